@@ -215,6 +215,9 @@ class PretokenCounts:
     def pruned(self, min_count: int) -> PretokenCounts:
         """The counts of at least `min_count`, with the totals of all."""
 
+    def minus(self, other: PretokenCounts) -> PretokenCounts:
+        """The counts less `other`; CountsError where it has more of anything."""
+
     def copied(self) -> PretokenCounts:
         """A copy."""
 
@@ -289,6 +292,11 @@ def extend(
     """The merges that follow those of `encoder`, as ids [m, 2] (the first makes the largest id of a token + 1, and so
     on), and the reason as of `train`.
     """
+
+def encode_counts(
+    counts: PretokenCounts, encoder: Encoder, *, threads: int, report: _Report, max_memory: int | None = None
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """(ids, ends [n], counts [n]): the ids of each pretoken, where they end in `ids`, and how often it occurs."""
 
 @final
 class ArrowColumn:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,16 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VocabularyChanges",
+    "as_pairs",
     "changes",
+    "compacted",
     "from_bytes",
     "laid_out",
     "made_ids",
     "missing_bytes_text",
+    "refilled",
     "tokens_made",
     "truncated",
     "unreachable_text",
     "warn_of_moved",
     "with_special_tokens",
+    "without_tokens",
 ]
 
 Specials = Sequence[str] | Mapping[str, int]
@@ -241,30 +245,69 @@ def laid_out(model: Model, n_made: int, first: int | None) -> Model:
     Raises ValueError where other tokens are in the way, or the post-processor names special tokens that move.
     """
     made = made_ids(model)
+    kept = without_tokens(model, made[n_made:])
+    if first is None:
+        return kept
     tokens, specials = model.tokens(), model.special_tokens
-    new_id = np.arange(max([model.columns.n_ids, *(i + 1 for i in specials.values())]), dtype=np.int64)
-    if first is not None:
-        if any(token_id >= first for token_id in tokens.keys() - made):
-            raise ValueError(
-                f"the ids from {first} on cannot be numbered as one training would have: some are of tokens that no"
-                " merge makes; pass keep_ids=True"
-            )
-        moving = np.array([i for i in specials.values() if i >= first and i not in tokens], dtype=np.int64)
-        new_id[moving] = moving + n_made - np.searchsorted(np.sort(made), moving)
-        kept = made[:n_made]
-        new_id[kept] = first + np.arange(len(kept))
-        if model.post_processor is not None and (new_id[moving] != moving).any():
-            raise ValueError(
-                "the post-processor names special tokens by ids, which would change; pass keep_ids=True, or change"
-                " tokenizer.without_post_processor()"
-            )
-    merges = model.merges[~np.isin(model.merges, made[n_made:]).any(axis=1)]
-    for token_id in made[n_made:]:
-        del tokens[token_id]
+    if any(token_id >= first for token_id in tokens.keys() - made):
+        raise ValueError(
+            f"the ids from {first} on cannot be numbered as one training would have: some are of tokens that no"
+            " merge makes; pass keep_ids=True"
+        )
+    new_id = {token_id: first + rank for rank, token_id in enumerate(made[:n_made])}
+    moving = np.array([i for i in specials.values() if i >= first and i not in tokens], dtype=np.int64)
+    moved = moving + n_made - np.searchsorted(np.sort(made), moving)
+    return _renumbered(kept, {**new_id, **dict(zip(moving.tolist(), moved.tolist(), strict=True))})
+
+
+def without_tokens(model: Model, removed: Collection[int]) -> Model:
+    """The Model without these ordinary tokens and the merges that name them."""
+    tokens = {token_id: token for token_id, token in model.tokens().items() if token_id not in removed}
+    merges = model.merges[~np.isin(model.merges, list(removed)).any(axis=1)]
+    return model.with_tokens(tokens, merges, model.special_tokens)
+
+
+def compacted(model: Model) -> Model:
+    """The Model with ids without gaps, in the order that they have."""
+    ids = sorted({*model.token_ids.tolist(), *model.special_tokens.values()})
+    return _renumbered(model, {token_id: number for number, token_id in enumerate(ids)})
+
+
+def refilled(old: Model, pruned: Model, extended: Model) -> Model:
+    """`extended`, which has more tokens than `pruned`, with those ids of `old` for them that are free in `pruned`.
+
+    A token that `old` had gets its id back; the others take the rest in their order.
+    """
+    extended = as_pairs(extended)
+    tokens, kept = extended.tokens(), set(pruned.token_ids.tolist())
+    id_in_old = {token: token_id for token_id, token in old.tokens().items() if token_id not in kept}
+    new_id = {i: id_in_old.pop(token) for i, token in tokens.items() if i not in kept and token in id_in_old}
+    free = sorted(id_in_old.values())
+    new_id.update(zip((i for i in tokens if i not in kept and i not in new_id), free, strict=False))
+    return _renumbered(extended, new_id).one_form()
+
+
+def as_pairs(model: Model) -> Model:
+    """The Model with merges in the place of ranks."""
+    if model.rule != "ranks":
+        return model
+    rows, _, _ = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
+    return model.replaced(rule="pairs", merges=model.token_ids[rows])
+
+
+def _renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
+    """The Model with other ids; ValueError where the post-processor names special tokens that move."""
+    specials = {literal: new_id.get(token_id, token_id) for literal, token_id in model.special_tokens.items()}
+    if model.post_processor is not None and specials != dict(model.special_tokens):
+        raise ValueError(
+            "the post-processor names special tokens by ids, which would change; pass keep_ids=True, or change"
+            " tokenizer.without_post_processor()"
+        )
+    number = np.arange(model.columns.n_ids, dtype=np.uint32)
+    moving = [token_id for token_id in new_id if token_id < len(number)]
+    number[moving] = [new_id[token_id] for token_id in moving]
     return model.with_tokens(
-        {int(new_id[token_id]): token for token_id, token in tokens.items()},
-        new_id[merges].astype(np.uint32),
-        {literal: int(new_id[token_id]) for literal, token_id in specials.items()},
+        {int(number[token_id]): token for token_id, token in model.tokens().items()}, number[model.merges], specials
     )
 
 

@@ -63,4 +63,4 @@ def test_train_extend_refuses_before_it_reads_the_corpus(tmp_path: Path) -> None
         assert done.status == 2 and ("--vocab-size" if not alone else "go with --extend") in done.err
     Tokenizer.train(TEXT, 270, decode_errors="replace").save(tmp_path / "tokenizer.json", format="huggingface")
     done = run("train", "--extend", tmp_path / "tokenizer.json", *given, "--vocab-size", 300)
-    assert done.status == 1 and "pass n_tokens" in done.err
+    assert done.status == 1 and "pass --n-tokens" in done.err

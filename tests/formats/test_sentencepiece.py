@@ -188,6 +188,9 @@ def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
     tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
     with pytest.raises(ValueError, match="merges characters"):
         tokenizer.extend(["ab"], n_tokens=1)
+    for change in (tokenizer.prune, tokenizer.adapt):
+        with pytest.raises(ValueError, match="prune: this tokenizer merges characters"):
+            change(["ab"], n_tokens=1)
     with pytest.raises(ValueError, match="merges characters"):
         tokenizer.encode("ab", dropout=0.5, seed=1)
 

@@ -277,6 +277,7 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.load, huggingface": loaded("huggingface"),
         "Tokenizer()": lambda x: Tokenizer(x.tokenizer.vocab, x.tokenizer.merges, ["<|endoftext|>"]).n_vocab,
         "Tokenizer.add_special_tokens": lambda x: x.tokenizer.add_special_tokens([f"<{i}>" for i in range(5000)]).vocab,
+        "Tokenizer.prune": lambda x: x.tokenizer.prune([x.text], n_tokens=50).merges,
         "Tokenizer.truncate_vocab": lambda x: x.tokenizer.truncate_vocab(400).merges,
         # Corpora, shards and figures.
         "Corpus, text": read("path"),

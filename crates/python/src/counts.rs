@@ -100,6 +100,11 @@ impl PretokenCounts {
         py.detach(|| sum.add(other)).map_err(|error| exception(py, error))
     }
 
+    fn minus(&self, py: Python<'_>, other: &PretokenCounts) -> PyResult<Self> {
+        let (inner, other) = (&*self.inner.read()?, &*other.inner.read()?);
+        Ok(py.detach(|| inner.minus(other)).map_err(|error| exception(py, error))?.into())
+    }
+
     #[staticmethod]
     fn merged(py: Python<'_>, parts: Vec<Bound<'_, PretokenCounts>>) -> PyResult<Self> {
         let mut guards = vec_for(parts.len())?;

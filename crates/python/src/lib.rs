@@ -91,7 +91,7 @@ mod _core {
     #[pymodule_export]
     use super::streams::{DecodeStream, StreamEncoder};
     #[pymodule_export]
-    use super::train::{extend, train, train_first_seen};
+    use super::train::{encode_counts, extend, train, train_first_seen};
 
     /// The name of the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".
     #[pyfunction]

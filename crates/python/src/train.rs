@@ -1,6 +1,6 @@
 //! Bindings of `pairloom_core::train`.
 
-use pairloom_core::memory::TryReserve;
+use pairloom_core::memory::{TryReserve, copied};
 use pairloom_core::train::{
     Base, MergeOptions, Shortage, TieBreak, Trained as TrainedMerges, WeightedPretokens,
     extend as extend_merges, train as train_merges, train_first_seen as train_in_order,
@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::arrays::rows;
+use crate::arrays::{array, rows};
 use crate::counts::PretokenCounts;
 use crate::encoder::Encoder;
 use crate::errors::exception;
@@ -98,6 +98,26 @@ pub fn extend<'py>(
         Ok((base.id_pairs(&trained.merges)?, trained.shortage))
     })?;
     arrays_of(py, trained)
+}
+
+/// The ids of each pretoken, where its ids end, and its count.
+#[pyfunction]
+#[pyo3(signature = (counts, encoder, *, threads, report, max_memory = None))]
+pub fn encode_counts<'py>(
+    py: Python<'py>,
+    counts: &PretokenCounts,
+    encoder: &Encoder,
+    threads: usize,
+    report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let counts = counts.inner.read()?;
+    let columns = counts.columns();
+    let (ids, ends, counts) = PyMonitor::run(py, report.as_ref(), |monitor| {
+        let encoded = encoder.shared().encode_pretokens(columns, max_memory, threads, monitor)?;
+        Ok((encoded.ids, encoded.ends, copied(encoded.counts, "counts")?))
+    })?;
+    Ok((array(py, ids)?, array(py, ends)?, array(py, counts)?))
 }
 
 /// Learns merges with minbpe's tie rule; `pretokens` must be in the order of their first occurrence in the corpus.

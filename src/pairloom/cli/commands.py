@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "parser", "run"]
 # Each command is a module with HELP, add_arguments(parser) and run(args).
 COMMANDS = (
     "train",
+    "prune",
     "encode",
     "decode",
     "count",
@@ -38,7 +39,7 @@ COMMANDS = (
 
 
 # Commands that may take long and report progress.
-_LONG = frozenset({"train", "count", "merge-counts", "tokenize", "stats", "compare", "verify"})
+_LONG = frozenset({"train", "prune", "count", "merge-counts", "tokenize", "stats", "compare", "verify"})
 
 
 # What options call a file or a folder.

@@ -1,4 +1,4 @@
-"""`pairloom merge-counts`: add counts files into one; prints one JSON line."""
+"""`pairloom merge-counts`: add counts files into one, and subtract others; prints one JSON line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from pairloom import CountsError, PretokenCounts
 from pairloom._internal.atomic import check_free
 from pairloom.cli.count import report
 
-HELP = "add counts files with the same pattern and special tokens"
+HELP = "add and subtract counts files with the same pattern and special tokens"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom merge-counts`."""
     parser.add_argument("counts", nargs="+", metavar="FILE", help="counts files")
+    parser.add_argument(
+        "--subtract",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="counts of documents that the corpus lost, to take away",
+    )
     parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet if it ends in .parquet")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 
@@ -26,6 +33,11 @@ def run(args: argparse.Namespace) -> None:
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
     counts = load_merged(args.counts)
+    for path in args.subtract:
+        try:
+            counts -= PretokenCounts.load(path)
+        except CountsError as error:
+            raise _named(error, path) from error
     counts.save(args.output, overwrite=args.force)
     args.console.wrote(args.output, f"{len(counts)} pretokens and their counts")
     print(json.dumps(report(counts, started)))
@@ -38,6 +50,10 @@ def load_merged(paths: list[str]) -> PretokenCounts:
         try:
             total += PretokenCounts.load(path)
         except CountsError as error:
-            message = str(error)
-            raise CountsError(message if message.startswith(path) else f"{path}: {message}") from error
+            raise _named(error, path) from error
     return total
+
+
+def _named(error: CountsError, path: str) -> CountsError:
+    message = str(error)
+    return CountsError(message if message.startswith(path) else f"{path}: {message}")

@@ -30,20 +30,20 @@ class CountsMetadata:
     min_count: int = 1
 
     def check_addable(self, other: CountsMetadata) -> None:
-        """Raises CountsError naming the first difference, or for counts that were pruned."""
+        """Raises CountsError naming the first difference, or for counts that were pruned; also before subtracting."""
         for field in dataclasses.fields(self):
             mine, theirs = (getattr(metadata, field.name) for metadata in (self, other))
             if field.name != "min_count" and mine != theirs:
                 if field.name == "pattern":
                     mine, theirs = pattern_name(mine) or mine, pattern_name(theirs) or theirs
                 raise CountsError(
-                    f"counts made in different ways cannot be added: {field.name} is {mine!r} here and {theirs!r} "
-                    "there; count both with the same pattern and special tokens"
+                    f"counts made in different ways cannot be added or subtracted: {field.name} is {mine!r} here and"
+                    f" {theirs!r} there; count both with the same pattern and special tokens"
                 )
         if max(self.min_count, other.min_count) > 1:
             raise CountsError(
-                f"counts that were pruned (min_count {max(self.min_count, other.min_count)}) cannot be added: what was "
-                "left out of each may be frequent in all; add first, then prune the sum"
+                f"counts that were pruned (min_count {max(self.min_count, other.min_count)}) cannot be added or"
+                " subtracted: what was left out of each may be frequent in all; prune the sum or the difference"
             )
 
     def as_stored(self) -> dict[str, Any]:

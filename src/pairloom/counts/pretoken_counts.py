@@ -59,10 +59,12 @@ class CountOptions(TypedDict, total=False):
 class PretokenCounts:
     """Distinct pretokens with their counts (u64), and how the corpus was cut.
 
-    `a + b` are the counts of both corpora together; metadata must match, else CountsError. `a += b` adds to `a` itself,
-    which is the only way to change it: it takes memory for what `b` has more, not for a third table, and after an error
-    `a` is as before. No other call on `a` may run meanwhile (RuntimeError). Sum many with `merged`, or with `+=` where
-    one part at a time is in memory. `counts.items()` gives (bytes, int) in the order of the bytes.
+    `a + b` are the counts of both corpora together, and `a - b` those of a corpus that lost the documents of `b`, which
+    need not be counted again; CountsError unless metadata match, and where `b` has more of anything than `a`. `a += b`
+    adds to `a` itself, which is the only way to change it: it takes memory for what `b` has more, not for a third
+    table, and after an error `a` is as before. No other call on `a` may run meanwhile (RuntimeError). Sum many with
+    `merged`, or with `+=` where one part at a time is in memory. `counts.items()` gives (bytes, int) in the order of
+    the bytes.
     """
 
     __slots__ = ("_columns", "_metadata")
@@ -363,6 +365,12 @@ class PretokenCounts:
         self.metadata.check_addable(other.metadata)
         self.columns.add(other.columns.copied() if other.columns is self.columns else other.columns)
         return self
+
+    def __sub__(self, other: PretokenCounts) -> PretokenCounts:
+        if not isinstance(other, PretokenCounts):
+            return NotImplemented
+        self.metadata.check_addable(other.metadata)
+        return PretokenCounts(self.columns.minus(other.columns), self.metadata)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PretokenCounts):

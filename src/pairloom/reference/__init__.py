@@ -13,6 +13,7 @@ Read in the order in which text passes through:
     post_processor.py   ids -> ids      what stands around a text on request
     dropout.py      text -> ids, some merges left out at random
     extend.py       model, counts -> model   training that continues from a model's merges
+    prune.py        model, counts -> model   the tokens that a corpus uses least go
     incremental.py  the same merges, without counting everything again after each one
 
 Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster

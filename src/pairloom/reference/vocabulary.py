@@ -79,6 +79,11 @@ def numbered_as_trained(model: Model, first: int) -> Model:
     for token_id in model.special_tokens.values():
         if token_id >= first and token_id not in new_id:
             new_id[token_id] = token_id + len(made) - sum(other < token_id for other in made)
+    return renumbered(model, new_id)
+
+
+def renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
+    """The model with other ids in the place of some."""
     return Model(
         {new_id.get(token_id, token_id): token for token_id, token in model.vocab.items()},
         [Merge(*(new_id.get(token_id, token_id) for token_id in merge)) for merge in model.merges],

@@ -227,3 +227,62 @@ class TrainingMethods(TokenizerBase):
         from pairloom.training.extend import extend_counted
 
         return self.from_model(extend_counted(what, self._core, count, **run))
+
+    def prune(
+        self,
+        corpus: Any,
+        vocab_size: int | None = None,
+        *,
+        n_tokens: int | None = None,
+        keep_ids: bool = True,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+    ) -> Self:
+        """The tokenizer without the tokens that a corpus uses least: down to `vocab_size`, or `n_tokens` of them.
+
+        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts of this tokenizer's pattern. Only a token goes
+        that no other token left is merged from; its uses are then uses of its parts (Purason et al. 2025). Bytes and
+        special tokens stay. All ids stay, with gaps; keep_ids=False closes the gaps, and warns with the number of ids
+        that move, which `changes_from` lists. vocab_size is counted as in training; a tokenizer of another library's
+        file with special tokens takes n_tokens. Raises ValueError for a larger vocab_size or too many tokens,
+        CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
+        """
+        from pairloom.training.prune import counts_of, n_to_remove, pruned
+
+        n_removed = n_to_remove(self._model, vocab_size, n_tokens)
+        run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
+        counts = counts_of(corpus, self._model, "split", **run)
+        return self.from_model(pruned(self._model, self._core, counts, n_removed, keep_ids=keep_ids, **run))
+
+    def adapt(
+        self,
+        corpus: Any,
+        n_tokens: int,
+        *,
+        keep_ids: bool = True,
+        profile: str | None = None,
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
+        **fields: Any,
+    ) -> Self:
+        """`prune` by `n_tokens`, then `extend` by as many on the same corpus: as many tokens, and no id beyond those.
+
+        All ids stay, and new tokens take the ids that became free, in ascending order: the embedding keeps its shape,
+        and `changes_from` says which rows are new. keep_ids=False closes the gaps instead, so that new tokens follow
+        the others, as files of ranks need it. `fields` and `profile` are those of `extend`.
+        """
+        from pairloom.training.extend import Extension
+        from pairloom.training.prune import counts_of, n_to_remove
+        from pairloom.vocabulary import refilled
+
+        n_to_remove(self._model, None, n_tokens)
+        what = Extension.of(self._model, None, None, profile, n_tokens=n_tokens, keep_ids=True, fields=fields)
+        run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
+        counts = counts_of(corpus, self._model, what.config.corpus_specials, **run)
+        smaller = self.prune(counts, n_tokens=n_tokens, keep_ids=keep_ids, **run)
+        adapted = smaller.extend_from_counts(counts, n_tokens=n_tokens, profile=profile, **run, **fields)
+        if not keep_ids:
+            return adapted
+        return self.from_model(refilled(self._model, smaller._model, adapted._model))

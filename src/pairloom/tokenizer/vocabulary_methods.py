@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from pairloom import formats
-from pairloom._internal.arguments import check_bool
+from pairloom._internal.arguments import check_bool, check_several
 from pairloom.tokenizer.base import Specials, TokenizerBase
 
 if TYPE_CHECKING:
@@ -138,6 +139,30 @@ class VocabularyMethods(TokenizerBase):
         if not isinstance(old, TokenizerBase):
             raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
         return changes(old._model, self._model)
+
+    def pieces_of(self, tokens: Iterable[bytes]) -> list[list[int]]:
+        """The ids that merging makes of the bytes of each token, text or not.
+
+        tokens: those that `changes_from` calls new in a larger tokenizer, whose rows of the embedding can begin as the
+        mean of these. Raises TypeError for a str, MissingByteError.
+        """
+        import numpy as np
+
+        from pairloom import _core
+        from pairloom.counts.pretoken_counts import PretokenCounts
+
+        check_several("tokens", "bytes", tokens)
+        self._model.check_merges_bytes("pieces_of")
+        listed = list(tokens)
+        for token in listed:
+            if not isinstance(token, bytes):
+                raise TypeError(f"a token must be bytes, not {type(token).__name__}")
+        # Counts keep the order of what ascends.
+        distinct = sorted({*listed} - {b""})
+        counts = PretokenCounts.from_items((token, 1) for token in distinct)
+        ids, ends, _ = _core.encode_counts(counts.columns, self._core, threads=1, report=None)
+        pieces = dict(zip(distinct, np.split(ids, ends.astype(np.int64)), strict=False))
+        return [pieces[token].tolist() if token else [] for token in listed]
 
     def add_special_tokens(self, special_tokens: Specials) -> Self:
         """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""

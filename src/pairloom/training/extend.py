@@ -18,9 +18,9 @@ from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.first_seen import check_rule
 from pairloom.training.train import check_counts, prune, shortage_text
-from pairloom.vocabulary import laid_out, made_ids, warn_of_moved
+from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
 
-__all__ = ["Extension", "extend_counted"]
+__all__ = ["Extension", "extend_counted", "n_counted"]
 
 # What the tokenizer itself says.
 _OWN_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
@@ -69,12 +69,8 @@ class Extension:
         else:
             check_int("vocab_size", vocab_size)
             assert vocab_size is not None
-            if recorded is None and specials and "specials_counted" not in fields:
-                raise ValueError(
-                    "nothing says how this tokenizer was trained, so it is unknown whether vocab_size counts its"
-                    f" {len(specials)} special tokens; pass n_tokens, the number of tokens to add"
-                )
-            n_old = model.columns.n_tokens + (len(specials) if config.specials_counted else 0)
+            is_known = recorded is not None or "specials_counted" in fields
+            n_old = n_counted(model, config if is_known else None, "add")
             if vocab_size < n_old:
                 raise ValueError(
                     f"vocab_size is {vocab_size}, but this tokenizer has {n_old} already; truncate_vocab makes it"
@@ -86,9 +82,7 @@ class Extension:
             raise ValueError(
                 f"the vocabulary has no token for {len(missing)} of the 256 bytes, so it cannot be extended"
             )
-        if model.rule == "ranks":
-            rows, _, _ = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
-            model = model.replaced(rule="pairs", merges=model.token_ids[rows])
+        model = as_pairs(model)
         extension = cls(model, config, recorded is not None, n_tokens, check_bool("keep_ids", keep_ids))
         if not keep_ids:
             # Fails before the corpus is read.
@@ -102,6 +96,17 @@ class Extension:
         if not made and self.config.special_ids == "after_bytes":
             first = max([first, *(token_id + 1 for token_id in self.model.special_tokens.values())])
         return laid_out(extended, len(made_ids(extended)) + n_more, first)
+
+
+def n_counted(model: Model, config: TrainingConfig | None, verb: str) -> int:
+    """How many tokens the model has, as vocab_size counts them; ValueError where nothing says if that has specials."""
+    n_specials = len(model.special_tokens)
+    if config is None and n_specials:
+        raise ValueError(
+            "nothing says how this tokenizer was trained, so it is unknown whether vocab_size counts its"
+            f" {n_specials} special tokens; pass n_tokens, the number of tokens to {verb}"
+        )
+    return model.columns.n_tokens + (n_specials if config is not None and config.specials_counted else 0)
 
 
 def extend_counted(

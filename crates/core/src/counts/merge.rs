@@ -25,6 +25,9 @@ const LOGGED_BYTES: usize = 32;
 /// Named in the message of [`Error::OutOfMemory`].
 const SUM: &str = "the sum of the counts";
 
+/// Named in the message of [`Error::OutOfMemory`].
+const DIFFERENCE: &str = "the difference of the counts";
+
 /// Marks a pretoken that the other counts do not have.
 const ABSENT: usize = usize::MAX;
 
@@ -112,6 +115,36 @@ impl PretokenCounts {
         }
         self.set_totals(n_bytes, n_documents, n_special_literals);
         Ok(())
+    }
+
+    /// These counts less `other`, without the pretokens of which none are left.
+    ///
+    /// [`Error::Counts`] where `other` has more of anything: it is not part of these counts then.
+    pub fn minus(&self, other: &PretokenCounts) -> Result<PretokenCounts> {
+        let not_part = |what: &str, mine: u64, theirs: u64| {
+            Error::Counts(format!(
+                "counts: {what} {mine} times here, and {theirs} times in the counts to subtract; subtract only what \
+                 was counted here"
+            ))
+        };
+        let mut counts = copied(&self.counts, DIFFERENCE)?;
+        for (index, known) in self.indices_of(other)?.into_iter().enumerate() {
+            let (mine, theirs) = (counts.get(known).copied().unwrap_or(0), other.counts[index]);
+            let Some(left) = mine.checked_sub(theirs) else {
+                let pretoken = String::from_utf8_lossy(other.pretoken(index));
+                return Err(not_part(&format!("{pretoken:?} occurs"), mine, theirs));
+            };
+            counts[known] = left;
+        }
+        let [n_bytes, n_documents, n_special_literals] = [
+            ("a byte occurs", self.n_bytes, other.n_bytes),
+            ("a document occurs", self.n_documents, other.n_documents),
+            ("a special token occurs", self.n_special_literals, other.n_special_literals),
+        ]
+        .map(|(what, mine, theirs)| mine.checked_sub(theirs).ok_or_else(|| not_part(what, mine, theirs)));
+        let mut difference = self.with_counts(&counts, 1)?;
+        difference.set_totals(n_bytes?, n_documents?, n_special_literals?);
+        Ok(difference)
     }
 
     /// The index in these counts of each pretoken of `other`, or [`ABSENT`].

@@ -1,0 +1,91 @@
+"""Vocabularies that lose tokens, by their definition.
+
+Take away the token that the corpus uses least, but none that a merge which stays needs; its uses become uses of its two
+parts; repeat. So every merge that stays still works, and no other id changes.
+Source: Purason, Chizhov, Yamshchikov and Fishel, "Teaching Old Tokenizers New Words" (2025, arXiv 2512.03989).
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pairloom.reference.documents import documents_of
+from pairloom.reference.encoder import encode_pretoken
+from pairloom.reference.extend import extend
+from pairloom.reference.pretokens import count_pretokens
+from pairloom.reference.vocabulary import Model, renumbered
+
+
+def prune(
+    documents: Iterable[str],
+    model: Model,
+    n_tokens: int,
+    *,
+    ignore_merges: bool = False,
+    corpus_specials: Literal["text", "split"] = "split",
+) -> Model:
+    """The model without `n_tokens` of its tokens, and without the merges that make them.
+
+    >>> prune(["ab ab aba"], Model.of_bytes([(97, 98), (256, 97)]), 1).merges
+    [Merge(left=97, right=98, merged_id=256)]
+
+    Bytes and special tokens stay. Of tokens that are used equally often the one with
+    the largest id goes first. A token that several merges make becomes the parts of the first. With `ignore_merges` a
+    pretoken that is a token is encoded as that one. Raises ValueError where fewer can go.
+    """
+    if corpus_specials == "split":
+        documents = (part for document in documents for part in documents_of(document, model.special_tokens))
+    id_of = {token: token_id for token_id, token in model.vocab.items()}
+    uses: Counter[int] = Counter()
+    for pretoken, count in count_pretokens(documents, model.pattern).items():
+        is_whole = ignore_merges and pretoken in id_of
+        for token_id in [id_of[pretoken]] if is_whole else encode_pretoken(pretoken, model):
+            uses[token_id] += count
+    vocab, merges = dict(model.vocab), list(model.merges)
+    for _ in range(n_tokens):
+        needed = {part for merge in merges for part in (merge.left, merge.right)}
+        kept = needed | set(model.special_tokens.values())
+        leaves = [token_id for token_id, token in vocab.items() if len(token) > 1 and token_id not in kept]
+        if not leaves:
+            raise ValueError("there are no more tokens that can go")
+        least = min(leaves, key=lambda token_id: (uses[token_id], -token_id))
+        for merge in [merge for merge in merges if merge.merged_id == least][:1]:
+            uses[merge.left] += uses[least]
+            uses[merge.right] += uses[least]
+        merges = [merge for merge in merges if merge.merged_id != least]
+        del vocab[least]
+    return Model(vocab, merges, model.special_tokens, model.pattern, model.normalizer, model.special_rules)
+
+
+def compact(model: Model) -> Model:
+    """The model with the ids 0, 1, ... in the order of its own.
+
+    >>> compact(Model({97: b"a", 98: b"b"}, [], {"<s>": 200})).special_tokens
+    {'<s>': 2}
+    """
+    ids = sorted({*model.vocab, *model.special_tokens.values()})
+    return renumbered(model, {token_id: number for number, token_id in enumerate(ids)})
+
+
+def adapt(
+    documents: list[str],
+    model: Model,
+    n_tokens: int,
+    *,
+    ignore_merges: bool = False,
+    corpus_specials: Literal["text", "split"] = "text",
+    **options: Any,
+) -> Model:
+    """The model with up to `n_tokens` tokens exchanged for those that training on the documents would add.
+
+    A token that went and is learned again has its id; the others take the ids that are free, in ascending order.
+    `options` are those of `extend`.
+    """
+    both: Any = {"ignore_merges": ignore_merges, "corpus_specials": corpus_specials}
+    smaller = prune(documents, model, n_tokens, **both)
+    larger = extend(documents, smaller, n_tokens, **both, **options)
+    free = {model.vocab[token_id]: token_id for token_id in model.vocab.keys() - smaller.vocab.keys()}
+    added = [token_id for token_id in larger.vocab if token_id not in smaller.vocab]
+    new_id = {i: free.pop(larger.vocab[i]) for i in added if larger.vocab[i] in free}
+    rest = iter(sorted(free.values()))
+    return renumbered(larger, new_id | {i: next(rest) for i in sorted(added) if i not in new_id})

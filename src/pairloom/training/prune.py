@@ -1,0 +1,117 @@
+"""Removes the tokens that a corpus uses least; `pairloom.reference.prune` defines it."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from typing import Any
+
+import numpy as np
+
+from pairloom import _core
+from pairloom._internal.arguments import check_bool, check_int, check_max_memory, check_texts, resolve_threads
+from pairloom._internal.progress import Progress, reporter
+from pairloom.corpus import Corpus
+from pairloom.corpus.text_batches import is_arrow
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.model import Model
+from pairloom.training.config import TrainingConfig
+from pairloom.training.extend import n_counted
+from pairloom.training.train import check_counts, warn_of_a_file_named
+from pairloom.vocabulary import as_pairs, compacted, warn_of_moved, without_tokens
+
+__all__ = ["counts_of", "n_to_remove", "pruned"]
+
+
+def counts_of(corpus: Any, model: Model, corpus_specials: str, **run: Any) -> PretokenCounts:
+    """The counts of a corpus, cut as the model cuts it; CountsError for counts that were cut in another way."""
+    if isinstance(corpus, PretokenCounts):
+        cut = {name: getattr(corpus.metadata, name) for name in ("special_tokens", "corpus_specials")}
+        check_counts(corpus, TrainingConfig(pattern=model.pattern, **cut))
+        return corpus
+    if isinstance(corpus, os.PathLike):
+        raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
+    if isinstance(corpus, str):
+        warn_of_a_file_named(corpus, "pairloom.Corpus(path)")
+        corpus = [corpus]
+    if not isinstance(corpus, Corpus):
+        check_texts("corpus", corpus, is_column=is_arrow(corpus))
+    specials = list(model.special_tokens)
+    return PretokenCounts.from_texts(
+        corpus, model.pattern, special_tokens=specials, corpus_specials=corpus_specials, **run
+    )
+
+
+def n_to_remove(model: Model, vocab_size: int | None, n_tokens: int | None) -> int:
+    """How many tokens `prune` removes; ValueError for what cannot be done."""
+    model.check_merges_bytes("prune")
+    if (vocab_size is None) == (n_tokens is None):
+        raise ValueError("give either vocab_size or n_tokens, the number of tokens to remove")
+    if vocab_size is not None:
+        n_old = n_counted(model, TrainingConfig.of_model(model), "remove")
+        n_tokens = n_old - check_int("vocab_size", vocab_size)
+        if n_tokens < 0:
+            raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer has {n_old}; extend makes it larger")
+    return check_int("n_tokens", n_tokens, least=0)
+
+
+def pruned(
+    model: Model,
+    core: _core.Encoder,
+    counts: PretokenCounts,
+    n_tokens: int,
+    *,
+    keep_ids: bool = True,
+    threads: int = 0,
+    progress: Progress = None,
+    max_memory: int | None = None,
+) -> Model:
+    """The model without `n_tokens` tokens, by what `core` makes of the counts."""
+    check_bool("keep_ids", keep_ids)
+    with reporter(progress) as report:
+        ids, ends, times = _core.encode_counts(
+            counts.columns,
+            core,
+            threads=resolve_threads(threads),
+            report=report,
+            max_memory=check_max_memory(max_memory),
+        )
+    uses = np.zeros(core.n_vocab, dtype=np.uint64)
+    np.add.at(uses, ids, np.repeat(times, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
+    smaller = without_tokens(model, _least_used(model, uses.tolist(), n_tokens))
+    if not keep_ids:
+        smaller = compacted(smaller)
+        warn_of_moved(model, smaller)
+    return smaller.one_form()
+
+
+def _least_used(model: Model, uses: list[int], n_tokens: int) -> set[int]:
+    """The ids of the tokens to remove. uses: how often each id comes; what is removed becomes its parts."""
+    pairs_of: dict[int, list[list[int]]] = {}
+    n_needing = [0] * len(uses)
+    for left, right, made in as_pairs(model).merges.tolist():
+        pairs_of.setdefault(made, []).append([left, right])
+        n_needing[left] += 1
+        n_needing[right] += 1
+    specials = set(model.special_tokens.values())
+    removable = {i for i, token in model.tokens().items() if len(token) > 1 and i not in specials}
+    leaves = [(uses[i], -i) for i in removable if not n_needing[i]]
+    heapq.heapify(leaves)
+    removed: set[int] = set()
+    while len(removed) < n_tokens:
+        if not leaves:
+            raise ValueError(
+                f"{n_tokens} tokens cannot be removed: but for bytes and special tokens there are {len(removed)}"
+            )
+        count, negative = heapq.heappop(leaves)
+        removed.add(-negative)
+        pairs = pairs_of.get(-negative, [])
+        for part in pairs[0] if pairs else ():
+            uses[part] += count
+        parts = [part for pair in pairs for part in pair]
+        for part in parts:
+            n_needing[part] -= 1
+        for part in set(parts):
+            if part in removable and not n_needing[part]:
+                heapq.heappush(leaves, (uses[part], -part))
+    return removed

@@ -1,0 +1,201 @@
+"""Vocabularies that lose and exchange tokens: equal to the reference, ids unchanged."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, CountsError, FormatError, MissingByteError, PretokenCounts, Tokenizer
+from pairloom.reference import prune as reference
+from tests.training.test_extend import KINDS, corpus_of, encode_by, reference_of, start_of
+
+IGNORED = ("ignore:.* of the ids move", "ignore:the corpus holds", "ignore:.* tokens were added")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings(*IGNORED)
+def test_prune_and_adapt_equal_the_reference(kind: str) -> None:
+    check_seeds(kind, range(25))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings(*IGNORED)
+def test_prune_and_adapt_equal_the_reference_in_many_cases(kind: str) -> None:
+    check_seeds(kind, range(25, 360))
+
+
+def check_seeds(kind: str, seeds: range) -> None:
+    for seed in seeds:
+        rng = random.Random(seed)
+        tokenizer = start_of(rng, kind, corpus_of(seed))
+        ignore_merges = tokenizer.model.ignore_merges
+        # Some tokens are used by no text.
+        corpus = corpus_of(rng.choice([seed, seed + 1000]))[: rng.randrange(1, 5)]
+        specials = set(tokenizer.special_tokens.values())
+        removable = [i for i, token in tokenizer.model.tokens().items() if len(token) > 1 and i not in specials]
+        n = rng.randrange(len(removable) + 1)
+        start = reference_of(tokenizer)
+        expected = reference.prune(corpus, start, n, ignore_merges=ignore_merges)
+        pruned = tokenizer.prune(corpus, n_tokens=n)
+        check(pruned, expected, corpus, ignore_merges)
+        assert pruned.vocab.items() <= tokenizer.vocab.items()
+        changes = pruned.changes_from(tokenizer)
+        assert (len(changes.new), len(changes.moved), len(changes.removed)) == (0, 0, n)
+        compacted = tokenizer.prune(corpus, n_tokens=n, keep_ids=False, threads=2)
+        check(compacted, reference.compact(expected), corpus, ignore_merges)
+        assert list(compacted.vocab) == list(range(len(pruned.vocab)))
+        moved = dict(compacted.changes_from(tokenizer).moved.tolist())
+        # The map says what became of every id.
+        assert compacted.encode("".join(corpus)) == [moved.get(i, i) for i in pruned.encode("".join(corpus))]
+        options: dict[str, Any] = {"ignore_merges": ignore_merges}
+        if (config := tokenizer.config) is not None:
+            options |= {"tie_break": config.tie_break, "corpus_specials": config.corpus_specials}
+        adapted = tokenizer.adapt(corpus, n)
+        check(adapted, reference.adapt(corpus, start, n, **options), corpus, ignore_merges)
+        assert set(adapted.vocab) <= set(tokenizer.vocab) and adapted.special_tokens == tokenizer.special_tokens
+        assert not len(adapted.changes_from(tokenizer).moved)
+
+
+def check(tokenizer: Tokenizer, expected: Any, corpus: list[str], ignore_merges: bool) -> None:
+    found = reference_of(tokenizer)
+    assert (found.vocab, found.special_tokens) == (expected.vocab, expected.special_tokens)
+    assert sorted(found.merges) == sorted(expected.merges)
+    assert tokenizer.model.rule == "ranks" or found.merges == expected.merges
+    text = "".join(corpus)
+    assert tokenizer.encode(text) == encode_by(expected, text, ignore_merges)
+
+
+TEXT = "by the way, it is by the way\nin the end by the <s>way<|endoftext|> naïve 東京\n" * 3
+DOMAIN = "the enzyme inhibits the kinase; the kinase inhibitor binds, 酵素 <s>\n" * 9
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_pruned_and_adapted_have_equal_ids_in_every_format(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tiktoken = pytest.importorskip("tiktoken")
+    load_bpe = importlib.import_module("tiktoken.load").load_tiktoken_bpe
+    trained = Tokenizer.train(TEXT, 300, special_tokens=["<|endoftext|>"], decode_errors="replace")
+    by_rank = {token: i for i, token in trained.model.tokens().items()} | {b"endby": 300, b"by the end": 301}
+    ranks_start = Tokenizer.from_ranks(by_rank, "gpt2", {"<|endoftext|>": 302})
+    text = TEXT + DOMAIN
+    for number, start in enumerate([trained, trained.add_special_tokens({"<s>": 310}), ranks_start]):
+        for name, tokenizer in {
+            "pruned": start.prune(DOMAIN, n_tokens=20),
+            "pruned twice": start.prune(DOMAIN, n_tokens=20).prune(DOMAIN, n_tokens=5),
+            "compact": start.prune(DOMAIN, n_tokens=20, keep_ids=False),
+            "adapted": start.adapt(DOMAIN, 20),
+            "adapted, compact": start.adapt(DOMAIN, 20, keep_ids=False),
+            "extended": start.prune(DOMAIN, n_tokens=20).extend(DOMAIN, n_tokens=9),
+        }.items():
+            ids = tokenizer.encode(text)
+            assert tokenizer.decode(ids) == text
+            folder = tmp_path / f"{number} {name}"
+            folder.mkdir()
+            tokenizer.save(folder / "own.json")
+            assert Tokenizer.load(folder / "own.json") == tokenizer
+            tokenizer.save(folder / "tokenizer.json", format="huggingface")
+            assert Tokenizer.load(folder / "tokenizer.json") == tokenizer
+            theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+            assert theirs.encode(text).ids == ids and theirs.get_vocab() == tokenizer.get_vocab()
+            if name == "adapted":
+                # New tokens have smaller ids than old ones that were merged before.
+                with pytest.raises(FormatError, match="ranks are ids in ascending order"):
+                    tokenizer.save(folder / "ranks.tiktoken")
+                continue
+            tokenizer.save(folder / "ranks.tiktoken")
+            read = load_bpe(str(folder / "ranks.tiktoken"))
+            specials = tokenizer.special_tokens
+            encoding = tiktoken.Encoding("x", pat_str=tokenizer.pattern, mergeable_ranks=read, special_tokens=specials)
+            assert encoding.encode(text, allowed_special="all") == ids
+
+
+def test_adapt_keeps_the_shape_of_the_embedding() -> None:
+    start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    adapted = start.adapt(DOMAIN, 20)
+    changes = adapted.changes_from(start)
+    assert adapted.n_vocab == start.n_vocab and adapted.special_tokens == start.special_tokens
+    assert changes.new.tolist() == changes.removed.tolist() != [] and not len(changes.moved)
+    assert len(adapted.encode(DOMAIN)) < len(start.encode(DOMAIN))
+
+
+def test_pieces_of_new_tokens_spell_them() -> None:
+    start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    larger = start.extend(DOMAIN, n_tokens=60)
+    tokens = [larger.id_to_token(i) for i in larger.changes_from(start).new]
+    assert any(not _is_text(token) for token in tokens)
+    pieces = start.pieces_of(tokens)
+    assert [start.decode_bytes(ids) for ids in pieces] == tokens
+    texts = [token.decode() for token in tokens if _is_text(token)]
+    assert start.pieces_of(text.encode() for text in texts) == [start.encode_ordinary(text) for text in texts]
+    assert start.pieces_of([b"ab", b"", b"ab"]) == [[97, 98], [], [97, 98]] and start.pieces_of([]) == []
+    for wrong in ("ab", [b"ab", "ab"], 5):
+        with pytest.raises(TypeError, match="bytes"):
+            start.pieces_of(wrong)  # type: ignore[arg-type]
+    with pytest.raises(MissingByteError):
+        Tokenizer.from_ranks({b"a": 0}, ".", allow_missing_bytes=True).pieces_of([b"b"])
+
+
+def _is_text(token: bytes) -> bool:
+    return token.decode(errors="ignore").encode() == token
+
+
+def test_prune_takes_every_form_of_a_corpus(tmp_path: Path) -> None:
+    start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    (tmp_path / "corpus.txt").write_text(DOMAIN, encoding="utf-8", newline="")
+    counts = PretokenCounts.from_texts([DOMAIN])
+    expected = start.prune(DOMAIN, 260)
+    for corpus in (Corpus(tmp_path / "corpus.txt"), counts, iter([DOMAIN]), [DOMAIN]):
+        assert start.prune(corpus, n_tokens=20) == expected
+    assert len(expected.model.token_ids) == 260
+    assert start.adapt(iter([DOMAIN]), 9) == start.adapt(counts.pruned(1), 9, corpus_specials="text") != start
+    assert start.prune(DOMAIN, 280) == start.prune("", n_tokens=0) == start
+    assert len(start.prune(DOMAIN, 256).merges) == 0
+    with pytest.warns(UserWarning, match="ids move"):
+        assert start.prune("", 256, keep_ids=False) == Tokenizer.train("", 256, corpus_specials="split")
+
+
+SHARED = Tokenizer(
+    {**{i: bytes([i]) for i in range(256)}, 256: b"ab", 300: b"abc"}, [(b"a", b"b"), (b"ab", b"c")], ["abc"]
+)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda t: t.prune("ab", 260), "extend makes it larger"),
+        (lambda t: t.prune("ab", 255), "4 tokens cannot be removed.*there are 3"),
+        (lambda t: t.prune("ab", n_tokens=4), "there are 3"),
+        (lambda t: SHARED.prune("ab", n_tokens=1), "there are 0"),
+        (lambda t: SHARED.prune("ab", 256), "nothing says how .* the number of tokens to remove"),
+        (lambda t: t.prune("ab"), "either vocab_size or n_tokens"),
+        (lambda t: t.prune("ab", n_tokens=-1), "n_tokens"),
+        (lambda t: t.prune("ab", n_tokens=1, keep_ids=1), "keep_ids must be True or False"),
+        (lambda t: t.prune(Path("ab"), 258), "Corpus"),
+        (lambda t: t.prune(5, 258), "corpus must be an iterable of str"),
+        (lambda t: t.adapt("ab", 1, special_tokens=["<s>"]), "cannot change in extend"),
+        (lambda t: t.adapt("ab", True), "n_tokens"),
+    ],
+)
+def test_what_cannot_be_pruned_is_refused(make: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        make(Tokenizer.train("ab ab cd", 259))
+
+
+def test_prune_refuses_counts_of_another_pattern() -> None:
+    start = Tokenizer.train("ab ab cd", 259)
+    for change in (start.prune, start.adapt):
+        with pytest.raises(CountsError, match="pattern"):
+            change(PretokenCounts.from_texts(["ab"], "o200k"), n_tokens=1)
+
+
+def test_truncation_that_keeps_ids_can_be_extended_again() -> None:
+    start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    smaller = start.truncate_vocab(270, keep_ids=True)
+    larger = smaller.extend(TEXT, 280)
+    assert larger.merges == start.merges and larger.special_tokens == start.special_tokens
+    assert larger.vocab.items() > smaller.vocab.items()
