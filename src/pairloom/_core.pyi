@@ -372,6 +372,9 @@ class Encoder:
         """int64 [n]."""
 
     def encode_stream(self, specials: str) -> StreamEncoder: ...
+    def session(self, specials: SpecialPolicy | None = None) -> Session:
+        """A session with an empty text."""
+
     def decode(self, ids: _Ids, errors: str | None = None) -> str: ...
     def decode_bytes(self, ids: _Ids) -> bytes: ...
     def decode_batch(self, list_of_ids: Iterable[_Ids]) -> list[str]: ...
@@ -380,6 +383,24 @@ class Encoder:
     def merges(self) -> list[tuple[bytes, bytes]]: ...
     def token_byte_lengths(self) -> npt.NDArray[np.int64]:
         """int64 [n_vocab], 0 where an id is unused."""
+
+@final
+class Session:
+    """A text that grows at its end, and its ids."""
+
+    ids: npt.NDArray[Any]
+    text: str
+    n_chars: int
+
+    def append(self, text: str) -> tuple[int, npt.NDArray[Any]]:
+        """(keep, ids): the first `keep` ids stay, and `ids` follow them."""
+
+    def truncate(self, n_chars: int) -> tuple[int, npt.NDArray[Any]]:
+        """The same, back to a prefix of the text."""
+
+    def fork(self) -> Session: ...
+    def __len__(self) -> int:
+        """The number of ids."""
 
 @final
 class StreamEncoder:

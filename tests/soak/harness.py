@@ -33,6 +33,7 @@ HARNESSES: tuple[str, ...] = (
     "misuse",
     "mutations",
     "receipt_mutations",
+    "sessions",
     "shard_damage",
     "shard_mutations",
     "signals",

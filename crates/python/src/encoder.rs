@@ -24,6 +24,7 @@ use crate::monitor::{PyMonitor, SHORT};
 use crate::objects::{self, list_of, no_memory};
 use crate::pretokens::{Pattern, steps_named};
 use crate::scratch::{Kept, with_ids};
+use crate::sessions::Session;
 use crate::special_policies::{SpecialPolicy, policy, specials_named};
 use crate::streams::{DecodeStream, StreamEncoder};
 use crate::text::{add_reason, str_of, text_argument, utf8};
@@ -330,6 +331,12 @@ impl Encoder {
 
     fn encode_stream(&self, specials: &str) -> PyResult<StreamEncoder> {
         Ok(StreamEncoder::new(Arc::clone(&self.encoder), specials_named(specials)?))
+    }
+
+    #[pyo3(signature = (specials = None))]
+    fn session(&self, specials: Option<&SpecialPolicy>) -> Session {
+        let specials = specials.map(SpecialPolicy::shared);
+        Session::new(encoder::Session::new(Arc::clone(&self.encoder), specials), self.is_narrow())
     }
 
     fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {

@@ -20,6 +20,7 @@ mod monitor;
 mod objects;
 mod pretokens;
 mod scratch;
+mod sessions;
 mod shared_ints;
 mod special_policies;
 mod streams;
@@ -48,6 +49,7 @@ assert_alignment!(
     block_encoder::BlockEncoder,
     digest::ContentDigest,
     encoder::Encoder,
+    sessions::Session,
     special_policies::SpecialPolicy,
     streams::DecodeStream,
     streams::StreamEncoder,
@@ -86,6 +88,8 @@ mod _core {
         can_match_nothing, check_run_as_written, is_total, pattern_engine, pretokenize, read_oniguruma,
         write_oniguruma,
     };
+    #[pymodule_export]
+    use super::sessions::Session;
     #[pymodule_export]
     use super::special_policies::SpecialPolicy;
     #[pymodule_export]

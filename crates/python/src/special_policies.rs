@@ -1,5 +1,7 @@
 //! The special tokens that a call recognises: bindings of `pairloom_core::encoder::SpecialPolicy` and `Specials`.
 
+use std::sync::Arc;
+
 use pairloom_core::encoder::{self, Specials};
 use pairloom_core::special::SpecialTokens;
 use pyo3::exceptions::PyValueError;
@@ -10,8 +12,15 @@ use crate::errors::exception;
 /// Which special tokens are recognised and which raise.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct SpecialPolicy {
-    allowed: SpecialTokens,
-    disallowed: SpecialTokens,
+    allowed: Arc<SpecialTokens>,
+    disallowed: Arc<SpecialTokens>,
+}
+
+impl SpecialPolicy {
+    /// Those that are recognised, and those that raise.
+    pub(crate) fn shared(&self) -> (Arc<SpecialTokens>, Arc<SpecialTokens>) {
+        (Arc::clone(&self.allowed), Arc::clone(&self.disallowed))
+    }
 }
 
 #[pymethods]
@@ -28,10 +37,8 @@ impl SpecialPolicy {
         let allowed = with_rules_of(allowed, &rules).map_err(|error| exception(py, error))?;
         // A disallowed literal is an error even where it would stay text.
         rules.retain(|(_, rule)| rule != "ordinary");
-        Ok(SpecialPolicy {
-            allowed,
-            disallowed: with_rules_of(disallowed, &rules).map_err(|error| exception(py, error))?,
-        })
+        let disallowed = with_rules_of(disallowed, &rules).map_err(|error| exception(py, error))?;
+        Ok(SpecialPolicy { allowed: Arc::new(allowed), disallowed: Arc::new(disallowed) })
     }
 }
 

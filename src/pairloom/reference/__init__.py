@@ -11,6 +11,7 @@ Read in the order in which text passes through:
     special_rules.py   the special tokens that count where some have rules
     offsets.py      ids -> spans             where each token lies in its text
     post_processor.py   ids -> ids      what stands around a text on request
+    sessions.py     text -> ids              of a text that grows
     dropout.py      text -> ids, some merges left out at random
     extend.py       model, counts -> model   training that continues from a model's merges
     prune.py        model, counts -> model   the tokens that a corpus uses least go

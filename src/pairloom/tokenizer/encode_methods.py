@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from pairloom.sessions import Session
+
 __all__ = ["EncodeMethods", "text_list"]
 
 
@@ -210,6 +212,18 @@ class EncodeMethods(TokenizerBase):
         check_texts("iterable", iterable)
         check_choice("specials", specials, SPECIALS)
         return encode_streams.encode_pieces(self._core.encode_stream(specials), iterable)
+
+    def session(self, text: str = "", *, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE) -> Session:
+        """A session: a text that grows at its end, whose ids are always those of `encode`, at the cost of what is new.
+
+        allowed_special and disallowed_special are as in `encode`, which names the errors, too.
+        """
+        from pairloom.sessions import Session
+
+        session = Session(self._core.session(self._policies.of(allowed_special, disallowed_special)))
+        if text != "":
+            session.append(text)
+        return session
 
     def encode_file(
         self, path: PathLike, *, threads: int = 0, progress: Progress = None, specials: str = "recognise"

@@ -22,7 +22,7 @@ use crate::memory::{ResultIds, TryReserve, try_push_str};
 use crate::monitor::{Monitor, OnProgress};
 use crate::parallel;
 use crate::prefetch::Ahead;
-use crate::pretokens::Pretokenizer;
+use crate::pretokens::{Place, Pretokenizer};
 use crate::special::SpecialTokens;
 use crate::text::Text;
 
@@ -214,7 +214,14 @@ impl Encoder {
         match piece {
             Piece::One(number, text) => {
                 specials.check(number, text)?;
-                worker.encode(&self.shared, text, self.recognised(specials), output, on_progress)?;
+                worker.encode(
+                    &self.shared,
+                    text,
+                    Place::Start,
+                    self.recognised(specials),
+                    output,
+                    on_progress,
+                )?;
                 counts.push(output.n() - before);
             }
             Piece::Short(joined) => {

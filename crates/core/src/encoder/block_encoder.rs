@@ -64,7 +64,7 @@ impl<I: Id> BlockEncoder<I> {
                 )));
             }
         }
-        let specials = Arc::new(encoder.specials().clone());
+        let specials = Arc::clone(&encoder.shared.specials);
         let splits = options.specials == Specials::Recognise;
         let safe_cuts = SafeCuts::new(Arc::clone(encoder.pretokenizer()), specials, splits);
         Ok(BlockEncoder {

@@ -16,6 +16,7 @@ use super::{Encoder, SpecialPolicy};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 use crate::monitor::{Monitor, report_progress};
+use crate::pretokens::Place;
 use crate::special::Finder;
 use crate::vocabulary::{NONE, Vocabulary};
 
@@ -68,7 +69,7 @@ impl Encoder {
         loop {
             let found = recognised.zip(finder.as_mut().and_then(Iterator::next));
             let end = found.map_or(text.len(), |(_, found)| found.start);
-            let document = &*self.pretokenizer().normalized(&text[at..end], place(at))?;
+            let document = &*self.pretokenizer().normalized(&text[at..end], place(at, Place::Start))?;
             let mut start = 0;
             for end in self.pretokenizer().ends_with_progress(document, &mut |_| on_progress(0))? {
                 merge(self.vocabulary(), &document.as_bytes()[start..end], dropout, out)?;

@@ -7,7 +7,8 @@
 //!
 //! - `worker.rs`: one text on one thread: its special tokens and documents.
 //! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging.
-//! - `batch.rs`, `file.rs`, `stream.rs`, `block_encoder.rs`: many texts, a file, text that arrives in parts, a corpus.
+//! - `batch.rs`, `file.rs`, `stream.rs`, `session.rs`, `block_encoder.rs`: many texts, a file, text that arrives in parts, text that
+//!   grows and is never done, a corpus.
 
 mod batch;
 mod block_encoder;
@@ -19,6 +20,7 @@ pub mod merge;
 mod output;
 mod pool;
 mod pretoken_ids;
+mod session;
 mod shared;
 mod special_literals;
 mod stream;
@@ -33,8 +35,8 @@ use crate::ids::Id;
 use crate::monitor::{Monitor, OnProgress, Stage, report_progress};
 use crate::pages;
 use crate::parallel::{self, OrderedJobs};
-use crate::pretokens::Pretokenizer;
 use crate::pretokens::key::KeyHasher;
+use crate::pretokens::{Place, Pretokenizer};
 use crate::special::{Finder, SpecialTokens};
 use crate::vocabulary::Vocabulary;
 
@@ -45,6 +47,7 @@ use shared::Shared;
 use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
+pub use session::{Change, Session};
 pub use special_literals::{LiteralCount, LiteralCounts, Specials};
 pub use stream::StreamEncoder;
 
@@ -131,7 +134,8 @@ impl Encoder {
         // The hot loop uses the tier of the cache's hasher and relies on this check.
         options.tier.check_available()?;
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
-        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials, cache, Budget::for_encoding(None)))
+        let (specials, budget) = (Arc::new(specials), Budget::for_encoding(None));
+        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials, cache, budget))
     }
 
     /// An encoder with the same tokens for one [`BlockEncoder`], which may take `max_memory` bytes for a block. It has
@@ -142,13 +146,13 @@ impl Encoder {
         let cache = Cache::new(n_bytes, vocabulary.n_ids(), KeyHasher::new(cache.hasher.tier()))?;
         let (vocabulary, pretokenizer) = (Arc::clone(vocabulary), Arc::clone(pretokenizer));
         let budget = Budget::for_encoding(Some(max_memory));
-        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials.clone(), cache, budget))
+        Ok(Encoder::with_budget(vocabulary, pretokenizer, Arc::clone(specials), cache, budget))
     }
 
     fn with_budget(
         vocabulary: Arc<Vocabulary>,
         pretokenizer: Arc<Pretokenizer>,
-        specials: SpecialTokens,
+        specials: Arc<SpecialTokens>,
         cache: Cache,
         budget: Budget,
     ) -> Self {
@@ -216,8 +220,9 @@ impl Encoder {
         specials.check(0, text)?;
         let before = out.len();
         let recognised = self.recognised(specials);
-        let done = self
-            .with_worker(|worker| worker.encode(&self.shared, text, recognised, &mut Ids(out), on_progress));
+        let done = self.with_worker(|worker| {
+            worker.encode(&self.shared, text, Place::Start, recognised, &mut Ids(out), on_progress)
+        });
         if done.is_err() {
             out.truncate(before);
         }
@@ -237,7 +242,7 @@ impl Encoder {
         let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
         let (recognised, mut on_progress) = (self.recognised(specials), report_progress(monitor, text.len()));
         self.with_worker(|worker| {
-            worker.encode(&self.shared, text, recognised, &mut counter, &mut on_progress)
+            worker.encode(&self.shared, text, Place::Start, recognised, &mut counter, &mut on_progress)
         })?;
         Ok(counter.n.min(counter.limit))
     }
@@ -245,7 +250,7 @@ impl Encoder {
     /// The special tokens whose literals become ids under `policy`.
     fn recognised<'a>(&'a self, policy: SpecialPolicy<'a>) -> Option<&'a SpecialTokens> {
         match policy {
-            SpecialPolicy::All => Some(&self.shared.specials),
+            SpecialPolicy::All => Some(&*self.shared.specials),
             SpecialPolicy::None | SpecialPolicy::Counted(_) => None,
             SpecialPolicy::Some { allowed, .. } => Some(allowed),
         }

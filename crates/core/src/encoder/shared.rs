@@ -15,7 +15,7 @@ pub(super) type RefreshIdle = Box<dyn Fn(&Cache) + Send + Sync>;
 pub(super) struct Shared {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) pretokenizer: Arc<Pretokenizer>,
-    pub(super) specials: SpecialTokens,
+    pub(super) specials: Arc<SpecialTokens>,
     pub(super) cache: Cache,
     /// Bounds the memory for a block of documents; unlimited except in [`super::Encoder::limited`].
     pub(super) budget: Budget,
@@ -26,7 +26,7 @@ impl Shared {
     pub(super) fn new(
         vocabulary: Arc<Vocabulary>,
         pretokenizer: Arc<Pretokenizer>,
-        specials: SpecialTokens,
+        specials: Arc<SpecialTokens>,
         cache: Cache,
         budget: Budget,
         refresh_idle: RefreshIdle,

@@ -53,9 +53,9 @@ pub(super) struct OpenText<'a> {
     pub(super) place: Place,
 }
 
-/// Where a document begins that is at offset `at` of a text.
-pub(super) fn place(at: usize) -> Place {
-    if at == 0 { Place::Start } else { Place::AfterSpecial }
+/// Where a document begins that is at offset `at` of a text which begins at `start`.
+pub(super) fn place(at: usize, start: Place) -> Place {
+    if at == 0 { start } else { Place::AfterSpecial }
 }
 
 impl Worker {
@@ -82,12 +82,13 @@ impl Worker {
             .look_ahead(next.map_or_else(Ahead::default, |text| Ahead::new(text.stored(), AHEAD_BYTES)));
     }
 
-    /// Encodes a whole text; the literals of `specials` become ids.
+    /// Encodes a whole text, or a part between safe cuts that begins at `start`; the literals of `specials` become ids.
     #[inline]
     pub(super) fn encode<S: Output>(
         &mut self,
         shared: &Shared,
         text: &str,
+        start: Place,
         specials: Option<&SpecialTokens>,
         output: &mut S,
         on_progress: OnProgress<'_>,
@@ -95,10 +96,10 @@ impl Worker {
         let mut at = 0;
         if let Some(specials) = specials {
             if specials.has_rules() {
-                return self.encode_by_rules(shared, text, specials, output, on_progress);
+                return self.encode_by_rules(shared, text, start, specials, output, on_progress);
             }
             while let Some(found) = specials.find(text.as_bytes(), at) {
-                self.encode_document(shared, &text[at..found.start], place(at), output, on_progress)?;
+                self.encode_document(shared, &text[at..found.start], place(at, start), output, on_progress)?;
                 if output.is_full() {
                     return Ok(());
                 }
@@ -106,7 +107,7 @@ impl Worker {
                 at = found.end;
             }
         }
-        self.encode_document(shared, &text[at..], place(at), output, on_progress)
+        self.encode_document(shared, &text[at..], place(at, start), output, on_progress)
     }
 
     /// Encodes short documents, joined in `text` and ending at `ends`, less than 4 GiB in all. Appends to `n_ids` the
@@ -176,20 +177,21 @@ impl Worker {
         &mut self,
         shared: &Shared,
         text: &str,
+        start: Place,
         specials: &SpecialTokens,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let mut at = 0;
         for found in Finder::new(specials, text) {
-            self.encode_document(shared, &text[at..found.start], place(at), output, on_progress)?;
+            self.encode_document(shared, &text[at..found.start], place(at, start), output, on_progress)?;
             if output.is_full() {
                 return Ok(());
             }
             output.put(specials.tokens()[found.index].1)?;
             at = found.end;
         }
-        self.encode_document(shared, &text[at..], place(at), output, on_progress)
+        self.encode_document(shared, &text[at..], place(at, start), output, on_progress)
     }
 
     /// Encodes text without special tokens.
@@ -236,7 +238,7 @@ impl Worker {
         let OpenText { text, is_last, is_memoryless, .. } = open;
         let specials = match open.specials {
             Specials::Ordinary => None,
-            Specials::Recognise | Specials::Error => Some(&shared.specials),
+            Specials::Recognise | Specials::Error => Some(&*shared.specials),
         };
         let longest = specials.map_or(0, SpecialTokens::longest);
         // Every special token that starts before `visible` ends within `text`, so the longest one is found.

@@ -214,6 +214,16 @@ impl Dfa {
         end
     }
 
+    /// The state after all of the text from `from` on, if a match that begins there may go on after it.
+    pub fn state_at_end(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let (mut state, mut at) = (self.start, from);
+        while at < bytes.len() && (state != DEAD || at == from) {
+            let (class, n_bytes) = self.alphabet.class_at(bytes, at);
+            (state, at) = (self.step(state, class).0, at + n_bytes);
+        }
+        (state != DEAD).then_some(state)
+    }
+
     /// Whether a match ends between these characters, and begins after them, whatever else the text has.
     pub fn ends_between(&self, before: char, after: char) -> bool {
         let class_of = |character| self.alphabet.class_of(u32::from(character));

@@ -33,7 +33,7 @@ mod unicode_tables;
 mod window;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
@@ -44,6 +44,7 @@ use crate::vocabulary::characters::CHARACTERS;
 
 pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use characters::CharacterCuts;
+use dfa::Dfa;
 use families::Fill;
 pub use normalizer::Place;
 use one_pass::OnePass;
@@ -64,6 +65,8 @@ pub struct Pretokenizer {
     patterns: Vec<String>,
     engine: Engine,
     normalizer: Vec<normalizer::Step>,
+    /// The automaton of a single named pattern, built when it is first needed.
+    automaton: OnceLock<Option<Dfa>>,
 }
 
 enum Engine {
@@ -159,7 +162,7 @@ impl Pretokenizer {
 
     fn with_engine<S: AsRef<str>>(patterns: &[S], engine: Engine) -> Self {
         let patterns = patterns.iter().map(|pattern| pattern.as_ref().to_owned()).collect();
-        Pretokenizer { patterns, engine, normalizer: Vec::new() }
+        Pretokenizer { patterns, engine, normalizer: Vec::new(), automaton: OnceLock::new() }
     }
 
     /// The same, with steps that change documents before they are split: [`Pretokenizer::normalized`] applies them.
@@ -268,6 +271,45 @@ impl Pretokenizer {
     /// The same where a part that is not the first of its document is known as such ([`Place::Within`]).
     pub(crate) fn has_cuts_within(&self) -> bool {
         self.looks_ahead_only() && self.normalizer.iter().all(normalizer::Step::has_cuts)
+    }
+
+    /// Whether the last pretoken of a document covers `at`, whatever follows the document, and then ends where one that begins
+    /// at `at` would, if merging is left aside. False where that is not known.
+    ///
+    /// It is if an automaton is in the same state at the end of the document, and a match ends there whatever comes next.
+    pub(crate) fn goes_on_alike(&self, document: &str, at: usize, place: Place) -> Result<bool> {
+        let (before, after) = document.split_at(at);
+        let mut after = after.chars();
+        let (Some(before), Some(first), Some(second)) =
+            (before.chars().next_back(), after.next(), after.next())
+        else {
+            return Ok(false);
+        };
+        // A mark would change the character directly before it only.
+        let first = if first.is_ascii() && second.is_ascii() { '.' } else { first };
+        if !normalizer::is_cut(&self.normalizer, before, first) {
+            return Ok(false);
+        }
+        match &self.engine {
+            Engine::Characters(cuts) => return Ok(cuts.whole.is_none()),
+            Engine::Named(..) if self.patterns.len() == 1 => {}
+            _ => return Ok(false),
+        }
+        if !matches!(self.normalized(document, place)?, Cow::Borrowed(_)) {
+            return Ok(false);
+        }
+        let automaton = self.automaton.get_or_init(|| Dfa::new(self.pattern(), regex::MAX_AUTOMATA_BYTES));
+        let Some(automaton) = automaton else { return Ok(false) };
+        let ends = self.ends(document)?;
+        let start_of = |nth_last: usize| ends.len().checked_sub(nth_last + 1).map_or(0, |end| ends[end]);
+        let (last, one_before, bytes) = (start_of(1), start_of(2), document.as_bytes());
+        // Text that is appended changes the last two pretokens at most, the first of them only if its match may go on.
+        if at <= last || last > 0 && automaton.state_at_end(bytes, one_before).is_some() {
+            return Ok(false);
+        }
+        let state = automaton.state_at_end(bytes, last);
+        Ok(state.is_some_and(|state| automaton.surely_ends(state))
+            && automaton.state_at_end(bytes, at) == state)
     }
 
     /// Whether a pretoken ends between these characters, whatever else the text has, so that it may be cut there.

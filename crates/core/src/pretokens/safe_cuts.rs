@@ -84,6 +84,27 @@ pub(crate) fn last_safe_cut(
     range.rev().find(|&at| is_safe_cut(pretokenizer, bytes, at) && !specials.touches(bytes, at))
 }
 
+/// Whether none of the special tokens covers the offset `at` or has an edge there, also in a longer text and where some have
+/// rules: the white space that these include ends before a character that is none.
+pub(crate) fn is_free(text: &str, at: usize, specials: [&SpecialTokens; 2]) -> bool {
+    specials.iter().all(|specials| {
+        let is_spaced = || text[..at].ends_with(char::is_whitespace);
+        at + specials.longest() <= text.len()
+            && !specials.touches(text.as_bytes(), at)
+            && !(specials.has_rules() && is_spaced())
+    })
+}
+
+/// The last offset in `range` that is safe by [`is_safe_cut`], also in a longer text and where special tokens have rules.
+pub(crate) fn last_free_cut(
+    pretokenizer: &Pretokenizer,
+    text: &str,
+    range: Range<usize>,
+    specials: [&SpecialTokens; 2],
+) -> Option<usize> {
+    range.rev().find(|&at| is_safe_cut(pretokenizer, text.as_bytes(), at) && is_free(text, at, specials))
+}
+
 /// The part of a file that starts at cut `number` and ends at the next cut that exists. `None` if there is no cut
 /// `number`: then the part before goes on. `cut` must depend only on the file, so that the jobs on both sides of a cut
 /// agree.

@@ -1,0 +1,396 @@
+//! Sessions: a text that grows at its end, and its ids, always those of the whole text.
+//!
+//! ```text
+//! text   |  chunk  |  chunk  |  chunk  |  tail  |        a chunk and its ids are settled: later text changes neither
+//! append  tail + new text:  settle up to the last safe cut, encode what is left as the end of the text
+//! ```
+//!
+//! A chunk ends at a cut of [`crate::pretokens::safe_cuts`]: between two characters, at a special token, or by scanning. `seen`
+//! is how much text proved the cut, so a text that is cut back to no less keeps the chunk. Forks share chunks.
+//!
+//! **An endless pretoken** has no such cut. There a chunk ends between two tokens that merging leaves as neighbours. Ids
+//! are those of merging exactly if merging each two neighbours leaves them as they are (a first merge across a boundary
+//! would happen among the two alone, too). So the next call encodes the tail only and merges the two tokens at the seam;
+//! if they change, the chunk is taken back. Where scanning goes on alike from the cut is proved by states of the automaton
+//! ([`Pretokenizer::goes_on_alike`](crate::pretokens::Pretokenizer)).
+//!
+//! Cost of `append`: that of the text, and of the tail before it, usually some words. The tail is as long as the text since
+//! the last special token where the pattern needs backtracking or the normaliser rewrites text at will (a charsmap, runs of
+//! spaces), and as long as the pretoken in a run of white space and where several patterns split in turn.
+
+use std::sync::Arc;
+
+use super::merge::{characters, heap};
+use super::output::Ids;
+use super::{Encoder, SpecialPolicy};
+use crate::error::{Error, Result};
+use crate::memory::{TryReserve, copied, try_push_str};
+use crate::monitor::{Monitor, OnProgress, report_progress};
+use crate::pretokens::Place;
+use crate::pretokens::safe_cuts::{SafeCuts, is_free, last_free_cut};
+use crate::special::{Finder, SpecialTokens};
+
+/// Bytes of text that are settled at once, and the most of a chunk that grows.
+const CHUNK: usize = 1 << 12;
+/// From this length on a tail is cut inside its last pretoken, so many bytes before the end.
+const LONG_TAIL: usize = 1 << 9;
+const MARGIN: usize = 1 << 8;
+
+const TEXT: &str = "the text of a session";
+const IDS: &str = "the ids of a session";
+
+/// What a call changed: the first `keep` ids stay, and `ids` follow them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// How many ids stay.
+    pub keep: usize,
+    /// The ids after them.
+    pub ids: Vec<u32>,
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Default)]
+struct Position {
+    bytes: usize,
+    chars: usize,
+    ids: usize,
+}
+
+/// Text that later text cannot change, and its ids.
+struct Chunk {
+    text: String,
+    ids: Vec<u32>,
+    end: Position,
+    /// The bytes of the whole text that proved the cut at the end.
+    seen: usize,
+    /// What follows it.
+    place: Place,
+    /// Whether it ends inside a pretoken.
+    is_inside: bool,
+}
+
+/// How far cuts were looked for in the tail.
+#[derive(Clone, Copy, Default)]
+struct Search {
+    /// There is no cut by two characters before this offset.
+    from: usize,
+    /// The tail is not scanned until it is so long; doubles, so that an endless pretoken is scanned in linear time.
+    patience: usize,
+}
+
+/// What a call will change.
+#[derive(Default)]
+struct Plan {
+    chunks: Vec<Chunk>,
+    /// Bytes of the text that they take.
+    n_taken: usize,
+    tail_ids: Vec<u32>,
+    search: Search,
+}
+
+/// A text that grows at its end, with its ids.
+#[derive(Clone)]
+pub struct Session {
+    encoder: Arc<Encoder>,
+    allowed: Arc<SpecialTokens>,
+    disallowed: Arc<SpecialTokens>,
+    cuts: SafeCuts,
+    chunks: Vec<Arc<Chunk>>,
+    tail: String,
+    tail_ids: Vec<u32>,
+    search: Search,
+}
+
+impl Session {
+    /// An empty text. `specials`: those that become ids and those that are an error; `None` recognises all.
+    pub fn new(encoder: Arc<Encoder>, specials: Option<(Arc<SpecialTokens>, Arc<SpecialTokens>)>) -> Self {
+        let all = || (Arc::clone(&encoder.shared.specials), Arc::new(SpecialTokens::none()));
+        let (allowed, disallowed) = specials.unwrap_or_else(all);
+        let cuts = SafeCuts::new(Arc::clone(encoder.pretokenizer()), Arc::clone(&allowed), true);
+        let (chunks, tail, tail_ids) = Default::default();
+        Session { encoder, allowed, disallowed, cuts, chunks, tail, tail_ids, search: Search::default() }
+    }
+
+    /// The number of ids.
+    pub fn n_ids(&self) -> usize {
+        self.settled().ids + self.tail_ids.len()
+    }
+
+    /// The number of characters of the text.
+    pub fn n_chars(&self) -> usize {
+        self.settled().chars + self.tail.chars().count()
+    }
+
+    /// The text.
+    pub fn text(&self) -> Result<String> {
+        self.text_between(0, self.settled().bytes + self.tail.len())
+    }
+
+    /// The ids from number `first` on.
+    pub fn ids_from(&self, first: usize) -> impl Iterator<Item = u32> {
+        let n_before = self.chunks.partition_point(|chunk| chunk.end.ids <= first);
+        let n_skipped = first - self.start_of(n_before).ids;
+        let chunks = self.chunks[n_before..].iter().flat_map(|chunk| chunk.ids.iter());
+        chunks.chain(&self.tail_ids).skip(n_skipped).copied()
+    }
+
+    /// Appends text. On an error nothing has changed.
+    pub fn append(&mut self, text: &str, monitor: &dyn Monitor) -> Result<Change> {
+        let n_before = self.tail.len();
+        try_push_str(&mut self.tail, text, TEXT)?;
+        let done = self.appended(&mut report_progress(monitor, text.len()));
+        if done.is_err() {
+            self.tail.truncate(n_before);
+        }
+        done
+    }
+
+    /// Cuts the text back to its first `n_chars` characters. On an error nothing has changed.
+    pub fn truncate(&mut self, n_chars: usize, monitor: &dyn Monitor) -> Result<Change> {
+        if n_chars > self.n_chars() {
+            let all = self.n_chars();
+            return Err(Error::Invalid(format!(
+                "a session of {all} characters cannot be cut back to {n_chars}; append makes it longer"
+            )));
+        }
+        let n_before = self.chunks.partition_point(|chunk| chunk.end.chars <= n_chars);
+        let (start, text) =
+            (self.start_of(n_before), self.chunks.get(n_before).map_or(&self.tail, |at| &at.text));
+        let cut = text.char_indices().nth(n_chars - start.chars).map_or(text.len(), |(at, _)| at);
+        let n_bytes = start.bytes + cut;
+        let n_kept = self.chunks.partition_point(|chunk| chunk.seen <= n_bytes);
+        let mut shorter = Session { chunks: self.chunks[..n_kept].to_vec(), ..self.empty() };
+        let rest = self.text_between(self.start_of(n_kept).bytes, n_bytes)?;
+        let mut change = shorter.append(&rest, monitor)?;
+        let n_same = n_common(self.ids_from(change.keep), &change.ids);
+        change.ids.drain(..n_same);
+        change.keep += n_same;
+        *self = shorter;
+        Ok(change)
+    }
+
+    /// The same tokenizer without a text.
+    fn empty(&self) -> Self {
+        let specials = (Arc::clone(&self.allowed), Arc::clone(&self.disallowed));
+        Session::new(Arc::clone(&self.encoder), Some(specials))
+    }
+
+    /// Where the first `n` chunks end.
+    fn start_of(&self, n: usize) -> Position {
+        n.checked_sub(1)
+            .and_then(|last| self.chunks.get(last))
+            .map_or_else(Position::default, |chunk| chunk.end)
+    }
+
+    fn settled(&self) -> Position {
+        self.start_of(self.chunks.len())
+    }
+
+    /// The text from one offset in bytes to another.
+    fn text_between(&self, start: usize, end: usize) -> Result<String> {
+        let mut text = String::new();
+        text.try_reserve(end.saturating_sub(start)).map_err(Error::out_of_memory(TEXT))?;
+        let first = self.chunks.partition_point(|chunk| chunk.end.bytes <= start);
+        let mut at = self.start_of(first).bytes;
+        for part in self.chunks[first..].iter().map(|chunk| &chunk.text).chain([&self.tail]) {
+            let range = start.max(at) - at..end.min(at + part.len()).saturating_sub(at);
+            text.push_str(part.get(range).unwrap_or_default());
+            at += part.len();
+            if at >= end {
+                break;
+            }
+        }
+        Ok(text)
+    }
+
+    /// Encodes the tail, to which text was appended, and settles what it can.
+    fn appended(&mut self, on_progress: OnProgress<'_>) -> Result<Change> {
+        if let Some(found) = Finder::new(&self.disallowed, &self.tail).next() {
+            let token = self.disallowed.tokens()[found.index].0.clone();
+            return Err(Error::DisallowedSpecial { token, offset: self.settled().bytes + found.start });
+        }
+        let mut n_kept = self.chunks.len();
+        let mut longer = None;
+        let plan = loop {
+            let (tail, search) =
+                longer.as_ref().map_or((&self.tail, self.search), |tail| (tail, Search::default()));
+            if let Some(plan) = self.plan(n_kept, tail, search, on_progress)? {
+                break plan;
+            }
+            // The tokens at the seam have merged.
+            n_kept -= 1;
+            let end = self.settled().bytes + self.tail.len();
+            longer = Some(self.text_between(self.start_of(n_kept).bytes, end)?);
+        };
+        let base = self.start_of(n_kept).ids;
+        let n_ids = plan.chunks.iter().map(|chunk| chunk.ids.len()).sum::<usize>() + plan.tail_ids.len();
+        let mut ids = Vec::with_room(n_ids, IDS)?;
+        plan.chunks.iter().map(|chunk| &chunk.ids).chain([&plan.tail_ids]).for_each(|part| ids.extend(part));
+        let n_same = n_common(self.ids_from(base), &ids);
+        ids.drain(..n_same);
+        self.chunks.try_reserve(plan.chunks.len()).map_err(Error::out_of_memory(TEXT))?;
+        // Nothing fails from here on.
+        self.chunks.truncate(n_kept);
+        plan.chunks.into_iter().for_each(|chunk| self.push(chunk));
+        if let Some(tail) = longer {
+            self.tail = tail;
+        }
+        self.tail.drain(..plan.n_taken);
+        (self.tail_ids, self.search) = (plan.tail_ids, plan.search);
+        Ok(Change { keep: base + n_same, ids })
+    }
+
+    /// Adds a chunk, to the last one if that is small and no fork has it.
+    fn push(&mut self, chunk: Chunk) {
+        if let Some(last) = self.chunks.last_mut().and_then(Arc::get_mut)
+            && last.text.len() + chunk.text.len() <= CHUNK
+        {
+            last.text.push_str(&chunk.text);
+            last.ids.extend_from_slice(&chunk.ids);
+            *last =
+                Chunk { text: std::mem::take(&mut last.text), ids: std::mem::take(&mut last.ids), ..chunk };
+            return;
+        }
+        self.chunks.push(Arc::new(chunk));
+    }
+
+    /// How `tail`, after the first `n_kept` chunks, is settled and encoded; `None` if it changes the last of these.
+    fn plan(
+        &self,
+        n_kept: usize,
+        tail: &str,
+        mut search: Search,
+        on_progress: OnProgress<'_>,
+    ) -> Result<Option<Plan>> {
+        let last = n_kept.checked_sub(1).and_then(|last| self.chunks.get(last));
+        let (mut end, mut place) =
+            last.map_or((Position::default(), Place::Start), |last| (last.end, last.place));
+        let (base, mut inside) = (end.bytes, last.filter(|last| last.is_inside));
+        let (mut plan, mut at, mut upto) = (Plan::default(), 0, 0);
+        let mut chunk =
+            |at: usize, n: usize, ids: Vec<u32>, upto: usize, place, is_inside| -> Result<Chunk> {
+                let mut text = String::new();
+                try_push_str(&mut text, &tail[at..at + n], TEXT)?;
+                end.bytes += n;
+                end.chars += text.chars().count();
+                end.ids += ids.len();
+                Ok(Chunk { text, ids, end, seen: base + upto, place, is_inside })
+            };
+        while upto < tail.len() {
+            upto = tail.floor_char_boundary((upto + CHUNK).min(tail.len()));
+            let Some((n, next)) = self.cut(&tail[at..upto], &mut search)? else { continue };
+            let ids = self.encoded(&tail[at..at + n], place, on_progress)?;
+            if !inside.take().is_none_or(|last| self.stays(last, &ids)) {
+                return Ok(None);
+            }
+            plan.chunks.try_push(chunk(at, n, ids, upto, next, false)?, TEXT)?;
+            (at, place, search) = (at + n, next, Search::default());
+        }
+        let mut ids = self.encoded(&tail[at..], place, on_progress)?;
+        if !inside.is_none_or(|last| self.stays(last, &ids)) {
+            return Ok(None);
+        }
+        if let Some((n, n_ids)) = self.cut_inside(&tail[at..], &ids, place)? {
+            let rest = copied(&ids[n_ids..], IDS)?;
+            ids.truncate(n_ids);
+            plan.chunks.try_push(chunk(at, n, ids, tail.len(), Place::Within, true)?, TEXT)?;
+            (at, ids, search) = (at + n, rest, Search::default());
+        }
+        (plan.n_taken, plan.tail_ids, plan.search) = (at, ids, search);
+        Ok(Some(plan))
+    }
+
+    fn encoded(&self, text: &str, place: Place, on_progress: OnProgress<'_>) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        let specials = self
+            .encoder
+            .recognised(SpecialPolicy::Some { allowed: &self.allowed, disallowed: &self.disallowed });
+        self.encoder.with_worker(|worker| {
+            worker.encode(&self.encoder.shared, text, place, specials, &mut Ids(&mut ids), on_progress)
+        })?;
+        Ok(ids)
+    }
+
+    /// Up to where what follows `text` cannot change its ids, and what comes after.
+    fn cut(&self, text: &str, search: &mut Search) -> Result<Option<(usize, Place)>> {
+        let pretokenizer = self.encoder.pretokenizer();
+        let specials = [&*self.allowed, &*self.disallowed];
+        let longest = self.allowed.longest().max(self.disallowed.longest()).max(1);
+        let Some(latest) = text.len().checked_sub(longest) else { return Ok(None) };
+        if pretokenizer.has_cuts_within() {
+            let range = search.from.max(1)..latest + 1;
+            if let Some(at) = last_free_cut(pretokenizer, text, range, specials) {
+                return Ok(Some((at, Place::Within)));
+            }
+            search.from = search.from.max(latest + 1);
+        }
+        if text.len() < search.patience || self.allowed.has_rules() {
+            return Ok(None);
+        }
+        search.patience = 2 * text.len();
+        let found = if pretokenizer.is_memoryless() {
+            self.cuts.last_by_scanning(text)?.map(|cut| cut.at)
+        } else {
+            let ends = Finder::new(&self.allowed, text).take_while(|found| found.start <= latest);
+            ends.last().map(|found| found.end)
+        };
+        let is_free = |&at: &usize| at > 0 && is_free(text, at, [&SpecialTokens::none(), &*self.disallowed]);
+        Ok(found.filter(is_free).map(|at| (at, Place::AfterSpecial)))
+    }
+
+    /// Where a long text without a cut is cut inside its last pretoken: the offset, and the ids before it.
+    fn cut_inside(&self, text: &str, ids: &[u32], place: Place) -> Result<Option<(usize, usize)>> {
+        let (vocabulary, pretokenizer) = (self.encoder.vocabulary(), self.encoder.pretokenizer());
+        if text.len() < LONG_TAIL || self.allowed.find(text.as_bytes(), 0).is_some() {
+            return Ok(None);
+        }
+        let (mut at, mut n_ids) = (text.len(), ids.len());
+        let is_between = |at: usize| {
+            text.len() - at >= MARGIN
+                && text.is_char_boundary(at)
+                && is_free(text, at, [&*self.allowed, &*self.disallowed])
+        };
+        // Ids are those of the text, not of one that is changed, as far as the tokens have its bytes.
+        let mut starts = 0;
+        while starts < 2 {
+            let Some(token) = n_ids.checked_sub(1).and_then(|last| vocabulary.token(ids[last])) else {
+                return Ok(None);
+            };
+            if !text.as_bytes()[..at].ends_with(token) || at < MARGIN {
+                return Ok(None);
+            }
+            if starts == 1 {
+                break;
+            }
+            (at, n_ids) = (at - token.len(), n_ids - 1);
+            starts = usize::from(is_between(at));
+        }
+        // A whole pretoken that is a token is not merged.
+        let is_short = |(_, token): (u32, &[u8])| token.len() < MARGIN;
+        let is_merged = !vocabulary.ignores_merges() || vocabulary.tokens().all(is_short);
+        let found = at > 0 && is_merged && pretokenizer.goes_on_alike(text, at, place)?;
+        Ok(found.then_some((at, n_ids)))
+    }
+
+    /// Whether the last token of a chunk that ends inside a pretoken stays when `ids` follow.
+    fn stays(&self, chunk: &Chunk, ids: &[u32]) -> bool {
+        let vocabulary = self.encoder.vocabulary();
+        let (Some(&left), Some(&right)) = (chunk.ids.last(), ids.first()) else { return true };
+        let (Some(start), Some(end)) = (vocabulary.token(left), vocabulary.token(right)) else {
+            return false;
+        };
+        let both = [start, end].concat();
+        let mut merged = Vec::new();
+        let put = |id| merged.try_push(id, IDS);
+        let done = match vocabulary.characters() {
+            Some(starts) => characters::merge(vocabulary, starts, &both, put, &mut |_| Ok(())),
+            None => heap::merge(vocabulary, &both, put),
+        };
+        done.is_ok() && merged == [left, right]
+    }
+}
+
+/// How many ids both begin with.
+fn n_common(old: impl Iterator<Item = u32>, new: &[u32]) -> usize {
+    old.zip(new).take_while(|(old, new)| old == *new).count()
+}

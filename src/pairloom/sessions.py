@@ -1,0 +1,77 @@
+"""Sessions: a text that grows at its end, as a conversation does, and its ids. Defined in `reference.sessions`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+from pairloom import _core
+from pairloom._internal.arguments import check_int
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["Change", "Session"]
+
+
+class Change(NamedTuple):
+    """What a call changed: the first `keep` ids stay, and `ids` (an array [n]) follow them."""
+
+    keep: int
+    ids: npt.NDArray[np.unsignedinteger[Any]]
+
+
+@final
+class Session:
+    """A text that grows at its end; its ids are always `tokenizer.encode(text)`. Made by `Tokenizer.session`.
+
+    It is for one thread at a time: a call while another runs is a RuntimeError. Forks are independent.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Session) -> None:
+        self._core = core
+
+    def append(self, text: str) -> Change:
+        """Appends `text`, in time that depends on it and hardly on the length of the session.
+
+        Raises what `encode` raises (SpecialTokenError, UnicodeEncodeError, ...); then nothing has changed.
+        """
+        return Change(*self._core.append(text))
+
+    def truncate(self, n_chars: int) -> Change:
+        """Cuts the text back to its first `n_chars` characters; ValueError where it has fewer."""
+        return Change(*self._core.truncate(min(check_int("n_chars", n_chars, least=0), sys.maxsize)))
+
+    def fork(self) -> Session:
+        """Another session with the same text, most of which both share; neither changes the other."""
+        return Session(self._core.fork())
+
+    @property
+    def ids(self) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """The ids of the whole text: a new array [n] of the tokenizer's `id_dtype`."""
+        return self._core.ids
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self._core.text
+
+    @property
+    def n_chars(self) -> int:
+        """The number of characters of the text."""
+        return self._core.n_chars
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __copy__(self) -> Session:
+        return self.fork()
+
+    def __deepcopy__(self, _: Any) -> Session:
+        return self.fork()
+
+    def __repr__(self) -> str:
+        return f"Session(n_chars={self.n_chars}, n_ids={len(self)})"

@@ -1,0 +1,173 @@
+"""Sessions: the ids of a text that grows are those of the whole text; `tests.soak.sessions` makes random calls."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import SpecialTokenError, Tokenizer
+from pairloom.reference.sessions import Session as Oracle
+from pairloom.sessions import Change
+from tests.formats.models import trained
+
+FAMILIES = Path(__file__).parents[2] / "shared/families"
+FILES = ("gpt-2", "llama-spm", "qwen2", "deepseek-coder", "command-r", "gemma-4")
+PIECES = (
+    "the cat",
+    " s",
+    "at on 12",
+    "34 <|endo",
+    "ftext|>",
+    "\n\n",
+    "<|im_start|>us",
+    "er\n",
+    "e",
+    "\u0301",
+    " " * 40,
+    "a" * 3000,
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train("the cat sat on the mat, the cats ate " * 9, 300, special_tokens=["<|endoftext|>", "<s>"])
+
+
+def test_session_of_a_growing_text_says_what_changed(tokenizer: Tokenizer) -> None:
+    session = tokenizer.session("the ca")
+    change = session.append("ts")
+    assert isinstance(change, Change)
+    assert (
+        session.ids.tolist()
+        == tokenizer.encode("the cats")
+        == tokenizer.encode("the ca")[: change.keep] + change.ids.tolist()
+    )
+    assert (len(session), session.text, session.n_chars) == (len(session.ids), "the cats", 8)
+    assert session.ids.dtype == change.ids.dtype == tokenizer.id_dtype
+    keep, ids = session.append("")
+    assert (keep, ids.tolist()) == (len(session), [])
+    keep, ids = session.truncate(6)
+    assert session.ids.tolist() == tokenizer.encode("the ca") and keep + len(ids) == len(session)
+    assert repr(session) == f"Session(n_chars=6, n_ids={len(session)})"
+
+
+def test_special_token_that_comes_in_pieces_is_one_id(tokenizer: Tokenizer) -> None:
+    session = tokenizer.session()
+    for letter in "on <|endoftext|><|endoftext|> mat<s":
+        session.append(letter)
+        assert session.ids.tolist() == tokenizer.encode(session.text)
+    assert session.ids.tolist().count(tokenizer.special_tokens["<|endoftext|>"]) == 2
+    plain = tokenizer.session("<|endof", allowed_special=())
+    plain.append("text|>")
+    assert plain.ids.tolist() == tokenizer.encode_ordinary("<|endoftext|>")
+
+
+def test_disallowed_special_across_the_seam_changes_nothing(tokenizer: Tokenizer) -> None:
+    session = tokenizer.session("the cat <|endof", disallowed_special="all", allowed_special=())
+    before = session.ids.tolist()
+    with pytest.raises(SpecialTokenError, match="8"):
+        session.append("text|> sat")
+    assert (session.text, session.ids.tolist()) == ("the cat <|endof", before)
+    session.append(" x")
+    assert session.ids.tolist() == tokenizer.encode_ordinary("the cat <|endof x")
+
+
+def test_arguments_that_are_wrong_are_errors_by_name(tokenizer: Tokenizer) -> None:
+    session = tokenizer.session("the cat")
+    wrong: Any = b"x"
+    for call in (lambda: session.append(wrong), lambda: session.truncate(True), lambda: tokenizer.session(wrong)):
+        with pytest.raises(TypeError):
+            call()
+    for n_chars in (8, -1, 2**70):
+        with pytest.raises(ValueError):
+            session.truncate(n_chars)
+    with pytest.raises(UnicodeEncodeError):
+        session.append("\ud800")
+    assert (session.text, session.n_chars) == ("the cat", 7)
+
+
+def test_forks_share_and_do_not_change_each_other(tokenizer: Tokenizer) -> None:
+    session = tokenizer.session("the cat sat, " * 400)
+    forks = [session.fork(), copy.copy(session), copy.deepcopy(session)]
+    for number, fork in enumerate(forks):
+        fork.truncate(fork.n_chars - number * 1000)
+        fork.append(f"mat {number}")
+    assert session.text == "the cat sat, " * 400
+    for each in (session, *forks):
+        assert each.ids.tolist() == tokenizer.encode(each.text)
+
+
+def test_a_thousand_forks_of_a_megabyte_share_memory(tokenizer: Tokenizer) -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    session = tokenizer.session("the cat sat on the mat, " * 42_000)
+    before = resident()
+    forks = [session.fork() for _ in range(1000)]
+    for number, fork in enumerate(forks):
+        fork.append(f" and {number}")
+    assert resident() - before < 64 << 20
+    assert forks[-1].n_chars == session.n_chars + len(" and 999")
+
+
+def test_second_call_at_the_same_time_is_refused(tokenizer: Tokenizer) -> None:
+    session, started = tokenizer.session(), threading.Event()
+    refused: list[str] = []
+
+    def appends() -> None:
+        started.set()
+        session.append("the cat sat " * 1_000_000)
+
+    thread = threading.Thread(target=appends)
+    thread.start()
+    started.wait()
+    while thread.is_alive() and not refused:
+        try:
+            len(session)
+        except RuntimeError as error:
+            refused.append(str(error))
+    thread.join()
+    assert all("Session is in use by another call" in text for text in refused)
+    with ThreadPoolExecutor(4) as pool:
+        sessions = list(pool.map(lambda n: tokenizer.session("the cat " * n), range(100)))
+    assert [len(each) for each in sessions] == [tokenizer.count_tokens("the cat " * n) for n in range(100)]
+
+
+@pytest.mark.parametrize("letters", ["a", "ab", "=", "中"])
+def test_endless_pretoken_is_cut_between_tokens_that_stay(letters: str) -> None:
+    merges = [(97, 97), (256, 256), (98, 97), (257, 97), (258, 258), (61, 61), (260, 97), (0xE4, 0xB8), (263, 0xAD)]
+    tokenizer = Tokenizer.from_model(trained(merges))
+    session, oracle = tokenizer.session(), Oracle(tokenizer.encode)
+    for size in (1, 700, 3, 5000, 2, 256, 256, 256, 1, 9000, 1, 1):
+        keep, ids = session.append(letters * size)
+        assert (keep, ids.tolist()) == oracle.append(letters * size)
+    assert session.ids.tolist() == oracle.ids
+    # Ids that did not change were not encoded again: only the end of the pretoken was.
+    assert keep > len(session) - 300
+    for n_chars in (session.n_chars - 1, 9000, 17):
+        session.truncate(n_chars)
+        assert session.ids.tolist() == tokenizer.encode(session.text)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_sessions_of_real_vocabularies_equal_encode(name: str) -> None:
+    path = FAMILIES / f"ggml-vocab-{name}.gguf"
+    if not path.is_file():
+        pytest.skip(f"{FAMILIES} is not there")
+    tokenizer = Tokenizer.load(path)
+    session, oracle = tokenizer.session(), Oracle(tokenizer.encode)
+    for number in range(60):
+        piece = PIECES[number * 7 % len(PIECES)]
+        keep, ids = session.append(piece)
+        assert (keep, ids.tolist()) == oracle.append(piece), session.text[-80:]
+        if number % 9 == 8:
+            back = session.n_chars - number
+            keep, ids = session.truncate(back)
+            assert (keep, ids.tolist()) == oracle.truncate(back)
+    assert np.array_equal(session.ids, tokenizer.encode_to_numpy(session.text))
