@@ -116,14 +116,16 @@ impl<I: Id> Output for Ids<'_, I> {
         // call keeps as many slots as its entry has ids, and writes at most INLINE_IDS + 1 slots from there on.
         unsafe {
             if !NARROW {
-                cursor.cast::<[I; 4]>().write_unaligned(ids.wide().map(I::from_u32));
+                for (at, id) in ids.wide().into_iter().enumerate() {
+                    cursor.add(at).write(I::from_u32(id));
+                }
             } else if size_of::<I>() == 2 && cfg!(target_endian = "little") {
                 // An entry holds the ids as they are: one copy of 16 bytes.
                 ptr::copy_nonoverlapping(ids, cursor.cast(), 1);
             } else {
-                cursor
-                    .cast::<[I; INLINE_IDS + 1]>()
-                    .write_unaligned(ids.narrow().map(|id| I::from_u32(id.into())));
+                for (at, id) in ids.narrow().into_iter().enumerate() {
+                    cursor.add(at).write(I::from_u32(id.into()));
+                }
             }
             *cursor = cursor.add(n);
         }

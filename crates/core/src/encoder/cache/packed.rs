@@ -60,7 +60,9 @@ impl Packed {
     #[inline(always)]
     pub(in crate::encoder) fn narrow(&self) -> [u16; 8] {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
-        [[a, b], [c, d], [e, f], [g, h], [i, j], [k, l], [m, n], [o, p]].map(u16::from_le_bytes)
+        // Not `map` of an array: builds without link-time optimisation call it, which takes three quarters of the speed.
+        let id = u16::from_le_bytes;
+        [id([a, b]), id([c, d]), id([e, f]), id([g, h]), id([i, j]), id([k, l]), id([m, n]), id([o, p])]
     }
 
     /// Up to four wide ids.
@@ -73,7 +75,8 @@ impl Packed {
     #[inline(always)]
     fn words(&self) -> [u32; 4] {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
-        [[a, b, c, d], [e, f, g, h], [i, j, k, l], [m, n, o, p]].map(u32::from_le_bytes)
+        let word = u32::from_le_bytes;
+        [word([a, b, c, d]), word([e, f, g, h]), word([i, j, k, l]), word([m, n, o, p])]
     }
 }
 
