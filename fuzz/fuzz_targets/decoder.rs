@@ -24,7 +24,7 @@ fuzz_target!(|input: (Vec<Vec<u8>>, Vec<u8>)| {
     let ids: Vec<u32> = ids.iter().map(|&id| u32::from(id) * 11 % next).collect();
 
     let mut bytes = Vec::new();
-    decoder.decode(&ids, &mut bytes).unwrap();
+    decoder.append(&ids, &mut bytes).unwrap();
     let mut stream = decoder.stream(DecodeErrors::Replace, Vec::new());
     let mut text: String = ids.iter().map(|&id| stream.push(id).unwrap()).collect();
     text.push_str(&stream.finish().unwrap());

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-DecodeErrors = Literal["strict", "replace", "replace_bytes", "ignore"]
+DecodeErrors = Literal["strict", "replace", "replace_bytes", "replace_runs", "ignore"]
 MergeRule = Literal["pairs", "ranks", "priorities"]
 Pattern = str | tuple[str, ...]
 
-DECODE_ERRORS = ("strict", "replace", "replace_bytes", "ignore")
-"""How malformed bytes can be decoded; "replace_bytes" puts U+FFFD for each byte, as SentencePiece does."""
+DECODE_ERRORS = ("strict", "replace", "replace_bytes", "replace_runs", "ignore")
+"""How malformed bytes can be decoded; "replace_bytes" puts U+FFFD for each byte, as SentencePiece does, "replace_runs"
+for each byte of a run of byte tokens that is not UTF-8 as a whole, as HuggingFace does."""
 
 MERGE_RULES = ("pairs", "ranks", "priorities")
 """What can merge: the pairs of `merges`, or any two tokens whose joined bytes are a token, by id or by priority."""
@@ -344,6 +345,11 @@ class Model:
             raise ValueError(
                 f"{what}: this tokenizer merges characters, as SentencePiece does, and not bytes; that is not supported"
             )
+
+    @property
+    def usual_errors(self) -> DecodeErrors:
+        """The decode_errors that the libraries of other formats have, and that loading their files sets."""
+        return "replace_runs" if self.pattern == CHARACTERS else "replace"
 
     @property
     def strips(self) -> bool:

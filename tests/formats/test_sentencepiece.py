@@ -13,7 +13,7 @@ import pytest
 
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
-from pairloom.reference.characters import CharacterModel, encode_characters, normalize_characters
+from pairloom.reference.characters import CharacterModel, decode_runs, encode_characters, normalize_characters
 
 SYMBOL = "\u2581"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -257,6 +257,58 @@ def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kin
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), given
         ours.save(tmp_path / "again.json", format="huggingface", overwrite=True)
         assert Tokenizer.load(tmp_path / "again.json").model == ours.model
+
+
+def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) -> None:
+    tokenizers, pyarrow = pytest.importorskip("tokenizers"), pytest.importorskip("pyarrow")
+    rng = random.Random(3)
+    for kind in ("none", "prepend"):
+        text = json.dumps(tokenizer_json(rng, kind))
+        ours, theirs = load(tmp_path, text.encode(), "tokenizer.json"), tokenizers.Tokenizer.from_str(text)
+        lists = [[rng.randrange(1, 257 if rng.random() < 0.7 else ours.n_vocab) for _ in range(9)] for _ in range(300)]
+        lists += [[], [1 + 0x20, 1 + 0xC3, 1 + 0xA9], [1 + 0xE6, 1 + 0x9D], [1 + 0x41, 1 + 0xFF, 0, 1 + 0xC3, 1 + 0xA9]]
+        expected = [theirs.decode(ids, skip_special_tokens=False) for ids in lists]
+        assert [ours.decode(ids) for ids in lists] == ours.decode_batch(lists) == expected
+        assert [ours.decode(np.array(ids, np.uint16)) for ids in lists] == expected
+        assert ours.decode_arrow(pyarrow.array(lists, pyarrow.list_(pyarrow.int32()))).to_pylist() == expected
+        tokens = [
+            [each - 1 if 0 < each < 257 else ours.decode_bytes([0, each])[4:].decode() for each in ids] for ids in lists
+        ]
+        tokens = [
+            ["</s>" if each == 0 else token for each, token in zip(*pair, strict=True)]
+            for pair in zip(lists, tokens, strict=True)
+        ]
+        drops = 1 if kind == "prepend" else 0
+        assert [decode_runs(each).removeprefix(" " * drops) for each in tokens] == expected
+        assert ours.decode([1 + 0xE6, 1 + 0x9D, 1 + 0x41], errors="replace") == "\ufffdA"
+
+
+def test_spaces_at_the_beginning_go_where_extra_ones_do(tmp_path: Path) -> None:
+    pieces: list[Piece] = [
+        *_FIRST,
+        *_BYTES,
+        *((each, -9.0, NORMAL) for each in _ALPHABET),
+        (SYMBOL + "a", -1.0, NORMAL),
+    ]
+    space, prefixed = len(pieces) - 2, len(pieces) - 1
+    for has_prefix in (0, 1):
+        tokenizer = load(tmp_path, model_file(pieces, normalizer={3: has_prefix, 4: 1}))
+        for ids, text in (
+            ([space, space, prefixed, prefixed], "a a"),
+            ([prefixed], "a"),
+            ([space], ""),
+            ([68, space], "A "),
+        ):
+            assert tokenizer.decode(ids) == text
+            stream = tokenizer.decode_stream()
+            assert "".join(stream.push(each) for each in ids) + stream.finish() == text
+    assert load(tmp_path, model_file(pieces)).decode([space, prefixed]) == " a"
+
+
+def test_decode_in_turns_drops_one_prefix_only(tmp_path: Path) -> None:
+    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    ids = np.full((1 << 25) + 1, tokenizer.n_vocab - 1, np.uint16)
+    assert len(tokenizer.decode(ids)) == 1 << 25
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ HARNESSES: tuple[str, ...] = (
     "misuse",
     "mutations",
     "receipt_mutations",
+    "sentencepiece_random",
     "sessions",
     "shard_damage",
     "shard_mutations",

@@ -220,10 +220,10 @@ fn main() -> Result<(), Failure> {
         let mut decoded = Vec::new();
         bench.measure("decode", rate, || {
             decoded.clear();
-            Ok(decoder.decode(&ids, &mut decoded)?)
+            Ok(decoder.append(&ids, &mut decoded)?)
         })?;
         decoded.clear();
-        decoder.decode(&ids, &mut decoded)?;
+        decoder.append(&ids, &mut decoded)?;
         if decoded != text.as_bytes() {
             return Err("decoding gave another text".into());
         }

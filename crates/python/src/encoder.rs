@@ -188,7 +188,8 @@ impl Encoder {
         let built = py.detach(|| {
             let (vocabulary, pretokenizer) = columns.engine(ignore_merges, pattern.texts(), steps)?;
             let specials = SpecialTokens::with_rules(specials, &special_rules)?;
-            let decoder = Decoder::new(&vocabulary, &specials)?.dropping_prefix(pretokenizer.adds_prefix());
+            let decoder =
+                Decoder::new(&vocabulary, &specials)?.with_leading_spaces(pretokenizer.leading_spaces());
             let decoder = Arc::new(decoder);
             let (vocabulary, pretokenizer) = (Arc::new(vocabulary), Arc::new(pretokenizer));
             let encoder = Arc::new(encoder::Encoder::new(vocabulary, pretokenizer, specials, options)?);
@@ -340,8 +341,14 @@ impl Encoder {
     }
 
     fn decode_bytes<'py>(&self, py: Python<'py>, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut out = Vec::new();
-        Ids::from_argument(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
+        let (mut out, errors) = (Vec::new(), DecodeErrors::Strict);
+        Ids::from_argument(ids, Location::Only)?.decode(
+            py,
+            &self.decoder,
+            errors,
+            &mut out,
+            Location::Only,
+        )?;
         objects::bytes(py, &out)
     }
 
@@ -354,7 +361,13 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyString>> {
         let errors = errors_or(self, errors)?;
         let mut out = Vec::new();
-        Ids::from_argument(ids, Location::Only)?.decode(py, &self.decoder, &mut out, Location::Only)?;
+        Ids::from_argument(ids, Location::Only)?.decode(
+            py,
+            &self.decoder,
+            errors,
+            &mut out,
+            Location::Only,
+        )?;
         str_of(py, &out, errors)
     }
 
@@ -372,7 +385,13 @@ impl Encoder {
         for (index, ids) in lists.enumerate() {
             let location = Location::Item { name: "list_of_ids", index };
             out.clear();
-            Ids::from_argument(&ids?, location)?.decode(py, &self.decoder, &mut out, location)?;
+            Ids::from_argument(&ids?, location)?.decode(
+                py,
+                &self.decoder,
+                self.errors,
+                &mut out,
+                location,
+            )?;
             let text = str_of(py, &out, self.errors)
                 .map_err(|error| add_reason(py, error, &location.to_string(), ""))?;
             objects::push(&mut texts, text)?;
@@ -416,9 +435,10 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
         "strict" => Ok(DecodeErrors::Strict),
         "replace" => Ok(DecodeErrors::Replace),
         "replace_bytes" => Ok(DecodeErrors::ReplaceBytes),
+        "replace_runs" => Ok(DecodeErrors::ReplaceRuns),
         "ignore" => Ok(DecodeErrors::Ignore),
         other => Err(PyValueError::new_err(format!(
-            "errors must be strict, replace, replace_bytes or ignore, not {other:?}"
+            "errors must be strict, replace, replace_bytes, replace_runs or ignore, not {other:?}"
         ))),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pairloom_core::Error;
-use pairloom_core::decoder::Decoder;
+use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::memory::TryReserve;
 use pairloom_core::pages;
 use pyo3::buffer::PyUntypedBuffer;
@@ -83,7 +83,7 @@ impl Ids {
         collected(ids.py(), items, location).map(Ids::Collected)
     }
 
-    /// Appends the bytes of the ids to `out`.
+    /// Appends the text of the ids to `out`, which may still hold bytes that are not UTF-8 ([`Decoder::decode`]).
     ///
     /// Another thread may change a borrowed array at the same time. That is harmless only because the decoder reads each id
     /// once and checks the value that it read; keep it so.
@@ -91,6 +91,7 @@ impl Ids {
         &self,
         py: Python<'_>,
         decoder: &Decoder,
+        errors: DecodeErrors,
         out: &mut Vec<u8>,
         location: Location,
     ) -> PyResult<()> {
@@ -102,13 +103,16 @@ impl Ids {
             ($ids:expr) => {{
                 let ids = $ids;
                 if ids.len() < FEW {
-                    return decoder.decode(ids, out).map_err(|error| failure(py, error, location));
+                    return decoder.decode(ids, errors, out).map_err(|error| failure(py, error, location));
                 }
                 pages::reserve(out, ids.len() * 4);
+                let start = out.len();
                 for ids in ids.chunks(MANY) {
                     py.check_signals()?;
-                    py.detach(|| decoder.decode(ids, out)).map_err(|error| failure(py, error, location))?;
+                    py.detach(|| decoder.append(ids, out)).map_err(|error| failure(py, error, location))?;
                 }
+                let finished = py.detach(|| decoder.finish(ids, errors, start, out));
+                finished.map_err(|error| failure(py, error, location))?;
             }};
         }
         match self {

@@ -129,6 +129,7 @@ fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
         DecodeErrors::Strict => "strict",
         DecodeErrors::Replace => "replace",
         DecodeErrors::ReplaceBytes => "replace_bytes",
+        DecodeErrors::ReplaceRuns => "replace_runs",
         DecodeErrors::Ignore => "ignore",
     };
     fields.set_item("decode_errors", decode_errors)?;

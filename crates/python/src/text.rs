@@ -135,7 +135,7 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
     let errors = match errors {
         DecodeErrors::Strict => c"strict",
         DecodeErrors::Replace => c"replace",
-        DecodeErrors::ReplaceBytes => {
+        DecodeErrors::ReplaceBytes | DecodeErrors::ReplaceRuns => {
             let mut mended = String::new();
             for chunk in bytes.utf8_chunks() {
                 mended.push_str(chunk.valid());

@@ -17,6 +17,7 @@ use std::cell::RefCell;
 use std::sync::Once;
 use std::{panic, slice};
 
+use pairloom_core::decoder::DecodeErrors;
 use pairloom_core::encoder::SpecialPolicy;
 use pairloom_core::train::TieBreak;
 use pairloom_core::{Error, Result};
@@ -185,7 +186,7 @@ pub unsafe extern "C" fn pairloom_decode(
     // SAFETY: the caller's contract.
     let (tokenizer, ids) = unsafe { (&*tokenizer, slice::from_raw_parts(ids, n_ids)) };
     let mut bytes = Vec::new();
-    number_of(tokenizer.decoder.decode(ids, &mut bytes).map(|()| {
+    number_of(tokenizer.decoder.decode(ids, DecodeErrors::Strict, &mut bytes).map(|()| {
         let n = bytes.len();
         leave(bytes);
         n

@@ -39,7 +39,8 @@ impl Tokenizer {
     ) -> Result<Tokenizer> {
         columns.borrowed(specials.tokens()).check_specials()?;
         let (vocabulary, pretokenizer) = columns.engine(ignore_merges, patterns, steps)?;
-        let decoder = Decoder::new(&vocabulary, &specials)?.dropping_prefix(pretokenizer.adds_prefix());
+        let decoder =
+            Decoder::new(&vocabulary, &specials)?.with_leading_spaces(pretokenizer.leading_spaces());
         let options = EncoderOptions { cache_bytes: CACHE_BYTES, ..EncoderOptions::default() };
         let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;
         Ok(Tokenizer { encoder, decoder })

@@ -169,9 +169,9 @@ def _not_stored(model: Model, format: str) -> str:
     if format != "pairloom" and config_of(model).keys() - ({CARRIED} if format == "huggingface" else ()):
         missing.append("the names of special tokens (bos_token, eos_token) and the chat template")
         remedy += "; save_pretrained(folder) stores them"
-    if format != "pairloom" and model.decode_errors != "replace":
+    if format != "pairloom" and model.decode_errors != model.usual_errors:
         missing.append(f"decode_errors={model.decode_errors!r}")
-        remedy += '; it will load with decode_errors="replace"'
+        remedy += f'; it will load with decode_errors="{model.usual_errors}"'
     return f"format {format!r} does not say {', '.join(missing)}{remedy}" if missing else ""
 
 
@@ -186,10 +186,10 @@ def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) ->
     atomic.check_folder(target, (), overwrite)
     tokenizer_json = huggingface.write(pretrained.without_split(model))
     atomic.write_folder(target, {huggingface.FILE_NAME: tokenizer_json, **pretrained.write(model)}, overwrite)
-    if model.decode_errors != "replace":
+    if model.decode_errors != model.usual_errors:
         warn(
             f"{target}: the folder does not say decode_errors={model.decode_errors!r}; it will load with"
-            ' decode_errors="replace"'
+            f' decode_errors="{model.usual_errors}"'
         )
 
 

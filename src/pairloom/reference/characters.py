@@ -9,7 +9,7 @@ Cost: quadratic in the length of the text.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import regex
 
@@ -48,6 +48,27 @@ def encode_characters(text: str, model: CharacterModel) -> list[int]:
         else:
             ids += _merged(part, model)
     return ids
+
+
+def decode_runs(tokens: Iterable[str | int]) -> str:
+    """The text of pieces and of bytes, an int each: a run of bytes that is not UTF-8 is U+FFFD for each of them.
+
+    So HuggingFace's ByteFallback has it, for which "replace_runs" stands.
+
+    >>> decode_runs(["a", 0xC3, 0xA9, "b", 0x41, 0xFF])
+    'aéb\ufffd\ufffd'
+    """
+    text = ""
+    for is_byte, group in groupby(tokens, key=lambda token: isinstance(token, int)):
+        if not is_byte:
+            text += "".join(map(str, group))
+            continue
+        run = bytes(map(int, group))
+        try:
+            text += run.decode()
+        except UnicodeDecodeError:
+            text += "\ufffd" * len(run)
+    return text
 
 
 def normalize_characters(text: str, steps: Iterable[str], *, is_start: bool = True) -> str:

@@ -193,5 +193,5 @@ class FileMethods(TokenizerBase):
         return self._native
 
     def _warn_of_decode_errors(self, what: str) -> None:
-        if (errors := self._model.decode_errors) != "replace":
-            warn(f'{what} decodes malformed bytes with "replace"; this tokenizer has {errors!r}')
+        if (errors := self._model.decode_errors) != (usual := self._model.usual_errors):
+            warn(f'{what} decodes malformed bytes with "{usual}"; this tokenizer has {errors!r}')

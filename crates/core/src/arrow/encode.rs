@@ -233,7 +233,7 @@ struct Texts {
 impl Texts {
     fn push<I: AnyId>(&mut self, decoder: &Decoder, ids: Option<&[I]>) -> Result<()> {
         let start = self.bytes.len();
-        decoder.decode(ids.unwrap_or_default(), &mut self.bytes)?;
+        decoder.decode(ids.unwrap_or_default(), self.errors, &mut self.bytes)?;
         if valid(&self.bytes[start..]).is_none() {
             self.mend(start)?;
         }

@@ -11,9 +11,11 @@ use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 use crate::ids::AnyId;
-use crate::memory::{TryReserve, filled};
+use crate::memory::{TryReserve, copied, filled};
 use crate::pages;
 use crate::special::SpecialTokens;
+use crate::text;
+use crate::vocabulary::characters::LeadingSpaces;
 use crate::vocabulary::{Vocabulary, n_dense};
 
 mod stream;
@@ -37,8 +39,10 @@ pub struct Decoder {
     long: Vec<u8>,
     /// The slots of ids beyond `slots`.
     sparse: HashMap<usize, [u8; SLOT]>,
-    /// Whether a space at the beginning of a text is one that encoding put there.
-    drops_prefix: bool,
+    /// The spaces at the beginning of a text that encoding put there, or took away.
+    leading: LeadingSpaces,
+    /// The tokens of single bytes, where merging starts with characters; ascending.
+    fallback: Vec<u32>,
 }
 
 impl Decoder {
@@ -48,7 +52,14 @@ impl Decoder {
         let n_ids = specials.n_ids().max(vocabulary.n_ids());
         let n_slots = n_dense(n_ids, vocabulary.n_tokens() + specials.tokens().len());
         let slots = filled(n_slots, slot(&[], UNKNOWN), WHAT)?;
-        let mut decoder = Decoder { slots, long: Vec::new(), sparse: HashMap::new(), drops_prefix: false };
+        let fallback = vocabulary.characters().map_or(&[][..], |characters| &characters.fallback);
+        let mut decoder = Decoder {
+            slots,
+            long: Vec::new(),
+            sparse: HashMap::new(),
+            leading: LeadingSpaces::Kept,
+            fallback: copied(fallback, WHAT)?,
+        };
         for (id, token) in vocabulary.tokens() {
             decoder.set(id, token)?;
         }
@@ -58,16 +69,22 @@ impl Decoder {
         Ok(decoder)
     }
 
-    /// Sets whether decoding drops a space at the beginning of a text.
+    /// Sets what decoding does with spaces at the beginning of a text.
     #[must_use]
-    pub fn dropping_prefix(mut self, drops_prefix: bool) -> Self {
-        self.drops_prefix = drops_prefix;
+    pub fn with_leading_spaces(mut self, leading: LeadingSpaces) -> Self {
+        self.leading = leading;
         self
     }
 
-    /// The bytes of the first token of a text, without a space that encoding put there.
-    fn without_prefix<'a>(&self, token: &'a [u8]) -> &'a [u8] {
-        token.strip_prefix(b" ").filter(|_| self.drops_prefix).unwrap_or(token)
+    /// The bytes of a token at the beginning of a text without what is dropped there, and whether the next token is at the
+    /// beginning, too.
+    fn at_start<'a>(&self, token: &'a [u8]) -> (&'a [u8], bool) {
+        match token.strip_prefix(b" ") {
+            Some(rest) if self.leading != LeadingSpaces::Kept => {
+                (rest, rest.is_empty() && self.leading == LeadingSpaces::OneOfEachDropped)
+            }
+            _ => (token, false),
+        }
     }
 
     fn set(&mut self, id: u32, token: &[u8]) -> Result<()> {
@@ -90,12 +107,64 @@ impl Decoder {
         Ok(())
     }
 
+    /// Appends the text of `ids` to `out`, which may still hold bytes that are not UTF-8. On error `out` is unchanged.
+    pub fn decode<I: AnyId>(&self, ids: &[I], errors: DecodeErrors, out: &mut Vec<u8>) -> Result<()> {
+        let before = out.len();
+        let done = self.append(ids, out).and_then(|()| self.finish(ids, errors, before, out));
+        done.inspect_err(|_| out.truncate(before))
+    }
+
+    /// Makes a text of what [`append`](Self::append) made of all its `ids` from `start` on: drops leading spaces; with
+    /// [`DecodeErrors::ReplaceRuns`] nothing is left that is not UTF-8.
+    pub fn finish<I: AnyId>(
+        &self,
+        ids: &[I],
+        errors: DecodeErrors,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        if errors == DecodeErrors::ReplaceRuns && text::valid(&out[start..]).is_none() {
+            out.truncate(start);
+            self.append_by_runs(ids, out)?;
+        }
+        let mut n_dropped = 0;
+        for id in ids.iter().take_while(|_| self.leading != LeadingSpaces::Kept) {
+            let token = self.token(*id)?;
+            let (rest, goes_on) = self.at_start(token);
+            n_dropped += token.len() - rest.len();
+            if !goes_on {
+                break;
+            }
+        }
+        // Another thread may have changed the ids meanwhile.
+        let n_spaces = out[start..].iter().take(n_dropped).take_while(|&&byte| byte == b' ').count();
+        out.drain(start..start + n_spaces);
+        Ok(())
+    }
+
+    /// As [`append`](Self::append), but a run of tokens of bytes that is not UTF-8 as a whole becomes U+FFFD for each of them.
+    #[cold]
+    fn append_by_runs<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
+        let mut run_start = out.len();
+        for id in ids {
+            let is_byte = self.fallback.binary_search(&(id.index() as u32)).is_ok();
+            if !is_byte {
+                replace_run(out, run_start)?;
+            }
+            out.try_extend(self.token(*id)?, "decoded text")?;
+            if !is_byte {
+                run_start = out.len();
+            }
+        }
+        replace_run(out, run_start)
+    }
+
     /// Appends the bytes of `ids` to `out`. On error `out` is unchanged; [`Error::UnknownTokenId`] names the id.
     ///
     /// `ids` may be in a NumPy array that another thread changes at the same time. So each read of an id is followed by
     /// a lookup with a bounds check, and only the slot that was found decides what is copied. Never read an id again
     /// and rely on its old value.
-    pub fn decode<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
+    pub fn append<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
         // Most texts have three to five bytes for each id.
         pages::reserve(out, ids.len() * 4);
         let before = out.len();
@@ -114,9 +183,6 @@ impl Decoder {
                     return Err(error);
                 }
             }
-        }
-        if self.drops_prefix && out.get(before) == Some(&b' ') {
-            out.remove(before);
         }
         Ok(())
     }
@@ -172,6 +238,16 @@ impl Decoder {
     pub fn stream(self: &Arc<Self>, errors: DecodeErrors, skipped: Vec<u32>) -> DecodeStream {
         DecodeStream::new(Arc::clone(self), errors, skipped)
     }
+}
+
+/// Replaces the bytes from `start` on by U+FFFD for each if they are not UTF-8.
+fn replace_run(out: &mut Vec<u8>, start: usize) -> Result<()> {
+    if text::valid(&out[start..]).is_none() {
+        let n = out.len() - start;
+        out.truncate(start);
+        (0..n).try_for_each(|_| out.try_extend("\u{fffd}".as_bytes(), "decoded text"))?;
+    }
+    Ok(())
 }
 
 /// A slot with these bytes and this length.

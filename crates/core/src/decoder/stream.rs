@@ -16,6 +16,9 @@ pub enum DecodeErrors {
     Replace,
     /// U+FFFD for each byte that is part of no character, as SentencePiece has it.
     ReplaceBytes,
+    /// U+FFFD for each byte of a run of tokens of bytes that is not UTF-8 as a whole, as HuggingFace's `ByteFallback` has
+    /// it. A stream does as with [`ReplaceBytes`](Self::ReplaceBytes), since it does not wait for the end of a run.
+    ReplaceRuns,
     /// Dropped.
     Ignore,
 }
@@ -26,7 +29,7 @@ impl DecodeErrors {
         match self {
             DecodeErrors::Strict => None,
             DecodeErrors::Replace => Some(usize::from(!invalid.is_empty())),
-            DecodeErrors::ReplaceBytes => Some(invalid.len()),
+            DecodeErrors::ReplaceBytes | DecodeErrors::ReplaceRuns => Some(invalid.len()),
             DecodeErrors::Ignore => Some(0),
         }
     }
@@ -64,10 +67,11 @@ impl DecodeStream {
             return Ok(String::new());
         }
         let n_held = self.held.len();
-        let token = if self.is_at_start { self.decoder.without_prefix(token) } else { token };
+        let (token, is_at_start) =
+            if self.is_at_start { self.decoder.at_start(token) } else { (token, false) };
         self.held.try_extend(token, "decoded text")?;
         let taken = self.take(false).inspect_err(|_| self.held.truncate(n_held))?;
-        self.is_at_start = false;
+        self.is_at_start = is_at_start;
         Ok(taken)
     }
 

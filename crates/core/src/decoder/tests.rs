@@ -27,7 +27,7 @@ fn decoder_with_sparse_ids_decodes_all() {
     let decoder = Decoder::new(&vocabulary, &specials).unwrap();
     assert!(decoder.slots.len() <= 1 << 16);
     let mut out = Vec::new();
-    decoder.decode(&[1, 16_000_000, 9_000_000, 1], &mut out).unwrap();
+    decoder.append(&[1, 16_000_000, 9_000_000, 1], &mut out).unwrap();
     assert_eq!(out, b"a<|end|>a token of many bytesa");
     for unknown in [0, 2, 65_536, 9_000_001, 16_000_001, -1] {
         assert!(decoder.token(unknown).is_err(), "{unknown}");
@@ -45,13 +45,13 @@ fn decode_of_tokens_of_any_length_and_id_type_returns_their_bytes() {
         expected.extend_from_slice(decoder.token(id).unwrap());
     }
     let mut out = b"before".to_vec();
-    decoder.decode(&ids, &mut out).unwrap();
+    decoder.append(&ids, &mut out).unwrap();
     assert_eq!(&out[6..], expected);
     let mut signed = Vec::new();
-    decoder.decode(&ids.iter().map(|&id| i64::from(id)).collect::<Vec<_>>(), &mut signed).unwrap();
+    decoder.append(&ids.iter().map(|&id| i64::from(id)).collect::<Vec<_>>(), &mut signed).unwrap();
     assert_eq!(signed, expected);
     let mut narrow = Vec::new();
-    decoder.decode(&ids.iter().map(|&id| id as u16).collect::<Vec<_>>(), &mut narrow).unwrap();
+    decoder.append(&ids.iter().map(|&id| id as u16).collect::<Vec<_>>(), &mut narrow).unwrap();
     assert_eq!(narrow, expected);
 }
 
@@ -62,7 +62,7 @@ fn decode_of_unknown_ids_fails_and_keeps_the_output() {
     for unknown in [301, 502, -1, i64::MAX, i64::MIN] {
         let mut ids = vec![65i64; 3000];
         ids.push(unknown);
-        match decoder.decode(&ids, &mut out) {
+        match decoder.append(&ids, &mut out) {
             Err(Error::UnknownTokenId { id }) => assert_eq!(id, unknown),
             other => panic!("{other:?}"),
         }

@@ -147,7 +147,7 @@ impl<'a> File<'a> {
             carried.extend(object(key)?.map(|text| format!("\"{key}\":{text}")));
         }
         let carried = carried.join(",");
-        let errors = if is_characters { DecodeErrors::ReplaceBytes } else { DecodeErrors::Replace };
+        let errors = if is_characters { DecodeErrors::ReplaceRuns } else { DecodeErrors::Replace };
         Ok(Model {
             plain_specials: added.plain.into_iter().collect(),
             post_processor: object("post_processor")?.map(str::to_owned),

@@ -41,6 +41,7 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
             ("strict", DecodeErrors::Strict),
             ("replace", DecodeErrors::Replace),
             ("replace_bytes", DecodeErrors::ReplaceBytes),
+            ("replace_runs", DecodeErrors::ReplaceRuns),
             ("ignore", DecodeErrors::Ignore),
         ];
         choice(json, &choices)

@@ -40,7 +40,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::vocabulary::Vocabulary;
-use crate::vocabulary::characters::CHARACTERS;
+use crate::vocabulary::characters::{CHARACTERS, LeadingSpaces};
 
 pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use characters::CharacterCuts;
@@ -172,10 +172,17 @@ impl Pretokenizer {
         self
     }
 
-    /// Whether encoding puts a space before a text that decoding drops, as SentencePiece does.
-    pub fn adds_prefix(&self) -> bool {
-        matches!(self.engine, Engine::Characters(_))
-            && self.normalizer.iter().any(normalizer::Step::is_prefix)
+    /// What decoding does with spaces at the beginning of a text, as SentencePiece has it.
+    pub fn leading_spaces(&self) -> LeadingSpaces {
+        match self.engine {
+            Engine::Characters(_) if self.normalizer.contains(&normalizer::Step::CollapseSpaces) => {
+                LeadingSpaces::OneOfEachDropped
+            }
+            Engine::Characters(_) if self.normalizer.iter().any(normalizer::Step::is_prefix) => {
+                LeadingSpaces::OneDropped
+            }
+            _ => LeadingSpaces::Kept,
+        }
     }
 
     /// Whether documents are changed before they are split; such a pretokenizer is not memoryless.

@@ -21,6 +21,19 @@ pub(crate) struct Characters {
     pub(super) priorities: Vec<u32>,
     /// Tokens that no merge makes or joins, each found as a whole; SentencePiece calls them user-defined.
     pub(crate) whole: Vec<u32>,
+    /// The tokens of single bytes, ascending.
+    pub(crate) fallback: Vec<u32>,
+}
+
+/// What decoding does with spaces at the beginning of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeadingSpaces {
+    /// They stay.
+    Kept,
+    /// One goes.
+    OneDropped,
+    /// One goes of each token before the first character that is no space: SentencePiece's `remove_extra_whitespaces`.
+    OneOfEachDropped,
 }
 
 /// The byte that a token such as `<0x41>` stands for.

@@ -36,7 +36,7 @@ impl Vocabulary {
         }
         let Some(priorities) = priorities else {
             let mut vocabulary = Self::with_merges(vocabulary, merges, false)?;
-            vocabulary.characters = Some(Characters { priorities: Vec::new(), whole: Vec::new() });
+            vocabulary.characters = Some(Characters { priorities: Vec::new(), whole: Vec::new(), fallback });
             return Ok(vocabulary);
         };
         // In the order of the ids, as the columns of a model are.
@@ -75,7 +75,7 @@ impl Vocabulary {
             vocabulary.merge_table.insert(pair[0], pair[1], rank);
         }
         vocabulary.rule = Rule::Merges { list: copied(&pairs, WHAT)?, ignore_merges: false };
-        vocabulary.characters = Some(Characters { priorities: by_rank, whole });
+        vocabulary.characters = Some(Characters { priorities: by_rank, whole, fallback });
         Ok(vocabulary)
     }
 

@@ -1,0 +1,297 @@
+"""Random texts through vocabularies of SentencePiece's kind: the ids and the text of their owners' libraries.
+
+A `.model` file is judged by sentencepiece, a tokenizer.json by tokenizers. Vocabularies are random ones, some that
+sentencepiece trains here, and where they are there those of ../shared/families and of the package mistral-common, of
+which only the data is read. Without sentencepiece the .model files are left out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import io
+import json
+import random
+import struct
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pairloom import Tokenizer, formats
+from tests.formats.test_sentencepiece import FAMILIES, model_file, random_pieces, tokenizer_json
+from tests.soak.harness import Table
+
+SUMMARY = (
+    "random texts and random ids through SentencePiece's BPE against sentencepiece and tokenizers; a failure is another"
+    " id or another text"
+)
+QUICK = 60
+FULL = 12_000
+"""Texts for each vocabulary."""
+
+_FEWEST_FOR_PUBLISHED = 1000
+_PUBLISHED = ("mistral-common", "mistral_common/data/*.model.*")
+_MOST_FAILURES = 5
+
+_WORDS = (
+    *("the", "of", "hello", "world", "don't", "it's", "12345", "3.14", "foo_bar(x)", "</s>", "<s>", "<unk>", "<0x41>"),
+    *("[INST]", "[TOOL_CALLS]", "na\u00efve", "caf\u00e9", "東京", "日本語", "Привет", "नमस्ते", "안녕", "🙂", "e\u0301"),
+    *("👨\u200d👩\u200d👧", "ﬁ", "１２", "½", "ß", "İ", "\ufeff", "\u200b", "<|im_start|>", ">▁</", "▁", "▁▁", "▁▁▁▁"),
+    *("\x00", "\x7f", "\u0301", "\u2047", "\ufffd", "\uffff", "\U0010ffff", "\u0085", "<0xE2>", "\x1c"),
+)
+_SPACES = (
+    *(" ",) * 6,
+    "  ",
+    "   ",
+    "\n",
+    "\n\n",
+    "\t",
+    "\r\n",
+    " " * 7,
+    " " * 16,
+    "  \n ",
+    "\u00a0",
+    "\u3000",
+    *("",) * 6,
+)
+_RANGES = ((0x20, 0x7F), (0x20, 0x250), (0x370, 0x500), (0x4E00, 0x5000), (0xAC00, 0xAD00), (0x1F300, 0x1F650))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A vocabulary: its file, and how its owner encodes and decodes."""
+
+    name: str
+    tokenizer: Tokenizer
+    encode: Callable[[str], list[int]]
+    decode: Callable[[list[int]], str]
+    literals: tuple[str, ...]
+    skips_special: bool
+
+
+def run(count: int, seed: int) -> Table:
+    """Runs `count` texts through each vocabulary."""
+    table = Table(("vocabulary", "texts", "other ids", "other text", "other text of random ids"))
+    for case in _cases(count, seed):
+        rng = random.Random(f"{seed} {case.name}")
+        wrong = [0, 0, 0]
+        for start in range(0, count, 1000):
+            texts = [_text(rng, case.literals) for _ in range(min(1000, count - start))]
+            for text, found in zip(texts, case.tokenizer.encode_batch(texts), strict=True):
+                ids = case.encode(text)
+                any_ids = _random_ids(rng, case.tokenizer, ids)
+                outcomes = (
+                    (found == ids == case.tokenizer.encode(text), f"{text!a} has {ids}, not {found}"),
+                    _decoded(case, ids),
+                    _decoded(case, any_ids),
+                )
+                for kind, (is_right, failure) in enumerate(outcomes):
+                    wrong[kind] += not is_right
+                    if not is_right and wrong[kind] <= _MOST_FAILURES:
+                        # Other ids come first in what is printed.
+                        table.failures.insert(0 if kind == 0 else len(table.failures), f"{case.name}: {failure}")
+        table.add(case.name, count, *wrong)
+    return table
+
+
+def _decoded(case: _Case, ids: list[int]) -> tuple[bool, str]:
+    found, expected = case.tokenizer.decode(ids, skip_special_tokens=case.skips_special), case.decode(ids)
+    return found == expected, f"{ids} is {expected!a}, not {found!a}"
+
+
+def _text(rng: random.Random, literals: tuple[str, ...]) -> str:
+    kind = rng.random()
+    if kind < 0.1:
+        return "".join(rng.choices("ab ▁\u00e9東", k=rng.randrange(30)))
+    if kind < 0.25:
+        return "".join(chr(rng.randrange(*rng.choice(_RANGES))) for _ in range(rng.randrange(40)))
+    if kind < 0.35:
+        return rng.choice("aeo =-.東") * rng.randrange(60)
+    text = "".join(rng.choice(_WORDS) + rng.choice(_SPACES) for _ in range(rng.randrange(12)))
+    if literals and rng.random() < 0.3:
+        for _ in range(rng.randrange(4)):
+            at = rng.randrange(len(text) + 1)
+            text = text[:at] + rng.choice(literals) + text[at:]
+    return text
+
+
+def _random_ids(rng: random.Random, tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    """Ids that no text makes: tokens at random, many of them bytes, and a text that ends within a character."""
+    kind = rng.random()
+    if kind < 0.3:
+        return ids[: rng.randrange(len(ids) + 1)]
+    every = _ids_of(tokenizer)
+    n = rng.randrange(1, 12)
+    if kind < 0.6:
+        return rng.choices(every[0], k=n)
+    return [rng.choice(every[1] if rng.random() < 0.7 else every[0]) for _ in range(n)]
+
+
+_known: dict[int, tuple[list[int], list[int]]] = {}
+
+
+def _ids_of(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
+    """All ids, and those of bytes, without those that sentencepiece decodes otherwise, as docs/formats.md says."""
+    if id(tokenizer) not in _known:
+        _known.clear()
+        tokens = formats.huggingface.texts_of(tokenizer.model)
+        if tokenizer.decode_errors == "replace_bytes":
+            differing = {*tokenizer.special_tokens, "<0x20>"}
+            tokens = {i: text for i, text in tokens.items() if text not in differing}
+        _known[id(tokenizer)] = (list(tokens), [i for i, text in tokens.items() if text.startswith("<0x")])
+    return _known[id(tokenizer)]
+
+
+def _cases(count: int, seed: int) -> Iterator[_Case]:
+    has_owner = importlib.util.find_spec("sentencepiece") is not None
+    if importlib.util.find_spec("tokenizers"):
+        for kind in ("prepend", "first", "always", "none"):
+            for number in range(3):
+                file = tokenizer_json(random.Random(f"{seed} {kind} {number}"), kind)
+                yield _of_tokenizers(f"random tokenizer.json, {kind}, {number}", json.dumps(file))
+    if has_owner:
+        for number in range(3):
+            yield _of_sentencepiece(f"random .model {number}", model_file(random_pieces(random.Random(number))))
+        for name, settings in _TRAINED.items():
+            yield _of_sentencepiece(f"trained, {name}", _trained(settings))
+    if count < _FEWEST_FOR_PUBLISHED:
+        return
+    if has_owner:
+        for path in _files_of(*_PUBLISHED):
+            yield _of_sentencepiece(path.name, path.read_bytes())
+    if FAMILIES.is_dir():
+        for name in ("llama-spm", "phi-3", "gemma-4"):
+            yield from _of_family(name, has_owner)
+
+
+def _of_sentencepiece(name: str, data: bytes) -> _Case:
+    sentencepiece: Any = importlib.import_module("sentencepiece")
+
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    ours = Tokenizer.from_model(formats.read("sentencepiece", data))
+    return _Case(name, ours, theirs.encode, theirs.decode, (), skips_special=True)
+
+
+def _of_tokenizers(name: str, text: str) -> _Case:
+    import tokenizers
+
+    theirs = tokenizers.Tokenizer.from_str(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = Tokenizer.from_model(formats.read("huggingface", text.encode()))
+    return _Case(
+        name,
+        ours,
+        lambda text: list(theirs.encode(text, add_special_tokens=False).ids),
+        lambda ids: str(theirs.decode(ids, skip_special_tokens=False)),
+        tuple(ours.special_tokens)[:40],
+        skips_special=False,
+    )
+
+
+_TRAINED: dict[str, dict[str, Any]] = {
+    "nfkc": {},
+    "user-defined pieces": {"user_defined_symbols": ["<sep>", "ab", "e\u0301x", "1 2"]},
+    "identity": {"normalization_rule_name": "identity", "remove_extra_whitespaces": False},
+    "no prefix": {"add_dummy_prefix": False, "remove_extra_whitespaces": False},
+    "no prefix, extra spaces removed": {"add_dummy_prefix": False},
+    "case folded": {"normalization_rule_name": "nmt_nfkc_cf", "split_by_whitespace": False, "split_digits": True},
+    "pieces of spaces": {"allow_whitespace_only_pieces": True, "remove_extra_whitespaces": False},
+}
+
+
+def _trained(settings: dict[str, Any]) -> bytes:
+    sentencepiece: Any = importlib.import_module("sentencepiece")
+
+    rng = random.Random(1)
+    texts = ["".join(rng.choices(_WORDS, k=8)) + " ".join(rng.choices(_WORDS, k=8)) for _ in range(400)]
+    file = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(text.replace("\x00", "") for text in texts),
+        model_writer=file,
+        vocab_size=620,
+        model_type="bpe",
+        byte_fallback=True,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        **settings,
+    )
+    return file.getvalue()
+
+
+def _files_of(package: str, pattern: str) -> list[Path]:
+    try:
+        folder = Path(str(importlib.metadata.distribution(package).locate_file("")))
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return sorted(folder.glob(pattern))
+
+
+def _of_family(name: str, has_owner: bool) -> Iterator[_Case]:
+    """The .model and the tokenizer.json files that a GGUF file stands for."""
+    columns = _gguf(FAMILIES / f"ggml-vocab-{name}.gguf")
+    tokens, kinds = columns["tokens"], columns["token_type"]
+    if has_owner and "merges" not in columns:
+        # One piece alone may be of the kind that stands for unknown ones.
+        kinds = [3 if kind == 2 and number else kind for number, kind in enumerate(kinds)]
+        pieces = list(zip(tokens, columns["scores"], kinds, strict=True))
+        yield _of_sentencepiece(f"{name}, .model", model_file(pieces))
+    merges = [text.split(" ", 1) for text in columns["merges"]] if "merges" in columns else _merges_of(columns)
+    vocab = {text: number for number, text in reversed(list(enumerate(tokens)))}
+    pairs = [pair for pair in merges if len(pair) == 2 and all(x in vocab for x in (*pair, "".join(pair)))]
+    for scheme in ("prepend", "first", "always") if "merges" not in columns else ("none",):
+        file = tokenizer_json(random.Random(0), scheme)
+        file["model"] |= {"vocab": vocab, "merges": pairs, "unk_token": "<unk>"}
+        flags = {"single_word": False, "lstrip": False, "normalized": False}
+        file["added_tokens"] = [
+            {"id": number, "content": text, "special": kind != 4, "rstrip": name == "phi-3" and kind == 3, **flags}
+            for number, (text, kind) in enumerate(zip(tokens, kinds, strict=True))
+            if kind in (2, 3, 4) and vocab[text] == number
+        ]
+        yield _of_tokenizers(f"{name}, tokenizer.json, {scheme}", json.dumps(file))
+
+
+def _merges_of(columns: dict[str, Any]) -> list[list[str]]:
+    """The pairs of transformers' converter: of each piece its halves that are pieces, by the piece's score."""
+    ids = {text: number for number, text in enumerate(columns["tokens"])}
+    found: list[tuple[str, str, float]] = []
+    for text, score, kind in zip(columns["tokens"], columns["scores"], columns["token_type"], strict=True):
+        halves = ((text[:cut], text[cut:]) for cut in range(1, len(text) if kind == 1 else 0))
+        known = [(left, right) for left, right in halves if left in ids and right in ids]
+        found += [(*pair, score) for pair in sorted(known, key=lambda pair: (ids[pair[0]], ids[pair[1]]))]
+    return [[left, right] for left, right, _ in sorted(found, key=lambda each: -each[2])]
+
+
+def _gguf(path: Path) -> dict[str, Any]:
+    """The lists under tokenizer.ggml."""
+    data, at = path.read_bytes(), 24
+    formats_of = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+    def number(format: str) -> Any:
+        nonlocal at
+        (value,) = struct.unpack_from(f"<{format}", data, at)
+        at += struct.calcsize(f"<{format}")
+        return value
+
+    def text() -> str:
+        nonlocal at
+        n = number("Q")
+        at += n
+        return data[at - n : at].decode()
+
+    def item(kind: int) -> Any:
+        if kind == 8:
+            return text()
+        if kind == 9:
+            kind, n = number("I"), number("Q")
+            return [item(kind) for _ in range(n)]
+        return number(formats_of[kind])
+
+    rows = {}
+    for _ in range(struct.unpack_from("<Q", data, 16)[0]):
+        key = text()
+        rows[key.removeprefix("tokenizer.ggml.")] = item(number("I"))
+    return rows
