@@ -82,6 +82,7 @@ def test_patterns_that_do_not_compile() -> None:
         (r"(?i:'s)| ?\p{L}++|\p{N}{1,3}|\s++$|\s+(?!\S)|[^\s\p{L}]", "dfa"),
         ((r"[0-9]{2}", r"\s?[a-z]+", "(?#contiguous)[.]"), "dfa"),
         (("[0-9]", r"(?=ab)"), "backtracking"),
+        ((r"\d{1,3}(?=(?:\d{3})*\b)", r"\s?[a-z]+"), "dfa"),
     ],
 )
 def test_any_other_pattern_splits_by_the_engine_it_needs(pattern: str | tuple[str, ...], engine: str) -> None:

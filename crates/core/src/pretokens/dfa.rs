@@ -3,7 +3,8 @@
 //! Characters that no part of the pattern tells apart are one class, so the automaton is small (tens of states, where one
 //! over bytes has thousands), is built at once, and threads share it without locks. Beyond regular syntax it takes what
 //! the next character decides: `\s+(?!\S)`, `$`, and possessive repetitions of one character, since `\p{L}++` is
-//! `\p{L}+(?!\p{L})`. A pattern with anything else is left to backtracking.
+//! `\p{L}+(?!\p{L})`. One lookahead of any length may follow a repetition of one character, which groups digits from the
+//! right: `\d{1,3}(?=(?:\d{3})*\b)`. A pattern with anything else is left to backtracking.
 //!
 //! States are lists of places in the pattern in the order of preference (leftmost-first, as backtracking tries them: Cox,
 //! "Regular Expression Matching: the Virtual Machine Approach", 2009). An entry of the table says whether a match ends
@@ -47,6 +48,8 @@ pub(super) struct Dfa {
     can_be_empty: bool,
     is_total: bool,
     cuts: Cuts,
+    /// What must follow a match, however far it reaches. Of several ends the furthest is tried first.
+    ahead: Option<Box<Dfa>>,
 }
 
 /// What holds wherever a character of one class is followed by one of another.
@@ -57,15 +60,52 @@ struct Cuts {
     is_foreign: Vec<bool>,
 }
 
-/// States at every [`STRIDE`]th byte of one text from which no match ends further on.
+/// What is known of states at every [`STRIDE`]th byte of one text.
 #[derive(Default)]
-pub(super) struct Failed(HashSet<(usize, usize)>);
+pub(super) struct Failed {
+    /// From these no match ends further on.
+    states: HashSet<(usize, usize)>,
+    /// Whether what must follow a match is found from these on.
+    ahead: HashMap<(usize, usize), bool>,
+}
 
 impl Dfa {
     /// `None` if the pattern is not regular, or its table would take more than `max_bytes`.
     pub fn new(pattern: &str, max_bytes: usize) -> Option<Self> {
-        let mut nfa = Nfa { nodes: vec![Node::Match], sets: Vec::new() };
-        let start = nfa.add(&Expr::parse_tree(pattern).ok()?.expr, 0)?;
+        let expression = Expr::parse_tree(pattern).ok()?.expr;
+        if let Expr::Concat(parts) = &expression
+            && let [repeated, Expr::LookAround(ahead, LookAround::LookAhead)] = parts.as_slice()
+            && seen(ahead).is_none()
+        {
+            return Self::with_ahead(repeated, ahead, max_bytes);
+        }
+        Self::compile(&expression, None, max_bytes)
+    }
+
+    /// An expression that another follows; `None` if the first is not a bounded repetition of one character.
+    fn with_ahead(repeated: &Expr, ahead: &Expr, max_bytes: usize) -> Option<Self> {
+        let Expr::Repeat { child, lo: 1.., hi: ..STRIDE, greedy: true } = repeated else { return None };
+        let mut dfa = Self::compile(repeated, None, max_bytes)?;
+        dfa.ahead = Some(Box::new(Self::compile(ahead, Some(set_of(child)?), max_bytes)?));
+        dfa.is_total = false;
+        dfa.cuts.ends.fill(false);
+        Some(dfa)
+    }
+
+    /// The automaton of an expression, before which a character of `before` was read, if that is known.
+    fn compile(expression: &Expr, before: Option<ClassUnicode>, max_bytes: usize) -> Option<Self> {
+        let mut nfa =
+            Nfa { nodes: vec![Node::Match], sets: Vec::new(), behind: before.as_ref().map(|_| Vec::new()) };
+        let start = nfa.add(expression, 0)?;
+        if let (Some(before), Some(behind)) = (&before, &nfa.behind) {
+            let is_known = |set: &ClassUnicode| behind.iter().all(|seen| is_subset(set, seen));
+            let mut nodes = nfa.nodes.iter();
+            if !is_known(before)
+                || nodes.any(|node| matches!(node, Node::Read(set, _) if !is_known(&nfa.sets[*set])))
+            {
+                return None;
+            }
+        }
         let alphabet = Alphabet::new(&nfa.sets)?;
         let (table, start) = nfa.determinize(start, &alphabet, max_bytes)?;
         let mut dfa = Dfa {
@@ -77,6 +117,7 @@ impl Dfa {
             sets: nfa.sets,
             table,
             start,
+            ahead: None,
         };
         let all = 0..dfa.alphabet.n_classes;
         dfa.can_be_empty = all.clone().chain([all.end]).any(|class| dfa.step(start, class).1);
@@ -112,6 +153,11 @@ impl Dfa {
     /// Whether a match ends before the next character, whatever it is; it may go on.
     pub fn surely_ends(&self, state: usize) -> bool {
         (0..=self.end()).all(|class| self.step(state, class).1)
+    }
+
+    /// Whether more than the next character decides that a match ends.
+    pub fn looks_far_ahead(&self) -> bool {
+        self.ahead.is_some()
     }
 
     /// The class of the end of the text.
@@ -156,7 +202,10 @@ impl Dfa {
                 return None;
             };
             *from += n;
-            let end = self.match_end(bytes, *from, failed);
+            let end = match &self.ahead {
+                None => self.match_end(bytes, *from, failed),
+                Some(ahead) => self.match_end_before(ahead, bytes, *from, failed),
+            };
             if end > *from {
                 return Some(end);
             }
@@ -183,6 +232,45 @@ impl Dfa {
         self.long_match_end(bytes, state, at, end, failed)
     }
 
+    /// The end of the match that begins at `from` and that `ahead` follows; `from` if there is none.
+    fn match_end_before(&self, ahead: &Dfa, bytes: &[u8], from: usize, failed: &mut Failed) -> usize {
+        let (mut ends, mut n_ends) = ([0; STRIDE], 0);
+        let (mut state, mut at) = (self.start, from);
+        while state != DEAD {
+            let (class, n_bytes) = self.alphabet.class_at(bytes, at);
+            let (next, is_match) = self.step(state, class);
+            if is_match {
+                ends[n_ends] = at;
+                n_ends += 1;
+            }
+            (state, at) = (next, at + n_bytes);
+        }
+        let mut furthest_first = ends[..n_ends].iter().rev();
+        furthest_first.find(|&&end| ahead.is_found(bytes, end, failed)).map_or(from, |&end| end)
+    }
+
+    /// Whether a match begins at `at`, as what must follow another.
+    fn is_found(&self, bytes: &[u8], mut at: usize, failed: &mut Failed) -> bool {
+        let (mut state, mut next_check, mut since) = (self.start, at.next_multiple_of(STRIDE), Vec::new());
+        let is_found = loop {
+            if at >= next_check {
+                if let Some(&is_found) = failed.ahead.get(&(at, state)) {
+                    break is_found;
+                }
+                since.push((at, state));
+                next_check = (at + 1).next_multiple_of(STRIDE);
+            }
+            let (class, n_bytes) = self.alphabet.class_at(bytes, at);
+            let (next, is_match) = self.step(state, class);
+            if is_match || next == DEAD {
+                break is_match;
+            }
+            (state, at) = (next, at + n_bytes);
+        };
+        failed.ahead.extend(since.into_iter().map(|place| (place, is_found)));
+        is_found
+    }
+
     /// The same from a state on, where `end` is the end of the match so far.
     #[inline(never)]
     fn long_match_end(
@@ -196,7 +284,7 @@ impl Dfa {
         let (mut since, mut next_check) = (Vec::new(), at.next_multiple_of(STRIDE));
         while state != DEAD {
             if at >= next_check {
-                if failed.0.contains(&(at, state)) {
+                if failed.states.contains(&(at, state)) {
                     break;
                 }
                 since.push((at, state));
@@ -210,7 +298,7 @@ impl Dfa {
             }
             (state, at) = (next, at + n_bytes);
         }
-        failed.0.extend(since);
+        failed.states.extend(since);
         end
     }
 
@@ -349,6 +437,8 @@ enum Node {
 struct Nfa {
     nodes: Vec<Node>,
     sets: Vec<ClassUnicode>,
+    /// What lookbehinds see, which every character must be that is read before them; `None` where there may be none.
+    behind: Option<Vec<ClassUnicode>>,
 }
 
 impl Nfa {
@@ -389,6 +479,21 @@ impl Nfa {
                 self.read(set, next)
             }),
             Expr::Assertion(Assertion::EndText) => self.look(ClassUnicode::empty(), true, next),
+            // The end of a word, since only characters of words are read before it.
+            Expr::Assertion(Assertion::WordBoundary) => {
+                let mut words = set_of_class(r"\w", false)?;
+                self.behind.as_mut()?.push(words.clone());
+                words.negate();
+                self.look(words, true, next)
+            }
+            Expr::LookAround(inner, LookAround::LookBehind) => {
+                self.behind.as_mut()?.push(set_of(inner)?);
+                Some(next)
+            }
+            Expr::LookAround(inner, LookAround::LookBehindNeg) => {
+                self.behind.as_mut()?.push(set_of(inner)?);
+                self.push(Node::Split(Vec::new()))
+            }
             Expr::LookAround(inner, ahead @ (LookAround::LookAhead | LookAround::LookAheadNeg)) => {
                 let (mut set, mut at_end) = seen(inner)?;
                 if *ahead == LookAround::LookAheadNeg {
@@ -588,6 +693,12 @@ fn set_of_class(class: &str, ignores_case: bool) -> Option<ClassUnicode> {
     }
 }
 
+fn is_subset(set: &ClassUnicode, of: &ClassUnicode) -> bool {
+    let mut others = set.clone();
+    others.difference(of);
+    others.ranges().is_empty()
+}
+
 /// Whether all matches of a pattern are one character.
 pub(super) fn is_one_character(pattern: &str) -> bool {
     Expr::parse_tree(pattern).is_ok_and(|tree| set_of(&tree.expr).is_some())
@@ -668,6 +779,9 @@ mod tests {
             "a||b",
             r" ?\p{L}++|\s++$|\s+(?!\S)|\s+",
             r"(?i:'s|'t)?[^\r\n\p{L}]?+(?:a(?: b)*)+",
+            r"\d{1,3}(?=(?:\d{3})*\b)",
+            r"\d{1,3}(?=(?:\d{3})*(?:(?<=\w)(?!\w)|(?<!\w)(?=\w)))",
+            "a{1,3}(?=b+c)",
             r"a{1,3}?|[a-z&&[^b]]{2,3}+|(?>x)|\z|a(?=[b-d]|$)",
         ] {
             assert!(Dfa::new(pattern, 1 << 20).is_some(), "{pattern}");
@@ -675,6 +789,11 @@ mod tests {
         for pattern in [
             "(a",
             "(?=ab)c",
+            "a+(?=b+c)",
+            "(?:ab){1,3}(?=b+c)",
+            r"a(?=b+c)|d",
+            r"\.{1,3}(?=a*\b)",
+            r"\w{1,3}(?=\W*\b)",
             "(?<=a)b",
             "(?<!a)b",
             "(?>ab|a)b",

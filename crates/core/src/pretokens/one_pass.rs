@@ -33,6 +33,10 @@ const MAX_STATES: usize = 1 << 13;
 /// How much that was read in vain may be read once more.
 const FAR_BYTES: usize = 64;
 
+/// Where a pattern was searched as far ahead as this, so many ends are found at once: the next call would search again.
+const FAR_AHEAD: usize = 1 << 16;
+const MOST_ENDS: usize = 1 << 18;
+
 /// Where a pattern is, after a character.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
@@ -110,9 +114,10 @@ impl OnePass {
         Some(own.ends_between(before, after))
     }
 
-    /// Whether a match may begin in the letters of these bytes in GPT-2's byte alphabet.
-    pub fn may_split_letters_of(&self, bytes: &[u8]) -> bool {
-        bytes.iter().any(|&byte| self.letters[usize::from(byte)])
+    /// Whether a match may begin with the letter of this byte in GPT-2's byte alphabet.
+    #[inline]
+    pub fn may_split_letter_of(&self, byte: u8) -> bool {
+        self.letters[usize::from(byte)]
     }
 
     fn determinize(&mut self, classes: &[Vec<usize>]) -> Option<()> {
@@ -158,7 +163,7 @@ impl OnePass {
         for (nth, (dfa, classes)) in self.steps.iter().zip(classes).enumerate() {
             let is_last = nth + 1 == self.steps.len();
             let Some(places) = places else {
-                next.push(begin(dfa, classes[class], false).place);
+                next.push(begin(dfa, classes[class], false)?.place);
                 continue;
             };
             // A pattern's segment ends where an earlier pattern ends one.
@@ -167,7 +172,7 @@ impl OnePass {
             let shown = read_on(dfa, places[nth], read, classes, class, is_last)?;
             bits |= usize::from(shown.before_last) * BEFORE_LAST;
             if is_cut {
-                next.push(begin(dfa, classes[class], false).place);
+                next.push(begin(dfa, classes[class], false)?.place);
                 continue;
             }
             if is_open {
@@ -206,10 +211,10 @@ impl OnePass {
         ends.grow(ENDS_PER_FILL, "pretoken ends")?;
         let mut search =
             Search { next: vec![0; self.steps.len()], failed: Failed::default(), found: Vec::new() };
-        let most_ends = ENDS_PER_FILL.min(text.len() + 2);
+        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + 2), ENDS_PER_FILL);
         let (mut read, mut buffer) = (Read::default(), filled(most_ends, 0, "pretoken ends")?);
-        while ends.len() < ENDS_PER_FILL {
-            let room = &mut buffer[..most_ends.min(ENDS_PER_FILL - ends.len())];
+        while ends.len() < wanted {
+            let room = &mut buffer[..most_ends.min(wanted - ends.len())];
             let entry = self.read(text.as_bytes(), stop, &mut read, room);
             if entry & !STOP != 0 {
                 // What is decided at once, but rarely.
@@ -229,11 +234,13 @@ impl OnePass {
                     read.row = entry >> N_BITS;
                     continue;
                 }
+                ends.grow(read.n_sure, "pretoken ends")?;
                 ends.extend(&buffer[..read.n_sure]);
                 break;
             }
+            ends.grow(read.n_sure, "pretoken ends")?;
             ends.extend(&buffer[..read.n_sure]);
-            if entry == FULL && !ends.is_empty() {
+            if entry == FULL && !ends.is_empty() && (read.at > stop || wanted == ENDS_PER_FILL) {
                 break;
             }
             // More is open, or the first segment is as long as all this.
@@ -242,7 +249,7 @@ impl OnePass {
             loop {
                 at = self.find(text, at, &mut search);
                 // What was read in vain is not read again and again.
-                if at + FAR_BYTES > open || ends.len() + search.found.len() >= ENDS_PER_FILL {
+                if at + FAR_BYTES > open || ends.len() + search.found.len() >= wanted {
                     break;
                 }
             }
@@ -253,6 +260,9 @@ impl OnePass {
             ends.extend(search.found.iter().map(|&end| end as u32));
             if at == text.len() {
                 break;
+            }
+            if search.next.iter().any(|&next| next > at + FAR_AHEAD) {
+                wanted = MOST_ENDS;
             }
             read = Read { at, ..Read::default() };
         }
@@ -344,16 +354,19 @@ struct Search {
     found: Vec<usize>,
 }
 
-/// A pattern at a character before which a gap is open, or a pretoken ends.
-fn begin(dfa: &Dfa, class: usize, in_gap: bool) -> Shown {
+/// A pattern at a character before which a gap is open, or a pretoken ends; `None` if what decides may be far ahead.
+fn begin(dfa: &Dfa, class: usize, in_gap: bool) -> Option<Shown> {
     let state = dfa.first(class);
+    if state != DEAD && dfa.looks_far_ahead() {
+        return None;
+    }
     let (place, here) = if state == DEAD {
         (Place::Gap, false)
     } else {
         let is_sure = dfa.surely_ends(state);
         (Place::Match { state, is_first: true, in_gap: in_gap && !is_sure, last: None }, in_gap && is_sure)
     };
-    Shown { place, before_last: false, here, was_in_gap: in_gap }
+    Some(Shown { place, before_last: false, here, was_in_gap: in_gap })
 }
 
 /// A pattern after one more character; `class` is that of all patterns, `read` its own, or the end of its segment.
@@ -365,7 +378,7 @@ fn read_on(
     class: usize,
     is_last: bool,
 ) -> Option<Shown> {
-    let Place::Match { state, is_first, in_gap, last } = place else { return Some(begin(dfa, read, true)) };
+    let Place::Match { state, is_first, in_gap, last } = place else { return begin(dfa, read, true) };
     let (next, is_match) = dfa.step(state, read);
     // The match that ended the gap began at the last character, or further back.
     let before_last = in_gap && is_match;
@@ -382,14 +395,14 @@ fn read_on(
         return Some(Shown { place, before_last, here: false, was_in_gap: false });
     }
     if is_match {
-        return Some(Shown { here: true, before_last, ..begin(dfa, read, false) });
+        return Some(Shown { here: true, before_last, ..begin(dfa, read, false)? });
     }
     if let Some(last) = last {
         // It ended before the last character, where the pattern went on.
-        let place = begin(dfa, classes[last], false).place;
+        let place = begin(dfa, classes[last], false)?.place;
         let shown = read_on(dfa, place, read, classes, class, is_last)?;
         return Some(Shown { before_last: true, ..shown });
     }
     // What began at the last character is no match, so a gap has it.
-    is_first.then(|| begin(dfa, read, true))
+    if is_first { begin(dfa, read, true) } else { None }
 }

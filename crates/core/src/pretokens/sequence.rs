@@ -102,11 +102,6 @@ fn split(
             return Ok(());
         }
         Step::ByteLevel => {
-            if let [Step::OnePass(one_pass)] = rest
-                && !one_pass.may_split_letters_of(segment.as_bytes())
-            {
-                return ends.try_push(end, "pretoken ends");
-            }
             let (letters, n_ends) = (letters_of(segment)?, ends.len());
             split(rest, &letters, 0, letters.len(), ends, on_progress)?;
             to_bytes(&letters, start, &mut ends[n_ends..]);
@@ -134,10 +129,19 @@ fn split_in_one_pass(
     on_progress: OnProgress<'_>,
 ) -> Result<usize> {
     one_pass.fill(text, from, u32::MAX, some)?;
-    let mut at = from;
+    let (mut at, mut split_at) = (from, from);
+    let until = from + some.last().map_or(0, |&distance| distance as usize);
+    ends.grow(some.len(), "pretoken ends")?;
     for &distance in &*some {
         let end = from + distance as usize;
-        split(rest, text, at, end, ends, on_progress)?;
+        if split_at < end {
+            split_at = next_split(rest, text, at, until);
+        }
+        if split_at < end {
+            split(rest, text, at, end, ends, on_progress)?;
+        } else {
+            ends.try_push(end, "pretoken ends")?;
+        }
         at = end;
     }
     // A first pretoken of more than 4 GiB is left as it is found to be: too long.
@@ -146,4 +150,11 @@ fn split_in_one_pass(
         at = text.len();
     }
     Ok(at)
+}
+
+/// An offset from `at` on, at most `until`, before which `steps` split nothing.
+fn next_split(steps: &[Step], text: &str, at: usize, until: usize) -> usize {
+    let [Step::ByteLevel, Step::OnePass(one_pass)] = steps else { return at };
+    let rest = text.as_bytes().get(at..until).unwrap_or_default();
+    rest.iter().position(|&byte| one_pass.may_split_letter_of(byte)).map_or(until, |n| at + n)
 }

@@ -412,6 +412,8 @@ fn automata_equal_the_backtracking_regex() {
             r"\p{N}|l+e",
         ],
         &["GPU|ab|[0-9]a", r"s(?=[^a]|$)|GP", r"\s+(?!\S)|\s+|[^\sA-Z]+(?=\p{L}|$)"],
+        &[r"\d{1,3}(?=(?:\d{3})*\b)", r"(?i:'s)|\p{N}{1,2}|\s?\p{L}+", r"\s+(?!\S)|[ab]"],
+        &[r"[ab]{1,2}(?=b*(?:(?<=[ab])\s+|(?<![ab])x))", r"\p{L}+|\s"],
         &[r"a[^.]*\.|[^.]{3}x|\s{3}(?!\S)|\s{1,2}(?!\S)", r"(?:ab|a\s+b|\p{L}+s)", "e|'"],
     ];
     let mut n_automata = 0;
