@@ -49,7 +49,7 @@ SECTIONS = (
     "scaling",
     "growth",
 )
-OPTIONAL = ("pipeline",)
+OPTIONAL = ("pipeline", "sessions")
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 LANGUAGES = {"english": "English", "multilingual": "15 languages", "code": "C code"}
 

@@ -43,7 +43,7 @@ def test_encode_adds_what_stands_around_only_when_asked() -> None:
     theirs = tokenizer.without_post_processor().to_huggingface()
     assert theirs.encode("ab", "c").ids == plain.encode("ab", "c", add_special_tokens=True)
     with pytest.raises(TypeError, match="add_special_tokens must be True or False"):
-        tokenizer.encode("a", add_special_tokens=1)  # type: ignore[arg-type]
+        tokenizer.encode("a", add_special_tokens=1)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(

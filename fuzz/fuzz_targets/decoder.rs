@@ -25,7 +25,7 @@ fuzz_target!(|input: (Vec<Vec<u8>>, Vec<u8>)| {
 
     let mut bytes = Vec::new();
     decoder.append(&ids, &mut bytes).unwrap();
-    let mut stream = decoder.stream(DecodeErrors::Replace, Vec::new());
+    let mut stream = decoder.stream(DecodeErrors::Replace);
     let mut text: String = ids.iter().map(|&id| stream.push(id).unwrap()).collect();
     text.push_str(&stream.finish().unwrap());
     assert_eq!(text, String::from_utf8_lossy(&bytes));

@@ -345,15 +345,25 @@ class Encoder:
         normalizer: tuple[str, ...] = (),
         special_rules: list[tuple[str, str]] = ...,
         cache_bytes: int | None = None,
-    ) -> None: ...
-    def encode(self, text: str, specials: SpecialPolicy | None = None) -> list[int]: ...
+        skipped: list[int] = ...,
+    ) -> None:
+        """skipped: ids that decoding leaves out on request."""
+
+    def encode(self, text: str, specials: SpecialPolicy | None = None, threads: int | None = None) -> list[int]:
+        """threads: as everywhere for a long text; None is 0, but 1 in a worker process."""
+
+    def encode_beginning(self, text: str, limit: int, specials: SpecialPolicy | None) -> tuple[list[int], int]:
+        """More than `limit` ids, or all, and how many characters of the text these are."""
+
     def encode_with_dropout(
         self, text: str, threshold: int, seed: int, specials: SpecialPolicy | None = None
     ) -> list[int]:
         """threshold: the probability times 2^53."""
 
     def encode_ordinary(self, text: str) -> list[int]: ...
-    def encode_to_numpy(self, text: str, specials: SpecialPolicy | None = None) -> npt.NDArray[Any]:
+    def encode_to_numpy(
+        self, text: str, specials: SpecialPolicy | None = None, threads: int | None = None
+    ) -> npt.NDArray[Any]:
         """uint16 [n] when n_vocab <= 65536, else uint32 [n]."""
 
     def encode_batch(self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None) -> list[list[int]]: ...
@@ -365,7 +375,9 @@ class Encoder:
     def encode_file(self, path: str | PathLike[str], threads: int, report: _Report, specials: str) -> npt.NDArray[Any]:
         """specials: "recognise", "ordinary" or "error" is what literals of special tokens are, as in all that reads."""
 
-    def count_tokens(self, text: str, limit: int | None, specials: SpecialPolicy | None = None) -> int: ...
+    def count_tokens(
+        self, text: str, limit: int | None, specials: SpecialPolicy | None = None, threads: int | None = None
+    ) -> int: ...
     def count_tokens_batch(
         self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None
     ) -> npt.NDArray[np.int64]:
@@ -375,10 +387,10 @@ class Encoder:
     def session(self, specials: SpecialPolicy | None = None) -> Session:
         """A session with an empty text."""
 
-    def decode(self, ids: _Ids, errors: str | None = None) -> str: ...
+    def decode(self, ids: _Ids, errors: str | None = None, skips: bool = False) -> str: ...
     def decode_bytes(self, ids: _Ids) -> bytes: ...
-    def decode_batch(self, list_of_ids: Iterable[_Ids]) -> list[str]: ...
-    def decode_stream(self, skipped: list[int]) -> DecodeStream: ...
+    def decode_batch(self, list_of_ids: Iterable[_Ids], skips: bool) -> list[str]: ...
+    def decode_stream(self, prompt: _Ids, skips: bool) -> DecodeStream: ...
     def token_to_id(self, token: bytes) -> int | None: ...
     def merges(self) -> list[tuple[bytes, bytes]]: ...
     def token_byte_lengths(self) -> npt.NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from pairloom import _core
@@ -43,7 +42,7 @@ class Session:
 
     def truncate(self, n_chars: int) -> Change:
         """Cuts the text back to its first `n_chars` characters; ValueError where it has fewer."""
-        return Change(*self._core.truncate(min(check_int("n_chars", n_chars, least=0), sys.maxsize)))
+        return Change(*self._core.truncate(check_int("n_chars", n_chars, least=0)))
 
     def fork(self) -> Session:
         """Another session with the same text, most of which both share; neither changes the other."""

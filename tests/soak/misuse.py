@@ -280,8 +280,8 @@ def calls(folder: Path) -> dict[str, Call]:
     def streamed(**arguments: Any) -> Any:
         return list(tokenizer.encode_iterable(**arguments))
 
-    def decoded(token_id: Any, skip_special_tokens: Any) -> Any:
-        stream = tokenizer.decode_stream(skip_special_tokens=skip_special_tokens)
+    def decoded(token_id: Any, prompt_ids: Any, skip_special_tokens: Any) -> Any:
+        stream = tokenizer.decode_stream(prompt_ids, skip_special_tokens=skip_special_tokens)
         return stream.push(token_id) + stream.finish()
 
     def blocks(name: Any, first: Any, n_held: Any, **arguments: Any) -> Any:
@@ -373,7 +373,9 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.decode_bytes": made(tokenizer.decode_bytes, ids=ids),
         "Tokenizer.decode_with_offsets": made(tokenizer.decode_with_offsets, ids=ids),
         "Tokenizer.decode_batch": made(tokenizer.decode_batch, list_of_ids=[ids]),
-        "Tokenizer.decode_stream": made(decoded, token_id=97, skip_special_tokens=False),
+        "Tokenizer.canonicalize": made(tokenizer.canonicalize, ids=[97, 98]),
+        "Tokenizer.is_canonical": made(tokenizer.is_canonical, ids=[97, 98]),
+        "Tokenizer.decode_stream": made(decoded, token_id=97, prompt_ids=[97], skip_special_tokens=False),
         "Tokenizer.block_encoder": made(blocks, tokenizer.block_encoder, name="text", first=0, n_held=0),
         "Tokenizer.token_to_id": made(tokenizer.token_to_id, token="a"),
         "Tokenizer.id_to_token": made(tokenizer.id_to_token, id=97),

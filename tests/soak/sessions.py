@@ -153,7 +153,8 @@ def _case(tokenizer: Tokenizer, rng: random.Random) -> int:
         options = {}
 
     def encode(text: str) -> list[int]:
-        return tokenizer.encode(text, **options)
+        ids: list[int] = tokenizer.encode(text, **options)
+        return ids
 
     sessions: list[tuple[Session, Oracle]] = [(tokenizer.session(**options), Oracle(encode))]
     longest = 0

@@ -11,8 +11,9 @@ use pairloom_core::memory::{ResultIds, TryReserve};
 use pairloom_core::monitor::Silent;
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::text::{Characters, Text};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arrays::{Item, array, lent};
@@ -27,7 +28,7 @@ use crate::scratch::{Kept, with_ids};
 use crate::sessions::Session;
 use crate::special_policies::{SpecialPolicy, policy, specials_named};
 use crate::streams::{DecodeStream, StreamEncoder};
-use crate::text::{add_reason, str_of, text_argument, utf8};
+use crate::text::{add_reason, characters, lone_surrogate, str_of, text_argument, utf8};
 use crate::texts::Texts;
 
 /// The ids of a text of at most this many bytes are collected in a reused vector and copied to an array of their size.
@@ -38,6 +39,9 @@ const COPIED: usize = 1 << 16;
 pub struct Encoder {
     encoder: Arc<encoder::Encoder>,
     decoder: Arc<Decoder>,
+    /// Leaves out the ids of `skipped`; made when it is first needed.
+    skipping: PyOnceLock<Arc<Decoder>>,
+    skipped: Vec<u32>,
     errors: DecodeErrors,
     id_lists: IdLists,
 }
@@ -63,12 +67,14 @@ impl Encoder {
         py: Python<'_>,
         text: &str,
         policy: Policy<'_>,
+        threads: Option<usize>,
         ids: &mut Vec<I>,
     ) -> PyResult<()> {
         if text.len() < SHORT {
             return self.encoder.encode(text, policy, ids).map_err(|error| exception(py, error));
         }
-        PyMonitor::run(py, None, |monitor| self.encoder.encode_long(text, policy, ids, monitor))
+        let threads = threads_for(py, text, threads)?;
+        PyMonitor::run(py, None, |monitor| self.encoder.encode_long(text, policy, threads, ids, monitor))
     }
 
     fn list<'py>(
@@ -76,9 +82,10 @@ impl Encoder {
         py: Python<'py>,
         text: &Bound<'py, PyAny>,
         policy: Policy<'_>,
+        threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let text = &*utf8(text_argument(text)?)?;
-        with_id!(self, I => self.list_as::<I>(py, text, policy))
+        with_id!(self, I => self.list_as::<I>(py, text, policy, threads))
     }
 
     #[inline]
@@ -87,9 +94,10 @@ impl Encoder {
         py: Python<'py>,
         text: &str,
         policy: Policy<'_>,
+        threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         with_ids(|ids: &mut Vec<I>| {
-            self.append(py, text, policy, ids)?;
+            self.append(py, text, policy, threads, ids)?;
             self.id_lists.list(py, ids)
         })
     }
@@ -99,10 +107,11 @@ impl Encoder {
         py: Python<'py>,
         text: &str,
         policy: Policy<'_>,
+        threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if text.len() <= COPIED {
             let ids = with_ids(|ids: &mut Vec<I>| {
-                self.append(py, text, policy, ids)?;
+                self.append(py, text, policy, threads, ids)?;
                 let mut copy = Vec::with_room(ids.len(), "ids").map_err(|_| no_memory())?;
                 copy.extend_from_slice(ids);
                 PyResult::Ok(copy)
@@ -111,7 +120,7 @@ impl Encoder {
         }
         // Hardly any text has more than one id for two bytes.
         let mut ids = ResultIds::<I>::with_room(text.len() / 2);
-        self.append(py, text, policy, &mut ids)?;
+        self.append(py, text, policy, threads, &mut ids)?;
         lent(py, ResultIds::from(ids))
     }
 
@@ -152,6 +161,15 @@ impl Encoder {
         &self.decoder
     }
 
+    /// The decoder that leaves special tokens out, or that of all.
+    fn decoder_for(&self, py: Python<'_>, skips: bool) -> PyResult<&Arc<Decoder>> {
+        if !skips {
+            return Ok(&self.decoder);
+        }
+        let skipping = || self.decoder.without(&self.skipped).map(Arc::new);
+        self.skipping.get_or_try_init(py, || skipping().map_err(|error| exception(py, error)))
+    }
+
     pub(crate) fn is_narrow(&self) -> bool {
         self.encoder.n_ids() <= 1 << 16
     }
@@ -162,7 +180,7 @@ impl Encoder {
     #[new]
     #[pyo3(signature = (
         *, columns, ignore_merges, special_tokens, pattern, decode_errors, normalizer = Vec::new(),
-        special_rules = Vec::new(), cache_bytes = None
+        special_rules = Vec::new(), cache_bytes = None, skipped = Vec::new()
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -175,6 +193,7 @@ impl Encoder {
         normalizer: Vec<String>,
         special_rules: Vec<(String, String)>,
         cache_bytes: Option<usize>,
+        skipped: Vec<u32>,
     ) -> PyResult<Self> {
         let specials = special_tokens.iter().map(|(token, id)| Ok((token.extract()?, id.extract()?)));
         let specials = specials.collect::<PyResult<Vec<(String, u32)>>>()?;
@@ -197,7 +216,7 @@ impl Encoder {
         });
         let (encoder, decoder) = built.map_err(|error| exception(py, error))?;
         let id_lists = IdLists::new(encoder.n_ids());
-        Ok(Encoder { encoder, decoder, errors, id_lists })
+        Ok(Encoder { encoder, decoder, skipping: PyOnceLock::new(), skipped, errors, id_lists })
     }
 
     #[getter]
@@ -205,14 +224,31 @@ impl Encoder {
         self.encoder.n_ids()
     }
 
-    #[pyo3(signature = (text, specials = None))]
+    #[pyo3(signature = (text, specials = None, threads = None))]
     fn encode<'py>(
         &self,
         py: Python<'py>,
         text: &Bound<'py, PyAny>,
         specials: Option<&SpecialPolicy>,
+        threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.list(py, text, policy(specials))
+        self.list(py, text, policy(specials), threads)
+    }
+
+    fn encode_beginning<'py>(
+        &self,
+        py: Python<'py>,
+        text: &Bound<'py, PyAny>,
+        limit: usize,
+        specials: Option<&SpecialPolicy>,
+    ) -> PyResult<(Bound<'py, PyList>, usize)> {
+        let (text, mut ids) = (text_argument(text)?, Vec::<u32>::new());
+        let (readable, policy) = (characters(text)?, policy(specials));
+        let n_chars = PyMonitor::run(py, None, |monitor| {
+            self.encoder.encode_beginning(&readable, policy, limit, &mut ids, monitor)
+        });
+        let n_chars = n_chars.map_err(|error| in_text(text, error))?;
+        Ok((self.id_lists.list(py, &ids)?, n_chars))
     }
 
     #[pyo3(signature = (text, threshold, seed, specials = None))]
@@ -238,18 +274,19 @@ impl Encoder {
         py: Python<'py>,
         text: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.list(py, text, Policy::None)
+        self.list(py, text, Policy::None, None)
     }
 
-    #[pyo3(signature = (text, specials = None))]
+    #[pyo3(signature = (text, specials = None, threads = None))]
     fn encode_to_numpy<'py>(
         &self,
         py: Python<'py>,
         text: &Bound<'py, PyAny>,
         specials: Option<&SpecialPolicy>,
+        threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let text = &*utf8(text_argument(text)?)?;
-        with_id!(self, I => self.array_as::<I>(py, text, policy(specials)))
+        with_id!(self, I => self.array_as::<I>(py, text, policy(specials), threads))
     }
 
     fn encode_batch<'py>(
@@ -298,20 +335,28 @@ impl Encoder {
         })
     }
 
-    #[pyo3(signature = (text, limit, specials = None))]
+    #[pyo3(signature = (text, limit, specials = None, threads = None))]
     fn count_tokens(
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
         limit: Option<usize>,
         specials: Option<&SpecialPolicy>,
+        threads: Option<usize>,
     ) -> PyResult<usize> {
-        let text = &*utf8(text_argument(text)?)?;
+        let (text, policy) = (text_argument(text)?, policy(specials));
+        if let Some(limit) = limit {
+            let readable = characters(text)?;
+            let count = |monitor: &PyMonitor| self.encoder.count_up_to(&readable, policy, limit, monitor);
+            return PyMonitor::run(py, None, count).map_err(|error| in_text(text, error));
+        }
+        let text = &*utf8(text)?;
         if text.len() < SHORT {
-            let counted = self.encoder.count(text, policy(specials), limit, &Silent);
+            let counted = self.encoder.count(text, policy, 1, &Silent);
             return counted.map_err(|error| exception(py, error));
         }
-        PyMonitor::run(py, None, |monitor| self.encoder.count(text, policy(specials), limit, monitor))
+        let threads = threads_for(py, text, threads)?;
+        PyMonitor::run(py, None, |monitor| self.encoder.count(text, policy, threads, monitor))
     }
 
     fn count_tokens_batch<'py>(
@@ -352,22 +397,17 @@ impl Encoder {
         objects::bytes(py, &out)
     }
 
-    #[pyo3(signature = (ids, errors = None))]
+    #[pyo3(signature = (ids, errors = None, skips = false))]
     fn decode<'py>(
         &self,
         py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         errors: Option<&str>,
+        skips: bool,
     ) -> PyResult<Bound<'py, PyString>> {
         let errors = errors_or(self, errors)?;
-        let mut out = Vec::new();
-        Ids::from_argument(ids, Location::Only)?.decode(
-            py,
-            &self.decoder,
-            errors,
-            &mut out,
-            Location::Only,
-        )?;
+        let (decoder, mut out) = (self.decoder_for(py, skips)?, Vec::new());
+        Ids::from_argument(ids, Location::Only)?.decode(py, decoder, errors, &mut out, Location::Only)?;
         str_of(py, &out, errors)
     }
 
@@ -375,7 +415,9 @@ impl Encoder {
         &self,
         py: Python<'py>,
         list_of_ids: &Bound<'py, PyAny>,
+        skips: bool,
     ) -> PyResult<Bound<'py, PyList>> {
+        let decoder = self.decoder_for(py, skips)?;
         let mut texts = Vec::new();
         let mut out = Vec::new();
         let lists = list_of_ids.try_iter().map_err(|_| {
@@ -385,13 +427,7 @@ impl Encoder {
         for (index, ids) in lists.enumerate() {
             let location = Location::Item { name: "list_of_ids", index };
             out.clear();
-            Ids::from_argument(&ids?, location)?.decode(
-                py,
-                &self.decoder,
-                self.errors,
-                &mut out,
-                location,
-            )?;
+            Ids::from_argument(&ids?, location)?.decode(py, decoder, self.errors, &mut out, location)?;
             let text = str_of(py, &out, self.errors)
                 .map_err(|error| add_reason(py, error, &location.to_string(), ""))?;
             objects::push(&mut texts, text)?;
@@ -402,8 +438,15 @@ impl Encoder {
         objects::list(py, texts)
     }
 
-    fn decode_stream(&self, skipped: Vec<u32>) -> DecodeStream {
-        DecodeStream::new(self.decoder.stream(self.errors, skipped))
+    fn decode_stream(
+        &self,
+        py: Python<'_>,
+        prompt: &Bound<'_, PyAny>,
+        skips: bool,
+    ) -> PyResult<DecodeStream> {
+        let stream = self.decoder_for(py, skips)?.stream(self.errors);
+        let prompt = Ids::collected(prompt)?;
+        Ok(DecodeStream::new(stream.after(&prompt).map_err(|error| exception(py, error))?))
     }
 
     fn token_to_id(&self, token: &[u8]) -> Option<u32> {
@@ -423,6 +466,22 @@ impl Encoder {
         lengths.extend((0..n_ids).map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)));
         array(py, lengths)
     }
+}
+
+/// The threads for a text. If the caller leaves it to pairloom, a worker process has one, which Python knows; a short text
+/// does not ask.
+fn threads_for(py: Python<'_>, text: &str, threads: Option<usize>) -> PyResult<usize> {
+    match threads {
+        None if text.len() >= encoder::SHORTEST_IN_PARTS => {
+            py.import("pairloom._internal.arguments")?.call_method1("resolve_threads", (0,))?.extract()
+        }
+        threads => Ok(threads.unwrap_or(1)),
+    }
+}
+
+/// The error of a text: lone surrogates are named by Python.
+fn in_text(text: &Bound<'_, PyString>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyUnicodeEncodeError>(text.py()) { lone_surrogate(text, "") } else { error }
 }
 
 /// How malformed bytes are decoded: as `errors` says, or else as the tokenizer does by default.

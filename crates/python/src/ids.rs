@@ -83,6 +83,15 @@ impl Ids {
         collected(ids.py(), items, location).map(Ids::Collected)
     }
 
+    /// The ids of any argument that [`from_argument`](Self::from_argument) takes, collected.
+    pub fn collected(ids: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+        if let Ok(list) = ids.cast::<PyList>() {
+            return from_list(list, Location::Only);
+        }
+        let items = ids.try_iter().map_err(|_| not_ids(ids, Location::Only))?;
+        collected(ids.py(), items, Location::Only)
+    }
+
     /// Appends the text of the ids to `out`, which may still hold bytes that are not UTF-8 ([`Decoder::decode`]).
     ///
     /// Another thread may change a borrowed array at the same time. That is harmless only because the decoder reads each id

@@ -1,11 +1,12 @@
 """Sessions by their definition: encode the whole text again after each call, and compare.
 
-A session is a text that grows at its end, as a conversation does; its ids are always those of the whole text.
+A session is a text that grows at its end, as a conversation does; its ids are always those of the whole text. Ids are
+canonical if encoding their text gives them again.
 """
 
 from collections.abc import Callable
 
-__all__ = ["Session"]
+__all__ = ["Session", "canonicalize"]
 
 
 class Session:
@@ -36,7 +37,24 @@ class Session:
 
     def _change(self, text: str) -> tuple[int, list[int]]:
         ids = self._encode(text)
-        pairs = zip(self.ids, ids, strict=False)
-        keep = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(self.ids), len(ids)))
+        keep = n_common(self.ids, ids)
         self.text, self.ids = text, ids
         return keep, ids[keep:]
+
+
+def n_common(old: list[int], new: list[int]) -> int:
+    """How many ids both begin with."""
+    differing = (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other)
+    return next(differing, min(len(old), len(new)))
+
+
+def canonicalize(
+    ids: list[int], encode: Callable[[str], list[int]], decode: Callable[[list[int]], str]
+) -> tuple[list[int], int | None]:
+    """The ids of the text of `ids`, and the index of the first that differs; None where all are the same.
+
+    >>> canonicalize([1, 2], lambda text: [3], lambda ids: "a")
+    ([3], 0)
+    """
+    canonical = encode(decode(ids))
+    return canonical, None if canonical == ids else n_common(ids, canonical)

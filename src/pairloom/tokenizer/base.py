@@ -48,6 +48,7 @@ class TokenizerBase:
             normalizer=model.normalizer,
             special_rules=list(model.special_rules),
             cache_bytes=cache_bytes,
+            skipped=[i for token, i in model.special_tokens.items() if token not in model.plain_specials],
         )
         # Without the interpreter's lock a thread takes an object that another one made from a slot under a lock of the
         # tokenizer, at every call, and threads wait for it; not so once the object has had a weak reference.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
@@ -36,12 +35,11 @@ class DecodeMethods(TokenizerBase):
         errors: "strict" raises UnicodeDecodeError on malformed bytes, "replace" gives U+FFFD, "ignore" drops them;
         None is the tokenizer's own. Raises UnknownTokenIdError (a KeyError).
         """
-        if skip_special_tokens is not False:
-            ids = self._without_specials(ids, skip_special_tokens)
-        if errors is None:
+        if errors is None and skip_special_tokens is False:
             return self._core.decode(ids)
-        check_choice("errors", errors, DECODE_ERRORS)
-        return self._core.decode(ids, errors)
+        if errors is not None:
+            check_choice("errors", errors, DECODE_ERRORS)
+        return self._core.decode(ids, errors, check_bool("skip_special_tokens", skip_special_tokens))
 
     def decode_bytes(self, ids: Iterable[int] | npt.NDArray[Any]) -> bytes:
         """The bytes of `ids`; raises UnknownTokenIdError (a KeyError)."""
@@ -51,26 +49,7 @@ class DecodeMethods(TokenizerBase):
         self, list_of_ids: Iterable[Iterable[int] | npt.NDArray[Any]], *, skip_special_tokens: bool = False
     ) -> list[str]:
         """The text of each list of ids; errors name the index of the list. skip_special_tokens: as in `decode`."""
-        if skip_special_tokens is not False:
-            check_several("list_of_ids", "lists of ids", list_of_ids)
-            list_of_ids = [self._without_specials(ids, skip_special_tokens) for ids in list_of_ids]
-        return self._core.decode_batch(list_of_ids)
-
-    def _without_specials(self, ids: Iterable[int] | npt.NDArray[Any], skip: bool) -> list[int] | npt.NDArray[Any]:
-        import numpy as np
-
-        skipped = self._skipped(skip)
-        if isinstance(ids, np.ndarray):
-            return ids[~np.isin(ids, skipped)] if ids.ndim == 1 else ids
-        check_several("ids", "int", ids)
-        found = frozenset(skipped)
-        return [i for i in ids if (i if type(i) is int else _index_of(i)) not in found]
-
-    def _skipped(self, skip: bool) -> list[int]:
-        """The ids that decoding leaves out."""
-        model = self._model
-        special = model.special_tokens if check_bool("skip_special_tokens", skip) else {}
-        return [i for token, i in special.items() if token not in model.plain_specials]
+        return self._core.decode_batch(list_of_ids, check_bool("skip_special_tokens", skip_special_tokens))
 
     def decode_with_offsets(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[str, list[int]]:
         """(text, offsets): the text of `ids`, and the index of the character in which each token begins.
@@ -92,6 +71,24 @@ class DecodeMethods(TokenizerBase):
             lengths[0] -= int(lengths.sum()) - len(blob)
         return text, starts_of_tokens(blob, lengths).tolist()
 
+    def canonicalize(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[list[int], int | None]:
+        """(canonical, first): the ids that `encode` gives the text of `ids`, and the index of the first that differs.
+
+        `first` is None where all are the same. Raises UnicodeDecodeError where the ids are of no text, as those of a
+        part of a character, and UnknownTokenIdError (a KeyError).
+        """
+        check_several("ids", "int", ids)
+        given = list(ids)
+        canonical = self._core.encode(self._core.decode(given, "strict"))
+        return canonical, _first_difference(given, canonical)
+
+    def is_canonical(self, ids: Iterable[int] | npt.NDArray[Any]) -> bool:
+        """Whether `ids` are those that `encode` gives their text; False where they are of no text."""
+        try:
+            return self.canonicalize(ids)[1] is None
+        except UnicodeDecodeError:
+            return False
+
     def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
         """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
 
@@ -103,18 +100,21 @@ class DecodeMethods(TokenizerBase):
             check_choice("errors", errors, DECODE_ERRORS)
         return arrow.as_array(_core.decode_arrow(self._core, list_of_ids, errors=errors))
 
-    def decode_stream(self, *, skip_special_tokens: bool = False) -> _core.DecodeStream:
-        """An object that decodes id by id: push(id) -> str gives what is complete, finish() -> str the rest.
+    def decode_stream(
+        self, prompt_ids: Iterable[int] | npt.NDArray[Any] = (), *, skip_special_tokens: bool = False
+    ) -> _core.DecodeStream:
+        """An object that decodes id by id: push(id) -> str returns what is complete, finish() -> str the rest.
 
+        prompt_ids: the ids before, whose text is left out; a character that they begin is returned once it is whole.
         skip_special_tokens: as in `decode`. It is for one thread at a time: a call while another runs is a
         RuntimeError.
         """
-        return self._core.decode_stream(self._skipped(skip_special_tokens))
+        return self._core.decode_stream(prompt_ids, check_bool("skip_special_tokens", skip_special_tokens))
 
 
-def _index_of(token_id: Any) -> int | None:
-    """The id as an int, whichever library's integer it is; None for what is none, which decoding refuses."""
-    try:
-        return None if isinstance(token_id, bool) else operator.index(token_id)
-    except TypeError:
+def _first_difference(given: Sequence[int], canonical: Sequence[int]) -> int | None:
+    """The index of the first id that is not the same in both, or that only one has; None where there is none."""
+    if given == canonical:
         return None
+    pairs = zip(given, canonical, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(given), len(canonical)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from pairloom import _core, encode_streams
 from pairloom import dropout as dropouts
@@ -30,11 +30,39 @@ if TYPE_CHECKING:
 
 __all__ = ["EncodeMethods", "text_list"]
 
+_ALL: Final = 0
+"""The default of `threads` for one text, compared by identity, so that short texts need no check."""
+
 
 class EncodeMethods(TokenizerBase):
     """Encoding of a text, of many, of columns, files and streams; counting of tokens."""
 
     __slots__ = ()
+
+    @overload
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        add_special_tokens: bool = False,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
+        dropout: float | None = None,
+        seed: int | None = None,
+        threads: int = 0,
+        max_tokens: None = None,
+    ) -> list[int]: ...
+
+    @overload
+    def encode(
+        self,
+        text: str,
+        *,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
+        max_tokens: int,
+    ) -> tuple[list[int], int]: ...
 
     def encode(
         self,
@@ -46,7 +74,9 @@ class EncodeMethods(TokenizerBase):
         disallowed_special: Allowed = NONE,
         dropout: float | None = None,
         seed: int | None = None,
-    ) -> list[int]:
+        threads: int = 0,
+        max_tokens: int | None = None,
+    ) -> list[int] | tuple[list[int], int]:
         """The ids of `text`, special tokens recognised; with `pair`, those of both texts.
 
         add_special_tokens: put around them what the post-processor of a tokenizer.json says (BOS, EOS).
@@ -55,17 +85,34 @@ class EncodeMethods(TokenizerBase):
         dropout: BPE-dropout, for training models: the probability, 0 to 1, with which each possible merge is left out
         at each step; the ids decode to the same text. seed: an int, required with it; equal seeds give equal ids on
         every machine.
+        threads: for a text of half a megabyte or more; 0 is all there are.
+        max_tokens: return (ids, n_chars): the first `max_tokens` of the ids, and how many characters of `text` are all
+        in them. The rest of the text is hardly read, unless special tokens are disallowed.
         Raises SpecialTokenError, UnicodeEncodeError for lone surrogates, MissingByteError, PatternError for a pattern
         that gives up on the text, ValueError and TypeError for arguments (such as dropout without seed).
         """
-        if pair is None and add_special_tokens is False and dropout is None and seed is None:
+        if pair is None and add_special_tokens is False and dropout is None and seed is None and max_tokens is None:
             # Nearly all calls: looking up the policy would be a third of their time.
-            if allowed_special is ALL and disallowed_special is NONE:
+            if allowed_special is ALL and disallowed_special is NONE and threads is _ALL:
                 return self._core.encode(text)
-            return self._core.encode(text, self._policies.of(allowed_special, disallowed_special))
+            policy = self._policies.of(allowed_special, disallowed_special)
+            return self._core.encode(text, policy, _resolved(threads))
         check_bool("add_special_tokens", add_special_tokens)
         policy = self._policies.of(allowed_special, disallowed_special)
-        return self._encode_with(text, pair, policy, add_special_tokens, dropout, seed)
+        if max_tokens is not None:
+            if pair is not None or add_special_tokens or dropout is not None or seed is not None:
+                raise ValueError("max_tokens takes one text and no tokens around it; cut the ids that encode returns")
+            return self._first_tokens(text, check_int("max_tokens", max_tokens, least=0), policy)
+        return self._encode_with(text, pair, policy, add_special_tokens, dropout, seed, threads)
+
+    def _first_tokens(self, text: str, max_tokens: int, policy: _core.SpecialPolicy | None) -> tuple[list[int], int]:
+        from pairloom.offsets import char_spans
+
+        ids, n_chars = self._core.encode_beginning(text, max_tokens, policy)
+        if len(ids) <= max_tokens:
+            return ids, n_chars
+        read = text[:n_chars]
+        return ids[:max_tokens], int(char_spans(read, self._token_spans().of(read, ids))[max_tokens, 0])
 
     def _encode_with(
         self,
@@ -75,9 +122,10 @@ class EncodeMethods(TokenizerBase):
         add_special_tokens: bool,
         dropout: float | None,
         seed: int | None,
+        threads: int = 0,
     ) -> list[int]:
         if dropout is None and seed is None:
-            ids = self._core.encode(text, policy)
+            ids = self._core.encode(text, policy, _resolved(threads))
         elif pair is not None:
             raise ValueError("dropout takes one text; encode the pair apart")
         else:
@@ -112,10 +160,11 @@ class EncodeMethods(TokenizerBase):
         return self.encode_batch(texts, threads=threads, allowed_special=())
 
     def encode_to_numpy(
-        self, text: str, *, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE
+        self, text: str, *, threads: int = 0, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """The ids of `text` as an array [n] of `id_dtype`."""
-        return self._core.encode_to_numpy(text, self._policies.of(allowed_special, disallowed_special))
+        """The ids of `text` as an array [n] of `id_dtype`; threads: as in `encode`."""
+        policy = self._policies.of(allowed_special, disallowed_special)
+        return self._core.encode_to_numpy(text, policy, _resolved(threads))
 
     def encode_batch_to_numpy(
         self,
@@ -249,15 +298,20 @@ class EncodeMethods(TokenizerBase):
         text: str,
         *,
         limit: int | None = None,
+        threads: int = 0,
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> int:
-        """The number of ids of `text`, at most `limit`: counting stops there."""
-        if limit is None and allowed_special is ALL and disallowed_special is NONE:
+        """The number of ids of `text`, at most `limit`: counting stops there, and reads little more of the text.
+
+        threads: as in `encode`, where there is no limit.
+        """
+        if limit is None and allowed_special is ALL and disallowed_special is NONE and threads is _ALL:
             return self._core.count_tokens(text, None)
         if limit is not None:
             check_int("limit", limit, least=0)
-        return self._core.count_tokens(text, limit, self._policies.of(allowed_special, disallowed_special))
+        policy = self._policies.of(allowed_special, disallowed_special)
+        return self._core.count_tokens(text, limit, policy, _resolved(threads))
 
     def count_tokens_batch(
         self,
@@ -319,6 +373,11 @@ class EncodeMethods(TokenizerBase):
             threads=resolve_threads(threads),
             max_memory=check_max_memory(max_memory),
         )
+
+
+def _resolved(threads: int) -> int | None:
+    """The threads for one text; None leaves it to the core, which asks only for a long text."""
+    return None if threads is _ALL else resolve_threads(threads)
 
 
 def text_list(texts: Any) -> list[str]:

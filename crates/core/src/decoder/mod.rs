@@ -80,11 +80,23 @@ impl Decoder {
     /// beginning, too.
     fn at_start<'a>(&self, token: &'a [u8]) -> (&'a [u8], bool) {
         match token.strip_prefix(b" ") {
+            // Left out.
+            None if token.is_empty() => (token, true),
             Some(rest) if self.leading != LeadingSpaces::Kept => {
                 (rest, rest.is_empty() && self.leading == LeadingSpaces::OneOfEachDropped)
             }
             _ => (token, false),
         }
+    }
+
+    /// A decoder that leaves these ids out: their tokens are empty, so skipping costs nothing.
+    pub fn without(&self, ids: &[u32]) -> Result<Self> {
+        const WHAT: &str = "a decoder";
+        let (slots, long) = (copied(&self.slots, WHAT)?, copied(&self.long, WHAT)?);
+        let (sparse, fallback) = (self.sparse.clone(), copied(&self.fallback, WHAT)?);
+        let mut decoder = Decoder { slots, long, sparse, fallback, leading: self.leading };
+        ids.iter().try_for_each(|&id| decoder.set(id, &[]))?;
+        Ok(decoder)
     }
 
     fn set(&mut self, id: u32, token: &[u8]) -> Result<()> {
@@ -147,11 +159,15 @@ impl Decoder {
     fn append_by_runs<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
         let mut run_start = out.len();
         for id in ids {
+            let token = self.token(*id)?;
+            if token.is_empty() {
+                continue;
+            }
             let is_byte = self.fallback.binary_search(&(id.index() as u32)).is_ok();
             if !is_byte {
                 replace_run(out, run_start)?;
             }
-            out.try_extend(self.token(*id)?, "decoded text")?;
+            out.try_extend(token, "decoded text")?;
             if !is_byte {
                 run_start = out.len();
             }
@@ -234,9 +250,9 @@ impl Decoder {
         &self.long[start..start + len]
     }
 
-    /// A stream that decodes id by id and leaves the ids of `skipped` out.
-    pub fn stream(self: &Arc<Self>, errors: DecodeErrors, skipped: Vec<u32>) -> DecodeStream {
-        DecodeStream::new(Arc::clone(self), errors, skipped)
+    /// A stream that decodes id by id.
+    pub fn stream(self: &Arc<Self>, errors: DecodeErrors) -> DecodeStream {
+        DecodeStream::new(Arc::clone(self), errors)
     }
 }
 

@@ -43,8 +43,6 @@ pub const PARTIAL_CHARACTER: &str = "; the ids hold a part of a character: decod
 #[derive(Debug)]
 pub struct DecodeStream {
     decoder: Arc<Decoder>,
-    /// Ids that are left out, ascending.
-    skipped: Vec<u32>,
     errors: DecodeErrors,
     /// The bytes of an incomplete character; at most three between calls.
     pub(super) held: Vec<u8>,
@@ -55,15 +53,22 @@ pub struct DecodeStream {
 }
 
 impl DecodeStream {
-    pub(super) fn new(decoder: Arc<Decoder>, errors: DecodeErrors, mut skipped: Vec<u32>) -> Self {
-        skipped.sort_unstable();
-        DecodeStream { decoder, skipped, errors, held: Vec::new(), n_taken: 0, is_at_start: true }
+    pub(super) fn new(decoder: Arc<Decoder>, errors: DecodeErrors) -> Self {
+        DecodeStream { decoder, errors, held: Vec::new(), n_taken: 0, is_at_start: true }
+    }
+
+    /// The stream of what follows a prompt, which may end inside a character; bytes of the prompt are no errors.
+    pub fn after<I: AnyId>(mut self, prompt: &[I]) -> Result<Self> {
+        let errors = std::mem::replace(&mut self.errors, DecodeErrors::Ignore);
+        prompt.iter().try_for_each(|&id| self.push(id).map(|_| ()))?;
+        self.errors = errors;
+        Ok(self)
     }
 
     /// Decodes one id; returns the characters that are complete. After an error the stream is unchanged.
     pub fn push<I: AnyId>(&mut self, id: I) -> Result<String> {
         let token = self.decoder.token(id)?;
-        if self.skipped.binary_search(&(id.index() as u32)).is_ok() {
+        if token.is_empty() {
             return Ok(String::new());
         }
         let n_held = self.held.len();

@@ -76,8 +76,8 @@ fn stream_of_any_ids_returns_the_text_of_the_whole() {
     let text = "aé€😀<|end|>é".as_bytes();
     let broken = [&text[..9], b"\xff\xe2\x82A\xf0\x9f", &text[6..], b"\xf0\x9f\x98"].concat();
     for bytes in [text, &broken] {
-        let mut stream = decoder.stream(DecodeErrors::Replace, Vec::new());
-        let mut ignoring = decoder.stream(DecodeErrors::Ignore, Vec::new());
+        let mut stream = decoder.stream(DecodeErrors::Replace);
+        let mut ignoring = decoder.stream(DecodeErrors::Ignore);
         let (mut replaced, mut ignored) = (String::new(), String::new());
         for &byte in bytes {
             replaced += &stream.push(byte).unwrap();
@@ -93,8 +93,8 @@ fn stream_of_any_ids_returns_the_text_of_the_whole() {
 
 #[test]
 fn stream_with_strict_errors_fails_at_the_offset() {
-    let decoder = decoder();
-    let mut stream = decoder.stream(DecodeErrors::Strict, vec![501, 500]);
+    let decoder = Arc::new(decoder().without(&[501, 500]).unwrap());
+    let mut stream = decoder.stream(DecodeErrors::Strict);
     assert_eq!(stream.push(b'a').unwrap(), "a");
     assert_eq!(stream.push(0xe2u8).unwrap(), "");
     match stream.push(b'b') {

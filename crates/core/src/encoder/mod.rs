@@ -7,7 +7,7 @@
 //!
 //! - `worker.rs`: one text on one thread: its special tokens and documents.
 //! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging.
-//! - `batch.rs`, `file.rs`, `stream.rs`, `session.rs`, `block_encoder.rs`: many texts, a file, text that arrives in parts, text that
+//! - `batch.rs`, `parts.rs`, `file.rs`, `stream.rs`, `session.rs`, `block_encoder.rs`: many texts, a long text, a file, text that arrives in parts, text that
 //!   grows and is never done, a corpus.
 
 mod batch;
@@ -18,6 +18,7 @@ mod encode_loop;
 mod file;
 pub mod merge;
 mod output;
+mod parts;
 mod pool;
 mod pretoken_ids;
 mod session;
@@ -32,8 +33,7 @@ use crate::budget::Budget;
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::ids::Id;
-use crate::monitor::{Monitor, OnProgress, Stage, report_progress};
-use crate::pages;
+use crate::monitor::{Monitor, OnProgress, Stage};
 use crate::parallel::{self, OrderedJobs};
 use crate::pretokens::key::KeyHasher;
 use crate::pretokens::{Place, Pretokenizer};
@@ -41,12 +41,13 @@ use crate::special::{Finder, SpecialTokens};
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
-use output::{Counter, Ids};
+use output::Ids;
 use pool::Pool;
 use shared::Shared;
 use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
+pub use parts::SHORTEST_IN_PARTS;
 pub use session::{Change, Session};
 pub use special_literals::{LiteralCount, LiteralCounts, Specials};
 pub use stream::StreamEncoder;
@@ -96,6 +97,15 @@ impl SpecialPolicy<'_> {
             SpecialPolicy::Some { allowed, disallowed } => [Some(*allowed), Some(*disallowed)],
         };
         (!literals.iter().flatten().any(|specials| specials.has_rules())).then_some(literals)
+    }
+
+    /// Whether all of a text is looked at: literals are counted, or an error.
+    fn reads_all(&self) -> bool {
+        match self {
+            SpecialPolicy::All | SpecialPolicy::None => false,
+            SpecialPolicy::Counted(_) => true,
+            SpecialPolicy::Some { disallowed, .. } => !disallowed.is_empty(),
+        }
     }
 
     /// Fails if `text`, number `number` of its batch, contains a disallowed literal. Counts literals if the policy
@@ -196,19 +206,6 @@ impl Encoder {
         self.encode_with_progress(text, specials, out, &mut |_| Ok(()))
     }
 
-    /// Like [`encode`](Self::encode), with a monitor, for long texts.
-    pub fn encode_long<I: Id>(
-        &self,
-        text: &str,
-        specials: SpecialPolicy<'_>,
-        out: &mut Vec<I>,
-        monitor: &dyn Monitor,
-    ) -> Result<()> {
-        // Hardly any text has more than one id for two bytes.
-        pages::reserve(out, text.len() / 2);
-        self.encode_with_progress(text, specials, out, &mut report_progress(monitor, text.len()))
-    }
-
     fn encode_with_progress<I: Id>(
         &self,
         text: &str,
@@ -227,24 +224,6 @@ impl Encoder {
             out.truncate(before);
         }
         done
-    }
-
-    /// The number of ids that [`encode`](Self::encode) would append, or `limit` if there are more; stops counting
-    /// there.
-    pub fn count(
-        &self,
-        text: &str,
-        specials: SpecialPolicy<'_>,
-        limit: Option<usize>,
-        monitor: &dyn Monitor,
-    ) -> Result<usize> {
-        specials.check(0, text)?;
-        let mut counter = Counter { n: 0, limit: limit.unwrap_or(usize::MAX) };
-        let (recognised, mut on_progress) = (self.recognised(specials), report_progress(monitor, text.len()));
-        self.with_worker(|worker| {
-            worker.encode(&self.shared, text, Place::Start, recognised, &mut counter, &mut on_progress)
-        })?;
-        Ok(counter.n.min(counter.limit))
     }
 
     /// The special tokens whose literals become ids under `policy`.

@@ -314,7 +314,7 @@ impl Session {
     /// Up to where what follows `text` cannot change its ids, and what comes after.
     fn cut(&self, text: &str, search: &mut Search) -> Result<Option<(usize, Place)>> {
         let pretokenizer = self.encoder.pretokenizer();
-        let specials = [&*self.allowed, &*self.disallowed];
+        let specials = &[&*self.allowed, &*self.disallowed];
         let longest = self.allowed.longest().max(self.disallowed.longest()).max(1);
         let Some(latest) = text.len().checked_sub(longest) else { return Ok(None) };
         if pretokenizer.has_cuts_within() {
@@ -334,7 +334,7 @@ impl Session {
             let ends = Finder::new(&self.allowed, text).take_while(|found| found.start <= latest);
             ends.last().map(|found| found.end)
         };
-        let is_free = |&at: &usize| at > 0 && is_free(text, at, [&SpecialTokens::none(), &*self.disallowed]);
+        let is_free = |&at: &usize| at > 0 && is_free(text, at, &[&*self.disallowed]);
         Ok(found.filter(is_free).map(|at| (at, Place::AfterSpecial)))
     }
 
@@ -348,7 +348,7 @@ impl Session {
         let is_between = |at: usize| {
             text.len() - at >= MARGIN
                 && text.is_char_boundary(at)
-                && is_free(text, at, [&*self.allowed, &*self.disallowed])
+                && is_free(text, at, &[&*self.allowed, &*self.disallowed])
         };
         // Ids are those of the text, not of one that is changed, as far as the tokens have its bytes.
         let mut starts = 0;

@@ -86,7 +86,7 @@ pub(crate) fn last_safe_cut(
 
 /// Whether none of the special tokens covers the offset `at` or has an edge there, also in a longer text and where some have
 /// rules: the white space that these include ends before a character that is none.
-pub(crate) fn is_free(text: &str, at: usize, specials: [&SpecialTokens; 2]) -> bool {
+pub(crate) fn is_free(text: &str, at: usize, specials: &[&SpecialTokens]) -> bool {
     specials.iter().all(|specials| {
         let is_spaced = || text[..at].ends_with(char::is_whitespace);
         at + specials.longest() <= text.len()
@@ -100,7 +100,7 @@ pub(crate) fn last_free_cut(
     pretokenizer: &Pretokenizer,
     text: &str,
     range: Range<usize>,
-    specials: [&SpecialTokens; 2],
+    specials: &[&SpecialTokens],
 ) -> Option<usize> {
     range.rev().find(|&at| is_safe_cut(pretokenizer, text.as_bytes(), at) && is_free(text, at, specials))
 }

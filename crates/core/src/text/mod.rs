@@ -68,6 +68,18 @@ pub enum Characters<'a> {
     Ucs4(&'a [u32]),
 }
 
+impl Characters<'_> {
+    /// The first `n` characters; of UTF-8 at most so many bytes.
+    pub fn first(&self, n: usize) -> Self {
+        match *self {
+            Characters::Utf8(text) => Characters::Utf8(&text[..text.floor_char_boundary(n)]),
+            Characters::Latin1(units) => Characters::Latin1(&units[..n.min(units.len())]),
+            Characters::Ucs2(units) => Characters::Ucs2(&units[..n.min(units.len())]),
+            Characters::Ucs4(units) => Characters::Ucs4(&units[..n.min(units.len())]),
+        }
+    }
+}
+
 impl Text for Characters<'_> {
     #[inline]
     fn utf8<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str> {

@@ -1,0 +1,195 @@
+//! One text in parts: on all threads, or only as much of it as holds the ids that are wanted.
+//!
+//! A text is divided at safe cuts ([`crate::pretokens::safe_cuts`]), also under a normaliser and where special tokens have
+//! rules. So the ids of its parts, one after the other, are those of the text. Where there is no cut, a part goes on.
+
+use std::ops::Range;
+
+use super::output::{Counter, Ids, Output};
+use super::{Encoder, SpecialPolicy, encode_jobs};
+use crate::error::Result;
+use crate::ids::Id;
+use crate::memory::{ResultIds, TryReserve};
+use crate::monitor::{Monitor, OnProgress, report_progress};
+use crate::pages;
+use crate::parallel;
+use crate::pretokens::Place;
+use crate::pretokens::safe_cuts::{REACH_BYTES, last_free_cut};
+use crate::text::{Characters, Text};
+
+/// Shorter texts are encoded on one thread: starting another would take longer than what it would do.
+pub const SHORTEST_IN_PARTS: usize = 1 << 19;
+
+/// Bytes of a part, and the least; each thread gets several.
+const PART_BYTES: usize = 1 << 20;
+const SMALL_PART: usize = 1 << 16;
+const PARTS_PER_THREAD: usize = 8;
+
+/// Characters that are read at first for a number of ids: nearly always enough, since few tokens are longer.
+const CHARS_PER_ID: usize = 8;
+const CHARS_MORE: usize = 512;
+
+impl Encoder {
+    /// Like [`encode`](Self::encode) on up to `threads` threads (0: one for each processor), with a monitor, for long texts.
+    pub fn encode_long<I: Id>(
+        &self,
+        text: &str,
+        specials: SpecialPolicy<'_>,
+        threads: usize,
+        out: &mut Vec<I>,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        // Hardly any text has more than one id for two bytes.
+        pages::reserve(out, text.len() / 2);
+        let parts = self.parts(text, specials, threads)?;
+        if parts.len() == 1 {
+            return self.encode_with_progress(text, specials, out, &mut report_progress(monitor, text.len()));
+        }
+        self.check_width::<I>()?;
+        specials.check(0, text)?;
+        let before = out.len();
+        let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
+            *ids = ResultIds::for_part(PART_BYTES / 3);
+            self.encode_part(text, &parts[number], specials, &mut Ids(ids), on_progress)
+        };
+        let collect = |ids: &mut Vec<I>, _: OnProgress<'_>| {
+            out.try_extend(ids, "ids")?;
+            ResultIds::keep_part(std::mem::take(ids));
+            Ok(())
+        };
+        let done = encode_jobs(parts.len(), threads, text.len() as u64, monitor, job, collect);
+        if done.is_err() {
+            out.truncate(before);
+        }
+        done
+    }
+
+    /// The number of ids that [`encode`](Self::encode) would append.
+    pub fn count(
+        &self,
+        text: &str,
+        specials: SpecialPolicy<'_>,
+        threads: usize,
+        monitor: &dyn Monitor,
+    ) -> Result<usize> {
+        specials.check(0, text)?;
+        let (parts, mut n_ids) = (self.parts(text, specials, threads)?, 0);
+        let job = |number: usize, n: &mut usize, on_progress: OnProgress<'_>| {
+            let mut counter = Counter { n: 0, limit: usize::MAX };
+            self.encode_part(text, &parts[number], specials, &mut counter, on_progress)?;
+            *n = counter.n;
+            Ok(())
+        };
+        if parts.len() == 1 {
+            job(0, &mut n_ids, &mut report_progress(monitor, text.len()))?;
+            return Ok(n_ids);
+        }
+        let collect = |n: &mut usize, _: OnProgress<'_>| {
+            n_ids += *n;
+            Ok(())
+        };
+        encode_jobs(parts.len(), threads, text.len() as u64, monitor, job, collect)?;
+        Ok(n_ids)
+    }
+
+    /// The number of ids of a text, or `limit` if there are more; reads little more of the text than these have.
+    pub fn count_up_to(
+        &self,
+        text: &Characters<'_>,
+        specials: SpecialPolicy<'_>,
+        limit: usize,
+        monitor: &dyn Monitor,
+    ) -> Result<usize> {
+        let enough = |text: &str| {
+            let mut counter = Counter { n: 0, limit };
+            let on_progress = &mut report_progress(monitor, text.len());
+            specials.check(0, text)?;
+            self.encode_part(text, &(0..text.len()), specials, &mut counter, on_progress)?;
+            Ok((counter.n.min(limit), counter.n >= limit))
+        };
+        Ok(self.beginning(text, specials, limit, enough)?.0)
+    }
+
+    /// Appends the ids of the beginning of a text, more than `limit` or all there are; returns how many characters these are.
+    pub fn encode_beginning<I: Id>(
+        &self,
+        text: &Characters<'_>,
+        specials: SpecialPolicy<'_>,
+        limit: usize,
+        out: &mut Vec<I>,
+        monitor: &dyn Monitor,
+    ) -> Result<usize> {
+        let before = out.len();
+        let enough = |text: &str| {
+            out.truncate(before);
+            self.encode_with_progress(text, specials, out, &mut report_progress(monitor, text.len()))?;
+            Ok(((), out.len() - before > limit))
+        };
+        Ok(self.beginning(text, specials, limit, enough)?.1)
+    }
+
+    /// Calls `encode` with longer and longer beginnings of a text, up to a safe cut, until it says that it is enough, or with
+    /// the whole text; returns its result and the number of characters.
+    fn beginning<T>(
+        &self,
+        text: &Characters<'_>,
+        policy: SpecialPolicy<'_>,
+        limit: usize,
+        mut encode: impl FnMut(&str) -> Result<(T, bool)>,
+    ) -> Result<(T, usize)> {
+        let (mut buffer, n_all) = (String::new(), text.n_bytes());
+        let can_cut = self.pretokenizer().has_cuts_within() && !policy.reads_all();
+        let mut n_chars =
+            if can_cut { limit.saturating_mul(CHARS_PER_ID).saturating_add(CHARS_MORE) } else { n_all };
+        let recognised = self.recognised(policy);
+        loop {
+            let part = text.first(n_chars);
+            let is_whole = part.n_bytes() == n_all;
+            let mut utf8 = part.utf8(&mut buffer)?;
+            if !is_whole {
+                let range = utf8.len().saturating_sub(REACH_BYTES).max(1)..utf8.len();
+                let cut = last_free_cut(self.pretokenizer(), utf8, range, recognised.as_slice());
+                utf8 = &utf8[..cut.unwrap_or(0)];
+            }
+            if is_whole || !utf8.is_empty() {
+                let (result, is_enough) = encode(utf8)?;
+                if is_whole || is_enough {
+                    return Ok((result, utf8.chars().count()));
+                }
+            }
+            n_chars = n_chars.saturating_mul(4);
+        }
+    }
+
+    /// Where a text is divided for threads.
+    fn parts(&self, text: &str, policy: SpecialPolicy<'_>, threads: usize) -> Result<Vec<Range<usize>>> {
+        let (threads, recognised) = (parallel::thread_count(threads), self.recognised(policy));
+        let part_bytes = (text.len() / (PARTS_PER_THREAD * threads)).clamp(SMALL_PART, PART_BYTES);
+        let (mut parts, mut start) = (Vec::new(), 0);
+        if threads > 1 && text.len() >= SHORTEST_IN_PARTS && self.pretokenizer().has_cuts_within() {
+            for wished in (part_bytes..text.len() - SMALL_PART).step_by(part_bytes) {
+                let range = wished.saturating_sub(REACH_BYTES).max(start + 1)..wished + 1;
+                if let Some(end) = last_free_cut(self.pretokenizer(), text, range, recognised.as_slice()) {
+                    parts.try_push(start..end, "the parts of a text")?;
+                    start = end;
+                }
+            }
+        }
+        parts.try_push(start..text.len(), "the parts of a text")?;
+        Ok(parts)
+    }
+
+    /// Encodes a part of a text.
+    fn encode_part<S: Output>(
+        &self,
+        text: &str,
+        part: &Range<usize>,
+        specials: SpecialPolicy<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        let place = if part.start == 0 { Place::Start } else { Place::Within };
+        let (text, recognised) = (text.get(part.clone()).unwrap_or_default(), self.recognised(specials));
+        self.with_worker(|worker| worker.encode(&self.shared, text, place, recognised, output, on_progress))
+    }
+}

@@ -1,0 +1,195 @@
+"""One long text on all threads, and only as much of a text as a limit needs: the ids of the whole."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import SpecialTokenError, Tokenizer
+from pairloom.patterns import PATTERNS
+from tests.formats.models import trained
+from tests.formats.test_sentencepiece import load, model_file, random_pieces
+
+SPECIALS = {"<s>": 900, "word": 902, "<|endoftext|>": 904}
+MERGES = [(97, 97), (32, 97), (116, 104), (258, 101), (32, 32), (0xC3, 0xA9)]
+RULES = tuple(
+    (literal, rule) for literal in ("<s>", "word") for rule in ("lstrip", "rstrip", "single_word", "normalized")
+)
+SETTINGS: list[dict[str, Any]] = [
+    *({"pattern": pattern} for pattern in PATTERNS.values()),
+    {"pattern": r"\w+|\s+|[^\w\s]+"},
+    {"pattern": r"(?=ab)|\s+(?<=a )|[^ ]+"},
+    *({"normalizer": steps} for steps in (("nfc",), ("nfkd",), ("nfc", "prefix_space"))),
+    {"special_rules": RULES},
+]
+PARTS = [
+    "the cat ",
+    "ate é, e\u0301 ",
+    "12345 ",
+    "東京。",
+    "\n\n",
+    "  ",
+    "<s>",
+    " word ",
+    "swords",
+    "<|endof",
+    "text|>",
+    "a" * 40,
+    "'s",
+]
+
+
+def text_of(seed: int, n_chars: int) -> str:
+    rng = random.Random(seed)
+    block = "".join(rng.choices(PARTS, k=3000))
+    return (block * (n_chars // len(block) + 1))[:n_chars]
+
+
+def tokenizer_of(setting: dict[str, Any]) -> Tokenizer:
+    return Tokenizer.from_model(trained(MERGES).replaced(special_tokens=SPECIALS, **setting))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_one_text_on_many_threads_has_the_ids_of_one_thread(setting: dict[str, Any]) -> None:
+    tokenizer, text = tokenizer_of(setting), text_of(1, 700_000)
+    for options in ({}, {"allowed_special": {"word"}}, {"allowed_special": ()}):
+        ids = tokenizer.encode(text, threads=1, **options)
+        assert tokenizer.encode(text, threads=3, **options) == ids
+        assert tokenizer.encode_to_numpy(text, threads=2, **options).tolist() == ids
+        assert tokenizer.count_tokens(text, threads=5, **options) == len(ids)
+    with pytest.raises(SpecialTokenError):
+        tokenizer.encode(text, threads=2, allowed_special=(), disallowed_special={"<|endoftext|>"})
+    assert tokenizer.encode(text) == tokenizer.encode(text, threads=1)
+
+
+def test_sentencepiece_text_is_divided_among_threads(tmp_path: Path) -> None:
+    for seed in range(3):
+        rng = random.Random(seed)
+        tokenizer = load(tmp_path, model_file(random_pieces(rng)))
+        text = "".join(rng.choices("ab\u00e9\u4e1c\u2581  x\n", k=600_000))
+        assert tokenizer.encode(text, threads=3) == tokenizer.encode(text, threads=1)
+
+
+def test_text_without_a_cut_is_one_part() -> None:
+    tokenizer = tokenizer_of({})
+    for text in ("a" * 600_000, " " * 600_000, "é" * 300_000 + "a, b"):
+        assert tokenizer.encode(text, threads=2) == tokenizer.encode(text, threads=1)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_limits_equal_the_beginning_of_the_whole(setting: dict[str, Any]) -> None:
+    tokenizer, rng = tokenizer_of(setting), random.Random(2)
+    choices: list[dict[str, Any]] = [{}, {"allowed_special": ()}]
+    keeps_text = "normalizer" not in setting and "special_rules" not in setting
+    for number in range(40):
+        text = text_of(number, rng.choice([0, 1, 30, 3000, 40_000]))
+        for options in choices:
+            ids = tokenizer.encode(text, **options)
+            for limit in (0, 1, 2, rng.randrange(1, 300), len(ids) - 1, len(ids), len(ids) + 1):
+                limit = max(limit, 0)
+                assert tokenizer.count_tokens(text, limit=limit, **options) == min(limit, len(ids))
+                if keeps_text:
+                    first, n_chars = tokenizer.encode(text, max_tokens=limit, **options)
+                    assert first == ids[:limit]
+                    whole = text.encode()[: len(tokenizer.decode_bytes(first))].decode(errors="ignore")
+                    assert n_chars == len(whole)
+
+
+def test_limit_of_a_changed_text_says_that_it_has_no_place() -> None:
+    tokenizer = tokenizer_of({"normalizer": ("nfc",)})
+    assert tokenizer.encode("the cat, a cat", max_tokens=3) == (tokenizer.encode("the cat, a cat")[:3], 5)
+    with pytest.raises(ValueError, match="changes the text"):
+        tokenizer.encode("e\u0301, the cat", max_tokens=3)
+    assert tokenizer.encode("e\u0301", max_tokens=9)[0] == tokenizer.encode("\u00e9")
+
+
+def test_limit_reads_the_text_only_as_far_as_it_needs() -> None:
+    tokenizer = tokenizer_of({})
+    # A lone surrogate at the end is an error of a call that reads it.
+    for beginning in ("the cat ate, ", "東京。the "):
+        text = beginning * 50_000 + "\ud800"
+        assert tokenizer.count_tokens(text, limit=100) == 100
+        assert len(tokenizer.encode(text, max_tokens=100)[0]) == 100
+        for call in (tokenizer.count_tokens, tokenizer.encode):
+            with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+                call(text)
+        with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+            tokenizer.count_tokens(text, limit=10**9)
+    with pytest.raises(SpecialTokenError):
+        tokenizer.count_tokens("the cat, " * 50_000 + "<s>", limit=1, disallowed_special={"<s>"}, allowed_special=())
+
+
+def test_arguments_that_do_not_go_together_are_refused() -> None:
+    tokenizer = tokenizer_of({})
+    encode: Any = tokenizer.encode
+    options: dict[str, Any]
+    for options in ({"pair": "b"}, {"add_special_tokens": True}, {"dropout": 0.1, "seed": 1}):
+        with pytest.raises(ValueError, match="max_tokens"):
+            encode("a", max_tokens=1, **options)
+    for options in ({"max_tokens": -1}, {"threads": -1}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            encode("a", **options)
+    for options in ({"max_tokens": True}, {"threads": False}, {"threads": 1.0}):
+        with pytest.raises(TypeError, match=next(iter(options))):
+            encode("a", **options)
+    assert encode("the cat", max_tokens=2**62) == (tokenizer.encode("the cat"), 7)
+
+
+def test_worker_process_encodes_a_long_text_on_one_thread() -> None:
+    code = (
+        "import multiprocessing, os\n"
+        "from pairloom import Tokenizer\n"
+        "def work(text):\n"
+        "    return len(tokenizer.encode_to_numpy(text))\n"
+        "tokenizer = Tokenizer.train('the cat sat ', 258)\n"
+        "text = 'the cat sat ' * 100_000\n"
+        "with multiprocessing.get_context('fork').Pool(2) as pool:\n"
+        "    assert pool.map(work, [text] * 3) == [work(text)] * 3\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_decoding_without_specials_is_that_of_the_other_ids() -> None:
+    tokenizer = tokenizer_of({"decode_errors": "replace"})
+    rng = random.Random(3)
+    ids = [rng.choice([*range(256), 258, 900, 902, 904]) for _ in range(500)]
+    others = [i for i in ids if i not in (900, 902, 904)]
+    for made in (ids, tuple(ids), iter(ids), np.array(ids, np.uint16), np.array(ids, np.int64)):
+        assert tokenizer.decode(made, "replace", skip_special_tokens=True) == tokenizer.decode(others, "replace")
+    assert tokenizer.decode_batch([ids, [900]], skip_special_tokens=True) == [tokenizer.decode(others, "replace"), ""]
+
+
+def test_stream_after_a_prompt_returns_what_follows() -> None:
+    tokenizer = Tokenizer.from_model(trained(MERGES, decode_errors="strict").replaced(special_tokens=SPECIALS))
+    ids = [*"the 東京".encode(), 900, *"😀é".encode()]
+    for skips in (False, True):
+        whole = tokenizer.decode(ids, skip_special_tokens=skips)
+        for at in range(len(ids) + 1):
+            stream = tokenizer.decode_stream(ids[:at], skip_special_tokens=skips)
+            following = "".join(map(stream.push, ids[at:])) + stream.finish()
+            before = tokenizer.decode(ids[:at], "ignore", skip_special_tokens=skips)
+            assert before + following == whole
+    # The prompt may hold what is no text.
+    stream = tokenizer.decode_stream(np.array([0xFF, 0xE6, 97, 0xE6, 0x9D]))
+    assert stream.push(0xB1) + stream.finish() == "東"
+    with pytest.raises(KeyError):
+        tokenizer.decode_stream([5000])
+    with pytest.raises(TypeError):
+        tokenizer.decode_stream(["a"])  # type: ignore[list-item]
+
+
+def test_stream_after_a_prompt_drops_a_prefix_space_only_at_the_start(tmp_path: Path) -> None:
+    pieces = random_pieces(random.Random(1))
+    tokenizer = load(tmp_path, model_file([*pieces, ("\u2581a\u2581b", -3.0, 1)]))
+    (space,) = tokenizer.encode(" ", allowed_special=())[:1]
+    ids = tokenizer.encode("a b")
+    assert tokenizer.decode_stream().push(space) == ""
+    for at in range(len(ids) + 1):
+        stream = tokenizer.decode_stream(ids[:at])
+        assert tokenizer.decode(ids[:at]) + "".join(map(stream.push, ids[at:])) + stream.finish() == "a b"
