@@ -193,3 +193,13 @@ def test_stream_after_a_prompt_drops_a_prefix_space_only_at_the_start(tmp_path: 
     for at in range(len(ids) + 1):
         stream = tokenizer.decode_stream(ids[:at])
         assert tokenizer.decode(ids[:at]) + "".join(map(stream.push, ids[at:])) + stream.finish() == "a b"
+
+
+def test_special_before_the_first_word_hides_no_prefix_space(tmp_path: Path) -> None:
+    for collapses in (0, 1):
+        tokenizer = load(tmp_path, model_file(random_pieces(random.Random(1)), normalizer={3: 1, 4: collapses}))
+        ids = [tokenizer.special_tokens["<s>"], *tokenizer.encode("a b")]
+        assert tokenizer.decode(ids, skip_special_tokens=True) == "a b"
+        assert tokenizer.decode_batch([ids], skip_special_tokens=True) == ["a b"]
+        stream = tokenizer.decode_stream(ids[:1], skip_special_tokens=True)
+        assert "".join(map(stream.push, ids[1:])) + stream.finish() == "a b"
