@@ -143,6 +143,9 @@ def check_run_as_written(pattern: str) -> None:
 def can_match_nothing(pattern: str) -> bool:
     r"""Whether a match may be empty, or leave text out by `\K`; PatternError if the pattern does not parse."""
 
+def matches(texts: list[str], pattern: str) -> list[list[tuple[int, int]]]:
+    """The matches of a pattern that are not empty, in each text, as (start, end) in characters."""
+
 def read_oniguruma(pattern: str) -> tuple[str, bool]:
     """(pattern of a tokenizer.json for pairloom, if it may match nothing); PatternError names what is not taken."""
 
@@ -265,6 +268,31 @@ def train(
 
     byte_order: the 256 byte values in the order of their ids. shortage: None where m is n_merges, else whether pairs
     are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
+    """
+
+def count_units(counts: PretokenCounts, are_bytes: bool) -> list[tuple[int, list[int]]]:
+    """(unit, how often it occurs at each place of a pretoken) by ascending unit, which is a byte or a code point.
+
+    The places: 0 inside, plus 1 at the start, plus 2 at the end.
+    """
+
+def train_alphabet(
+    counts: PretokenCounts,
+    *,
+    are_bytes: bool,
+    units: list[tuple[int, list[int]]],
+    n_symbols: int,
+    named: list[tuple[list[int], int]],
+    n_merges: int,
+    min_frequency: int,
+    max_token_units: int | None,
+    threads: int,
+    report: _Report,
+) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
+    """As `train`, over an alphabet; a merge makes symbol max(n_symbols, 256), the next one the next.
+
+    units: (unit, its symbol at each place of `count_units`), 2^32 - 1 for none; units that are not listed are left out.
+    named: tokens as symbols of units, and the symbol that a merge takes which makes one; that one does not count.
     """
 
 def train_first_seen(

@@ -85,8 +85,8 @@ mod _core {
     };
     #[pymodule_export]
     use super::pretokens::{
-        can_match_nothing, check_run_as_written, is_total, pattern_engine, pretokenize, read_oniguruma,
-        write_oniguruma,
+        can_match_nothing, check_run_as_written, is_total, matches, pattern_engine, pretokenize,
+        read_oniguruma, write_oniguruma,
     };
     #[pymodule_export]
     use super::sessions::Session;
@@ -95,7 +95,7 @@ mod _core {
     #[pymodule_export]
     use super::streams::{DecodeStream, StreamEncoder};
     #[pymodule_export]
-    use super::train::{encode_counts, extend, train, train_first_seen};
+    use super::train::{count_units, encode_counts, extend, train, train_alphabet, train_first_seen};
 
     /// The name of the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".
     #[pyfunction]

@@ -74,6 +74,12 @@ pub fn can_match_nothing(py: Python<'_>, pattern: String) -> PyResult<bool> {
     pretokens::can_match_nothing(&pattern).map_err(|error| exception(py, error))
 }
 
+/// The matches of a pattern in each text, as (start, end) in characters.
+#[pyfunction]
+pub fn matches(py: Python<'_>, texts: Vec<String>, pattern: String) -> PyResult<Vec<Vec<(usize, usize)>>> {
+    py.detach(|| pretokens::matches(&pattern, &texts)).map_err(|error| exception(py, error))
+}
+
 /// The pattern of a tokenizer.json for pairloom, and whether it may match nothing.
 #[pyfunction]
 pub fn read_oniguruma(py: Python<'_>, pattern: String) -> PyResult<(String, bool)> {

@@ -2,8 +2,9 @@
 
 use pairloom_core::memory::{TryReserve, copied};
 use pairloom_core::train::{
-    Base, MergeOptions, Shortage, TieBreak, Trained as TrainedMerges, WeightedPretokens,
-    extend as extend_merges, train as train_merges, train_first_seen as train_in_order,
+    Alphabet, Base, ByPlace, MergeOptions, Shortage, TieBreak, Trained as TrainedMerges, WeightedPretokens,
+    count_units as count_each_unit, extend as extend_merges, train as train_merges,
+    train_alphabet as train_units, train_first_seen as train_in_order,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,6 +19,17 @@ use crate::objects::vec_for;
 
 /// Merges [m, 2], and if m < n_merges: (whether some pairs are left that are too rare, or too long).
 type Trained<'py> = (Bound<'py, PyAny>, Option<(bool, bool)>);
+
+/// Bytes in the order of their values.
+const BY_VALUE: [u8; 256] = {
+    let mut order = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        order[byte] = byte as u8;
+        byte += 1;
+    }
+    order
+};
 
 type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
@@ -60,6 +72,49 @@ pub fn train<'py>(
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
     arrays_of(py, symbol_pairs(trained)?)
+}
+
+/// How often each unit (byte or code point) occurs at each place of a pretoken: see [`ByPlace`].
+#[pyfunction]
+pub fn count_units(py: Python<'_>, counts: &PretokenCounts, are_bytes: bool) -> PyResult<Vec<ByPlace<u64>>> {
+    let counts = counts.inner.read()?;
+    let columns = counts.columns();
+    py.detach(|| count_each_unit(columns, are_bytes)).map_err(|error| exception(py, error))
+}
+
+/// Learns merges over an alphabet: see [`Alphabet`].
+#[pyfunction]
+#[pyo3(signature = (
+    counts, *, are_bytes, units, n_symbols, named, n_merges, min_frequency, max_token_units, threads, report
+))]
+#[allow(clippy::too_many_arguments)]
+pub fn train_alphabet<'py>(
+    py: Python<'py>,
+    counts: &PretokenCounts,
+    are_bytes: bool,
+    units: Vec<ByPlace<u32>>,
+    n_symbols: usize,
+    named: Vec<(Vec<u32>, u32)>,
+    n_merges: usize,
+    min_frequency: u64,
+    max_token_units: Option<usize>,
+    threads: usize,
+    report: Option<Py<PyAny>>,
+) -> PyResult<Trained<'py>> {
+    let options = MergeOptions {
+        n_merges,
+        tie_break: TieBreak::IdsLeast,
+        byte_order: BY_VALUE,
+        min_frequency,
+        max_token_bytes: max_token_units,
+        max_memory: None,
+        threads,
+    };
+    let alphabet = Alphabet { are_bytes, units: &units, n_symbols, named: &named };
+    let counts = counts.inner.read()?;
+    let columns = counts.columns();
+    let work = |monitor: &PyMonitor| train_units(columns, &alphabet, &options, monitor);
+    arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
 /// Learns the merges that follow those of `encoder`, as ids: see [`Base::id_pairs`].
@@ -140,12 +195,10 @@ pub fn train_first_seen<'py>(
         counts.push(count.extract::<u64>()?);
     }
     let columns = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
-    let mut byte_order = [0; 256];
-    byte_order.iter_mut().zip(0..=255).for_each(|(index, byte)| *index = byte);
     let options = MergeOptions {
         n_merges,
         tie_break: TieBreak::IdsLeast,
-        byte_order,
+        byte_order: BY_VALUE,
         min_frequency,
         max_token_bytes,
         max_memory: None,

@@ -15,6 +15,7 @@ Read in the order in which text passes through:
     dropout.py      text -> ids, some merges left out at random
     extend.py       model, counts -> model   training that continues from a model's merges
     prune.py        model, counts -> model   the tokens that a corpus uses least go
+    alphabet.py     counts -> merges         over characters, as HuggingFace's trainer does it
     incremental.py  the same merges, without counting everything again after each one
 
 Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster

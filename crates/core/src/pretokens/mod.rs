@@ -50,7 +50,7 @@ pub use normalizer::Place;
 use one_pass::OnePass;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
-pub use regex::{MAX_PATTERN_BYTES, check_length};
+pub use regex::{MAX_PATTERN_BYTES, check_length, matches};
 pub use scan::ENDS_PER_FILL;
 pub use steps::BYTE_LEVEL;
 use steps::Step;

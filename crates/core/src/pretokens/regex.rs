@@ -371,3 +371,20 @@ pub(super) fn refusal(pattern: &str, error: &fancy_regex::Error) -> Error {
 fn is_too_large(error: &CompileError) -> bool {
     matches!(error, CompileError::InnerError(inner) if inner.size_limit().is_some())
 }
+
+/// The matches of a pattern in each of several texts, empty ones left out, as starts and ends in characters.
+pub fn matches(pattern: &str, texts: &[String]) -> Result<Vec<Vec<(usize, usize)>>> {
+    check_length(&[pattern])?;
+    let scanner = RegexScanner::new(pattern, MAX_AUTOMATA_BYTES)?;
+    let of_text = |text: &String| {
+        let (mut found, mut at, mut n_characters) = (Vec::new(), 0, 0);
+        while let Some((start, end)) = scanner.find(text, at, &mut |_| Ok(()))? {
+            let begin = n_characters + text[at..start].chars().count();
+            n_characters = begin + text[start..end].chars().count();
+            at = end;
+            found.try_push((begin, n_characters), "the matches of a pattern")?;
+        }
+        Ok(found)
+    };
+    texts.iter().map(of_text).collect()
+}

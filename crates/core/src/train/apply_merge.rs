@@ -52,6 +52,8 @@ pub(super) struct MergeStep {
     pub b: usize,
     /// The new symbol.
     pub merged: usize,
+    /// Number of symbols in use, the new one included.
+    pub n_symbols: usize,
     /// Bytes of `a`.
     pub a_len: usize,
     /// Bytes of `merged`.
@@ -195,7 +197,7 @@ pub(super) fn replace_pair<S: AtomicCell, P: AtomicCell>(
     state: &mut ThreadState,
     on_progress: &mut dyn FnMut() -> Result<()>,
 ) -> Result<()> {
-    let MergeStep { a, b, merged, a_len, merged_len } = step;
+    let MergeStep { a, b, merged, a_len, merged_len, .. } = step;
     let (symbols, arena) = (&array.symbols[..], &array.arena[..]);
     let ThreadState { left, right, range, .. } = state;
     // Positions ascend within a list, so a cursor finds their weights.

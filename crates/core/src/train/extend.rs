@@ -98,6 +98,6 @@ pub fn extend(
         limit => limit.map(|limit| limit - held_bytes),
     };
     let options = &MergeOptions { max_memory, ..options.clone() };
-    let input = Input { items: Items::Symbols(&ids), ends: &ends, counts, base: &base.tokens };
+    let input = Input { items: Items::Symbols(&ids), ends: &ends, counts, base: &base.tokens, named: &[] };
     super::train_tuned(input, options, None, monitor)
 }

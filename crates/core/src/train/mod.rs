@@ -3,6 +3,7 @@
 //! [`naive`] is the definition. `trainer.rs` explains the incremental algorithm, which returns exactly the same merges,
 //! `apply_merge.rs` its inner loop, `pair_queue.rs` the tie rule.
 
+mod alphabet;
 mod apply_merge;
 mod atomic_array;
 mod byte_pairs;
@@ -10,6 +11,7 @@ mod count_pairs;
 mod extend;
 mod first_seen;
 pub mod naive;
+mod named_tokens;
 mod options;
 mod pair_index;
 mod pair_queue;
@@ -31,6 +33,7 @@ use symbol_array::{Layout, SEPARATOR, SymbolArray, arena_len};
 use trainer::Trainer;
 use workers::WorkerPool;
 
+pub use alphabet::{Alphabet, ByPlace, LEFT_OUT, count_units, train_alphabet};
 pub use extend::{Base, WeightedIds, extend};
 pub use first_seen::train_first_seen;
 use options::Input;
@@ -137,6 +140,6 @@ fn run<S: AtomicCell, P: AtomicCell>(
     let array = SymbolArray::<S, P>::build(pretokens, options, layout, n_symbols)?;
     let pool = WorkerPool::new(&array, parallel::thread_count(options.threads));
     thread::scope(|scope| {
-        Trainer::new(&array, pretokens.base, pool.start(scope), options, tuning, budget, progress)?.run()
+        Trainer::new(&array, pretokens, pool.start(scope), options, tuning, budget, progress)?.run()
     })
 }

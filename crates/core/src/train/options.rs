@@ -84,12 +84,14 @@ pub(super) struct Input<'a> {
     pub counts: &'a [u64],
     /// The tokens of the symbols from 256 on; new ones follow.
     pub base: &'a [&'a [u8]],
+    /// Tokens, as symbols, whose symbol a merge takes that makes them; it does not count towards `n_merges`.
+    pub named: &'a [(Vec<u32>, u32)],
 }
 
 impl<'a> From<WeightedPretokens<'a>> for Input<'a> {
     fn from(pretokens: WeightedPretokens<'a>) -> Self {
         let WeightedPretokens { bytes, ends, counts } = pretokens;
-        Input { items: Items::Bytes(bytes), ends, counts, base: &[] }
+        Input { items: Items::Bytes(bytes), ends, counts, base: &[], named: &[] }
     }
 }
 

@@ -28,6 +28,6 @@ impl<'a> ProgressReporter<'a> {
 
     /// Reports now.
     pub fn report(&mut self) -> Result<()> {
-        self.monitor.report(Stage::Merge, self.merges.len() as u64, self.total)
+        self.monitor.report(Stage::Merge, self.merges.len() as u64, self.total.max(self.merges.len() as u64))
     }
 }

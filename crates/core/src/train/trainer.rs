@@ -31,7 +31,8 @@
 use super::apply_merge::MergeStep;
 use super::atomic_array::AtomicCell;
 use super::count_pairs;
-use super::options::{MergeOptions, Shortage, Trained, Tuning};
+use super::named_tokens::NamedTokens;
+use super::options::{Input, MergeOptions, Shortage, Trained, Tuning};
 use super::pair_index::PairIndex;
 use super::pair_table::pair_of;
 use super::progress::ProgressReporter;
@@ -50,6 +51,7 @@ pub(super) struct Trainer<'s, 'a, 'p, S, P> {
     pair_index: PairIndex<'a, P>,
     pool: PoolHandle<'s, 'a, S, P>,
     progress: ProgressReporter<'p>,
+    named: NamedTokens,
     /// The byte of each symbol below 256.
     bytes: [u8; 256],
     /// Number of symbols in use, including the separator.
@@ -69,7 +71,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
     /// A trainer that has not counted any pair yet.
     pub fn new(
         array: &'a SymbolArray<S, P>,
-        base: &[&[u8]],
+        pretokens: Input<'_>,
         pool: PoolHandle<'s, 'a, S, P>,
         options: &MergeOptions,
         tuning: Tuning,
@@ -77,7 +79,9 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         progress: ProgressReporter<'p>,
     ) -> Result<Self> {
         let min_frequency = options.min_frequency.max(1);
-        let mut pair_index = PairIndex::new(options, &array.lengths, !base.is_empty(), budget)?;
+        let Input { base, named, .. } = pretokens;
+        let has_long = base.iter().any(|token| token.len() > 1);
+        let mut pair_index = PairIndex::new(options, &array.lengths, has_long, budget)?;
         for token in base {
             pair_index.add_token(token)?;
         }
@@ -86,6 +90,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
             pair_index,
             pool,
             progress,
+            named: NamedTokens::new(named, options),
             bytes: options.byte_of_symbol(),
             n_symbols: SEPARATOR + 1 + base.len(),
             n_tokens: array.n_tokens,
@@ -155,8 +160,9 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         pair_index.reset()?;
         #[cfg(test)]
         super::tests::note_visits(self.n_tokens);
+        let are_bytes = self.n_symbols == SEPARATOR + 1 && progress.merges.is_empty();
         let on_progress = &mut || progress.tick();
-        if self.n_symbols == SEPARATOR + 1 {
+        if are_bytes {
             let is_shared = array.symbols.len() / 64 >= self.share_from;
             count_pairs::index_byte_pairs(pair_index, pool, is_shared, on_progress)
         } else {
@@ -179,9 +185,12 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         let lengths = &self.array.lengths;
         let a_len = lengths[a].get();
         let merged_len = a_len + lengths[b].get();
-        let step = MergeStep { a, b, merged: self.n_symbols, a_len, merged_len };
-        lengths[step.merged].set(merged_len);
-        self.n_symbols += 1;
+        let merged = self.named.symbol(a, b, merged_len, self.n_symbols)?;
+        // A token that existed already is not one of the new ones.
+        self.n_merges += usize::from(merged < self.n_symbols);
+        self.n_symbols += usize::from(merged == self.n_symbols);
+        let step = MergeStep { a, b, merged, n_symbols: self.n_symbols, a_len, merged_len };
+        lengths[merged].set(merged_len);
         self.pair_index.start_merge(key, step)?;
         self.progress.merges.push((self.public_symbol(a), self.public_symbol(b)));
 

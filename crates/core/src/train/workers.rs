@@ -196,7 +196,7 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
             {
                 end += 1;
             }
-            lock(state).prepare(start..end, step.merged + 1)?;
+            lock(state).prepare(start..end, step.n_symbols)?;
             start = end;
         }
         Ok(())

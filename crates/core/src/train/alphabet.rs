@@ -1,0 +1,112 @@
+//! Training over an alphabet: HuggingFace's trainer starts from the characters of the pretokens (for byte-level BPE each
+//! stands for a byte), not from all 256 bytes.
+//!
+//! The symbols are the ids of HuggingFace's vocabulary, so that the least pair of symbols is its tie rule. Special tokens
+//! come first and have symbols, too. They take no part in merges, unless a merge makes the text of one: then its symbol is
+//! used, and the vocabulary does not grow.
+
+use hashbrown::HashMap;
+
+use super::options::{Input, Items, MergeOptions, Trained, WeightedPretokens};
+use super::symbol_array::SEPARATOR;
+use crate::error::{Error, Result};
+use crate::memory::TryReserve;
+use crate::monitor::Monitor;
+
+/// A unit (a byte or a code point) and a value for each place in a pretoken: 0 inside, plus 1 at the start, plus 2 at the
+/// end.
+pub type ByPlace<T> = (u32, [T; 4]);
+
+/// The symbol of a unit that is left out.
+pub const LEFT_OUT: u32 = u32::MAX;
+
+/// The symbols before the first merge.
+pub struct Alphabet<'a> {
+    /// Whether units are bytes; otherwise characters.
+    pub are_bytes: bool,
+    /// The symbols of each unit; others are left out, so that their neighbours become adjacent.
+    pub units: &'a [ByPlace<u32>],
+    /// Number of symbols, those of special tokens included. The first merge makes the next one, but at least 256.
+    pub n_symbols: usize,
+    /// Special tokens as symbols of units, and the symbol that a merge takes which makes them.
+    pub named: &'a [(Vec<u32>, u32)],
+}
+
+/// Visits the units of a pretoken with their place.
+fn for_each_unit(pretoken: &[u8], are_bytes: bool, mut visit: impl FnMut(u32, usize)) -> Result<()> {
+    let n = pretoken.len();
+    let place = |start: usize, len: usize| usize::from(start == 0) + 2 * usize::from(start + len == n);
+    if are_bytes {
+        pretoken.iter().enumerate().for_each(|(at, &byte)| visit(u32::from(byte), place(at, 1)));
+        return Ok(());
+    }
+    let text = std::str::from_utf8(pretoken)
+        .map_err(|_| Error::Counts("a pretoken is no UTF-8; train over bytes".to_owned()))?;
+    text.char_indices().for_each(|(at, character)| visit(character as u32, place(at, character.len_utf8())));
+    Ok(())
+}
+
+fn for_each_pretoken<'a>(
+    pretokens: WeightedPretokens<'a>,
+    mut visit: impl FnMut(&'a [u8], u64) -> Result<()>,
+) -> Result<()> {
+    let mut start = 0;
+    for (&end, &count) in pretokens.ends.iter().zip(pretokens.counts) {
+        visit(&pretokens.bytes[start..end as usize], count)?;
+        start = end as usize;
+    }
+    Ok(())
+}
+
+/// How often each unit occurs at each place, by ascending unit.
+pub fn count_units(pretokens: WeightedPretokens<'_>, are_bytes: bool) -> Result<Vec<ByPlace<u64>>> {
+    let mut found: HashMap<u32, [u64; 4]> = HashMap::new();
+    for_each_pretoken(pretokens, |pretoken, count| {
+        for_each_unit(pretoken, are_bytes, |unit, place| {
+            let n = &mut found.entry(unit).or_default()[place];
+            *n = n.saturating_add(count);
+        })
+    })?;
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Learns merges of the symbols of `alphabet`, as [`super::train`] does; `options.byte_order` must be that by value.
+/// `options.max_token_bytes` bounds the units of a token.
+pub fn train_alphabet(
+    pretokens: WeightedPretokens<'_>,
+    alphabet: &Alphabet<'_>,
+    options: &MergeOptions,
+    monitor: &dyn Monitor,
+) -> Result<Trained> {
+    const WHAT: &str = "the pretokens as symbols";
+    let symbols_of: HashMap<u32, [u32; 4]> = alphabet.units.iter().copied().collect();
+    let used = alphabet.units.iter().flat_map(|(_, symbols)| symbols).filter(|&&symbol| symbol != LEFT_OUT);
+    let named = alphabet.named.iter().flat_map(|(parts, symbol)| parts.iter().chain([symbol]));
+    if let Some(symbol) = used.chain(named).find(|&&symbol| symbol as usize >= alphabet.n_symbols) {
+        return Err(Error::Invalid(format!("symbol {symbol} is not below {}", alphabet.n_symbols)));
+    }
+    let mut symbols = Vec::with_room(pretokens.bytes.len(), WHAT)?;
+    let mut ends = Vec::with_room(pretokens.ends.len(), WHAT)?;
+    for_each_pretoken(pretokens, |pretoken, _| {
+        for_each_unit(pretoken, alphabet.are_bytes, |unit, place| {
+            let symbol = symbols_of.get(&unit).map_or(LEFT_OUT, |by_place| by_place[place]);
+            if symbol != LEFT_OUT {
+                symbols.push(symbol);
+            }
+        })?;
+        ends.push(symbols.len() as u64);
+        Ok(())
+    })?;
+    // Each symbol is one unit long.
+    let base = vec![&b"?"[..]; alphabet.n_symbols.saturating_sub(SEPARATOR)];
+    let input = Input {
+        items: Items::Symbols(&symbols),
+        ends: &ends,
+        counts: pretokens.counts,
+        base: &base,
+        named: alphabet.named,
+    };
+    super::train_tuned(input, options, None, monitor)
+}

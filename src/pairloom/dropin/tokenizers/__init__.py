@@ -1,0 +1,27 @@
+"""A stand-in for the library `tokenizers` (0.23) that trains BPE: the same script with another import line.
+
+    import pairloom.dropin.tokenizers as tokenizers
+
+What training takes is here, and writes the library's tokenizer.json byte for byte. What is not taken is an error that
+says so. The library itself is not needed.
+"""
+
+from pairloom.dropin.encoding import Encoding
+from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+from pairloom.dropin.tokenizers.components import AddedToken, Regex, module_getattr
+from pairloom.dropin.tokenizers.tokenizer import Tokenizer
+
+__all__ = [
+    "AddedToken",
+    "Encoding",
+    "Regex",
+    "Tokenizer",
+    "decoders",
+    "models",
+    "normalizers",
+    "pre_tokenizers",
+    "processors",
+    "trainers",
+]
+
+__getattr__ = module_getattr("")

@@ -1,0 +1,185 @@
+"""The normalizers of the library that training takes; each changes a text before it is cut."""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pairloom import _core
+from pairloom._internal.arguments import check_bool, check_str
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr, pattern_node
+from pairloom.formats.shared.byte_alphabet import to_alphabet
+
+__all__ = [
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "ByteLevel",
+    "Lowercase",
+    "Normalizer",
+    "Prepend",
+    "Replace",
+    "Sequence",
+    "Strip",
+    "StripAccents",
+]
+
+__getattr__ = module_getattr("normalizers")
+
+_WHITE_SPACE = "".join(WHITE_SPACE)
+
+
+@functools.cache
+def _marks() -> dict[int, None]:
+    """All combining marks, for str.translate."""
+    return {code: None for code in range(0x110000) if unicodedata.category(chr(code))[0] == "M"}
+
+
+class Normalizer(Component):
+    """A step that changes texts."""
+
+    kind: ClassVar[str] = "normalizer"
+
+    def normalize_str(self, sequence: str) -> str:
+        """The text as the step leaves it."""
+        return self._changed(check_str("sequence", sequence))
+
+    def _changed(self, text: str) -> str:
+        raise NotImplementedError
+
+
+@dataclass(eq=False)
+class _Form(Normalizer):
+    def _changed(self, text: str) -> str:
+        return unicodedata.normalize(type(self).__name__, text)  # type: ignore[arg-type]
+
+
+class NFC(_Form):
+    """Canonical composition."""
+
+
+class NFD(_Form):
+    """Canonical decomposition."""
+
+
+class NFKC(_Form):
+    """Compatibility composition."""
+
+
+class NFKD(_Form):
+    """Compatibility decomposition."""
+
+
+@dataclass(eq=False)
+class Lowercase(Normalizer):
+    """Each character in lower case, whatever its neighbours are."""
+
+    def _changed(self, text: str) -> str:
+        # A sigma at the end of a word depends on what is before it.
+        return "".join(map(str.lower, text)) if "\u03a3" in text else text.lower()
+
+
+@dataclass(eq=False)
+class StripAccents(Normalizer):
+    """Leaves combining marks out."""
+
+    def _changed(self, text: str) -> str:
+        return text if text.isascii() else text.translate(_marks())
+
+
+@dataclass(eq=False)
+class Strip(Normalizer):
+    """Leaves white space at the ends out."""
+
+    strip_left: bool = True
+    strip_right: bool = True
+
+    def __init__(self, left: bool = True, right: bool = True) -> None:
+        self.strip_left = check_bool("left", left)
+        self.strip_right = check_bool("right", right)
+
+    def _changed(self, text: str) -> str:
+        text = text.lstrip(_WHITE_SPACE) if self.strip_left else text
+        return text.rstrip(_WHITE_SPACE) if self.strip_right else text
+
+
+@dataclass(eq=False)
+class Replace(Normalizer):
+    """Writes `content` in the place of what a pattern matches."""
+
+    pattern: dict[str, str]
+    content: str
+
+    def __init__(self, pattern: str | Regex, content: str) -> None:
+        self.pattern = pattern_node(pattern)
+        self.content = check_str("content", content)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        is_text = "String" in self.pattern
+        if not self.pattern["String"] if is_text else _core.read_oniguruma(self.pattern["Regex"])[1]:
+            raise ValueError(f"the pattern {next(iter(self.pattern.values()))!r} may match nothing")
+
+    def _changed(self, text: str) -> str:
+        if "String" in self.pattern:
+            return text.replace(self.pattern["String"], self.content)
+        regex, _ = _core.read_oniguruma(self.pattern["Regex"])
+        parts, at = [], 0
+        for start, end in _core.matches([text], regex)[0]:
+            parts += [text[at:start], self.content]
+            at = end
+        return "".join([*parts, text[at:]])
+
+
+@dataclass(eq=False)
+class Prepend(Normalizer):
+    """Puts a text before any that is not empty."""
+
+    prepend: str
+
+    def __post_init__(self) -> None:
+        check_str("prepend", self.prepend)
+
+    def _changed(self, text: str) -> str:
+        return self.prepend + text if text else text
+
+
+@dataclass(eq=False)
+class ByteLevel(Normalizer):
+    """Writes bytes as letters."""
+
+    def _changed(self, text: str) -> str:
+        return to_alphabet(text.encode())
+
+
+@dataclass(eq=False)
+class Sequence(Normalizer):
+    """Steps that follow each other."""
+
+    normalizers: list[Normalizer]
+
+    def __post_init__(self) -> None:
+        self.normalizers = list(self.normalizers)
+        for step in self.normalizers:
+            if not isinstance(step, Normalizer):
+                raise TypeError(f"a step must be a normalizer of this module, not {type(step).__name__}")
+
+    def __getitem__(self, index: int) -> Normalizer:
+        return self.normalizers[index]
+
+    def _changed(self, text: str) -> str:
+        for step in self.normalizers:
+            text = step._changed(text)
+        return text
+
+
+def shortens(normalizer: Normalizer | None) -> bool:
+    """Whether a normalizer may leave the first characters of a text out."""
+    if isinstance(normalizer, Sequence):
+        return any(map(shortens, normalizer.normalizers))
+    if isinstance(normalizer, Strip):
+        return normalizer.strip_left
+    return isinstance(normalizer, StripAccents) or (isinstance(normalizer, Replace) and not normalizer.content)

@@ -1,0 +1,440 @@
+"""The pre-tokenizers of the library that keep what training needs; each cuts texts into pieces.
+
+A step is defined by `of_pieces`. Steps whose cuts a pattern of pairloom makes run in the core while it counts; what
+they leave is cut further piece by distinct piece.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pairloom import _core
+from pairloom._internal.arguments import check_bool, check_choice, check_str, shown
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr, pattern_node
+from pairloom.formats.reader import read
+from pairloom.formats.shared.byte_alphabet import to_alphabet
+from pairloom.model import Pattern
+from pairloom.patterns import GPT2
+
+__all__ = [
+    "ByteLevel",
+    "CharDelimiterSplit",
+    "Digits",
+    "Metaspace",
+    "PreTokenizer",
+    "Punctuation",
+    "Sequence",
+    "Split",
+    "Whitespace",
+    "WhitespaceSplit",
+]
+
+__getattr__ = module_getattr("pre_tokenizers")
+
+Span = tuple[int, int]
+Piece = tuple[str, list[Span] | None]
+"""A text, and for each of its characters the span of the original text from which it is, where anybody asks."""
+
+_BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
+_SCHEMES = ("always", "never", "first")
+_WHOLE = r"[\s\S]+"
+_LOOKS_AROUND = re.compile(r"\(\?(?![:i])|\\[bBAzZGK]|[*+?}]\+|(?<![\[\\])\^|\$")
+
+
+@dataclass
+class Plan:
+    """How pieces are counted: the core cuts by `patterns`, and `steps` cut each distinct pretoken further.
+
+    prefix: what is put before a text that begins with none of `starts`. are_bytes: the bytes of a pretoken are letters
+    of the byte alphabet. spelled: characters that are written otherwise. left_out: characters that are in no piece.
+    """
+
+    patterns: list[str] = field(default_factory=list)
+    prefix: str = ""
+    starts: tuple[str, ...] = ()
+    are_bytes: bool = False
+    spelled: dict[str, str] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()
+    steps: list[PreTokenizer] = field(default_factory=list)
+
+    @staticmethod
+    def of(pre_tokenizer: PreTokenizer | None) -> Plan:
+        """The plan of a pre-tokenizer."""
+        steps = steps_of(pre_tokenizer)
+        plan = Plan()
+        # The first step that leaves characters out, and the patterns until then.
+        dropping: tuple[int, list[str]] | None = None
+        for index, step in enumerate(steps):
+            if plan.are_bytes or not step._join(plan, index, steps[index + 1 :]):
+                if dropping is not None:
+                    index, plan.patterns = dropping
+                    plan.left_out = frozenset()
+                elif not plan.are_bytes:
+                    plan.patterns += [step._coarse_pattern] if step._coarse_pattern else []
+                plan.steps = steps[index:]
+                break
+            if plan.left_out and dropping is None:
+                dropping = index, list(plan.patterns)
+        return plan
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern that the core counts by."""
+        kept = [pattern for pattern in self.patterns if pattern != _WHOLE] or [_WHOLE]
+        return kept[0] if len(kept) == 1 else tuple(kept)
+
+
+class PreTokenizer(Component):
+    """A step that cuts texts."""
+
+    kind: ClassVar[str] = "pre_tokenizer"
+
+    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+        """The pieces of each text that are kept, as (start, end)."""
+        raise NotImplementedError
+
+    def _prefix(self, text: str, is_start: bool) -> str:
+        """What is put before a text that is not empty; is_start: the original text begins with it."""
+        return ""
+
+    def _rewritten(self, text: str) -> str:
+        """The text with other characters in the place of some, before it is cut."""
+        return text
+
+    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+        """Adds the step to a plan, if the core can cut as it does; whether it can."""
+        return False
+
+    @property
+    def _coarse_pattern(self) -> str | None:
+        """A pattern whose pretokens the step may cut one by one, instead of the whole."""
+        return None
+
+    def of_pieces(self, pieces: list[Piece]) -> list[list[Piece]]:
+        """What becomes of each piece."""
+        given: list[Piece] = []
+        for text, spans in pieces:
+            before = self._prefix(text, not spans or spans[0][0] == 0) if text else ""
+            more = [spans[0]] * len(before) + spans if before and spans else spans
+            given.append((self._rewritten(before + text), more))
+        cuts = self._cuts([text for text, _ in given])
+        return [
+            [self._lettered((text[start:end], spans and spans[start:end])) for start, end in found]
+            for (text, spans), found in zip(given, cuts, strict=True)
+        ]
+
+    def _lettered(self, piece: Piece) -> Piece:
+        """A piece as it leaves the step."""
+        return piece
+
+    def pre_tokenize_str(self, sequence: str) -> list[tuple[str, Span]]:
+        """The pieces of a text, each with its (start, end) in it."""
+        return [(text, (spans[0][0], spans[-1][1])) for text, spans in cut(self, sequence) if spans]
+
+
+def steps_of(step: PreTokenizer | None) -> list[PreTokenizer]:
+    """The steps of a pre-tokenizer, sequences opened."""
+    if isinstance(step, Sequence):
+        return [inner for each in step.pretokenizers for inner in steps_of(each)]
+    return [] if step is None else [step]
+
+
+def cut(pre_tokenizer: PreTokenizer | None, text: str) -> list[Piece]:
+    """The pieces of one text, with spans."""
+    pieces: list[Piece] = [(text, [(at, at + 1) for at in range(len(text))])] if text else []
+    for step in steps_of(pre_tokenizer):
+        pieces = [piece for found in step.of_pieces(pieces) for piece in found]
+    return pieces
+
+
+def _spans_of(text: str, matches: list[Span], behavior: str, invert: bool) -> list[Span]:
+    """The pieces that a behavior makes of a text with these matches."""
+    parts: list[tuple[int, int, bool]] = []
+    at = 0
+    for start, end in matches:
+        if start > at:
+            parts.append((at, start, invert))
+        parts.append((start, end, not invert))
+        at = end
+    if at < len(text):
+        parts.append((at, len(text), invert))
+    if behavior == "Removed":
+        return [(start, end) for start, end, is_match in parts if not is_match]
+    found: list[Span] = []
+    before = None
+    for start, end, is_match in parts:
+        joins = found and (
+            (behavior == "Contiguous" and before is is_match)
+            or (behavior == "MergedWithPrevious" and is_match and before is False)
+            or (behavior == "MergedWithNext" and not is_match and before is True)
+        )
+        if joins:
+            start = found.pop()[0]
+        found.append((start, end))
+        before = is_match
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _core_pattern_of(node: str) -> Pattern:
+    """The pattern of a step that the core reads from a tokenizer.json."""
+    vocab = {letter: index for index, letter in enumerate(ByteLevel.alphabet())}
+    last = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    steps = {"type": "Sequence", "pretokenizers": [json.loads(node), last]}
+    file = {"pre_tokenizer": steps, "model": {"type": "BPE", "vocab": vocab, "merges": []}}
+    return read("huggingface", json.dumps(file).encode(), "the tokenizer").pattern
+
+
+class _Matching(PreTokenizer):
+    """A step that is a pattern and a behavior."""
+
+    def _regex(self) -> str:
+        raise NotImplementedError
+
+    def _rule(self) -> tuple[str, bool]:
+        """(behavior, invert)."""
+        return "Isolated", False
+
+    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+        behavior, invert = self._rule()
+        found = _core.matches(texts, self._regex())
+        return [_spans_of(text, spans, behavior, invert) for text, spans in zip(texts, found, strict=True)]
+
+    def _left_out(self) -> frozenset[str]:
+        """The characters that the step leaves out, if it leaves out all of these and nothing else."""
+        return frozenset()
+
+    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+        if left_out := self._left_out():
+            plan.left_out |= left_out
+            plan.patterns.append(self._regex())
+        elif self._rule()[0] == "Removed":
+            return False
+        else:
+            pattern = _core_pattern_of(json.dumps(self.node()))
+            plan.patterns += [pattern] if isinstance(pattern, str) else pattern
+        return True
+
+    @property
+    def _coarse_pattern(self) -> str | None:
+        # A match is one in its own text alone, too, unless it looks around or keeps what it took.
+        return None if _LOOKS_AROUND.search(self._regex()) else self._regex()
+
+
+def _camel(behavior: str) -> str:
+    check_choice("behavior", behavior, _BEHAVIORS)
+    return "".join(word.capitalize() for word in behavior.split("_"))
+
+
+@dataclass(eq=False)
+class Split(_Matching):
+    """Cuts around what a pattern matches."""
+
+    pattern: dict[str, str]
+    behavior: str
+    invert: bool = False
+
+    def __init__(self, pattern: str | Regex, behavior: str, invert: bool = False) -> None:
+        self.pattern = pattern_node(pattern)
+        self.behavior = _camel(behavior)
+        self.invert = check_bool("invert", invert)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        if _core.can_match_nothing(self._regex()):
+            raise ValueError(f"the pattern {shown(self._regex())} may match nothing; write it so that it cannot")
+
+    def _regex(self) -> str:
+        # Isolated, so that the pattern is that of the regular expression alone.
+        pattern = _core_pattern_of(json.dumps(self.node() | {"behavior": "Isolated", "invert": False}))
+        return str(pattern).removeprefix("(?#isolated)")
+
+    def _rule(self) -> tuple[str, bool]:
+        if self.behavior == "Removed" and self.invert and _core.is_total(self._regex()):
+            return "Isolated", False
+        return self.behavior, self.invert
+
+
+@dataclass(eq=False)
+class CharDelimiterSplit(_Matching):
+    """Cuts at a character, which is left out."""
+
+    delimiter: str
+
+    def _regex(self) -> str:
+        return Split(self.delimiter, "isolated")._regex()
+
+    def _rule(self) -> tuple[str, bool]:
+        return "Removed", False
+
+    def _left_out(self) -> frozenset[str]:
+        return frozenset(self.delimiter)
+
+
+@dataclass(eq=False)
+class WhitespaceSplit(_Matching):
+    """Cuts at white space, which is left out."""
+
+    def _regex(self) -> str:
+        return r"\s+"
+
+    def _rule(self) -> tuple[str, bool]:
+        return "Removed", False
+
+    def _left_out(self) -> frozenset[str]:
+        return WHITE_SPACE
+
+
+@dataclass(eq=False)
+class Whitespace(_Matching):
+    r"""Keeps the matches of \w+|[^\w\s]+."""
+
+    def _regex(self) -> str:
+        return r"\w+|[^\w\s]+"
+
+    def _rule(self) -> tuple[str, bool]:
+        return "Removed", True
+
+    def _left_out(self) -> frozenset[str]:
+        return WHITE_SPACE
+
+
+@dataclass(eq=False)
+class Digits(_Matching):
+    """Numbers are pieces, or with individual_digits each digit is."""
+
+    individual_digits: bool = False
+
+    def __post_init__(self) -> None:
+        check_bool("individual_digits", self.individual_digits)
+
+    def _regex(self) -> str:
+        return _core.DIGIT
+
+    def _rule(self) -> tuple[str, bool]:
+        return "Isolated" if self.individual_digits else "Contiguous", False
+
+
+@dataclass(eq=False)
+class Punctuation(_Matching):
+    """Cuts around punctuation."""
+
+    behavior: str = "Isolated"
+
+    def __init__(self, behavior: str = "isolated") -> None:
+        self.behavior = _camel(behavior)
+
+    def _regex(self) -> str:
+        return _core.PUNCTUATION
+
+    def _rule(self) -> tuple[str, bool]:
+        return self.behavior, False
+
+
+@dataclass(eq=False)
+class ByteLevel(PreTokenizer):
+    """Cuts as GPT-2 does, and writes bytes as letters."""
+
+    add_prefix_space: bool = True
+    trim_offsets: bool = True
+    use_regex: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("add_prefix_space", "trim_offsets", "use_regex"):
+            check_bool(name, getattr(self, name))
+
+    @staticmethod
+    def alphabet() -> list[str]:
+        """The letters of the 256 bytes."""
+        return [to_alphabet(bytes([byte])) for byte in range(256)]
+
+    def _prefix(self, text: str, is_start: bool) -> str:
+        return " " if self.add_prefix_space and not text.startswith(" ") else ""
+
+    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+        return _core.matches(texts, GPT2) if self.use_regex else [[(0, len(text))] for text in texts]
+
+    def _lettered(self, piece: Piece) -> Piece:
+        text, spans = piece
+        if spans is None:
+            return to_alphabet(text.encode()), None
+        return to_alphabet(text.encode()), [
+            span for span, character in zip(spans, text, strict=True) for _ in character.encode()
+        ]
+
+    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+        if plan.left_out or (self.add_prefix_space and index):
+            return False
+        plan.patterns.append(GPT2 if self.use_regex else _WHOLE)
+        plan.are_bytes = True
+        if self.add_prefix_space:
+            plan.prefix, plan.starts = " ", (" ",)
+        return True
+
+
+@dataclass(eq=False)
+class Metaspace(PreTokenizer):
+    """Writes a space as `replacement`, puts one before the text, and cuts before each."""
+
+    replacement: str = "\u2581"
+    prepend_scheme: str = "always"
+    split: bool = True
+
+    def __post_init__(self) -> None:
+        if len(check_str("replacement", self.replacement)) != 1:
+            raise ValueError(f"replacement must be one character, not {self.replacement!r}")
+        check_choice("prepend_scheme", self.prepend_scheme, _SCHEMES)
+        check_bool("split", self.split)
+
+    def _prefix(self, text: str, is_start: bool) -> str:
+        prepends = self.prepend_scheme == "always" or (self.prepend_scheme == "first" and is_start)
+        return self.replacement if prepends and text[0] not in (" ", self.replacement) else ""
+
+    def _rewritten(self, text: str) -> str:
+        return text.replace(" ", self.replacement)
+
+    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+        if not self.split:
+            return [[(0, len(text))] for text in texts]
+        found = []
+        for text in texts:
+            starts = [0, *(at for at, character in enumerate(text) if character == self.replacement and at)]
+            found.append(list(zip(starts, [*starts[1:], len(text)], strict=True)))
+        return found
+
+    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+        # Other steps may take a space for something else than its replacement.
+        is_seen = not all(isinstance(step, (Digits, Punctuation)) for step in later)
+        if is_seen or plan.left_out or not self.split or (index and self.prepend_scheme != "never"):
+            return False
+        plan.patterns.append(self._coarse_pattern)
+        plan.spelled = {" ": self.replacement}
+        if self.prepend_scheme != "never":
+            plan.prefix, plan.starts = " ", (" ", self.replacement)
+        return True
+
+    @property
+    def _coarse_pattern(self) -> str:
+        """Pieces begin with a space, but for the first one of a text, which so gets one."""
+        spaces = f" \\x{{{ord(self.replacement):x}}}"
+        return f"[{spaces}][^{spaces}]*" if self.split else _WHOLE
+
+
+@dataclass(eq=False)
+class Sequence(PreTokenizer):
+    """Steps that cut one after the other."""
+
+    pretokenizers: list[PreTokenizer]
+
+    def __post_init__(self) -> None:
+        self.pretokenizers = list(self.pretokenizers)
+        for step in self.pretokenizers:
+            if not isinstance(step, PreTokenizer):
+                raise TypeError(f"a step must be a pre-tokenizer of this module, not {type(step).__name__}")
+
+    def __getitem__(self, index: int) -> PreTokenizer:
+        return self.pretokenizers[index]

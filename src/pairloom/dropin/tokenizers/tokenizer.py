@@ -1,0 +1,278 @@
+"""Tokenizer: trains as tokenizers 0.23 does, saves the same tokenizer.json, and encodes as `as_huggingface` does."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pairloom
+from pairloom._internal.arguments import check_str, shown
+from pairloom._internal.atomic import write_file
+from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, training
+from pairloom.dropin.tokenizers.components import AddedToken, Component, component_of
+from pairloom.dropin.tokenizers.trainers import BpeTrainer
+from pairloom.errors import FormatError
+from pairloom.formats.reader import read
+from pairloom.formats.shared.json_text import parse
+from pairloom.post_processing import post_processor_of
+
+__all__ = ["Tokenizer"]
+
+_PARTS: dict[str, Any] = {
+    "normalizer": normalizers,
+    "pre_tokenizer": pre_tokenizers,
+    "post_processor": processors,
+    "decoder": decoders,
+    "model": models,
+}
+_BASES: dict[str, type[Component]] = {
+    "normalizer": normalizers.Normalizer,
+    "pre_tokenizer": pre_tokenizers.PreTokenizer,
+    "post_processor": processors.PostProcessor,
+    "decoder": decoders.Decoder,
+    "model": models.Model,
+}
+# What `HuggingFaceTokenizer` keeps of a loaded tokenizer.
+_LOADED = ("_tokenizer", "_text_of", "_vocab", "_special_of")
+_STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
+
+
+class Tokenizer(HuggingFaceTokenizer):
+    """tokenizers.Tokenizer with the parts that it is made of."""
+
+    model: models.BPE
+    normalizer: normalizers.Normalizer | None
+    pre_tokenizer: pre_tokenizers.PreTokenizer | None
+    post_processor: processors.PostProcessor | None
+    decoder: decoders.Decoder | None
+
+    def __init__(self, model: models.Model) -> None:
+        self.encode_special_tokens = False
+        self._truncation = self._padding = None
+        self._added: dict[str, tuple[int, AddedToken]] = {}
+        self.normalizer = self.pre_tokenizer = self.post_processor = self.decoder = None
+        self.model = model  # type: ignore[assignment]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if (base := _BASES.get(name)) is not None:
+            if not isinstance(value, base) and not (value is None and name != "model"):
+                raise TypeError(
+                    f"{name} must be one of pairloom.dropin.tokenizers, not a {type(value).__name__} of"
+                    f" {type(value).__module__}"
+                )
+            Component.n_changes += 1
+        elif name not in (
+            *_LOADED,
+            "_post_processor",
+            "encode_special_tokens",
+            "_truncation",
+            "_padding",
+            "_added",
+            "_loaded_at",
+        ):
+            raise AttributeError(f"Tokenizer has no setting {name!r}")
+        object.__setattr__(self, name, value)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "_post_processor":
+            # Without loading, since truncation is enabled on tokenizers that are not trained yet.
+            return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
+        if name in _LOADED and self.__dict__.get("_loaded_at") != Component.n_changes:
+            loaded = self._load()
+            self._loaded_at = Component.n_changes
+            self._hold(loaded)
+        return object.__getattribute__(self, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.to_str(), self.encode_special_tokens)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({type(self.model).__name__} of {self.get_vocab_size()} tokens)"
+
+    # Training -----------------------------------------------------------------------------------------------------
+
+    def train(self, files: Sequence[str], trainer: BpeTrainer | None = None) -> None:
+        """Learns the model from files of UTF-8, each line with its end a text of its own, as the library does.
+
+        Raises OSError, CorpusError for a line that is not UTF-8, ValueError where tokens were added before.
+        """
+        if not isinstance(files, (list, tuple)):
+            raise TypeError(f"files must be a list of paths, not {type(files).__name__}")
+        for path in files:
+            Path(path).open("rb").close()
+        self._train(training.lines_of(files), trainer)
+
+    def train_from_iterator(
+        self, iterator: Iterable[Any], trainer: BpeTrainer | None = None, length: int | None = None
+    ) -> None:
+        """Learns the model from an iterator of str, or of lists of str; `length` changes nothing.
+
+        Raises TypeError for what is no str, ValueError where tokens were added before.
+        """
+        self._train(training.texts_of(iterator), trainer)
+
+    def _train(self, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
+        trainer = BpeTrainer() if trainer is None else trainer
+        if not isinstance(trainer, BpeTrainer):
+            raise TypeError(f"trainer must be a BpeTrainer of this module, not {type(trainer).__name__}")
+        specials = list({token.content: token for token in trainer.special_tokens}.values())
+        if self._added and [token for _, token in self._added.values()] != specials:
+            raise ValueError(
+                "the tokenizer has added tokens, whose ids training would change; train a new Tokenizer, and add tokens"
+                " afterwards"
+            )
+        counts, plan = training.count(texts, self.normalizer, self.pre_tokenizer, trainer.shows_progress)
+        training.train(counts, plan, trainer, self.model)
+        self._added = {}
+        self.add_special_tokens(specials)
+
+    # Files --------------------------------------------------------------------------------------------------------
+
+    def to_str(self, pretty: bool = False) -> str:
+        """The tokenizer.json, the bytes that the library writes."""
+        return self._json(self._state(), pretty)
+
+    def save(self, path: str, pretty: bool = True) -> None:
+        """Writes the tokenizer.json, over a file that is there, as the library does."""
+        write_file(Path(path), self.to_str(pretty).encode(), True)
+
+    @staticmethod
+    def _json(state: dict[str, Any], pretty: bool = False) -> str:
+        separators = (",", ": ") if pretty else (",", ":")
+        return json.dumps(state, ensure_ascii=False, indent=2 if pretty else None, separators=separators)
+
+    def _state(self) -> dict[str, Any]:
+        truncation, padding = self._truncation, self._padding
+        if truncation is not None:
+            strategy = next(name for name, known in _STRATEGIES.items() if known == truncation["strategy"])
+            truncation = {
+                "direction": truncation["direction"].capitalize(),
+                "max_length": truncation["max_length"],
+                "strategy": strategy,
+                "stride": truncation["stride"],
+            }
+        if padding is not None:
+            length = padding["length"]
+            padding = {
+                "strategy": "BatchLongest" if length is None else {"Fixed": length},
+                "direction": padding["direction"].capitalize(),
+                **{key: padding[key] for key in ("pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token")},
+            }
+        added = sorted(self._added.values(), key=lambda each: each[0])
+        parts = {
+            name: getattr(self, name) for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+        }
+        return {
+            "version": "1.0",
+            "truncation": truncation,
+            "padding": padding,
+            "added_tokens": [{"id": token_id, **dataclasses.asdict(token)} for token_id, token in added],
+            **{name: None if part is None else part.node() for name, part in parts.items()},
+        }
+
+    @staticmethod
+    def from_str(json: str) -> Tokenizer:
+        """The tokenizer of a tokenizer.json; FormatError for a part that is not taken."""
+        return _of_json(check_str("json", json).encode(), "the tokenizer")
+
+    @staticmethod
+    def from_buffer(buffer: bytes) -> Tokenizer:
+        """The tokenizer of the bytes of a tokenizer.json."""
+        return _of_json(bytes(buffer), "the tokenizer")
+
+    @staticmethod
+    def from_file(path: str) -> Tokenizer:
+        """The tokenizer of a tokenizer.json; OSError, and FormatError for a part that is not taken."""
+        return _of_json(Path(path).read_bytes(), str(path))
+
+    # What it is ---------------------------------------------------------------------------------------------------
+
+    def _load(self) -> Any:
+        """The Tokenizer that encodes by this one's file."""
+        try:
+            file = self._json(self._state() | {"truncation": None, "padding": None})
+            return pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
+        except FormatError as error:
+            raise FormatError(f"{error}; it trains and saves, and the library tokenizers encodes by the file") from None
+
+    def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
+        """Token -> id, added tokens too unless with_added_tokens is False."""
+        added = {text: token_id for text, (token_id, _) in self._added.items()} if with_added_tokens else {}
+        return self.model.vocab | added
+
+    def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """The number of tokens."""
+        return len(self.get_vocab(with_added_tokens))
+
+    def token_to_id(self, token: str) -> int | None:
+        """The id of a token; None if there is none."""
+        return self.get_vocab().get(check_str("token", token))
+
+    def id_to_token(self, id: int) -> str | None:
+        """The token of an id; None if there is none."""
+        return next((text for text, token_id in self.get_vocab().items() if token_id == id), None)
+
+    def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """The added tokens by id."""
+        return dict(sorted(self._added.values(), key=lambda each: each[0]))
+
+    def add_special_tokens(self, tokens: Sequence[Any]) -> int:
+        """Adds special tokens, str or AddedToken; how many are new or changed."""
+        return self._add(tokens, special=True)
+
+    def add_tokens(self, tokens: Sequence[Any]) -> int:
+        """Adds tokens that count as text, str or AddedToken; how many are new or changed."""
+        return self._add(tokens, special=False)
+
+    def _add(self, tokens: Sequence[Any], special: bool) -> int:
+        if isinstance(tokens, (str, bytes)):
+            raise TypeError(f"tokens must be a list of str or AddedToken, not {type(tokens).__name__}")
+        n_added = 0
+        for token in [AddedToken.of(each, special) for each in tokens]:
+            known, before = self._added.get(token.content, (None, None))
+            if before == token:
+                continue
+            n_added += 1
+            if known is None:
+                largest = max((token_id for token_id, _ in self._added.values()), default=-1)
+                known = self.model.vocab.get(token.content, max(largest + 1, len(self.model.vocab)))
+            self._added[token.content] = known, token
+            Component.n_changes += 1
+        return n_added
+
+
+def _restored(file: str, encode_special_tokens: bool) -> Tokenizer:
+    made = Tokenizer.from_str(file)
+    made.encode_special_tokens = encode_special_tokens
+    return made
+
+
+def _of_json(data: bytes, name: str) -> Tokenizer:
+    state = parse(data, name)
+    try:
+        made = Tokenizer(component_of(vars(models), "model", state["model"]))
+        for part, module in _PARTS.items():
+            if part != "model":
+                setattr(made, part, component_of(vars(module), _BASES[part].kind, state.get(part)))
+        for entry in state.get("added_tokens", []):
+            token = AddedToken(**{key: value for key, value in entry.items() if key != "id"})
+            made._added[token.content] = entry["id"], token
+        if (given := state.get("truncation")) is not None:
+            made._truncation = given | {
+                "strategy": _STRATEGIES[given["strategy"]],
+                "direction": given["direction"].lower(),
+            }
+        if (given := state.get("padding")) is not None:
+            strategy = given["strategy"]
+            length = None if strategy == "BatchLongest" else strategy["Fixed"]
+            made._padding = {key: value for key, value in given.items() if key != "strategy"} | {
+                "length": length,
+                "direction": given["direction"].lower(),
+            }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FormatError(f"{name}: it is no tokenizer.json of BPE, or damaged ({shown(str(error))})") from None
+    return made

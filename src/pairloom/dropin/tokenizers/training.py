@@ -1,0 +1,191 @@
+"""What a BpeTrainer learns from counts of pretokens; `pairloom.reference.alphabet` defines it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pairloom import _core
+from pairloom._internal.arguments import check_path
+from pairloom._internal.progress import reporter
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.dropin.tokenizers.models import BPE
+from pairloom.dropin.tokenizers.normalizers import Normalizer, shortens
+from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Plan, PreTokenizer, steps_of
+from pairloom.dropin.tokenizers.trainers import BpeTrainer
+from pairloom.errors import CorpusError
+from pairloom.formats.shared.byte_alphabet import to_alphabet
+
+__all__ = ["count", "lines_of", "train"]
+
+_LEFT_OUT = 0xFFFFFFFF
+_AT_START, _AT_END = 1, 2
+
+
+def lines_of(files: Iterable[Any]) -> Iterator[str]:
+    """The lines of files with their ends, each of which the library takes for a text of its own."""
+    for path in files:
+        name = check_path("a path", path)
+        with Path(name).open("rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield line.decode()
+                except UnicodeDecodeError as error:
+                    raise CorpusError(
+                        f"{name}: line {number} is not UTF-8 at its byte {error.start}; save the file as UTF-8"
+                    ) from None
+
+
+def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
+    """The texts of an iterator of str, or of lists of str."""
+    if isinstance(iterator, (str, bytes)):
+        raise TypeError(f"iterator must be an iterable of str or of lists of str, not {type(iterator).__name__}")
+    for given in iterator:
+        if isinstance(given, str):
+            yield given
+        elif isinstance(given, (bytes, Mapping)):
+            remedy = "decode it first" if isinstance(given, bytes) else 'take the text out of it: row["text"]'
+            raise TypeError(f"a text must be a str, not {type(given).__name__}; {remedy}")
+        else:
+            for text in given:
+                if not isinstance(text, str):
+                    raise TypeError(f"a text must be a str, not {type(text).__name__}")
+                yield text
+
+
+def count(
+    texts: Iterable[str], normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None, progress: bool
+) -> tuple[PretokenCounts, Plan]:
+    """The pieces of texts with their counts, and the plan by which their characters are read."""
+    plan = Plan.of(pre_tokenizer)
+    for index, step in enumerate(steps_of(pre_tokenizer)):
+        if isinstance(step, Metaspace) and step.prepend_scheme == "first" and (index or shortens(normalizer)):
+            raise ValueError(
+                "Metaspace with prepend_scheme='first' behind a step that cuts, or leaves characters out, depends on"
+                " where a piece was, which counts do not keep; use 'always' or 'never'"
+            )
+    changed = texts if normalizer is None else map(normalizer.normalize_str, texts)
+    if plan.prefix:
+        changed = (text if not text or text.startswith(plan.starts) else plan.prefix + text for text in changed)
+    counts = PretokenCounts.from_texts(changed, plan.pattern, progress=progress or None)
+    if not plan.steps:
+        return counts, plan
+    totals: dict[str, int] = {}
+    for piece, n in counts.items():
+        totals[to_alphabet(piece) if plan.are_bytes else piece.decode()] = n
+    for step in plan.steps:
+        found = step.of_pieces([(text, None) for text in totals])
+        before, totals = list(totals.values()), {}
+        for n, pieces in zip(before, found, strict=True):
+            for text, _ in pieces:
+                totals[text] = totals.get(text, 0) + n
+    return PretokenCounts.from_items({text.encode(): n for text, n in totals.items()}, plan.pattern), Plan()
+
+
+@dataclass(frozen=True)
+class _Letter:
+    """A letter of the alphabet: the units (bytes, code points) that are written so, and how often each place has it."""
+
+    units: list[int]
+    counts: list[int]
+
+
+def _letters(counts: PretokenCounts, plan: Plan) -> dict[str, _Letter]:
+    """The letters of all pieces."""
+    found: dict[str, _Letter] = {}
+    for unit, n in _core.count_units(counts.columns, plan.are_bytes):
+        text = to_alphabet(bytes([unit])) if plan.are_bytes else chr(unit)
+        if text not in plan.left_out:
+            letter = found.setdefault(plan.spelled.get(text, text), _Letter([], [0] * 4))
+            letter.units.append(unit)
+            letter.counts[:] = map(sum, zip(letter.counts, n, strict=True))
+    return found
+
+
+def _alphabet(letters: Mapping[str, _Letter], trainer: BpeTrainer) -> list[str]:
+    """The letters that are tokens, in the order of their ids."""
+    n_of = {text: float(sum(letter.counts)) for text, letter in letters.items()}
+    n_of |= dict.fromkeys(trainer.initial_alphabet, float("inf"))
+    kept = sorted(n_of, key=lambda text: (-n_of[text], text))
+    return sorted(kept if trainer.limit_alphabet is None else kept[: trainer.limit_alphabet])
+
+
+def train(
+    counts: PretokenCounts,
+    plan: Plan,
+    trainer: BpeTrainer,
+    model: BPE,
+    variants_in_order: Callable[[Iterable[str]], Iterable[str]] = sorted,
+) -> None:
+    """Learns the vocabulary and the merges of `model`.
+
+    variants_in_order: the order in which letters with a prefix or suffix get their ids, which in the library changes
+    from run to run.
+    """
+    letters = _letters(counts, plan)
+    specials = [token.content for token in trainer.special_tokens]
+    ids: dict[str, int] = {}
+    for text in (*specials, *_alphabet(letters, trainer)):
+        ids.setdefault(text, len(ids))
+    prefix, suffix = trainer.continuing_subword_prefix or "", trainer.end_of_word_suffix or ""
+
+    def written(text: str, place: int) -> str:
+        return ("" if place & _AT_START else prefix) + text + (suffix if place & _AT_END else "")
+
+    kept = {text: letter for text, letter in letters.items() if text in ids}
+    seen = {written(text, place) for text, letter in kept.items() for place in range(4) if letter.counts[place]}
+    for text in variants_in_order(seen - ids.keys()):
+        ids[text] = len(ids)
+    by_place = {text: [ids.get(written(text, place), _LEFT_OUT) for place in range(4)] for text in kept}
+    n_base = len(ids)
+    longest = trainer.max_token_length
+    with reporter(trainer.shows_progress or None) as report:
+        pairs, _ = _core.train_alphabet(
+            counts.columns,
+            are_bytes=plan.are_bytes,
+            units=[(unit, by_place[text]) for text, letter in kept.items() for unit in letter.units],
+            n_symbols=n_base,
+            named=list(_named(specials, ids, written, prefix, suffix)),
+            n_merges=max(trainer.vocab_size - n_base, 0),
+            min_frequency=trainer.min_frequency,
+            # The library forbids a token of this length, but checks no pair of two letters.
+            max_token_units=None if longest is None else max(longest - 1, 2),
+            threads=0,
+            report=report,
+        )
+    texts = list(ids)
+    n_unused = max(256 - n_base, 0)
+    merges = []
+    for left, right in pairs.tolist():
+        first, second = (texts[part if part < n_base else part - n_unused] for part in (left, right))
+        merges.append((first, second))
+        made = first + second.removeprefix(prefix)
+        if made in ids and made not in specials:
+            raise ValueError(
+                f"two merges make {made!r}, since words hold the prefix or suffix as text; choose another one"
+            )
+        if made not in ids:
+            ids[made] = len(texts)
+            texts.append(made)
+    model.vocab, model.merges = ids, merges
+    model.continuing_subword_prefix = trainer.continuing_subword_prefix
+    model.end_of_word_suffix = trainer.end_of_word_suffix
+
+
+def _named(
+    specials: Iterable[str], ids: Mapping[str, int], written: Callable[[str, int], str], prefix: str, suffix: str
+) -> Iterator[tuple[list[int], int]]:
+    """Special tokens as the symbols of which merges can make them."""
+    for special in dict.fromkeys(specials):
+        for start, skipped in ((_AT_START, 0), (0, len(prefix))) if prefix else ((_AT_START, 0),):
+            for end, dropped in ((0, 0), (_AT_END, len(suffix))) if suffix else ((0, 0),):
+                if (skipped and not special.startswith(prefix)) or (dropped and not special.endswith(suffix)):
+                    continue
+                text = special[skipped : len(special) - dropped]
+                last = len(text) - 1
+                places = [(start if at == 0 else 0) | (end if at == last else 0) for at in range(len(text))]
+                parts = [ids.get(written(each, place)) for each, place in zip(text, places, strict=True)]
+                if last > 0 and None not in parts:
+                    yield [part for part in parts if part is not None], ids[special]

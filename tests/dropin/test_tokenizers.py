@@ -1,0 +1,243 @@
+"""pairloom.dropin.tokenizers: what it learns is what the reference defines; what it does not take is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pairloom.dropin.tokenizers as tokenizers
+from pairloom.dropin.tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from pairloom.errors import CorpusError, FormatError
+from pairloom.reference.alphabet import train_over_alphabet
+
+from .tokenizers_cases import Case, case_of, words_of
+
+
+def check_against_reference(case: Case) -> None:
+    trained = json.loads(case.trained(tokenizers))["model"]
+    options = {name: value for name, value in case.options.items() if name != "vocab_size"}
+    if "initial_alphabet" in options:
+        options["initial_alphabet"] = [text[0] for text in options["initial_alphabet"]]
+    for ours, theirs in (("continuing_subword_prefix", "prefix"), ("end_of_word_suffix", "suffix")):
+        if ours in options:
+            options[theirs] = options.pop(ours)
+    vocab, merges = train_over_alphabet(words_of(case), case.options["vocab_size"], **options)
+    assert list(trained["vocab"].items()) == list(vocab.items())
+    assert trained["merges"] == [list(pair) for pair in merges]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_trainings_equal_the_reference(seed: int) -> None:
+    case = case_of(seed, lambda _: Regex)
+    rng = random.Random(seed)
+    # What the library leaves to chance, and the reference does not.
+    if rng.random() < 0.4:
+        case.options["limit_alphabet"] = rng.choice([0, 3, 10, 30])
+    if rng.random() < 0.4:
+        case.options["continuing_subword_prefix"] = rng.choice(["##", "@"])
+    if rng.random() < 0.4:
+        case.options["end_of_word_suffix"] = rng.choice(["</w>", "@"])
+    check_against_reference(case)
+
+
+@pytest.mark.parametrize("name", ["prefix", "suffix"])
+def test_words_with_the_suffix_as_text_are_refused(name: str) -> None:
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    option: dict[str, Any] = {"prefix": {"continuing_subword_prefix": "b"}, "suffix": {"end_of_word_suffix": "b"}}[name]
+    with pytest.raises(ValueError, match=r"prefix or suffix as text"):
+        made.train_from_iterator(["xab abx ab a ba"] * 3, trainers.BpeTrainer(show_progress=False, **option))
+
+
+def test_lines_of_files_are_texts_of_their_own(tmp_path: Path) -> None:
+    content = "ab\r\ncd\n\n  ef\rgh\nlast"
+    (tmp_path / "corpus.jsonl").write_bytes(content.encode())
+    made = [Tokenizer(models.BPE()) for _ in range(2)]
+    made[0].train([str(tmp_path / "corpus.jsonl")], trainers.BpeTrainer(show_progress=False))
+    made[1].train_from_iterator(
+        ["ab\r\n", "cd\n", "\n", "  ef\rgh\n", "last"], trainers.BpeTrainer(show_progress=False)
+    )
+    assert made[0].to_str() == made[1].to_str()
+    assert "h\n" in made[0].get_vocab()
+
+
+def test_batches_of_texts_are_trained_on_as_texts() -> None:
+    made = [Tokenizer(models.BPE()) for _ in range(2)]
+    given: list[list[Any]] = [["ab cd", "ef", "ab"], [["ab cd", "ef"], ("ab",)]]
+    for tokenizer, texts in zip(made, given, strict=True):
+        tokenizer.train_from_iterator(texts, trainers.BpeTrainer(show_progress=False), length=3)
+    assert made[0].to_str() == made[1].to_str()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("a text", "iterable of str or of lists"),
+        ([b"bytes"], "decode it first"),
+        ([{"text": "a"}], "take the text out"),
+        ([["a", 1]], "not int"),
+    ],
+)
+def test_what_is_no_text_is_a_type_error(given: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Tokenizer(models.BPE()).train_from_iterator(given, trainers.BpeTrainer(show_progress=False))
+
+
+def test_a_file_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"good\nb\xe4d\n")
+    with pytest.raises(CorpusError, match=r"latin: line 2 is not UTF-8"):
+        Tokenizer(models.BPE()).train([str(tmp_path / "latin")], trainers.BpeTrainer(show_progress=False))
+    with pytest.raises(FileNotFoundError):
+        Tokenizer(models.BPE()).train([str(tmp_path / "absent")])
+    with pytest.raises(TypeError, match="list of paths"):
+        Tokenizer(models.BPE()).train(str(tmp_path / "latin"))
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (tokenizers, "ByteLevelBPETokenizer"),
+        (models, "WordPiece"),
+        (trainers, "UnigramTrainer"),
+        (pre_tokenizers, "UnicodeScripts"),
+        (normalizers, "BertNormalizer"),
+        (decoders, "CTC"),
+        (processors, "Unknown"),
+    ],
+)
+def test_what_is_not_taken_is_an_error_with_a_remedy(module: Any, name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"does not take {name}; use the library tokenizers before 1\.0"):
+        getattr(module, name)
+
+
+def test_unknown_arguments_and_settings_are_refused() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        trainers.BpeTrainer(vocabulary=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        models.BPE(unknown=True)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="no setting 'foo'"):
+        models.BPE().foo = 1
+    with pytest.raises(AttributeError, match="no setting 'foo'"):
+        Tokenizer(models.BPE()).foo = 1
+    with pytest.raises(TypeError, match="pre_tokenizer must be one of pairloom"):
+        Tokenizer(models.BPE()).pre_tokenizer = "ByteLevel"  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="may match nothing"):
+        pre_tokenizers.Split(Regex("a*"), "isolated")
+    with pytest.raises(ValueError, match="behavior must be one of"):
+        pre_tokenizers.Split("a", "kept")
+    with pytest.raises(ValueError, match="lacks '\\[CLS\\]'"):
+        processors.TemplateProcessing(single="[CLS] $A")
+    behind = pre_tokenizers.Sequence([pre_tokenizers.Digits(), pre_tokenizers.Metaspace(prepend_scheme="first")])
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = behind
+    with pytest.raises(ValueError, match="behind a step that cuts"):
+        made.train_from_iterator(["a"])
+    made.pre_tokenizer, made.normalizer = behind[1], normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
+    with pytest.raises(ValueError, match="or leaves characters out"):
+        made.train_from_iterator(["a"])
+
+
+def test_tokens_added_before_training_are_refused() -> None:
+    made = Tokenizer(models.BPE())
+    made.add_tokens(["word"])
+    with pytest.raises(ValueError, match="added tokens, whose ids training would change"):
+        made.train_from_iterator(["a b"], trainers.BpeTrainer(show_progress=False))
+
+
+def trained(**options: Any) -> Tokenizer:
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False, **options
+    )
+    made.train_from_iterator(["the cat sat on the mat"] * 5, trainer)
+    return made
+
+
+def test_a_trained_tokenizer_encodes_and_decodes() -> None:
+    made = trained()
+    encoding = made.encode("the cat<|endoftext|>")
+    assert encoding.tokens == ["the", "Ġcat", "<|endoftext|>"]
+    assert encoding.offsets == [(0, 3), (3, 7), (7, 20)]
+    assert made.decode(encoding.ids, skip_special_tokens=False) == "the cat<|endoftext|>"
+    assert made.token_to_id("the") == encoding.ids[0] and made.id_to_token(encoding.ids[0]) == "the"
+
+
+def test_a_change_of_a_part_changes_the_encoding() -> None:
+    made = trained()
+    assert made.encode("the cat").tokens == ["the", "Ġcat"]
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.pre_tokenizer.add_prefix_space = True
+    assert made.encode("the cat").tokens == ["Ġthe", "Ġcat"]
+    made.add_tokens([AddedToken("cat")])
+    assert made.encode("the cat").tokens == ["Ġthe", "Ġ", "cat"]
+    template = processors.TemplateProcessing(single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)])
+    made.post_processor = template
+    assert made.encode("the").tokens == ["<|endoftext|>", "Ġthe"]
+
+
+def test_training_again_gives_the_same_file() -> None:
+    made = trained()
+    before = made.to_str()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(["the cat sat on the mat"] * 5, trainer)
+    assert made.to_str() == before
+
+
+def test_files_are_read_to_the_same_tokenizer(tmp_path: Path) -> None:
+    made = trained()
+    made.enable_padding(pad_id=3, length=8)
+    made.enable_truncation(7, stride=2)
+    made.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    made.save(str(tmp_path / "tokenizer.json"))
+    text = made.to_str()
+    for again in (
+        Tokenizer.from_file(str(tmp_path / "tokenizer.json")),
+        Tokenizer.from_str(text),
+        Tokenizer.from_buffer(text.encode()),
+        pickle.loads(pickle.dumps(made)),
+    ):
+        assert again.to_str() == text
+        assert again.padding == made.padding and again.truncation == made.truncation
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "{",
+        "[]",
+        '{"version":"1.0"}',
+        '{"model":{"type":"WordPiece"}}',
+        '{"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","b"]]}}',
+        '{"model":{"type":"BPE","vocab":{},"merges":[],"more":1}}',
+        '{"model":{"type":"BPE","vocab":{},"merges":[]},"pre_tokenizer":{"type":"FixedLength","length":5}}',
+        '{"model":{"type":"BPE","vocab":{},"merges":[]},"pre_tokenizer":{"type":"Split"}}',
+        '{"model":{"type":"BPE","vocab":{},"merges":[]},"pre_tokenizer":5}',
+        '{"model":{"type":"BPE","vocab":{},"merges":[]},"padding":5}',
+    ],
+)
+def test_files_that_are_damaged_or_not_taken_are_refused(damage: str) -> None:
+    with pytest.raises((FormatError, ValueError)):
+        Tokenizer.from_str(damage)

@@ -1,0 +1,167 @@
+"""Seeded trainings for pairloom.dropin.tokenizers: the same call on it, on the library, and on the reference."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pairloom.dropin.tokenizers as tokenizers
+from pairloom.dropin.tokenizers.pre_tokenizers import cut
+
+WORDS = {
+    "English": "the cat sat on the mat it's don't we'll and THE Cat again matter",
+    "German": "die Katze saß auf der Straße und fraß Äpfel über Österreich",
+    "French": "l'été où naïve garçon œuvre déjà vu à l'école",
+    "Russian": "кошка сидела на окне и кошки сидели на окнах",
+    "Greek": "η γάτα ΚΑΘΟΤΑΝ στο παράθυρο της γάτας ΟΔΟΣ",
+    "Arabic": "القطة جلست على النافذة والقطط الكبيرة",
+    "Hebrew": "החתול ישב על החלון והחתולים",
+    "Hindi": "बिल्ली खिड़की पर बैठी थी बिल्लियाँ",
+    "Thai": "แมวนั่งอยู่บนหน้าต่าง แมว",
+    "Chinese": "猫坐在窗户上 猫们 窗户",
+    "Japanese": "猫は窓に座った ネコ 窓 ﾈｺ",
+    "Korean": "고양이가 창문에 앉았다 고양이",
+    "code": "def f_1(x): return x+1 if x==10 else 0x1F # 12345 ¼ ① <s> </w> [UNK] ▁a",
+}
+SEPARATORS = [" ", " ", " ", "  ", "\n", ", ", "\t", "\u3000", "\r\n", "\u00a0", "-"]
+
+
+def corpus_of(rng: random.Random) -> list[str]:
+    words = [word for language in rng.sample(sorted(WORDS), 3) for word in WORDS[language].split(" ")]
+    weights = [rng.random() ** 3 + 0.01 for _ in words]
+    texts = []
+    for _ in range(rng.randrange(1, 9)):
+        chosen = rng.choices(words, weights, k=rng.randrange(0, 60))
+        text = "".join(word + rng.choice(SEPARATORS) for word in chosen)
+        texts.append(rng.choice(["", "", " ", "▁"]) + text)
+    return texts
+
+
+Maker = Callable[[Any], Any]
+
+
+def first(m: Any) -> Any:
+    return m.Metaspace("_", prepend_scheme="first")
+
+
+PRE_TOKENIZERS: list[Maker | None] = [
+    None,
+    lambda m: m.ByteLevel(),
+    lambda m: m.ByteLevel(add_prefix_space=False),
+    lambda m: m.ByteLevel(add_prefix_space=False, use_regex=False),
+    lambda m: m.Whitespace(),
+    lambda m: m.WhitespaceSplit(),
+    lambda m: m.Metaspace(),
+    lambda m: m.Metaspace(prepend_scheme="never"),
+    first,
+    lambda m: m.Metaspace(split=False),
+    lambda m: m.CharDelimiterSplit("-"),
+    lambda m: m.Split(" ", "removed"),
+    lambda m: m.Split(" ", "merged_with_next"),
+    lambda m: m.Sequence([m.Whitespace(), m.Digits(individual_digits=True)]),
+    lambda m: m.Sequence([m.Digits(), m.Punctuation(), m.Metaspace()]),
+    lambda m: m.Sequence([m.Metaspace(), m.Digits(individual_digits=True), m.Punctuation("contiguous")]),
+    lambda m: m.Sequence([m.Metaspace(), m.Whitespace()]),
+    lambda m: m.Sequence([m.Whitespace(), m.Metaspace()]),
+    lambda m: m.Sequence([m.WhitespaceSplit(), m.Punctuation("removed"), m.ByteLevel()]),
+    lambda m: m.Sequence([m.Whitespace(), m.ByteLevel(add_prefix_space=False)]),
+    lambda m: m.Sequence([m.ByteLevel(add_prefix_space=False), m.Whitespace(), m.Digits()]),
+    lambda m: m.Sequence([m.Digits(), m.ByteLevel(add_prefix_space=False)]),
+    lambda m: m.Sequence([m.Punctuation("merged_with_previous"), m.Digits(), m.ByteLevel(add_prefix_space=True)]),
+]
+"""What makes each, given the module pre_tokenizers."""
+
+REGEX_SPLITS: list[tuple[str, str, bool]] = [
+    (r"\s+", "removed", False),
+    (r"\w+|[^\w\s]+", "removed", True),
+    (r"\s+(?!\S)|\s+|[^\s]+", "removed", True),
+    (r"\d{1,3}(?=(?:\d{3})*\b)", "isolated", False),
+    (r"\p{L}+", "contiguous", False),
+    (r" ?\p{L}+|\s(?=\S)", "removed", False),
+    (r"[a-z]+", "merged_with_previous", True),
+]
+
+NORMALIZERS: list[Maker | None] = [
+    *[None] * 6,
+    lambda m: m.NFC(),
+    lambda m: m.NFKC(),
+    lambda m: m.Sequence([m.NFD(), m.Lowercase(), m.StripAccents()]),
+    lambda m: m.Lowercase(),
+    lambda m: m.Strip(right=False),
+    lambda m: m.Sequence([m.Prepend("▁"), m.Replace(" ", "▁")]),
+    lambda m: m.Sequence([m.NFKD(), m.Strip()]),
+    lambda m: m.ByteLevel(),
+]
+
+
+@dataclass
+class Case:
+    """One training, made by its seed."""
+
+    seed: int
+    texts: list[str] = field(default_factory=list)
+    pre_tokenizer: Maker | None = None
+    normalizer: Maker | None = None
+    model: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def tokenizer(self, library: Any) -> Any:
+        """The tokenizer of `library`, not trained yet."""
+        made = library.Tokenizer(library.models.BPE(**self.model))
+        if self.pre_tokenizer is not None:
+            made.pre_tokenizer = self.pre_tokenizer(library.pre_tokenizers)
+        if self.normalizer is not None:
+            made.normalizer = self.normalizer(library.normalizers)
+        return made
+
+    def trainer(self, library: Any) -> Any:
+        return library.trainers.BpeTrainer(show_progress=False, **self.options)
+
+    def trained(self, library: Any) -> str:
+        made = self.tokenizer(library)
+        made.train_from_iterator(self.texts, self.trainer(library))
+        return str(made.to_str())
+
+
+def words_of(case: Case) -> Counter[str]:
+    """The pieces of the corpus, text by text."""
+    made = case.tokenizer(tokenizers)
+    words: Counter[str] = Counter()
+    for text in case.texts:
+        changed = text if made.normalizer is None else made.normalizer.normalize_str(text)
+        words.update(piece for piece, _ in cut(made.pre_tokenizer, changed))
+    return words
+
+
+def case_of(seed: int, regex: Any) -> Case:
+    """The case of a seed; regex: the Regex of the library, which then is that of the pre-tokenizer."""
+    rng = random.Random(seed)
+    case = Case(seed, corpus_of(rng))
+    if rng.random() < 0.25:
+        pattern, behavior, invert = rng.choice(REGEX_SPLITS)
+        case.pre_tokenizer = lambda m: m.Split(regex(m)(pattern), behavior, invert)
+    else:
+        case.pre_tokenizer = rng.choice(PRE_TOKENIZERS)
+    # With "first" some normalizers are refused.
+    case.normalizer = rng.choice(NORMALIZERS) if case.pre_tokenizer is not first else None
+    if rng.random() < 0.5:
+        case.model["unk_token"] = "[UNK]"
+        case.model["fuse_unk"] = rng.random() < 0.5
+    if rng.random() < 0.2:
+        case.model["byte_fallback"] = True
+    options = case.options
+    options["vocab_size"] = rng.choice([0, 20, 60, 150, 400, 30000])
+    pool = ["[UNK]", "<s>", "<|endoftext|>", "the", "cat", "a", "▁", "▁the", "Ġ", "кошка", "猫"]
+    options["special_tokens"] = rng.sample(pool, rng.choice([0, 1, 3, 6]))
+    if rng.random() < 0.3:
+        options["min_frequency"] = rng.choice([1, 2, 5])
+    if rng.random() < 0.3:
+        options["max_token_length"] = rng.choice([0, 2, 3, 4, 8])
+    if rng.random() < 0.3:
+        options["initial_alphabet"] = rng.choice(
+            [["z", "é", "xyz"], [chr(0x100 + n) for n in range(0x44)], ["猫", "▁"]]
+        )
+    return case

@@ -1,0 +1,126 @@
+"""The tokenizer.json that pairloom.dropin.tokenizers trains is the library's, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import pairloom.dropin.tokenizers as ours
+from pairloom.dropin.tokenizers import training
+from tests.dropin.tokenizers_cases import Case, case_of, words_of
+
+theirs = pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
+
+FEW, MANY = 14, 300
+
+
+def check(case: Case) -> None:
+    assert case.trained(ours) == case.trained(theirs)
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_trained_files_are_the_same(seed: int) -> None:
+    check(case_of(seed, lambda m: ours.Regex if m is ours.pre_tokenizers else theirs.Regex))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_trained_files_of_300_seeds_are_the_same(part: int) -> None:
+    for seed in range(FEW + part * MANY // 10, FEW + (part + 1) * MANY // 10):
+        check(case_of(seed, lambda m: ours.Regex if m is ours.pre_tokenizers else theirs.Regex))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_prefixes_and_suffixes_in_the_order_of_the_library(seed: int) -> None:
+    # The library gives characters with a prefix or suffix their ids in another order on every run.
+    case = case_of(seed, lambda m: ours.Regex if m is ours.pre_tokenizers else theirs.Regex)
+    case.options |= [
+        {"continuing_subword_prefix": "##"},
+        {"end_of_word_suffix": "</w>"},
+        {"continuing_subword_prefix": "@", "end_of_word_suffix": "</w>"},
+    ][seed % 3]
+    expected = json.loads(case.trained(theirs))["model"]
+    made = case.tokenizer(ours)
+    counts, plan = training.count(case.texts, made.normalizer, made.pre_tokenizer, False)
+    order = expected["vocab"]
+    training.train(counts, plan, case.trainer(ours), made.model, lambda texts: sorted(texts, key=order.__getitem__))
+    assert json.loads(made.to_str())["model"] == expected
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_limit_alphabet_between_unequal_counts(seed: int) -> None:
+    # Of equally rare characters the library drops any, in another way on every run.
+    case = case_of(seed, lambda m: ours.Regex if m is ours.pre_tokenizers else theirs.Regex)
+    case.options.pop("initial_alphabet", None)
+    letters: Counter[str] = Counter()
+    for word, count in words_of(case).items():
+        letters.update({letter: word.count(letter) * count for letter in set(word)})
+    counts = sorted(letters.values(), reverse=True)
+    limits = [at for at in range(1, len(counts)) if counts[at - 1] > counts[at]]
+    case.options["limit_alphabet"] = random.Random(seed).choice(limits or [0])
+    check(case)
+
+
+def parts(m: Any) -> list[tuple[str, Any]]:
+    """Parts of every kind, by the attribute that holds them."""
+    p, n, d, r = m.pre_tokenizers, m.normalizers, m.decoders, m.processors
+    specials = [("[SEP]", 2), {"id": "[b]", "ids": [1, 2], "tokens": ["q", "w"]}, ("[CLS]", 1)]
+    pair = "[CLS] $A $B $1 $0 $ $A:3 [b] $b:2 [SEP]:1"
+    return [
+        *(("pre_tokenizer", p.Split(" ", behavior)) for behavior in ("removed", "isolated", "merged_with_next")),
+        ("pre_tokenizer", p.Split(m.Regex(r"\s+|\w+"), "merged_with_previous", invert=True)),
+        ("pre_tokenizer", p.Sequence([p.Digits(True), p.Punctuation("contiguous"), p.CharDelimiterSplit("-")])),
+        ("pre_tokenizer", p.ByteLevel(add_prefix_space=False, trim_offsets=False, use_regex=False)),
+        ("pre_tokenizer", p.Metaspace("_", "first", split=False)),
+        ("normalizer", n.Sequence([n.NFC(), n.Strip(left=False), n.Replace(m.Regex("a+"), "b"), n.Prepend("x")])),
+        ("normalizer", n.Sequence([n.Lowercase(), n.StripAccents(), n.ByteLevel()])),
+        ("decoder", d.Sequence([d.Replace("▁", " "), d.ByteFallback(), d.Fuse(), d.Strip(" ", 1, 0)])),
+        *(("decoder", decoder) for decoder in (d.ByteLevel(), d.Metaspace(), d.BPEDecoder(), d.BPEDecoder("x"))),
+        ("post_processor", r.ByteLevel(trim_offsets=False)),
+        ("post_processor", r.TemplateProcessing(single=["$A", "[SEP]:2"], pair=pair, special_tokens=specials)),
+        ("post_processor", r.TemplateProcessing()),
+        ("post_processor", r.Sequence([r.ByteLevel(), r.BertProcessing(("[SEP]", 2), ("[CLS]", 1))])),
+        ("post_processor", r.RobertaProcessing(("[SEP]", 2), ("[CLS]", 1), trim_offsets=False)),
+    ]
+
+
+def test_parts_are_written_as_the_library_writes_them() -> None:
+    for (name, mine), (_, other) in zip(parts(ours), parts(theirs), strict=True):
+        files = []
+        for library, part in ((ours, mine), (theirs, other)):
+            made = library.Tokenizer(library.models.BPE(dropout=0.1, unk_token='é\n\x01\x7f"', byte_fallback=True))
+            setattr(made, name, part)
+            files.append((made.to_str(), made.to_str(pretty=True)))
+        assert files[0] == files[1]
+        assert ours.Tokenizer.from_str(files[1][0]).to_str() == files[1][0]
+
+
+def test_pieces_and_their_spans_are_those_of_the_library() -> None:
+    texts = ["Hello  wörld_1, it's 12 34—\u00a0x\n\n\ty  ", "  ▁lead 漢字 12.5-3", "", " ", "a"]
+    for (name, mine), (_, other) in zip(parts(ours), parts(theirs), strict=True):
+        for text in texts:
+            if name == "pre_tokenizer":
+                assert mine.pre_tokenize_str(text) == other.pre_tokenize_str(text), (mine, text)
+            elif name == "normalizer":
+                assert mine.normalize_str(text) == other.normalize_str(text)
+
+
+def test_tokens_added_after_training_are_written_the_same() -> None:
+    files = []
+    for m in (ours, theirs):
+        made = m.Tokenizer(m.models.BPE())
+        made.train_from_iterator(["ab ab cd"], m.trainers.BpeTrainer(special_tokens=["<s>"], show_progress=False))
+        added = [
+            made.add_special_tokens(["<s>", "<pad>", m.AddedToken("<mask>", lstrip=True)]),
+            made.add_tokens(["new word", "ab", m.AddedToken("x", single_word=True, normalized=False)]),
+            made.add_tokens(["new word", "ab"]),
+        ]
+        made.enable_padding(length=5, pad_to_multiple_of=3, direction="left", pad_token="<pad>", pad_id=4)
+        made.enable_truncation(5, stride=2, strategy="only_first", direction="left")
+        looked_up = (made.get_vocab(), made.get_vocab_size(False), made.token_to_id("new word"), made.id_to_token(0))
+        files.append((made.to_str(), added, looked_up, made.padding, made.truncation))
+    assert files[0] == files[1]
