@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 from pairloom import SpecialTokenError, Tokenizer
+from pairloom.model import Model
+from pairloom.patterns import pattern_text
 from pairloom.reference.sessions import Session as Oracle
 from pairloom.sessions import Change
 from tests.formats.models import trained
@@ -139,9 +142,9 @@ def test_second_call_at_the_same_time_is_refused(tokenizer: Tokenizer) -> None:
     assert [len(each) for each in sessions] == [tokenizer.count_tokens("the cat " * n) for n in range(100)]
 
 
-@pytest.mark.parametrize("letters", ["a", "ab", "=", "中"])
+@pytest.mark.parametrize("letters", ["a", "ab", "=", "中", " ", "\n"])
 def test_endless_pretoken_is_cut_between_tokens_that_stay(letters: str) -> None:
-    merges = [(97, 97), (256, 256), (98, 97), (257, 97), (258, 258), (61, 61), (260, 97), (0xE4, 0xB8), (263, 0xAD)]
+    merges = [(97, 97), (256, 256), (98, 97), (257, 97), (258, 258), (61, 61), (32, 32), (0xE4, 0xB8), (263, 0xAD)]
     tokenizer = Tokenizer.from_model(trained(merges))
     session, oracle = tokenizer.session(), Oracle(tokenizer.encode)
     for size in (1, 700, 3, 5000, 2, 256, 256, 256, 1, 9000, 1, 1):
@@ -153,6 +156,33 @@ def test_endless_pretoken_is_cut_between_tokens_that_stay(letters: str) -> None:
     for n_chars in (session.n_chars - 1, 9000, 17):
         session.truncate(n_chars)
         assert session.ids.tolist() == tokenizer.encode(session.text)
+
+
+def test_letter_that_turns_all_merges_over_takes_chunks_back() -> None:
+    # Of a chain of letters the last pair merges first, so which pairs merge depends on how many letters there are.
+    letters = [chr(0x4E00 + number) for number in range(700)]
+    tokens = {byte: bytes((byte,)) for byte in range(256)}
+    rows = []
+
+    def merged(left: bytes, right: bytes) -> None:
+        ids = {token: token_id for token_id, token in tokens.items()}
+        if left + right not in ids:
+            tokens[len(tokens)] = left + right
+            rows.append((ids[left], ids[right], len(tokens) - 1))
+
+    for letter in letters:
+        first, second, third = (bytes((byte,)) for byte in letter.encode())
+        merged(first, second)
+        merged(first + second, third)
+    for left, right in reversed([*pairwise(letters)]):
+        merged(left.encode(), right.encode())
+    for pattern in ("gpt2", "o200k"):
+        tokenizer = Tokenizer.from_model(Model.from_tokens(tokens, rows, pattern=pattern_text(pattern)))
+        session, oracle = tokenizer.session("".join(letters[:600])), Oracle(tokenizer.encode, "".join(letters[:600]))
+        for letter in letters[600:]:
+            keep, ids = session.append(letter)
+            assert (keep, ids.tolist()) == oracle.append(letter)
+        assert len(session) == 350 and keep == 0
 
 
 @pytest.mark.parametrize("name", FILES)

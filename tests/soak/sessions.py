@@ -11,6 +11,7 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ from pairloom.patterns import PATTERNS
 from pairloom.reference.sessions import Session as Oracle
 from pairloom.sessions import Session
 from tests.formats.models import trained
-from tests.formats.test_sentencepiece import USER_DEFINED, load, model_file, random_pieces
+from tests.formats.test_sentencepiece import USER_DEFINED, load, model_file, random_pieces, tokenizer_json
 from tests.soak.harness import Table
 
 SUMMARY = "random calls of sessions; a failure is an id, a change or a text that is not that of the whole text encoded"
-QUICK = 2_000
+QUICK = 2_350
 FULL = 200_000
 
 _CALLS_PER_CASE = 50
@@ -32,6 +33,7 @@ _MOST_CHARS = 9_000
 _SPECIALS = {"<s>": 900, "<s><s>": 901, "word": 902, "rd ": 903, "<|endoftext|>": 904}
 _CUSTOM: tuple[Any, ...] = (r"\w+|\s+|[^\w\s]+", r"a*b|a", (r"\p{N}", r" ?\p{L}+"), r"(?=ab)|\s+(?<=a )|[^ ]+")
 _PARTS = [
+    "</s>",
     *"abcAB79 .,'_\n\té中文🙂",
     "  ",
     "\r\n",
@@ -95,6 +97,9 @@ def _kinds(folder: Path, rng: random.Random) -> Iterator[tuple[str, Callable[[],
 
         return make
 
+    def characters(kind: str) -> Tokenizer:
+        return load(folder, json.dumps(tokenizer_json(rng, kind)).encode(), "tokenizer.json")
+
     for name, pattern in PATTERNS.items():
         yield name, byte_level(pattern=pattern)
     for pattern in _CUSTOM:
@@ -106,9 +111,13 @@ def _kinds(folder: Path, rng: random.Random) -> Iterator[tuple[str, Callable[[],
             yield f"{literal} {rule}", byte_level(special_rules=((literal, rule),))
     rules = tuple((literal, rule) for literal in ("<s>", "word") for rule in SPECIAL_RULES if rule != "ordinary")
     yield "all rules", byte_level(special_rules=rules)
+    for steps in (("nfc",), ("prefix_space",)):
+        yield f"all rules, {steps[0]}", byte_level(special_rules=rules, normalizer=steps)
     yield "ranks", byte_level(ranks=True)
     for number in range(4):
         yield f"SentencePiece {number}", sentencepiece(number)
+    for kind in ("prepend", "first", "always", "none"):
+        yield f"tokenizer.json, {kind}", partial(characters, kind)
 
 
 def _random_merges(rng: random.Random) -> list[tuple[int, int]]:

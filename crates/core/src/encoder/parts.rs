@@ -42,7 +42,7 @@ impl Encoder {
         // Hardly any text has more than one id for two bytes.
         pages::reserve(out, text.len() / 2);
         let parts = self.parts(text, specials, threads)?;
-        if parts.len() == 1 {
+        if parts.is_empty() {
             return self.encode_with_progress(text, specials, out, &mut report_progress(monitor, text.len()));
         }
         self.check_width::<I>()?;
@@ -74,16 +74,18 @@ impl Encoder {
     ) -> Result<usize> {
         specials.check(0, text)?;
         let (parts, mut n_ids) = (self.parts(text, specials, threads)?, 0);
-        let job = |number: usize, n: &mut usize, on_progress: OnProgress<'_>| {
+        let count = |part: &Range<usize>, on_progress: OnProgress<'_>| {
             let mut counter = Counter { n: 0, limit: usize::MAX };
-            self.encode_part(text, &parts[number], specials, &mut counter, on_progress)?;
-            *n = counter.n;
+            self.encode_part(text, part, specials, &mut counter, on_progress)?;
+            Ok(counter.n)
+        };
+        if parts.is_empty() {
+            return count(&(0..text.len()), &mut report_progress(monitor, text.len()));
+        }
+        let job = |number: usize, n: &mut usize, on_progress: OnProgress<'_>| {
+            *n = count(&parts[number], on_progress)?;
             Ok(())
         };
-        if parts.len() == 1 {
-            job(0, &mut n_ids, &mut report_progress(monitor, text.len()))?;
-            return Ok(n_ids);
-        }
         let collect = |n: &mut usize, _: OnProgress<'_>| {
             n_ids += *n;
             Ok(())
@@ -161,12 +163,16 @@ impl Encoder {
         }
     }
 
-    /// Where a text is divided for threads.
+    /// The parts of a text for threads; none if it is encoded as a whole.
     fn parts(&self, text: &str, policy: SpecialPolicy<'_>, threads: usize) -> Result<Vec<Range<usize>>> {
-        let (threads, recognised) = (parallel::thread_count(threads), self.recognised(policy));
-        let part_bytes = (text.len() / (PARTS_PER_THREAD * threads)).clamp(SMALL_PART, PART_BYTES);
         let (mut parts, mut start) = (Vec::new(), 0);
-        if threads > 1 && text.len() >= SHORTEST_IN_PARTS && self.pretokenizer().has_cuts_within() {
+        // Asking for the number of processors takes longer than encoding a short text.
+        let can_divide =
+            threads != 1 && text.len() >= SHORTEST_IN_PARTS && self.pretokenizer().has_cuts_within();
+        let threads = if can_divide { parallel::thread_count(threads) } else { 1 };
+        if threads > 1 {
+            let recognised = self.recognised(policy);
+            let part_bytes = (text.len() / (PARTS_PER_THREAD * threads)).clamp(SMALL_PART, PART_BYTES);
             for wished in (part_bytes..text.len() - SMALL_PART).step_by(part_bytes) {
                 let range = wished.saturating_sub(REACH_BYTES).max(start + 1)..wished + 1;
                 if let Some(end) = last_free_cut(self.pretokenizer(), text, range, recognised.as_slice()) {
@@ -175,7 +181,9 @@ impl Encoder {
                 }
             }
         }
-        parts.try_push(start..text.len(), "the parts of a text")?;
+        if start > 0 {
+            parts.try_push(start..text.len(), "the parts of a text")?;
+        }
         Ok(parts)
     }
 

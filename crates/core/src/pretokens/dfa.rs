@@ -302,14 +302,22 @@ impl Dfa {
         end
     }
 
-    /// The state after all of the text from `from` on, if a match that begins there may go on after it.
-    pub fn state_at_end(&self, bytes: &[u8], from: usize) -> Option<usize> {
-        let (mut state, mut at) = (self.start, from);
-        while at < bytes.len() && (state != DEAD || at == from) {
+    /// The state after all of the text from `from` on, and the end of the match that begins there so far, `from` if there is
+    /// none. Equal results go on alike; [`DEAD`] is over.
+    pub fn at_end(&self, bytes: &[u8], from: usize) -> (usize, usize) {
+        let (mut state, mut at, mut end) = (self.start, from, from);
+        while at < bytes.len() {
             let (class, n_bytes) = self.alphabet.class_at(bytes, at);
-            (state, at) = (self.step(state, class).0, at + n_bytes);
+            let (next, is_match) = self.step(state, class);
+            if is_match {
+                end = at;
+            }
+            if next == DEAD {
+                return (DEAD, end);
+            }
+            (state, at) = (next, at + n_bytes);
         }
-        (state != DEAD).then_some(state)
+        (state, end)
     }
 
     /// Whether a match ends between these characters, and begins after them, whatever else the text has.

@@ -44,7 +44,7 @@ use crate::vocabulary::characters::{CHARACTERS, LeadingSpaces};
 
 pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use characters::CharacterCuts;
-use dfa::Dfa;
+use dfa::{DEAD, Dfa};
 use families::Fill;
 pub use normalizer::Place;
 use one_pass::OnePass;
@@ -306,17 +306,18 @@ impl Pretokenizer {
             return Ok(false);
         }
         let automaton = self.automaton.get_or_init(|| Dfa::new(self.pattern(), regex::MAX_AUTOMATA_BYTES));
-        let Some(automaton) = automaton else { return Ok(false) };
+        let Some(automaton) = automaton.as_ref().filter(|automaton| !automaton.looks_far_ahead()) else {
+            return Ok(false);
+        };
         let ends = self.ends(document)?;
         let start_of = |nth_last: usize| ends.len().checked_sub(nth_last + 1).map_or(0, |end| ends[end]);
         let (last, one_before, bytes) = (start_of(1), start_of(2), document.as_bytes());
         // Text that is appended changes the last two pretokens at most, the first of them only if its match may go on.
-        if at <= last || last > 0 && automaton.state_at_end(bytes, one_before).is_some() {
+        if at <= last || last > 0 && automaton.at_end(bytes, one_before).0 != DEAD {
             return Ok(false);
         }
-        let state = automaton.state_at_end(bytes, last);
-        Ok(state.is_some_and(|state| automaton.surely_ends(state))
-            && automaton.state_at_end(bytes, at) == state)
+        let (state, end) = automaton.at_end(bytes, last);
+        Ok(state != DEAD && end > at && automaton.at_end(bytes, at) == (state, end))
     }
 
     /// Whether a pretoken ends between these characters, whatever else the text has, so that it may be cut there.
