@@ -20,6 +20,7 @@ _EXTRAS = {
     "pyspark": "spark",
     "ray": "ray",
     "torch": "torch",
+    "transformers": "transformers",
 }
 
 

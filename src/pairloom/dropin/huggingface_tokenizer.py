@@ -24,10 +24,12 @@ from pairloom.formats.huggingface import texts_of, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import CHARACTERS
 from pairloom.offsets import char_spans
-from pairloom.post_processing import PostProcessor, Special, post_processor_of
+from pairloom.post_processing import PostProcessor, Special, Template, post_processor_of
 from pairloom.pretokens import pretokenize
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from pairloom.tokenizer import Tokenizer
 
 __all__ = ["HuggingFaceTokenizer"]
@@ -165,6 +167,19 @@ class HuggingFaceTokenizer:
             for encoding in (each for both in pairs for each in both if each is not None):
                 _without_offsets(encoding)
         return self._padded([self.post_process(first, second, add, _pad=False) for first, second in pairs])
+
+    def batch_ids(self, texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """As Tokenizer.encode_batch_to_numpy: the ids of all texts, without special tokens around them, and offsets."""
+        return self._tokenizer.encode_batch_to_numpy(texts, **self._specials())
+
+    def around(self) -> tuple[list[int], list[int]] | None:
+        """What stands before and after a text; None where it stands there twice, or type ids are not 0."""
+        template = self._post_processor.single
+        at = [index for index, piece in enumerate(template) if not isinstance(piece, Special)]
+        if len(at) != 1 or any(piece.type_id for piece in template):
+            return None
+        before, after = template[: at[0]], template[at[0] + 1 :]
+        return _ids_of(before), _ids_of(after)
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True, *, _pad: bool = True
@@ -478,6 +493,10 @@ def _trim(encoding: Encoding, keep_first_space: bool) -> None:
         return replace(each, offsets=offsets)
 
     encoding.columns = found
+
+
+def _ids_of(template: Template) -> list[int]:
+    return [token_id for piece in template if isinstance(piece, Special) for token_id in piece.ids]
 
 
 def _truncate(first: Encoding, second: Encoding | None, truncation: dict[str, Any], limit: int) -> None:

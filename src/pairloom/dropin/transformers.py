@@ -1,0 +1,295 @@
+"""A tokenizer of transformers (5) whose encoding and decoding pairloom runs.
+
+`fast(tokenizer)` returns an object of a subclass of the tokenizer's own class, so that transformers, datasets, data
+collators and servers take it: chat templates, padding, `pad`, `save_pretrained` and settings are transformers' own. Its
+`_tokenizer`, a tokenizers.Tokenizer, is replaced by `_Backend`, which encodes and decodes by pairloom and leaves
+everything else to the original. Batches of plain texts skip the object that transformers makes for each text.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import pairloom
+from pairloom._internal.optional_deps import import_optional
+from pairloom.dropin.encoding import Encoding
+from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["fast"]
+
+# What changes the ids that a tokenizers.Tokenizer gives.
+_CHANGES = ("add_tokens", "add_special_tokens")
+
+# What batches of plain texts are encoded with: the arguments of transformers' `_encode_plus`, and their defaults.
+_DEFAULTS = {
+    "add_special_tokens": True,
+    "padding_strategy": None,
+    "truncation_strategy": None,
+    "max_length": None,
+    "pad_to_multiple_of": None,
+    "padding_side": None,
+    "return_tensors": None,
+    "return_token_type_ids": None,
+    "return_attention_mask": None,
+    "verbose": True,
+    "split_special_tokens": None,
+}
+# With any of these a text is encoded as transformers does it, by an object for each.
+_UNUSUAL = {
+    "stride",
+    "is_split_into_words",
+    "return_overflowing_tokens",
+    "return_special_tokens_mask",
+    "return_offsets_mapping",
+    "return_length",
+}
+
+
+def fast(tokenizer: Any, **settings: Any) -> Any:
+    """A tokenizer of transformers that runs on pairloom.
+
+    tokenizer: one that transformers loaded, a folder or file that it loads, or a pairloom Tokenizer. settings: what
+    AutoTokenizer.from_pretrained takes, for a folder and for a Tokenizer. Raises FormatError for a tokenizer that is no
+    BPE, or that pairloom cannot run exactly; TypeError for one that has no tokenizer.json.
+    """
+    transformers = import_optional("transformers", "pairloom.dropin.transformers")
+    if isinstance(tokenizer, pairloom.Tokenizer):
+        with tempfile.TemporaryDirectory() as folder:
+            tokenizer.save_pretrained(folder)
+            theirs = transformers.AutoTokenizer.from_pretrained(folder, **settings)
+    elif isinstance(tokenizer, (str, os.PathLike)):
+        theirs = transformers.AutoTokenizer.from_pretrained(tokenizer, **settings)
+    elif settings:
+        raise TypeError(f"{next(iter(settings))}= is for a folder; set it on the {type(tokenizer).__name__} itself")
+    else:
+        theirs = tokenizer
+    if isinstance(theirs, _Fast):
+        return theirs
+    if not isinstance(theirs, transformers.PreTrainedTokenizerFast):
+        raise TypeError(
+            f"an object of type {type(theirs).__name__} has no tokenizer.json; pass a fast tokenizer of transformers"
+        )
+    found = copy.deepcopy(theirs)
+    found._tokenizer = _Backend(found._tokenizer)
+    found._tokenizer.ours()
+    # The same name, which save_pretrained writes into tokenizer_config.json.
+    found.__class__ = type(type(theirs).__name__, (_Fast, type(theirs)), {"__module__": type(theirs).__module__})
+    return found
+
+
+class _Backend:
+    """A tokenizers.Tokenizer, `original`, that encodes and decodes by pairloom."""
+
+    def __init__(self, original: Any) -> None:
+        self.__dict__.update(original=original, made=None)
+
+    def ours(self) -> HuggingFaceTokenizer:
+        """The stand-in for the original as it is now."""
+        if self.made is None:
+            settings = json.loads(self.original.to_str())
+            settings.update(truncation=None, padding=None)
+            plain = type(self.original).from_str(json.dumps(settings))
+            made = pairloom.Tokenizer.from_huggingface(plain, allow_missing_bytes=True).as_huggingface()
+            made.encode_special_tokens = self.original.encode_special_tokens
+            if self.original.truncation is not None:
+                made.enable_truncation(**self.original.truncation)
+            if self.original.padding is not None:
+                made.enable_padding(**self.original.padding)
+            self.__dict__["made"] = made
+        found: HuggingFaceTokenizer = self.made
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self.original, name)
+        if name in _CHANGES:
+            self.__dict__["made"] = None
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.original, name, value)
+        if name == "encode_special_tokens":
+            self.ours().encode_special_tokens = value
+        else:
+            self.__dict__["made"] = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Backend, (self.original,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Backend:
+        return _Backend(copy.deepcopy(self.original, memo))
+
+    def enable_truncation(self, *args: Any, **kwargs: Any) -> None:
+        """Sets it in both."""
+        self.original.enable_truncation(*args, **kwargs)
+        self.ours().enable_truncation(**self.original.truncation)
+
+    def no_truncation(self) -> None:
+        """Sets it in both."""
+        self.original.no_truncation()
+        self.ours().no_truncation()
+
+    def enable_padding(self, *args: Any, **kwargs: Any) -> None:
+        """Sets it in both."""
+        self.original.enable_padding(*args, **kwargs)
+        self.ours().enable_padding(**self.original.padding)
+
+    def no_padding(self) -> None:
+        """Sets it in both."""
+        self.original.no_padding()
+        self.ours().no_padding()
+
+    def encode(self, *args: Any, **kwargs: Any) -> Encoding:
+        """As the library's."""
+        return self.ours().encode(*args, **kwargs)
+
+    def encode_batch(self, *args: Any, **kwargs: Any) -> list[Encoding]:
+        """As the library's."""
+        return self.ours().encode_batch(*args, **kwargs)
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """As the library's."""
+        return self.ours().decode(ids, skip_special_tokens=skip_special_tokens)
+
+
+class _Encodings(Sequence[Encoding]):
+    """The encodings of a batch, made when one is asked for."""
+
+    def __init__(self, n: int, make: Callable[[], list[Encoding]]) -> None:
+        self._n = n
+        self._make = make
+        self._made: list[Encoding] | None = None
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return self._made[index]
+
+    def __iter__(self) -> Iterator[Encoding]:
+        return iter(self[:])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (self[:],)
+
+
+class _Fast:
+    """What a class of transformers gets first: encoding of batches without an object for each text, and pickling."""
+
+    _tokenizer: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # By from_pretrained of the class, and by training on other texts; `fast` does not call it.
+        super().__init__(*args, **kwargs)
+        if not isinstance(self._tokenizer, _Backend):
+            self._tokenizer = _Backend(self._tokenizer)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The class was made by `fast`, which makes it again.
+        of: Any = type(self).__bases__[1]
+        theirs = of.__new__(of)
+        theirs.__dict__.update(self.__dict__, _tokenizer=self._tokenizer.original)
+        return fast, (theirs,)
+
+    def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
+        if text_pair is None and isinstance(text, list) and text and all(type(each) is str for each in text):
+            found = self._plain_batch(text, options)
+            if found is not None:
+                return found
+        return super()._encode_plus(text, text_pair, **options)  # type: ignore[misc]
+
+    def _plain_batch(self, texts: list[str], options: dict[str, Any]) -> Any:
+        """The BatchEncoding of texts; None where it takes more than ids, masks, padding and cutting."""
+        from transformers import BatchEncoding
+
+        unknown = options.keys() - _DEFAULTS.keys()
+        known = {**_DEFAULTS, **options}
+        padding, truncation = known["padding_strategy"], known["truncation_strategy"]
+        if any(name not in _UNUSUAL or options[name] for name in unknown) or padding is None or truncation is None:
+            return None
+        me: Any = self
+        is_padded, is_cut = padding.value != "do_not_pad", truncation.value != "do_not_truncate"
+        names = ("max_length", "pad_to_multiple_of", "padding_side")
+        me.set_truncation_and_padding(padding, truncation, stride=0, **{name: known[name] for name in names})
+        split = known["split_special_tokens"]
+        me._tokenizer.encode_special_tokens = me.split_special_tokens if split is None else split
+        ours: HuggingFaceTokenizer = me._tokenizer.ours()
+        around = ours.around() if known["add_special_tokens"] else ([], [])
+        if around is None or truncation.value == "only_second":
+            return None
+        ids, ends = ours.batch_ids(texts)
+        starts, lengths = ends[:-1], np.diff(ends)
+        if is_cut and ours.truncation is not None:
+            limit = ours.truncation["max_length"] - len(around[0]) - len(around[1])
+            if limit < 1:
+                return None
+            if ours.truncation["direction"] == "left":
+                starts = starts + np.maximum(lengths - limit, 0)
+            lengths = np.minimum(lengths, limit)
+        totals = lengths + len(around[0]) + len(around[1])
+        longest = int(totals.max())
+        is_array = known["return_tensors"] is not None
+        if is_array and not is_padded and (totals < longest).any():
+            return None
+        arrays: Sequence[Any]
+        if is_padded or is_array:
+            arrays = _padded(ids, starts, lengths, around, ours.padding if is_padded else None)
+        else:
+            ends = starts + lengths
+            rows = [ids[start:end].tolist() for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+            rows = [around[0] + row + around[1] for row in rows] if any(around) else rows
+            arrays = [rows, [[0] * len(row) for row in rows], [[1] * len(row) for row in rows]]
+        me._eventual_warn_about_too_long_sequence(range(longest), known["max_length"], known["verbose"])
+        data: dict[str, Any] = {}
+        for name, array in zip(("input_ids", "token_type_ids", "attention_mask"), arrays, strict=True):
+            is_wanted = known.get(f"return_{name}")
+            if name == "input_ids" or (name in me.model_input_names if is_wanted is None else is_wanted):
+                data[name] = array.tolist() if is_padded and not is_array else array
+        snapshot, is_added = copy.copy(ours), known["add_special_tokens"]
+        encodings: Any = _Encodings(len(texts), lambda: snapshot.encode_batch(texts, add_special_tokens=is_added))
+        return BatchEncoding(data, encodings, tensor_type=known["return_tensors"], n_sequences=1)
+
+
+def _padded(
+    ids: npt.NDArray[Any],
+    starts: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int64],
+    around: tuple[list[int], list[int]],
+    padding: dict[str, Any] | None,
+) -> tuple[npt.NDArray[np.int64], ...]:
+    """Ids, type ids and attention mask, int64 [n, width], of the parts of `ids` with what stands around each."""
+    before, after = around
+    totals = lengths + len(before) + len(after)
+    width = int(totals.max())
+    if padding is not None:
+        width = width if padding["length"] is None else max(width, padding["length"])
+        if multiple := padding["pad_to_multiple_of"]:
+            width = -(-width // multiple) * multiple
+    found = np.full((len(lengths), width), padding["pad_id"] if padding else 0, dtype=np.int64)
+    firsts = width - totals if padding is not None and padding["direction"] == "left" else np.zeros_like(totals)
+    columns, rows = np.arange(width), np.arange(len(lengths))
+    mask = (columns >= firsts[:, None]) & (columns < (firsts + totals)[:, None])
+    texts = firsts + len(before)
+    places = (columns >= texts[:, None]) & (columns < (texts + lengths)[:, None])
+    # The ids of all rows, one after the other.
+    taken = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
+    found[places] = ids[taken]
+    for nth, token_id in enumerate(before):
+        found[rows, firsts + nth] = token_id
+    for nth, token_id in enumerate(after):
+        found[rows, texts + lengths + nth] = token_id
+    type_ids = np.where(mask, 0, padding["pad_type_id"] if padding else 0)
+    return found, type_ids, mask.astype(np.int64)

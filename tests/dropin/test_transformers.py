@@ -1,0 +1,120 @@
+"""`fast`: a tokenizer of transformers that pairloom runs equals the one it was made of."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import FormatError, Tokenizer
+
+transformers = pytest.importorskip("transformers")
+
+from pairloom.dropin.transformers import fast  # noqa: E402
+
+TEXTS = ["Hello world", "a", "", "some longer text, 日本語 👩‍👩‍👧 " * 3, "<|end|> in", "é  x\n\n y"]
+CALLS: list[dict[str, Any]] = [
+    {},
+    {"padding": True},
+    {"padding": "max_length", "max_length": 7, "truncation": True},
+    {"padding": True, "return_tensors": "np"},
+    {"padding": True, "return_tensors": "np", "padding_side": "left", "pad_to_multiple_of": 8},
+    {"truncation": True, "max_length": 3},
+    {"truncation": True, "max_length": 1},
+    {"truncation": True, "max_length": 4, "stride": 1, "return_overflowing_tokens": True},
+    {"truncation": "only_first", "max_length": 5, "padding": True, "return_tensors": "np"},
+    {"return_offsets_mapping": True},
+    {"return_token_type_ids": True, "padding": True},
+    {"text_pair": TEXTS[::-1], "padding": True},
+    {"add_special_tokens": False},
+    {"split_special_tokens": True},
+    {"return_attention_mask": False},
+    {"return_length": True, "return_special_tokens_mask": True},
+]
+
+
+def with_start(theirs: Any) -> Any:
+    from tokenizers.processors import TemplateProcessing
+
+    theirs.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|end|> $A <|end|>", pair="<|end|> $A $B:1", special_tokens=[("<|end|>", 0)]
+    )
+    return theirs
+
+
+def cut_left(theirs: Any) -> Any:
+    theirs.truncation_side = theirs.padding_side = "left"
+    return theirs
+
+
+@pytest.fixture(params=[lambda theirs: theirs, with_start, cut_left], ids=["plain", "template", "left"])
+def theirs(request: pytest.FixtureRequest) -> Any:
+    trained = Tokenizer.train(TEXTS * 3, 301, special_tokens=["<|end|>"], profile="huggingface")
+    made = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=trained.to_huggingface(), eos_token="<|end|>", pad_token="<|end|>", model_max_length=1000
+    )
+    change: Callable[[Any], Any] = request.param
+    return change(made)
+
+
+def as_lists(batch: Any) -> dict[str, Any]:
+    return {
+        key: (value.tolist(), value.dtype) if isinstance(value, np.ndarray) else value for key, value in batch.items()
+    }
+
+
+@pytest.mark.parametrize("options", CALLS, ids=lambda options: ",".join(options) or "none")
+def test_calls_return_what_the_tokenizer_itself_returns(theirs: Any, options: dict[str, Any]) -> None:
+    ours = fast(theirs)
+    assert isinstance(ours, type(theirs)) and ours.is_fast
+    for texts in (TEXTS, TEXTS[:1], TEXTS[3]):
+        given = {**options, "text_pair": texts} if "text_pair" in options else options
+        expected, found = theirs(texts, **given), ours(texts, **given)
+        assert list(found) == list(expected) and as_lists(found) == as_lists(expected)
+        for nth in range(len(expected.encodings)):
+            assert found[nth].tokens == expected[nth].tokens
+            assert found.word_ids(nth) == expected.word_ids(nth)
+            assert found.sequence_ids(nth) == expected.sequence_ids(nth)
+    assert ours.batch_decode(ours(TEXTS)["input_ids"]) == theirs.batch_decode(theirs(TEXTS)["input_ids"])
+
+
+def test_changes_pickles_copies_and_saved_folders_are_kept(theirs: Any, tmp_path: Path) -> None:
+    ours = fast(theirs)
+    before = ours(TEXTS)["input_ids"]
+    for each in (pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours), fast(ours)):
+        assert type(each).__name__ == type(theirs).__name__ and each(TEXTS)["input_ids"] == before
+    changed = copy.deepcopy(ours)
+    changed.add_tokens(["<|new|>"])
+    assert changed("a<|new|>")["input_ids"] != ours("a<|new|>")["input_ids"] and len(changed) == len(ours) + 1
+    ours.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text())["tokenizer_class"]
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path)(TEXTS)["input_ids"] == before
+    again = type(ours).from_pretrained(tmp_path)
+    loaded = transformers.AutoTokenizer.from_pretrained(tmp_path)(TEXTS, padding=True)["input_ids"]
+    assert again(TEXTS, padding=True, return_tensors="np")["input_ids"].tolist() == loaded
+    assert fast(tmp_path)(TEXTS)["input_ids"] == before
+    assert pickle.loads(pickle.dumps(ours(TEXTS, padding=True)))["input_ids"] == ours(TEXTS, padding=True)["input_ids"]
+
+
+def test_a_tokenizer_of_pairloom_becomes_one_of_transformers() -> None:
+    trained = Tokenizer.train(TEXTS, 280)
+    assert fast(trained)(TEXTS)["input_ids"] == trained.encode_batch(TEXTS)
+
+
+def test_what_cannot_be_run_is_refused() -> None:
+    from tokenizers import Tokenizer as Theirs
+    from tokenizers import models
+
+    pieces = transformers.PreTrainedTokenizerFast(tokenizer_object=Theirs(models.WordPiece({"a": 0}, unk_token="a")))
+    with pytest.raises(FormatError, match="the Tokenizer: model: "):
+        fast(pieces)
+    with pytest.raises(TypeError, match="an object of type int has no"):
+        fast(5)
+    with pytest.raises(TypeError, match="use_fast= is for a folder"):
+        fast(pieces, use_fast=True)
