@@ -21,6 +21,7 @@ fuzz_target!(|input: (Vec<(Vec<u8>, u8)>, bool, u8, u8, u8)| {
         max_token_bytes: (longest > 0).then_some(usize::from(longest)),
         max_memory: None,
         threads: 1 + usize::from(threads % 3),
+        n_traced: 0,
     };
     let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
     let learned = train(pretokens, &options, &Silent).expect("valid input").merges;

@@ -26,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pairloom._core import UNICODE_VERSION, __version__, cpu_tier
     from pairloom._internal.progress import ProgressEvent
+    from pairloom.analysis.explain import explain_difference
     from pairloom.corpus import Corpus
     from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
     from pairloom.pretokens import pretokenize
@@ -60,6 +61,7 @@ __all__ = [
     "UnknownTokenIdError",
     "__version__",
     "cpu_tier",
+    "explain_difference",
     "open_shards",
     "pack_shards",
     "pretokenize",
@@ -79,6 +81,7 @@ _MODULES = {
     "Tokenizer": "tokenizer",
     "TrainingConfig": "training.config",
     "__version__": "_core",
+    "explain_difference": "analysis.explain",
     "open_shards": "shards.reading",
     "pack_shards": "shards.packed",
     "pretokenize": "pretokens",

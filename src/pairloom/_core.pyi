@@ -263,8 +263,12 @@ def train(
     threads: int,
     report: _Report,
     max_memory: int | None = None,
-) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """Learns merges: (uint32 [m, 2] of symbols, shortage); 0..255 are byte values, 256 + r is the result of merge r.
+    n_traced: int = 0,
+) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """Learns merges: (uint32 [m, 2] of symbols, shortage, uint32 [m * n_traced, 2], uint64 [m * n_traced]); symbols
+    0..255 are byte values, 256 + r is the result of merge r.
+
+    The last two are the best n_traced pairs at each merge, the one that is merged first, and their counts (0: no pair).
 
     byte_order: the 256 byte values in the order of their ids. shortage: None where m is n_merges, else whether pairs
     are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.

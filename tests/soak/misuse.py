@@ -327,6 +327,7 @@ def calls(folder: Path) -> dict[str, Call]:
             tokenizer.extend_from_counts, counts=counts, vocab_size=270, profile="bpetite"
         ),
         "train_bpe": made(pairloom.train_bpe, input_path=inputs.text, vocab_size=260, special_tokens=["<|endoftext|>"]),
+        "explain_difference": made(pairloom.explain_difference, mine=tokenizer, theirs=tokenizer, corpus=[_TEXT]),
         "TrainingConfig": made(TrainingConfig, **fields),
         "TrainingConfig.from_profile": made(TrainingConfig.from_profile, profile="cs336"),
         "TrainingConfig.n_merges": made(PROFILES["bpetite"].n_merges, vocab_size=300),

@@ -40,6 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 max_token_bytes: None,
                 max_memory: None,
                 threads,
+                n_traced: 0,
             };
             let (mut least, mut hash, mut n_learned) = (Duration::MAX, 0u64, 0);
             for _ in 0..n_repeats {

@@ -18,7 +18,9 @@ use crate::monitor::PyMonitor;
 use crate::objects::vec_for;
 
 /// Merges [m, 2], and if m < n_merges: (whether some pairs are left that are too rare, or too long).
-type Trained<'py> = (Bound<'py, PyAny>, Option<(bool, bool)>);
+type Trained<'py> = (Bound<'py, PyAny>, Reason);
+
+type Reason = Option<(bool, bool)>;
 
 /// Bytes in the order of their values.
 const BY_VALUE: [u8; 256] = {
@@ -33,11 +35,11 @@ const BY_VALUE: [u8; 256] = {
 
 type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
-/// Learns merges: (uint32 [m, 2] of symbols, and the reason if m < n_merges).
+/// Learns merges: (uint32 [m, 2] of symbols, the reason if m < n_merges, and the pairs and counts of the trace).
 #[pyfunction]
 #[pyo3(signature = (
     counts, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads, report,
-    max_memory = None
+    max_memory = None, n_traced = 0
 ))]
 #[allow(clippy::too_many_arguments)]
 pub fn train<'py>(
@@ -51,7 +53,8 @@ pub fn train<'py>(
     threads: usize,
     report: Option<Py<PyAny>>,
     max_memory: Option<u64>,
-) -> PyResult<Trained<'py>> {
+    n_traced: usize,
+) -> PyResult<(Bound<'py, PyAny>, Reason, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let mut index_of_byte = [0u8; 256];
     if byte_order.len() != index_of_byte.len() {
         return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
@@ -67,11 +70,16 @@ pub fn train<'py>(
         max_token_bytes,
         max_memory,
         threads,
+        n_traced,
     };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
-    arrays_of(py, symbol_pairs(trained)?)
+    let (mut pairs, mut times) = (vec_for(trained.trace.len())?, vec_for(trained.trace.len())?);
+    pairs.extend(trained.trace.iter().map(|&((left, right), _)| [left, right]));
+    times.extend(trained.trace.iter().map(|&(_, count)| count));
+    let (merges, reason) = arrays_of(py, symbol_pairs(trained)?)?;
+    Ok((merges, reason, rows(py, pairs.into_flattened(), 2)?, array(py, times)?))
 }
 
 /// How often each unit (byte or code point) occurs at each place of a pretoken: see [`ByPlace`].
@@ -109,6 +117,7 @@ pub fn train_alphabet<'py>(
         max_token_bytes: max_token_units,
         max_memory: None,
         threads,
+        n_traced: 0,
     };
     let alphabet = Alphabet { are_bytes, units: &units, n_symbols, named: &named };
     let counts = counts.inner.read()?;
@@ -144,6 +153,7 @@ pub fn extend<'py>(
         max_token_bytes,
         max_memory,
         threads,
+        n_traced: 0,
     };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
@@ -203,6 +213,7 @@ pub fn train_first_seen<'py>(
         max_token_bytes,
         max_memory: None,
         threads: 1,
+        n_traced: 0,
     };
     let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)

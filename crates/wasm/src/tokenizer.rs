@@ -97,6 +97,7 @@ impl Tokenizer {
             max_token_bytes: None,
             max_memory: None,
             threads: 1,
+            n_traced: 0,
         };
         let merges = train::train(counts.columns(), &options, &Silent)?.merges;
         let pairs: Vec<[u32; 2]> = merges.into_iter().map(|(left, right)| [left, right]).collect();

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from pairloom import Tokenizer
+from pairloom import Tokenizer, explain_difference
 from pairloom._internal.arguments import as_text
 from pairloom.analysis.compare import (
     LIBRARIES,
@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also draw bytes per token of each file, A beside B; .svg, .png or .pdf; needs pairloom[plot]",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
+    parser.add_argument(
+        "--merges",
+        action="store_true",
+        help="say why the models learned different merges from the corpus: a tie, line ends, ...",
+    )
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     add_corpus_options(parser)
     parser.set_defaults(wrong_usage=parser.error)
@@ -57,6 +62,9 @@ def run(args: argparse.Namespace) -> None:
     for option, given in (("--pattern", args.pattern), ("--special", args.special)):
         if given and not any(map(_is_incomplete, args.model)):
             raise ValueError(f"both models store what {option} gives; leave it out")
+    if args.merges:
+        _print_explanation(args)
+        return
     plot = None if args.plot is None else Path(args.plot)
     if plot is not None:
         from pairloom.analysis.plots import check_plot
@@ -72,13 +80,29 @@ def run(args: argparse.Namespace) -> None:
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
 
 
+def _print_explanation(args: argparse.Namespace) -> None:
+    if args.plot is not None:
+        args.wrong_usage("--plot does not go with --merges")
+    for name in args.model:
+        if name.startswith(LIBRARIES):
+            raise ValueError(f"{name}: --merges reads files, not libraries; save it as a file")
+    mine, theirs = (_tokenizer(name, args) for name in args.model)
+    explanation = explain_difference(mine, theirs, corpus_of(args))
+    text = json.dumps(explanation.as_dict()) if args.json else f"cause: {explanation.cause}\n{explanation}"
+    write_stdout(text + "\n")
+
+
 def _side(name: str, args: argparse.Namespace) -> Side:
     if name.startswith(LIBRARIES):
         return load_side(name)
+    return side_of(_tokenizer(name, args), name)
+
+
+def _tokenizer(name: str, args: argparse.Namespace) -> Tokenizer:
     # A pipe can be read only once, so the format is detected first only if an option needs it.
     if (args.pattern is not None or args.special) and not _is_incomplete(name):
-        return side_of(Tokenizer.load(name, allow_missing_bytes=args.allow_missing_bytes), name)
-    return side_of(load_at(name, args), name)
+        return Tokenizer.load(name, allow_missing_bytes=args.allow_missing_bytes)
+    return load_at(name, args)
 
 
 def _is_incomplete(name: str) -> bool:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from pairloom import PretokenCounts, Tokenizer, TrainingConfig
+from pairloom._internal.atomic import check_free, write_file
 from pairloom.cli.console import whole_number
 from pairloom.cli.corpus_options import (
     DEFAULT_PROFILE,
@@ -19,8 +20,10 @@ from pairloom.cli.corpus_options import (
 )
 from pairloom.cli.merge_counts import load_merged
 from pairloom.formats import WRITABLE, check_expressible, check_target
+from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.patterns import pattern_text
 from pairloom.training.extend import Extension
+from pairloom.training.trace import TrainingStep
 from pairloom.training.train import check_counts, lay_out
 
 HELP = "train a tokenizer on a corpus, or on counts"
@@ -49,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pretoken_options(parser)
     parser.add_argument("--min-frequency", type=whole_number, metavar="N", help="merge no pair rarer than this")
     parser.add_argument("--max-token-bytes", type=whole_number, metavar="N", help="learn no token longer than this")
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="write a line of JSON for each merge: the pair, its count, the pairs that came next",
+    )
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
     parser.set_defaults(wrong_usage=parser.error)
 
@@ -61,6 +69,8 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--special does not go with --extend: the special tokens are those of the tokenizer")
     if args.extend is None and (args.n_tokens is not None or args.renumber):
         args.wrong_usage("--n-tokens and --renumber go with --extend")
+    if args.extend is not None and args.trace is not None:
+        args.wrong_usage("--trace does not go with --extend")
     if (args.vocab_size is None) == (args.n_tokens is None):
         args.wrong_usage("give --vocab-size" + ("" if args.extend is None else " or --n-tokens"))
     profile = args.profile or DEFAULT_PROFILE
@@ -72,6 +82,8 @@ def run(args: argparse.Namespace) -> None:
     # Fails before training if the result could not be saved: the path is taken, or the format cannot express such a
     # tokenizer (checked on one without the new merges).
     check_target(args.output, args.format, args.force)
+    if args.trace is not None:
+        check_free(Path(args.trace), args.force)
     start = None
     more = {"n_tokens": args.n_tokens, "keep_ids": not args.renumber}
     if args.extend is None:
@@ -90,9 +102,11 @@ def run(args: argparse.Namespace) -> None:
     else:
         corpus = corpus_of(args, config.input_errors)
         counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
+    lines: list[str] = []
     run = {"threads": args.threads, "progress": progress, "max_memory": args.max_memory}
     if start is None:
-        tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, profile, **run, **fields)
+        trace = None if args.trace is None else lambda step: lines.append(_line_of(step))
+        tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, profile, trace=trace, **run, **fields)
     else:
         if args.pattern is not None:
             check_counts(counts, config)
@@ -103,6 +117,9 @@ def run(args: argparse.Namespace) -> None:
         requested = start.model.columns.n_tokens + args.n_tokens
     tokenizer.save(Path(args.output), overwrite=args.force, format=args.format)
     args.console.wrote(args.output, f"a tokenizer of {tokenizer.n_vocab} ids")
+    if args.trace is not None:
+        write_file(Path(args.trace), "".join(lines).encode(), args.force)
+        args.console.wrote(args.trace, f"a trace of {len(lines)} merges")
     report = {
         "corpus_bytes": counts.n_bytes,
         "requested_vocab_size": requested,
@@ -111,3 +128,11 @@ def run(args: argparse.Namespace) -> None:
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }
     print(json.dumps(report))
+
+
+def _line_of(step: TrainingStep) -> str:
+    """The step as a line of JSON, tokens in the GPT-2 byte alphabet, as in a merges.txt."""
+    runners_up = [[to_alphabet(left), to_alphabet(right), count] for left, right, count in step.runners_up]
+    pair = [to_alphabet(part) for part in step.pair]
+    line = {"rank": step.rank, "pair": pair, "count": step.count, "ties": len(step.ties), "runners_up": runners_up}
+    return json.dumps(line, ensure_ascii=False) + "\n"

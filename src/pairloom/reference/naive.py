@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from pairloom._internal.arguments import check_texts
 from pairloom.reference.documents import (
@@ -49,6 +49,9 @@ __all__ = [
 Pair = tuple[int, int]
 Word = tuple[list[int], int]
 """The ids of one distinct pretoken, and how often it occurs."""
+
+N_TRACED = 5
+"""How many pairs of each step a trace has."""
 
 TieBreak = Literal["ids_least", "bytes_greatest", "first_seen"]
 
@@ -110,6 +113,25 @@ def select_best_pair(
     raise ValueError(f"tie_break is {tie_break!r}; use 'ids_least', 'bytes_greatest' or 'first_seen'")
 
 
+def best_pairs(
+    pair_counts: Mapping[Pair, int],
+    vocab: Mapping[int, bytes],
+    n: int,
+    tie_break: TieBreak = "ids_least",
+    **limits: Any,
+) -> list[tuple[Pair, int]]:
+    """The pair to merge and the `n - 1` that would follow if it were not there, with their counts.
+
+    >>> best_pairs({(97, 98): 3, (98, 97): 2, (32, 97): 3}, {i: bytes([i]) for i in range(256)}, 2)
+    [((32, 97), 3), ((97, 98), 3)]
+    """
+    left = dict(pair_counts)
+    found: list[tuple[Pair, int]] = []
+    while len(found) < n and (pair := select_best_pair(left, vocab, tie_break, **limits)) is not None:
+        found.append((pair, left.pop(pair)))
+    return found
+
+
 def apply_merge(ids: Sequence[int], pair: Pair, merged_id: int) -> list[int]:
     """Replaces a pair by the id it makes, left to right, without overlaps.
 
@@ -154,10 +176,12 @@ def learn_merges(
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
     watch: Stopwatch | None = None,
+    trace: list[list[tuple[Pair, int]]] | None = None,
 ) -> list[Merge]:
     """Learns up to `n_merges` merges; stops early when no pair is left.
 
-    The merged tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`.
+    The merged tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`. `trace` gets the `best_pairs` of
+    each step, N_TRACED of them.
     """
     watch = watch or Stopwatch()
     merges: list[Merge] = []
@@ -170,6 +194,9 @@ def learn_merges(
         watch.lap("max")
         if pair is None:
             break
+        if trace is not None:
+            limits = {"min_frequency": min_frequency, "max_token_bytes": max_token_bytes}
+            trace.append(best_pairs(pair_counts, vocab, N_TRACED, tie_break, **limits))
         merge = Merge(*pair, merged_id=first_id + len(merges))
         merges.append(merge)
         vocab[merge.merged_id] = vocab[merge.left] + vocab[merge.right]
@@ -244,6 +271,7 @@ def train_from_counts(
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
     watch: Stopwatch | None = None,
+    trace: list[list[tuple[Pair, int]]] | None = None,
 ) -> Model:
     """Trains on pretokens and how often each occurs; see `train`.
 
@@ -265,6 +293,7 @@ def train_from_counts(
         min_frequency=min_frequency,
         max_token_bytes=max_token_bytes,
         watch=watch,
+        trace=trace,
     )
     # Training may have stopped early: special tokens that come last follow the last merge learned.
     first_special = number_ids(special_ids, len(special_tokens), len(merges)).first_special

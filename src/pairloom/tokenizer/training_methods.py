@@ -15,6 +15,7 @@ from pairloom.tokenizer.base import PathLike, TokenizerBase
 if TYPE_CHECKING:
     from pairloom.counts.pretoken_counts import PretokenCounts
     from pairloom.training.extend import Extension
+    from pairloom.training.trace import Trace
 
 __all__ = ["TrainingMethods"]
 
@@ -35,6 +36,7 @@ class TrainingMethods(TokenizerBase):
         progress: Progress = None,
         max_memory: int | None = None,
         checkpoint: PathLike | None = None,
+        trace: Trace | None = None,
         **fields: Any,
     ) -> Self:
         """Trains on a str (one document) or an iterable of str (each a document).
@@ -44,7 +46,8 @@ class TrainingMethods(TokenizerBase):
         files use `train_files`. `fields` are those of `TrainingConfig`.
 
         checkpoint: a folder that stores the counts; calling again with the same arguments resumes (of an iterator, only
-        the first texts are compared). max_memory: bytes.
+        the first texts are compared). max_memory: bytes. trace: a function that gets a `TrainingStep` for each merge
+        (the pair, its count, the pairs that came next, ties) when all are learned.
         Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
         Raises ValueError when vocab_size is too small, TypeError for wrong types, MemoryError when `max_memory` would
         be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
@@ -62,6 +65,7 @@ class TrainingMethods(TokenizerBase):
             progress=progress,
             max_memory=max_memory,
             checkpoint=checkpoint,
+            trace=trace,
         )
         return cls.from_model(model)
 
@@ -76,6 +80,7 @@ class TrainingMethods(TokenizerBase):
         progress: Progress = None,
         max_memory: int | None = None,
         checkpoint: PathLike | None = None,
+        trace: Trace | None = None,
         **fields: Any,
     ) -> Self:
         """Trains on UTF-8 files, each a document unless corpus_specials="split" cuts it.
@@ -83,6 +88,7 @@ class TrainingMethods(TokenizerBase):
         `fields` are those of `TrainingConfig`.
 
         checkpoint: a folder that stores the counts; calling again with the same arguments resumes. max_memory: bytes.
+        trace: as in `train`.
         Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
         Raises OSError for a file that cannot be read, CorpusError for invalid UTF-8, ValueError when vocab_size is too
         small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
@@ -100,6 +106,7 @@ class TrainingMethods(TokenizerBase):
             progress=progress,
             max_memory=max_memory,
             checkpoint=checkpoint,
+            trace=trace,
         )
         return cls.from_model(model)
 
@@ -113,12 +120,14 @@ class TrainingMethods(TokenizerBase):
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
+        trace: Trace | None = None,
         **fields: Any,
     ) -> Self:
         """Trains on counts made before, here or elsewhere; the same model as training on their corpus.
 
-        The pattern is that of the counts unless `fields` name one. Raises CountsError when the counts were cut in
-        another way than the configuration asks for, MemoryError when `max_memory` (bytes) would be exceeded.
+        The pattern is that of the counts unless `fields` name one. trace: as in `train`. Raises CountsError when the
+        counts were cut in another way than the configuration asks for, MemoryError when `max_memory` (bytes) would be
+        exceeded.
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
         from pairloom.training.config import TrainingConfig
@@ -129,7 +138,8 @@ class TrainingMethods(TokenizerBase):
         config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
         check_counts(counts, config)
         counts, config = prune(counts, config)
-        model = train_model(counts, vocab_size, config, threads=threads, progress=progress, max_memory=max_memory)
+        run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory, "trace": trace}
+        model = train_model(counts, vocab_size, config, **run)
         return cls.from_model(model)
 
     def extend(

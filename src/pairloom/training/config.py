@@ -26,7 +26,7 @@ InputErrors = Literal["strict", "replace"]
 N_BYTES = 256
 
 # What a call that trains takes beside the fields of a config; it changes no merges.
-_RUN_OPTIONS = ("threads", "progress", "max_memory", "checkpoint")
+_RUN_OPTIONS = ("threads", "progress", "max_memory", "checkpoint", "trace")
 
 # Fields that a Model says itself.
 _OF_MODEL = ("pattern", "decode_errors")

@@ -28,6 +28,7 @@ from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training import first_seen
 from pairloom.training.checkpoint import open_checkpoint
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
+from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
 __all__ = [
     "check_counts",
@@ -52,11 +53,13 @@ class Run(TypedDict, total=False):
     progress: Progress
     max_memory: int | None
     checkpoint: PathLike | None
+    trace: Trace | None
 
 
 def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]) -> Model:
     """Trains on a str (one document) or an iterable of str (each a document)."""
     config.n_merges(vocab_size)
+    check_trace(run.get("trace"))
     if isinstance(corpus, str):
         warn_of_a_file_named(corpus)
         corpus = [corpus]
@@ -76,6 +79,7 @@ def train_on_files(
 ) -> Model:
     """Trains on files, each a document unless corpus_specials="split" cuts it."""
     config.n_merges(vocab_size)
+    check_trace(run.get("trace"))
     files = check_paths(paths)
     if config.tie_break == first_seen.FIRST_SEEN:
         return _in_order(first_seen.documents_of_files(files, config), vocab_size, config, run)
@@ -116,6 +120,7 @@ def _train(
     progress: Progress = None,
     max_memory: int | None = None,
     checkpoint: PathLike | None = None,
+    trace: Trace | None = None,
 ) -> Model:
     """Trains on the counts that `count` returns; `corpus` is their corpus' fingerprint, for a checkpoint."""
     options = {
@@ -126,7 +131,7 @@ def _train(
         "progress": progress,
         "max_memory": max_memory,
     }
-    learn = partial(train_model, threads=threads, progress=progress, max_memory=max_memory)
+    learn = partial(train_model, threads=threads, progress=progress, max_memory=max_memory, trace=trace)
     if checkpoint is None:
         return learn(prune(count(**options), config)[0], vocab_size, config)
     with open_checkpoint(checkpoint, config, corpus) as kept:
@@ -154,13 +159,15 @@ def train_model(
     threads: int = 0,
     progress: Progress = None,
     max_memory: int | None = None,
+    trace: Trace | None = None,
 ) -> Model:
     """Learns merges from `counts` and assigns ids as in `config`; warns if the size differs from vocab_size."""
     first_seen.check_rule(config)
+    check_trace(trace)
     n_merges = config.n_merges(vocab_size)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
     with reporter(progress) as report:
-        pairs, shortage = _core.train(
+        pairs, shortage, traced, times = _core.train(
             counts.columns,
             n_merges=min(n_merges, n_most),
             tie_break=config.tie_break,
@@ -170,7 +177,11 @@ def train_model(
             threads=resolve_threads(threads),
             report=report,
             max_memory=check_max_memory(max_memory),
+            n_traced=0 if trace is None else N_TRACED,
         )
+    if trace is not None:
+        for step in steps_of(pairs, traced, times):
+            trace(step)
     return _finished(pairs, shortage, counts.n_bytes, vocab_size, config)
 
 

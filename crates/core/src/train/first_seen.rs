@@ -181,7 +181,7 @@ pub fn train_first_seen(
         });
     }
     progress.report()?;
-    Ok(Trained { merges: progress.merges, shortage })
+    Ok(Trained { merges: progress.merges, shortage, trace: Vec::new() })
 }
 
 /// Adds an occurrence, which comes after all others of its pair.

@@ -26,6 +26,8 @@ pub struct MergeOptions {
     pub max_memory: Option<u64>,
     /// Number of threads; 0: one for each processor.
     pub threads: usize,
+    /// How many pairs of each step [`Trained::trace`] has.
+    pub n_traced: usize,
 }
 
 impl MergeOptions {
@@ -121,6 +123,9 @@ pub struct Trained {
     pub merges: Vec<Merge>,
     /// Why there are fewer than `n_merges` merges; `None` if there are not.
     pub shortage: Option<Shortage>,
+    /// For each merge the best [`MergeOptions::n_traced`] pairs before it with their counts, the merged one first; a
+    /// count is 0 where there are no more.
+    pub trace: Vec<(Merge, u64)>,
 }
 
 /// Why the remaining pairs may not be merged. With neither reason there is no pair left: every pretoken is one token.

@@ -117,6 +117,19 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         }
     }
 
+    /// The `n` best pairs and their counts; fewer if no more pairs of at least `threshold` are left.
+    pub fn best_pairs(&mut self, n: usize) -> Result<Vec<(u64, u64)>> {
+        let mut found = Vec::new();
+        while found.len() < n
+            && let Some(best) = self.best()
+        {
+            found.try_push(best, "the best pairs")?;
+            self.queue.pop();
+        }
+        found.iter().try_for_each(|&(key, count)| self.queue.push(key, count))?;
+        Ok(found)
+    }
+
     /// Notes that a pair with a count of at most `count` is not in the index.
     pub fn note_skipped(&mut self, count: u64) {
         self.most_skipped = self.most_skipped.max(count);

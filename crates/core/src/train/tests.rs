@@ -90,6 +90,7 @@ fn options(n_merges: usize, tie_break: TieBreak) -> MergeOptions {
         max_token_bytes: None,
         max_memory: None,
         threads: 1,
+        n_traced: 0,
     }
 }
 

@@ -32,7 +32,7 @@ use super::apply_merge::MergeStep;
 use super::atomic_array::AtomicCell;
 use super::count_pairs;
 use super::named_tokens::NamedTokens;
-use super::options::{Input, MergeOptions, Shortage, Trained, Tuning};
+use super::options::{Input, Merge, MergeOptions, Shortage, Trained, Tuning};
 use super::pair_index::PairIndex;
 use super::pair_table::pair_of;
 use super::progress::ProgressReporter;
@@ -61,6 +61,8 @@ pub(super) struct Trainer<'s, 'a, 'p, S, P> {
     n_merges: usize,
     /// The count of each merged pair, in rank order.
     counts: Vec<u64>,
+    n_traced: usize,
+    trace: Vec<(Merge, u64)>,
     first_threshold: u64,
     min_frequency: u64,
     share_from: usize,
@@ -96,6 +98,8 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
             n_tokens: array.n_tokens,
             n_merges: options.n_merges,
             counts: Vec::new(),
+            n_traced: options.n_traced,
+            trace: Vec::new(),
             first_threshold: tuning.threshold.max(min_frequency),
             min_frequency,
             share_from: tuning.share_from,
@@ -108,13 +112,18 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         self.pair_index.threshold = self.first_threshold;
         self.recount_pairs()?;
         while self.progress.merges.len() < self.n_merges {
-            if let Some((key, count)) = self.pair_index.best() {
-                self.counts.try_push(count, "the counts of the merges")?;
-                self.step(key)?;
-            } else if self.pair_index.most_skipped >= self.min_frequency {
+            let best = self.pair_index.best();
+            let near =
+                if self.n_traced == 0 { Vec::new() } else { self.pair_index.best_pairs(self.n_traced)? };
+            let lacks_pairs = best.is_none() || near.len() < self.n_traced;
+            if lacks_pairs && self.pair_index.most_skipped >= self.min_frequency {
                 // Each pair that was left out is below the old threshold and may be the best one now.
                 self.pair_index.threshold = self.next_threshold();
                 self.recount_pairs()?;
+            } else if let Some((key, count)) = best {
+                self.keep_trace(&near)?;
+                self.counts.try_push(count, "the counts of the merges")?;
+                self.step(key)?;
             } else {
                 break;
             }
@@ -122,7 +131,19 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         let is_short = self.progress.merges.len() < self.n_merges;
         let shortage = if is_short { Some(self.shortage()?) } else { None };
         self.progress.report()?;
-        Ok(Trained { merges: self.progress.merges, shortage })
+        Ok(Trained { merges: self.progress.merges, shortage, trace: self.trace })
+    }
+
+    /// Adds the pairs of a step, with their counts, to the trace.
+    fn keep_trace(&mut self, near: &[(u64, u64)]) -> Result<()> {
+        for index in 0..self.n_traced {
+            let of_pair = near.get(index).map_or(((0, 0), 0), |&(key, count)| {
+                let (left, right) = pair_of(key);
+                ((self.public_symbol(left), self.public_symbol(right)), count)
+            });
+            self.trace.try_push(of_pair, "the trace of the merges")?;
+        }
+        Ok(())
     }
 
     /// Why none of the pairs that are left may be merged.

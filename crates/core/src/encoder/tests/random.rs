@@ -131,6 +131,7 @@ fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8
         max_token_bytes: None,
         max_memory: None,
         threads: 1,
+        n_traced: 0,
     };
     let pretokens = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
     let mut merges = Vec::new();

@@ -1,0 +1,232 @@
+"""Why two trainings learned different merges: the first one that differs, its counts, and what would explain it.
+
+The corpus is trained on again with one thing changed at a time (the tie rule, line ends, special tokens, the pattern,
+where documents end). What makes the most of the other tokenizer's merges is the cause. Cost: about ten trainings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pairloom import _core
+from pairloom._internal.arguments import check_texts, resolve_threads
+from pairloom.analysis.compare import named_documents
+from pairloom.analysis.render import shown_token
+from pairloom.corpus import Corpus
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.model import Pattern
+from pairloom.patterns import pattern_name, pattern_text
+from pairloom.tokenizer import Tokenizer, check_tokenizer
+from pairloom.training import first_seen
+from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, PROFILES, TrainingConfig
+from pairloom.training.train import lay_out
+
+__all__ = ["Explanation", "explain_difference"]
+
+Pair = tuple[bytes, bytes]
+
+_TIE_RULES: tuple[tuple[dict[str, str], str], ...] = (
+    ({"tie_break": "ids_least", "byte_order": "value"}, "the least ids, bytes by value"),
+    ({"tie_break": "ids_least", "byte_order": "gpt2"}, "the least ids, bytes in GPT-2's order (HuggingFace)"),
+    ({"tie_break": "bytes_greatest"}, "the greatest bytes (CS336)"),
+    ({"tie_break": "first_seen"}, "the first in the corpus (minbpe)"),
+)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The first merge that differs, and why.
+
+    cause: "none" (the merges are the same), "vocab_size" (one has more of the same), "tie", "line ends", "specials",
+    "pattern", "documents", "corpus" (training on this corpus does not give the first tokenizer's merges) or "unknown".
+    rank: of the first merge that differs; mine, theirs: its parts, None where one has no more. counts: how often the
+    two pairs stand side by side before that merge, as the first tokenizer was trained. n_explained: how many of the
+    second one's merges training learns with the cause changed. reason: all that as sentences.
+    """
+
+    cause: str
+    rank: int | None
+    mine: Pair | None
+    theirs: Pair | None
+    counts: tuple[int | None, int | None]
+    n_explained: int
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in terms of JSON; bytes as lists of int."""
+        pairs = {name: pair and [list(part) for part in pair] for name, pair in vars(self).items() if name in _PAIRS}
+        return {**asdict(self), **pairs, "counts": list(self.counts)}
+
+
+_PAIRS = ("mine", "theirs")
+
+
+def explain_difference(
+    mine: Tokenizer, theirs: Tokenizer, corpus: str | Iterable[str] | Corpus, *, threads: int = 0
+) -> Explanation:
+    """Why `theirs` learned other merges than `mine` from this corpus: a str, texts, or a `Corpus`.
+
+    `mine` says how it was trained where pairloom trained it; else the profile is taken that gives its merges. The
+    corpus is held in memory. Raises ValueError for tokenizers that merge characters.
+    """
+    for name, tokenizer in (("mine", mine), ("theirs", theirs)):
+        check_tokenizer(name, tokenizer).model.check_merges_bytes("explain_difference")
+    if isinstance(corpus, Corpus):
+        documents = [text for _, text in named_documents(corpus)]
+    else:
+        corpus = [corpus] if isinstance(corpus, str) else corpus
+        check_texts("corpus", corpus)
+        documents = list(corpus)
+    merges = mine.merges, theirs.merges
+    rank = _n_equal(*merges)
+    pairs = [each[rank] if rank < len(each) else None for each in merges]
+    if pairs == [None, None]:
+        only_ids = "" if mine.vocab == theirs.vocab else "; only ids differ"
+        return Explanation("none", None, None, None, (None, None), rank, f"all {rank} merges are the same{only_ids}")
+    n_steps, threads = max(map(len, merges)), resolve_threads(threads)
+    specials = list(dict.fromkeys(tuple(each.special_tokens) for each in (mine, theirs)))
+    own: dict[str, Any] = {"pattern": mine.pattern, "special_tokens": specials[0]}
+    known = mine.config
+    configs = [known] if known else [replace(profile, **own) for profile in PROFILES.values()]
+    trained = [(_learned(documents, config, n_steps, threads), config) for config in configs]
+    learned, config = max(trained, key=lambda each: _n_equal(each[0], merges[0]))
+    n_mine = _n_equal(learned, merges[0])
+    counts: list[int | None] = [None, None]
+    if n_mine >= rank:
+        counts = list(_pair_counts(documents, config, learned[:rank], pairs, threads))
+
+    def explained(cause: str, why: str, n_explained: int = rank) -> Explanation:
+        parts = []
+        for name, pair, count in zip(("first", "second"), pairs, counts, strict=True):
+            has = "has no more" if pair is None else f"merges {' + '.join(map(shown_token, pair))}"
+            parts.append(f"the {name} tokenizer {has}" + ("" if count is None else f", which occurs {count} times"))
+        reason = f"merge {rank} differs: {'; '.join(parts)}. {why}"
+        return Explanation(cause, rank, pairs[0], pairs[1], (counts[0], counts[1]), n_explained, reason)
+
+    if n_mine < min(rank + 1, len(merges[0])):
+        return explained(
+            "corpus",
+            f"Training on this corpus learns other merges than the first tokenizer's from merge {n_mine} on, so it was"
+            " trained on another corpus, or with options that its file does not say",
+        )
+    if None in pairs:
+        n_more = abs(len(merges[0]) - len(merges[1]))
+        is_theirs = any(len(each) == n_more for each in specials)
+        why = f"the difference is {n_more} merges" + (", as many as there are special tokens" if is_theirs else "")
+        return explained("vocab_size", f"All others are the same, so vocab_size was counted otherwise: {why}")
+    best, cause, why = 0, "unknown", "No single change of training gives the second tokenizer's merge"
+    for what, how, changed, texts in _changes(config, theirs.pattern, documents, specials):
+        n_equal = _n_equal(_learned(texts, changed, n_steps, threads), merges[1])
+        if n_equal > max(best, rank):
+            best, cause = n_equal, what
+            why = f"{how}, training learns {n_equal} of the {len(merges[1])} merges of the second one"
+    if cause == "unknown" and counts[0] == counts[1]:
+        cause, why = "tie", "Both occur equally often; no tie rule that pairloom knows takes the second one's"
+    return explained(cause, why, max(best, rank))
+
+
+def _changes(
+    config: TrainingConfig, pattern: Pattern, documents: list[str], specials: list[tuple[str, ...]]
+) -> Iterator[tuple[str, str, TrainingConfig, Sequence[str]]]:
+    """(cause, what is changed, config, documents) of each training that may be the other's."""
+    for fields, how in _TIE_RULES:
+        changed = replace(config, **fields)  # type: ignore[arg-type]
+        if changed != config:
+            yield "tie", f"A tie: with the rule that takes {how}", changed, documents
+    ends: dict[str, Callable[[str], str]] = {
+        "CRLF read as LF": lambda text: text.replace("\r\n", "\n"),
+        "CRLF and CR read as LF": lambda text: text.replace("\r\n", "\n").replace("\r", "\n"),
+        "LF read as CRLF": lambda text: text.replace("\n", "\r\n"),
+    }
+    for how, converted in ends.items():
+        if (texts := [converted(text) for text in documents]) != documents:
+            yield "line ends", f"Line ends: with {how}", config, texts
+    own = set(config.special_tokens) if config.corpus_specials == "split" else set()
+    for literals in dict.fromkeys([(), *specials, tuple(dict.fromkeys(token for each in specials for token in each))]):
+        # Literals that do not occur make no difference.
+        if any(literal in text for literal in own ^ set(literals) for text in documents):
+            split = replace(config, special_tokens=literals, corpus_specials="split")
+            how = f"split on {', '.join(literals)}" if literals else "taken for text"
+            yield "specials", f"Special tokens in the corpus: with those {how}", split, documents
+    if pattern_text(pattern) != pattern_text(config.pattern):
+        name = pattern_name(pattern) or pattern
+        yield "pattern", f"Another pattern: with {name}", replace(config, pattern=pattern), documents
+    lines = [line for text in documents for line in text.splitlines(keepends=True)]
+    for how, texts in {
+        "with all documents joined": ["".join(documents)],
+        "with all documents joined by a line end": ["\n".join(documents)],
+        "with each line a document": lines,
+        "with each line a document, without its end": [line.rstrip("\r\n") for line in lines],
+    }.items():
+        if texts != documents:
+            yield "documents", f"Document boundaries: {how}", config, texts
+
+
+def _counts(documents: Sequence[str], config: TrainingConfig, threads: int) -> PretokenCounts:
+    # As text, special tokens would be warned of.
+    specials = config.special_tokens if config.corpus_specials == "split" else ()
+    counts = PretokenCounts.from_texts(
+        documents, config.pattern, special_tokens=specials, corpus_specials=config.corpus_specials, threads=threads
+    )
+    return counts.pruned(config.min_count) if config.min_count > 1 else counts
+
+
+def _learned(documents: Sequence[str], config: TrainingConfig, n_merges: int, threads: int) -> list[Pair]:
+    """The first merges that training learns, without warnings."""
+    if config.tie_break == first_seen.FIRST_SEEN:
+        specials = config.special_tokens if config.corpus_specials == "split" else ()
+        counts = first_seen.ordered_counts(documents, replace(config, special_tokens=specials))
+        pairs, _ = first_seen.learn(counts, n_merges, config, None)
+    else:
+        pairs, *_ = _core.train(
+            _counts(documents, config, threads).columns,
+            n_merges=n_merges,
+            tie_break=config.tie_break,
+            byte_order=bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES)),
+            min_frequency=config.min_frequency,
+            max_token_bytes=config.max_token_bytes,
+            threads=threads,
+            report=None,
+        )
+    tokens, merges = [bytes([byte]) for byte in range(N_BYTES)], []
+    for left, right in pairs.tolist():
+        merges.append((tokens[left], tokens[right]))
+        tokens.append(tokens[left] + tokens[right])
+    return merges
+
+
+def _n_equal(left: Sequence[Pair], right: Sequence[Pair]) -> int:
+    """How many merges the two have in common at the beginning."""
+    return next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+
+def _pair_counts(
+    documents: Sequence[str], config: TrainingConfig, merges: list[Pair], pairs: list[Pair | None], threads: int
+) -> Iterator[int | None]:
+    """How often each pair stands side by side in the corpus after these merges."""
+    id_of = {bytes([byte]): byte for byte in range(N_BYTES)}
+    for left, right in merges:
+        id_of[left + right] = len(id_of)
+    rows = np.array([(id_of[left], id_of[right]) for left, right in merges], dtype=np.uint32)
+    so_far = Tokenizer.from_model(lay_out(rows, replace(config, **_PLAIN)))
+    counts = _counts(documents, config, threads)
+    ids, ends, times = _core.encode_counts(counts.columns, so_far._core, threads=threads, report=None)
+    # The count of the pretoken of each id but the last of a pretoken, whose neighbour is of another one.
+    weights = np.repeat(times, np.diff(ends, prepend=np.uint64(0)).astype(np.int64))
+    weights[ends.astype(np.int64) - 1] = 0
+    for pair in pairs:
+        if pair is None or not {*pair} <= id_of.keys():
+            yield None if pair is None else 0
+            continue
+        is_pair = (ids[:-1] == id_of[pair[0]]) & (ids[1:] == id_of[pair[1]])
+        yield int(weights[:-1][is_pair].sum())
+
+
+_PLAIN: dict[str, Any] = {"special_tokens": (), "special_ids": "last", "byte_order": "value"}

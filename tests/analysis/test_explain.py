@@ -1,0 +1,245 @@
+"""explain_difference names the cause of differences that were planted."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, Tokenizer, explain_difference
+from pairloom.analysis.explain import Explanation
+from pairloom.reference.naive import apply_merge, count_pairs
+from pairloom.reference.pretokens import count_pretokens
+from tests.cli.commands import run
+
+pytestmark = pytest.mark.filterwarnings("ignore:the corpus holds", "ignore:the vocabulary has")
+
+EOT = "<|endoftext|>"
+
+
+def prose(seed: int, between: str = "\n", n: int = 60) -> str:
+    rng = random.Random(seed)
+    words = ["".join(rng.choices("abcdeioustr", k=rng.randrange(2, 7))) for _ in range(40)]
+    sentences = (" ".join(rng.choices(words, k=rng.randrange(3, 12))).capitalize() for _ in range(n))
+    return "".join(f"{sentence}, {rng.randrange(2000)}.{between}" for sentence in sentences)
+
+
+def trained(text: Any, profile: str = "bpetite", size: int = 400, **fields: Any) -> Tokenizer:
+    return Tokenizer.train([text] if isinstance(text, str) else text, size, profile, **fields)
+
+
+def crlf(text: str) -> str:
+    return text.replace("\n", "\r\n")
+
+
+def loaded_of_huggingface(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    """The tokenizer as their file has it, which does not say how it was trained."""
+    tokenizer.model.replaced(training=None)
+    path = folder / "tokenizer.json"
+    Tokenizer.from_model(tokenizer.model.replaced(decode_errors="replace")).save(path, format="huggingface")
+    return Tokenizer.load(path)
+
+
+TEXT, SPACED, CUT = prose(1), prose(2, "\n\n"), prose(3, EOT, n=200)
+WINDOWS = crlf(SPACED)
+TWO = prose(4, "<a><a>b", n=200)
+LINES = TEXT.splitlines(keepends=True)
+# It crosses line ends.
+ACROSS = "[^,]+|,"
+
+PLANTED: dict[str, tuple[str, Any, Callable[[], Tokenizer], Callable[[], Tokenizer]]] = {
+    "tie: greatest bytes": ("tie", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, tie_break="bytes_greatest")),
+    "tie: GPT-2's order of bytes": (
+        "tie",
+        TEXT + "\n\t\x00é€" * 9,
+        lambda: trained(TEXT + "\n\t\x00é€" * 9),
+        lambda: trained(TEXT + "\n\t\x00é€" * 9, byte_order="gpt2"),
+    ),
+    "tie: first seen": ("tie", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, tie_break="first_seen")),
+    "line ends: CRLF read as LF": (
+        "line ends",
+        WINDOWS,
+        lambda: trained(WINDOWS),
+        lambda: trained(WINDOWS.replace("\r\n", "\n")),
+    ),
+    "line ends: CR read as LF": (
+        "line ends",
+        WINDOWS.replace("\r\n", "\r\n\r"),
+        lambda: trained(WINDOWS.replace("\r\n", "\r\n\r"), "huggingface"),
+        lambda: trained(WINDOWS.replace("\r\n", "\n\n"), "huggingface"),
+    ),
+    "line ends: LF read as CRLF": (
+        "line ends",
+        SPACED,
+        lambda: trained(SPACED, "cs336"),
+        lambda: trained(WINDOWS, "cs336"),
+    ),
+    "specials: not split by theirs": (
+        "specials",
+        CUT,
+        lambda: trained(CUT, corpus_specials="split"),
+        lambda: trained(CUT),
+    ),
+    "specials: not split by mine": (
+        "specials",
+        CUT,
+        lambda: trained(CUT, "cs336"),
+        lambda: trained(CUT, "cs336", special_tokens=[EOT]),
+    ),
+    "specials: another one split": (
+        "specials",
+        TWO,
+        lambda: trained(TWO, "cs336", special_tokens=["<a>"]),
+        lambda: trained(TWO, "cs336", special_tokens=["<a>", "<a>b"]),
+    ),
+    "pattern: cl100k": ("pattern", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, pattern="cl100k")),
+    "pattern: whole lines": ("pattern", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, pattern=r"[^\n]+|\n+")),
+    "pattern: two in turn": (
+        "pattern",
+        TEXT,
+        lambda: trained(TEXT, "cs336", pattern="o200k"),
+        lambda: trained(TEXT, "cs336", pattern=(r"\d", "gpt2")),
+    ),
+    "documents: lines": (
+        "documents",
+        TEXT,
+        lambda: trained(TEXT, pattern=ACROSS),
+        lambda: trained(LINES, pattern=ACROSS),
+    ),
+    "documents: joined": (
+        "documents",
+        [line.rstrip("\n") + " " for line in LINES],
+        lambda: trained([line.rstrip("\n") + " " for line in LINES]),
+        lambda: trained("".join(line.rstrip("\n") + " " for line in LINES)),
+    ),
+    "documents: lines without ends": (
+        "documents",
+        TEXT,
+        lambda: trained(TEXT, pattern=ACROSS),
+        lambda: trained([line.strip() for line in LINES], pattern=ACROSS),
+    ),
+    "vocab_size: specials counted": (
+        "vocab_size",
+        TEXT,
+        lambda: trained(TEXT, special_tokens=["<a>", "<b>"]),
+        lambda: trained(TEXT, special_tokens=["<a>", "<b>"], specials_counted=True),
+    ),
+    "vocab_size: merges counted": (
+        "vocab_size",
+        TEXT,
+        lambda: trained(TEXT, size=300),
+        lambda: trained(TEXT, size=400),
+    ),
+    "none: other ids": ("none", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, special_ids="first")),
+    "corpus: another one": ("corpus", TEXT, lambda: trained(prose(7)), lambda: trained(TEXT)),
+}
+
+
+def planted(name: str) -> tuple[str, list[str], Tokenizer, Tokenizer]:
+    cause, corpus, mine, theirs = PLANTED[name]
+    return cause, [corpus] if isinstance(corpus, str) else corpus, mine(), theirs()
+
+
+def check_counts(found: Explanation, mine: Tokenizer, corpus: list[str]) -> None:
+    """The counts are those of counting all pairs after the merges before."""
+    config = mine.config
+    assert config is not None
+    parts = corpus
+    if config.corpus_specials == "split":
+        for literal in sorted(config.special_tokens, key=len, reverse=True):
+            parts = [piece for part in parts for piece in part.split(literal)]
+    words: list[tuple[list[Any], int]] = [
+        ([bytes([byte]) for byte in pretoken], count)
+        for pretoken, count in count_pretokens(parts, config.pattern).items()
+    ]
+    for pair in mine.merges[: found.rank]:
+        words = [(apply_merge(word, pair, b"".join(pair)), count) for word, count in words]  # type: ignore[arg-type]
+    pair_counts: Any = count_pairs(words)
+    expected = [None if pair is None else pair_counts[pair] for pair in (found.mine, found.theirs)]
+    assert list(found.counts) == expected
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_the_planted_cause_is_named(name: str) -> None:
+    cause, corpus, mine, theirs = planted(name)
+    found = explain_difference(mine, theirs, corpus)
+    assert found.cause == cause, found.reason
+    if cause == "none":
+        assert found.rank is None and "all 144 merges are the same; only ids differ" in str(found)
+        return
+    assert found.rank is not None and mine.merges[: found.rank] == theirs.merges[: found.rank]
+    for pair, merges in ((found.mine, mine.merges), (found.theirs, theirs.merges)):
+        assert pair == (merges[found.rank] if found.rank < len(merges) else None)
+    if cause in ("corpus", "vocab_size"):
+        return
+    check_counts(found, mine, corpus)
+    # The change gives all of the second tokenizer's merges.
+    assert found.n_explained == len(theirs.merges) > found.rank
+    if cause == "tie":
+        assert found.counts[0] == found.counts[1]
+    assert f"merge {found.rank} differs: " in str(found)
+    assert json.loads(json.dumps(found.as_dict()))["mine"] == [list(part) for part in found.mine or ()]
+
+
+def test_tokenizers_of_other_files_are_explained(tmp_path: Path) -> None:
+    """Without a record of its training the profile is found that gives the merges."""
+    mine = loaded_of_huggingface(trained(TEXT, "huggingface"), tmp_path)
+    assert mine.config is None
+    found = explain_difference(mine, trained(TEXT, "cs336"), TEXT)
+    assert found.cause == "tie" and found.n_explained == len(mine.merges)
+
+
+def test_a_trainer_of_huggingface_is_explained() -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    models, trainers, byte_level = tokenizers.models, tokenizers.trainers, tokenizers.pre_tokenizers.ByteLevel
+    text = TEXT + "\n\t\x00é€" * 9
+    theirs = tokenizers.Tokenizer(models.BPE())
+    theirs.pre_tokenizer = byte_level(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=byte_level.alphabet(), show_progress=False)
+    theirs.train_from_iterator([text], trainer)
+    found = explain_difference(trained(text), Tokenizer.from_huggingface(theirs), text)
+    assert found.cause == "tie" and "HuggingFace" in found.reason and found.n_explained == 144
+    assert explain_difference(trained(text, "huggingface"), Tokenizer.from_huggingface(theirs), text).cause == "none"
+
+
+def test_corpora_of_every_form_are_explained(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT, newline="")
+    mine, theirs = trained(TEXT), trained(TEXT, tie_break="bytes_greatest")
+    expected = explain_difference(mine, theirs, TEXT)
+    for corpus in ([TEXT], iter([TEXT]), Corpus(tmp_path / "a.txt")):
+        assert explain_difference(mine, theirs, corpus) == expected
+    assert explain_difference(mine, mine, "").cause == "none"
+    assert explain_difference(mine, theirs, "").cause == "corpus"
+    for wrong in ((mine, theirs.model, TEXT), (mine, theirs, 5), (None, theirs, TEXT)):
+        with pytest.raises(TypeError):
+            explain_difference(*wrong)
+
+
+def test_a_tie_by_no_known_rule_is_one() -> None:
+    mine = trained("ab ef cd ab ef cd", size=257, special_tokens=[])
+    theirs = Tokenizer({**{i: bytes([i]) for i in range(256)}, 256: b"ef"}, [(b"e", b"f")])
+    found = explain_difference(mine, theirs, "ab ef cd ab ef cd")
+    assert found.cause == "tie" and found.counts == (2, 2)
+    other = Tokenizer({**{i: bytes([i]) for i in range(256)}, 256: b"xy"}, [(b"x", b"y")])
+    found = explain_difference(mine, other, "ab ef cd ab ef cd")
+    assert found.cause == "unknown" and found.counts == (2, 0)
+
+
+def test_compare_merges_prints_the_explanation(tmp_path: Path) -> None:
+    corpus = tmp_path / "a.txt"
+    corpus.write_text(TEXT, newline="")
+    paths = [tmp_path / "mine", tmp_path / "theirs"]
+    mine, theirs = trained(TEXT), trained(TEXT, pattern="cl100k")
+    mine.save(paths[0])
+    theirs.save(paths[1])
+    given: list[str | Path | int] = ["compare", "--merges", "--model", paths[0], "--model", paths[1], "--input", corpus]
+    expected = explain_difference(mine, theirs, TEXT)
+    assert run(*given).out == f"cause: pattern\n{expected}\n"
+    assert json.loads(run(*given, "--json").out) == json.loads(json.dumps(expected.as_dict()))
+    done = run(*given[:3], "hf:none", *given[4:])
+    assert done.status == 1 and "hf:none" in done.err
+    assert run(*given, "--plot", tmp_path / "a.svg").status == 2
