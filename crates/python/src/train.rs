@@ -20,6 +20,9 @@ use crate::objects::vec_for;
 /// Merges [m, 2], and if m < n_merges: (whether some pairs are left that are too rare, or too long).
 type Trained<'py> = (Bound<'py, PyAny>, Reason);
 
+/// The same, and the pairs [m * n_traced, 2] and counts [m * n_traced] of the trace.
+type Traced<'py> = (Bound<'py, PyAny>, Reason, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
 type Reason = Option<(bool, bool)>;
 
 /// Bytes in the order of their values.
@@ -54,7 +57,7 @@ pub fn train<'py>(
     report: Option<Py<PyAny>>,
     max_memory: Option<u64>,
     n_traced: usize,
-) -> PyResult<(Bound<'py, PyAny>, Reason, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+) -> PyResult<Traced<'py>> {
     let mut index_of_byte = [0u8; 256];
     if byte_order.len() != index_of_byte.len() {
         return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));

@@ -18,9 +18,10 @@ import numpy as np
 from pairloom._internal.atomic import check_free, write_file
 from pairloom.analysis.compare import Comparison
 from pairloom.analysis.curve import TrainingCurve
+from pairloom.analysis.report import TokenizerReport
 from pairloom.analysis.stats import CorpusStats
 
-__all__ = ["STYLE", "check_plot", "plot_comparison", "plot_stats", "svg_for_both_modes"]
+__all__ = ["STYLE", "check_plot", "plot_comparison", "plot_report", "plot_stats", "svg_for_both_modes"]
 
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, rules) would leave no room for the others.
@@ -126,6 +127,38 @@ def plot_comparison(comparison: Comparison, path: Path, *, overwrite: bool = Fal
         axes.grid(axis="x")
         figure.legend(loc="outside upper left", ncols=1)
         _save(figure, path, overwrite)
+
+
+def plot_report(reports: Sequence[TokenizerReport], path: Path, *, overwrite: bool = False) -> None:
+    """Draws bytes per token and premium of each tokenizer on each corpus; raises what `plot_stats` raises."""
+    check_plot(path, overwrite)
+    import matplotlib
+
+    names = list(reports[0].corpora)
+    at = np.arange(len(names))[::-1]
+    with matplotlib.rc_context(STYLE):
+        figure = _figure()(figsize=(10.5, 1.8 + 0.3 * (len(names) + len(reports))), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        for number, each in enumerate(reports):
+            style: dict[str, Any] = {
+                "marker": _MARKERS[number % len(_MARKERS)],
+                "color": (FIRST, SECOND)[number % 2],
+                "linestyle": "",
+                "alpha": 0.9,
+            }
+            label = f"{_shortened(each.name)}  (Gini {each.gini:.3f})"
+            left.plot([each.corpora[name].bytes_per_token for name in names], at, label=label, **style)
+            right.plot([each.premiums.get(name, np.nan) for name in names], at, **style)
+        left.set_yticks(at, [_shortened(name) for name in names])
+        left.set_xlabel("bytes per token")
+        right.set_xlabel("premium: cost over that of the best corpus")
+        for axes in (left, right):
+            axes.grid()
+        figure.legend(loc="outside upper left", ncols=1)
+        _save(figure, path, overwrite)
+
+
+_MARKERS: Final = "osD^vP*X"
 
 
 def _shortened(name: str) -> str:

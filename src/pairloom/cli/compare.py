@@ -22,6 +22,7 @@ from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_format_arguments, load_at
+from pairloom.cli.report import add_report_options, print_report
 from pairloom.formats import INCOMPLETE, format_of
 
 HELP = "compare two tokenizers: ids, token boundaries, tokens and bytes per token"
@@ -35,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="MODEL",
-        help="given twice: a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the"
-        " libraries tiktoken and tokenizers",
+        help="given twice, with --corpus any number of times: a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME; the"
+        " latter two encode with the libraries tiktoken and tokenizers",
     )
     add_format_arguments(group)
     parser.add_argument(
@@ -51,12 +52,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="say why the models learned different merges from the corpus: a tie, line ends, ...",
     )
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
-    add_corpus_options(parser)
+    add_report_options(parser)
+    add_corpus_options(parser, required=False)
     parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
     """Prints the comparison; the exit status is 0 also if they differ."""
+    if args.corpus is not None:
+        if args.merges:
+            args.wrong_usage("--merges takes --input, not --corpus")
+        print_report(args, {name: _own(name, args, "--corpus") for name in args.model})
+        return
+    if args.input is None:
+        args.wrong_usage("give either --input or --corpus")
     if len(args.model) != 2:
         args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
     for option, given in (("--pattern", args.pattern), ("--special", args.special)):
@@ -83,10 +92,7 @@ def run(args: argparse.Namespace) -> None:
 def _print_explanation(args: argparse.Namespace) -> None:
     if args.plot is not None:
         args.wrong_usage("--plot does not go with --merges")
-    for name in args.model:
-        if name.startswith(LIBRARIES):
-            raise ValueError(f"{name}: --merges reads files, not libraries; save it as a file")
-    mine, theirs = (_tokenizer(name, args) for name in args.model)
+    mine, theirs = (_own(name, args, "--merges") for name in args.model)
     explanation = explain_difference(mine, theirs, corpus_of(args))
     text = json.dumps(explanation.as_dict()) if args.json else f"cause: {explanation.cause}\n{explanation}"
     write_stdout(text + "\n")
@@ -96,6 +102,13 @@ def _side(name: str, args: argparse.Namespace) -> Side:
     if name.startswith(LIBRARIES):
         return load_side(name)
     return side_of(_tokenizer(name, args), name)
+
+
+def _own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
+    """The tokenizer of a file, for options that need pairloom's own."""
+    if name.startswith(LIBRARIES):
+        raise ValueError(f"{name}: {option} reads files, not libraries; save it as a file")
+    return _tokenizer(name, args)
 
 
 def _tokenizer(name: str, args: argparse.Namespace) -> Tokenizer:

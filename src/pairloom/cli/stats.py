@@ -12,6 +12,7 @@ from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, compression_by_siz
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.cli.report import add_report_options, print_report
 
 # The text that every truncation in a plot encodes.
 _SAMPLE_BYTES = 4 << 20
@@ -32,11 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     add_specials_option(parser)
-    add_corpus_options(parser)
+    add_report_options(parser)
+    add_corpus_options(parser, required=False)
+    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
     """Prints the figures; the plot is written first, so that a failure prints nothing."""
+    if args.corpus is not None:
+        print_report(args, {args.model: load_model(args)})
+        return
+    if args.input is None:
+        args.wrong_usage("give either --input or --corpus")
     plot = None if args.plot is None else Path(args.plot)
     if plot is not None:
         from pairloom.analysis.plots import check_plot

@@ -1,0 +1,173 @@
+"""Tokenizers on named corpora, as of languages: what each costs, how unequally, and which tokens are of no use."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairloom.analysis.inspect import unreachable_tokens
+from pairloom.analysis.render import shown_token
+from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats, renyi_efficiency
+from pairloom.tokenizer import Tokenizer, check_tokenizer
+
+__all__ = ["TokenizerReport", "report", "report_text"]
+
+_LOOKS_SPECIAL = re.compile(rb"\s*(<\|[^|]*\|>|</?[A-Za-z_][^<>\s]*>|\[/?[A-Z_]+[0-9]*\])\s*")
+_MOST_SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False)
+class TokenizerReport:
+    """One tokenizer on all corpora; `pairloom.reference.fairness` defines premium and Gini coefficient.
+
+    corpora: the figures of each. costs: tokens for the whole corpus where the corpora are parallel, else tokens a byte;
+    empty corpora have none. premiums: each cost over the least. gini: of the costs, 0 where all are equal. The ids of
+    ordinary tokens, ascending: unused by all corpora; unreachable by merging; partial, of several bytes that are no
+    whole characters; glitch, unused ones that look like special tokens, are unreachable, or are cut by the pattern
+    where they are the whole text. Ratios are NaN where nothing was counted.
+    """
+
+    name: str
+    corpora: dict[str, CorpusStats]
+    costs: dict[str, float]
+    unused: list[int]
+    unreachable: list[int]
+    partial: list[int]
+    glitch: list[int]
+    n_vocab_tokens: int
+
+    @property
+    def premiums(self) -> dict[str, float]:
+        """Each cost over the least."""
+        least = min(self.costs.values(), default=math.nan)
+        return {name: cost / least for name, cost in self.costs.items()}
+
+    @property
+    def gini(self) -> float:
+        """The Gini coefficient of the costs."""
+        costs = sorted(self.costs.values())
+        n = len(costs)
+        weighted = sum((2 * rank - n - 1) * cost for rank, cost in enumerate(costs, 1))
+        return weighted / (n * sum(costs)) if costs else math.nan
+
+    @property
+    def renyi_efficiency(self) -> float:
+        """That of all corpora together."""
+        counts = sum(stats.token_counts for stats in self.corpora.values())
+        return renyi_efficiency(counts, self.n_vocab_tokens)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in terms of JSON; null where nothing was counted."""
+        return {
+            "name": self.name,
+            "vocabulary": self.n_vocab_tokens,
+            "gini": _finite(self.gini),
+            "renyi_efficiency": _finite(self.renyi_efficiency),
+            "corpora": {
+                name: {**stats.as_dict(), "cost": self.costs.get(name), "premium": self.premiums.get(name)}
+                for name, stats in self.corpora.items()
+            },
+            **{what: getattr(self, what) for what in _KINDS},
+        }
+
+
+_KINDS = {
+    "unused": "unused tokens",
+    "unreachable": "unreachable tokens",
+    "partial": "parts of characters",
+    "glitch": "likely glitch tokens",
+}
+
+
+def report(
+    tokenizers: Mapping[str, Tokenizer], corpora: Mapping[str, Any], *, parallel: bool = False, threads: int = 0
+) -> list[TokenizerReport]:
+    """The figures of each tokenizer on each corpus, both by name.
+
+    corpora: paths or a `Corpus` each, all read once for each tokenizer. parallel: they say the same in other languages,
+    so that tokens can be compared as a whole, not only a byte. Raises ValueError where either is empty, and what
+    `corpus_stats` raises.
+    """
+    for what, given in (("tokenizers", tokenizers), ("corpora", corpora)):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{what} must be a dict from a name, not {type(given).__name__}")
+        if not given:
+            raise ValueError(f"{what} is empty; name at least one")
+    return [
+        _report_of(name, check_tokenizer(f"tokenizers[{name!r}]", tokenizer), corpora, parallel, threads)
+        for name, tokenizer in tokenizers.items()
+    ]
+
+
+def _report_of(
+    name: str, tokenizer: Tokenizer, corpora: Mapping[str, Any], parallel: bool, threads: int
+) -> TokenizerReport:
+    of_corpus = {each: corpus_stats(tokenizer, corpus, threads=threads) for each, corpus in corpora.items()}
+    counts = np.sum([stats.token_counts for stats in of_corpus.values()], axis=0)
+    specials = set(tokenizer.special_tokens.values())
+    ordinary = {i: token for i, token in tokenizer.model.tokens().items() if i not in specials}
+    unreachable, cut_alone = unreachable_tokens(tokenizer)
+    unused = [i for i in ordinary if not counts[i]]
+    strange = {i for i in unused if _LOOKS_SPECIAL.fullmatch(ordinary[i])} | {*unreachable, *cut_alone}
+    return TokenizerReport(
+        name=name,
+        corpora=of_corpus,
+        costs={
+            each: stats.n_tokens / (1 if parallel else stats.n_bytes)
+            for each, stats in of_corpus.items()
+            if stats.n_tokens
+        },
+        unused=unused,
+        unreachable=[i for i in unreachable if i in ordinary],
+        partial=[i for i, token in ordinary.items() if len(token) > 1 and not _is_text(token)],
+        glitch=[i for i in unused if i in strange],
+        n_vocab_tokens=len(ordinary) + len(specials),
+    )
+
+
+def _is_text(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
+    """The report as a table for people."""
+    width = max(map(len, ("corpus", *found.corpora)))
+    lines = [
+        f"{found.name}: {found.n_vocab_tokens} tokens",
+        f"  {'corpus':<{width}}{'tokens':>12}{'bytes/token':>13}{'tokens/word':>13}{'premium':>9}{'Renyi':>8}",
+    ]
+    for name, stats in found.corpora.items():
+        figures = (
+            (stats.bytes_per_token, ">13.4f"),
+            (stats.tokens_per_word, ">13.4f"),
+            (found.premiums.get(name, math.nan), ">9.3f"),
+            (stats.renyi_efficiency, ">8.4f"),
+        )
+        lines.append(f"  {name:<{width}}{stats.n_tokens:>12}{''.join(_shown(*figure) for figure in figures)}")
+    lines.append(f"  Gini coefficient{_shown(found.gini, '>8.4f')}")
+    lines.append(f"  Renyi efficiency{_shown(found.renyi_efficiency, '>8.4f')} at alpha {RENYI_ALPHA}")
+    for kind, name in _KINDS.items():
+        ids = getattr(found, kind)
+        examples = "".join(f" {i}:{shown_token(tokenizer.id_to_token(i))}" for i in ids[:_MOST_SHOWN])
+        more = " ..." if len(ids) > _MOST_SHOWN else ""
+        lines.append(f"  {name:<20} {len(ids)}" + (f" {examples}{more}" if kind == "glitch" and ids else ""))
+    return "\n".join(lines) + "\n"
+
+
+def _shown(figure: float, format: str) -> str:
+    """The figure, or a dash where nothing was counted."""
+    width = format[1:].partition(".")[0]
+    return f"{figure:{format}}" if math.isfinite(figure) else f"{'-':>{width}}"
+
+
+def _finite(figure: float) -> float | None:
+    return figure if math.isfinite(figure) else None

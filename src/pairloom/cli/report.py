@@ -1,0 +1,59 @@
+"""Options of `stats` and `compare` for named corpora, and the report on them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from pairloom import Tokenizer
+from pairloom.analysis.report import report, report_text
+from pairloom.cli.console import UsageError, write_stdout
+from pairloom.cli.corpus_options import corpus_of
+
+__all__ = ["add_report_options", "print_report"]
+
+
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that `print_report` reads, besides those of a corpus."""
+    parser.add_argument(
+        "--corpus",
+        action="append",
+        metavar="NAME=PATH",
+        help="in the place of --input: a named corpus, as of a language; several give premiums, the Gini coefficient"
+        " and the tokens of no use",
+    )
+    parser.add_argument(
+        "--parallel", action="store_true", help="each --corpus says the same: compare tokens as a whole, not a byte"
+    )
+
+
+def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> None:
+    """Prints the report of the tokenizers on each --corpus, as text or JSON; the plot is written first."""
+    if args.input is not None:
+        raise UsageError("give either --input or --corpus")
+    paths: dict[str, list[str]] = {}
+    for given in args.corpus:
+        name, sign, path = given.partition("=")
+        if not (sign and name and path):
+            raise UsageError(f"--corpus {given}: give NAME=PATH, as in en=english.txt")
+        paths.setdefault(name, []).append(path)
+    corpora: dict[str, Any] = {}
+    for name, args.input in paths.items():
+        corpora[name] = corpus_of(args)
+    plot = None if args.plot is None else Path(args.plot)
+    if plot is not None:
+        from pairloom.analysis.plots import check_plot
+
+        check_plot(plot, args.force)
+    found = report(tokenizers, corpora, parallel=args.parallel, threads=getattr(args, "threads", 0))
+    if plot is not None:
+        from pairloom.analysis.plots import plot_report
+
+        plot_report(found, plot, overwrite=args.force)
+        args.console.wrote(args.plot, "a plot")
+    if args.json:
+        write_stdout(json.dumps([each.as_dict() for each in found]) + "\n")
+    else:
+        write_stdout("\n".join(report_text(each, tokenizers[each.name]) for each in found))

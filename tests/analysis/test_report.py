@@ -1,0 +1,160 @@
+"""The report on named corpora: figures by their definitions, on any number of tokenizers."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, Tokenizer
+from pairloom.analysis.report import report, report_text
+from pairloom.analysis.stats import renyi_efficiency
+from pairloom.reference import fairness
+from tests.cli.commands import run
+
+TEXTS = {
+    "en": "the cat sat on the mat and the cat ate the rat",
+    "de": "die Katze saß auf der Matte und die Katze fraß die Ratte",
+    "ru": "кошка сидела на коврике и кошка съела крысу",
+}
+
+
+def write(folder: Path) -> dict[str, Path]:
+    paths = {name: folder / f"{name}.txt" for name in TEXTS}
+    for name, path in paths.items():
+        path.write_text(TEXTS[name], encoding="utf-8")
+    return paths
+
+
+def tokenizers() -> dict[str, Tokenizer]:
+    english = Tokenizer.train([TEXTS["en"]] * 3, 290)
+    tokens = [bytes([i]) for i in range(256)] + [b"<|pad|>", "н".encode() + b"\xd0", b"xyz", b"xy"]
+    odd = Tokenizer.from_ranks({token: i for i, token in enumerate(tokens)}, "gpt2", {"<e>": 300})
+    return {"english": english, "all": Tokenizer.train(list(TEXTS.values()), 300), "odd": odd}
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_figures_of_the_report_are_those_of_the_definitions(tmp_path: Path, parallel: bool) -> None:
+    paths, named = write(tmp_path), tokenizers()
+    found = report(named, {name: Corpus(path) for name, path in paths.items()}, parallel=parallel)
+    assert [each.name for each in found] == list(named)
+    for each in found:
+        tokenizer = named[each.name]
+        ids = {name: tokenizer.encode(text) for name, text in TEXTS.items()}
+        costs = {name: len(ids[name]) / (1 if parallel else len(TEXTS[name].encode())) for name in TEXTS}
+        assert each.costs == costs
+        assert each.premiums == fairness.premiums(costs) and min(each.premiums.values()) == 1
+        assert each.gini == pytest.approx(fairness.gini(costs), abs=1e-12)
+        used = Counter(i for of_text in ids.values() for i in of_text)
+        assert each.renyi_efficiency == pytest.approx(renyi_efficiency(list(used.values()), len(tokenizer.vocab)))
+        ordinary = tokenizer.model.tokens()
+        assert each.unused == [i for i in ordinary if i not in used]
+        assert each.n_vocab_tokens == len(tokenizer.vocab)
+    odd = found[2]
+    assert odd.partial == odd.unreachable == [257]
+    # The pattern cuts the first one; the others are only unused.
+    assert odd.glitch == [256, 257] and {258, 259} <= set(odd.unused)
+    assert found[0].gini > found[1].gini
+    assert found[0].glitch == [] and found[0].unreachable == []
+
+
+def test_gini_equals_its_definition() -> None:
+    rng = random.Random(3)
+    from pairloom.analysis.report import TokenizerReport
+
+    for _ in range(200):
+        costs = {str(n): rng.choice([rng.random(), 1.0]) for n in range(rng.randrange(1, 12))}
+        found = TokenizerReport("", {}, costs, [], [], [], [], 0)
+        assert found.gini == pytest.approx(fairness.gini(costs), abs=1e-12)
+        assert found.premiums == fairness.premiums(costs)
+
+
+def test_empty_corpora_have_no_ratios(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_bytes(b"")
+    paths = write(tmp_path)
+    tokenizer = tokenizers()["all"]
+    (found,) = report({"a": tokenizer}, {"none": tmp_path / "empty.txt", "en": paths["en"]})
+    assert found.premiums == {"en": 1.0} and found.gini == 0
+    assert " none " in report_text(found, tokenizer) and "-" in report_text(found, tokenizer)
+    (found,) = report({"a": tokenizer}, {"none": tmp_path / "empty.txt"})
+    assert math.isnan(found.gini) and found.as_dict()["gini"] is None
+    json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_wrong_arguments_of_the_report(tmp_path: Path) -> None:
+    paths, tokenizer = write(tmp_path), tokenizers()["all"]
+    wrong: list[tuple[Any, Any, type[Exception], str]] = [
+        ({}, paths, ValueError, "tokenizers is empty"),
+        ({"a": tokenizer}, {}, ValueError, "corpora is empty"),
+        ([tokenizer], paths, TypeError, "tokenizers must be a dict"),
+        ({"a": tokenizer}, list(paths.values()), TypeError, "corpora must be a dict"),
+        ({"a": 5}, paths, TypeError, "must be a Tokenizer"),
+        ({"a": tokenizer}, {"en": tmp_path / "none"}, OSError, "none"),
+    ]
+    for given, corpora, error, message in wrong:
+        with pytest.raises(error, match=message):
+            report(given, corpora)
+
+
+def test_commands_print_the_report(tmp_path: Path) -> None:
+    paths, named = write(tmp_path), tokenizers()
+    models = {}
+    for name, tokenizer in named.items():
+        models[name] = str(tmp_path / name)
+        tokenizer.save(models[name])
+    corpora = [word for name, path in paths.items() for word in ("--corpus", f"{name}={path}")]
+    expected = report({models[name]: named[name] for name in named}, paths)
+    several = [word for path in models.values() for word in ("--model", path)]
+    done = run("compare", *several, *corpora)
+    assert done.status == 0, done.err
+    assert done.out == "\n".join(report_text(each, named[Path(each.name).name]) for each in expected)
+    assert "premium" in done.out and "likely glitch tokens" in done.out and "256:'<|pad|>'" in done.out
+    found = json.loads(run("compare", *several, *corpora, "--json", "--parallel").out)
+    assert [each["name"] for each in found] == list(models.values())
+    assert found[2]["glitch"] == expected[2].glitch
+    assert found[0]["corpora"]["ru"]["cost"] == len(named["english"].encode(TEXTS["ru"]))
+    done = run("stats", "--model", models["all"], *corpora)
+    assert (done.status, done.out) == (0, report_text(expected[1], named["all"]))
+    # Several files of one name are one corpus.
+    both = [word for name in ("en", "de") for word in ("--corpus", f"a={paths[name]}")]
+    done = run("stats", "--model", models["all"], *both, "--json")
+    assert json.loads(done.out)[0]["corpora"]["a"]["documents"] == 2
+
+
+def test_wrong_usage_of_named_corpora(tmp_path: Path) -> None:
+    paths, model = write(tmp_path), tmp_path / "model"
+    tokenizers()["all"].save(model)
+    good = ["--corpus", f"en={paths['en']}"]
+    wrong: list[tuple[list[str], str]] = [
+        (["stats", "--model", str(model)], "--input or --corpus"),
+        (["compare", "--model", str(model), "--model", str(model)], "--input or --corpus"),
+        (["stats", "--model", str(model), *good, "--input", str(paths["en"])], "--input or --corpus"),
+        (["stats", "--model", str(model), "--corpus", str(paths["en"])], "NAME=PATH"),
+        (["stats", "--model", str(model), "--corpus", "en="], "NAME=PATH"),
+        (["compare", "--model", str(model), *good, "--merges"], "--merges takes --input"),
+    ]
+    for arguments, message in wrong:
+        done = run(*arguments)
+        assert done.status == 2 and message in done.err, (arguments, done)
+    done = run("compare", "--model", "hf:none", *good)
+    assert done.status == 1 and "--corpus reads files" in done.err
+    assert run("stats", "--model", model, "--corpus", f"en={tmp_path / 'none'}").status == 1
+
+
+def test_the_picture_of_a_report(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="extra [plot] is not installed")
+    paths, model = write(tmp_path), tmp_path / "model"
+    tokenizers()["all"].save(model)
+    corpora = [word for name, path in paths.items() for word in ("--corpus", f"{name}={path}")]
+    pictures = []
+    for name in ("a.svg", "b.svg"):
+        done = run("stats", "--model", model, *corpora, "--plot", tmp_path / name)
+        assert done.status == 0 and "a plot" in done.err, done.err
+        pictures.append((tmp_path / name).read_bytes())
+    assert pictures[0] == pictures[1] and b"premium" in pictures[0]
+    assert run("stats", "--model", model, *corpora, "--plot", tmp_path / "a.svg").status == 1
