@@ -64,13 +64,13 @@ class PostProcessor:
         return found
 
 
-_PLAIN = PostProcessor((Text(0, 0),), (Text(0, 0), Text(1, 1)))
+PLAIN = PostProcessor((Text(0, 0),), (Text(0, 0), Text(1, 1)))
 
 
 def post_processor_of(text: str | None) -> PostProcessor:
     """The post-processor that a Model keeps as JSON; FormatError for one that pairloom does not know."""
     if text is None:
-        return _PLAIN
+        return PLAIN
     try:
         return _read(json.loads(text))
     except (KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
@@ -83,7 +83,7 @@ def _read(node: Any) -> PostProcessor:
     kind = node["type"]
     if kind == "ByteLevel":
         trimmed = (node.get("add_prefix_space", True),) if node.get("trim_offsets", True) else ()
-        return PostProcessor(_PLAIN.single, _PLAIN.pair, trimmed)
+        return PostProcessor(PLAIN.single, PLAIN.pair, trimmed)
     if kind == "TemplateProcessing":
         return _template(node)
     if kind in ("BertProcessing", "RobertaProcessing"):
@@ -94,10 +94,10 @@ def _read(node: Any) -> PostProcessor:
             " RobertaProcessing, Sequence); drop it with without_post_processor()"
         )
     steps = [_read(step) for step in node["processors"]]
-    adding = [step for step in steps if (step.single, step.pair) != (_PLAIN.single, _PLAIN.pair)]
+    adding = [step for step in steps if (step.single, step.pair) != (PLAIN.single, PLAIN.pair)]
     if len(adding) > 1:
         raise FormatError("a post-processor that adds special tokens twice cannot be run; keep one of the steps")
-    main = adding[0] if adding else _PLAIN
+    main = adding[0] if adding else PLAIN
     trims: tuple[bool, ...] = tuple(trim for step in steps for trim in step.trims)
     return PostProcessor(main.single, main.pair, trims, main.types_overflowing)
 

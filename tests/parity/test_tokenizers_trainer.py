@@ -19,7 +19,19 @@ FEW, MANY = 14, 300
 
 
 def check(case: Case) -> None:
-    assert case.trained(ours) == case.trained(theirs)
+    mine, other = (case.tokenizer(library) for library in (ours, theirs))
+    for tokenizer, library in ((mine, ours), (other, theirs)):
+        tokenizer.train_from_iterator(case.texts, case.trainer(library))
+    assert mine.to_str() == other.to_str()
+    if case.model.get("unk_token", "[UNK]") not in mine.get_vocab() and "unk_token" in case.model:
+        return  # both refuse to encode what is unknown
+    for text in (*case.texts[:2], "the cat é☃ <s>кошка\u3000<|endoftext|> 猫们 zz"):
+        found, expected = mine.encode(text), other.encode(text)
+        assert (found.ids, found.tokens) == (expected.ids, expected.tokens)
+        # Behind a letter that is left out the library's spans are shifted.
+        if case.normalizer is None and case.model.get("unk_token"):
+            assert (found.offsets, found.word_ids) == (expected.offsets, expected.word_ids)
+        assert mine.decode(found.ids) == other.decode(expected.ids)
 
 
 @pytest.mark.parametrize("seed", range(FEW))

@@ -24,7 +24,7 @@ from pairloom.formats.huggingface import texts_of, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import CHARACTERS
 from pairloom.offsets import char_spans
-from pairloom.post_processing import PostProcessor, Special, Template, post_processor_of
+from pairloom.post_processing import PLAIN, PostProcessor, Special, Template, post_processor_of
 from pairloom.pretokens import pretokenize
 
 if TYPE_CHECKING:
@@ -163,6 +163,9 @@ class HuggingFaceTokenizer:
         else:
             # Without offsets the library gives both texts of a pair the type 0, until a post-processor sets it.
             pairs = [self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
+        return self._of_pairs(pairs, add, fast)
+
+    def _of_pairs(self, pairs: list[tuple[Encoding, Encoding | None]], add: bool, fast: bool) -> list[Encoding]:
         if fast:
             for encoding in (each for both in pairs for each in both if each is not None):
                 _without_offsets(encoding)
@@ -188,7 +191,7 @@ class HuggingFaceTokenizer:
         if _pad:
             encoding, pair = encoding.copy(), None if pair is None else pair.copy()
         post = self._post_processor
-        is_plain = self._tokenizer.post_processor is None
+        is_plain = self._post_processor is PLAIN
         if self._truncation is not None:
             n_added = post.n_added(pair is not None) if add_special_tokens else 0
             limit = self._truncation["max_length"] - n_added

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from typing import ClassVar
 
 from pairloom._internal.arguments import check_int, check_str
+from pairloom.dropin.tokenizers import normalizers
 from pairloom.dropin.tokenizers.components import Component, Regex, module_getattr, pattern_node
+from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 __all__ = ["BPEDecoder", "ByteFallback", "ByteLevel", "Decoder", "Fuse", "Metaspace", "Replace", "Sequence", "Strip"]
 
 __getattr__ = module_getattr("decoders")
+
+_BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+_BYTE_OF = {to_alphabet(bytes([byte])): byte for byte in range(256)}
 
 
 class Decoder(Component):
     """A step from tokens to text."""
 
     kind: ClassVar[str] = "decoder"
+
+    def decode(self, tokens: Sequence_[str]) -> str:
+        """The text of tokens."""
+        return "".join(self._chained(list(tokens)))
+
+    def _chained(self, tokens: list[str]) -> list[str]:
+        """The tokens as the step leaves them."""
+        raise NotImplementedError
 
 
 @dataclass(eq=False)
@@ -30,6 +46,9 @@ class ByteLevel(Decoder):
     def __init__(self) -> None:
         self.add_prefix_space = self.trim_offsets = self.use_regex = True
 
+    def _chained(self, tokens: list[str]) -> list[str]:
+        return [b"".join(map(_bytes_of, tokens)).decode(errors="replace")]
+
 
 @dataclass(eq=False)
 class Metaspace(Decoder):
@@ -42,6 +61,13 @@ class Metaspace(Decoder):
     def __post_init__(self) -> None:
         check_str("replacement", self.replacement)
 
+    def _chained(self, tokens: list[str]) -> list[str]:
+        spaced = [token.replace(self.replacement, " ") for token in tokens]
+        if spaced and self.prepend_scheme != "never":
+            # Of the first token all are left out.
+            spaced[0] = tokens[0].replace(self.replacement, "")
+        return spaced
+
 
 @dataclass(eq=False)
 class BPEDecoder(Decoder):
@@ -52,15 +78,36 @@ class BPEDecoder(Decoder):
     def __post_init__(self) -> None:
         check_str("suffix", self.suffix)
 
+    def _chained(self, tokens: list[str]) -> list[str]:
+        return [token.replace(self.suffix, " ") for token in tokens[:-1]] + [
+            token.replace(self.suffix, "") for token in tokens[-1:]
+        ]
+
 
 @dataclass(eq=False)
 class ByteFallback(Decoder):
     """Tokens of bytes become text."""
 
+    def _chained(self, tokens: list[str]) -> list[str]:
+        found: list[str] = []
+        for is_byte, run in itertools.groupby(tokens, lambda token: bool(_BYTE.fullmatch(token))):
+            if not is_byte:
+                found += run
+                continue
+            data = bytes(int(token[3:5], 16) for token in run)
+            try:
+                found.append(data.decode())
+            except UnicodeDecodeError:
+                found += ["\ufffd"] * len(data)
+        return found
+
 
 @dataclass(eq=False)
 class Fuse(Decoder):
     """All tokens become one text."""
+
+    def _chained(self, tokens: list[str]) -> list[str]:
+        return ["".join(tokens)]
 
 
 @dataclass(eq=False)
@@ -73,6 +120,9 @@ class Replace(Decoder):
     def __init__(self, pattern: str | Regex, content: str) -> None:
         self.pattern = pattern_node(pattern)
         self.content = check_str("content", content)
+
+    def _chained(self, tokens: list[str]) -> list[str]:
+        return [normalizers.replaced(token, self.pattern, self.content) for token in tokens]
 
 
 @dataclass(eq=False)
@@ -88,6 +138,15 @@ class Strip(Decoder):
         self.start = check_int("left", left, least=0)
         self.stop = check_int("right", right, least=0)
 
+    def _chained(self, tokens: list[str]) -> list[str]:
+        found = []
+        for token in tokens:
+            start = next((at for at, each in enumerate(token[: self.start]) if each != self.content), None)
+            token = token[min(self.start, len(token)) if start is None else start :]
+            kept = token.rstrip(self.content)
+            found.append(token[: max(len(kept), len(token) - self.stop)])
+        return found
+
 
 @dataclass(eq=False)
 class Sequence(Decoder):
@@ -100,3 +159,16 @@ class Sequence(Decoder):
         for step in self.decoders:
             if not isinstance(step, Decoder):
                 raise TypeError(f"a step must be a decoder of this module, not {type(step).__name__}")
+
+    def _chained(self, tokens: list[str]) -> list[str]:
+        for step in self.decoders:
+            tokens = step._chained(tokens)
+        return tokens
+
+
+def _bytes_of(token: str) -> bytes:
+    """The bytes of a token in the byte alphabet; those of its text if it is not written so."""
+    try:
+        return bytes(map(_BYTE_OF.__getitem__, token))
+    except KeyError:
+        return token.encode()

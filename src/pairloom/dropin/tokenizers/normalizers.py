@@ -124,14 +124,7 @@ class Replace(Normalizer):
             raise ValueError(f"the pattern {next(iter(self.pattern.values()))!r} may match nothing")
 
     def _changed(self, text: str) -> str:
-        if "String" in self.pattern:
-            return text.replace(self.pattern["String"], self.content)
-        regex, _ = _core.read_oniguruma(self.pattern["Regex"])
-        parts, at = [], 0
-        for start, end in _core.matches([text], regex)[0]:
-            parts += [text[at:start], self.content]
-            at = end
-        return "".join([*parts, text[at:]])
+        return replaced(text, self.pattern, self.content)
 
 
 @dataclass(eq=False)
@@ -183,3 +176,14 @@ def shortens(normalizer: Normalizer | None) -> bool:
     if isinstance(normalizer, Strip):
         return normalizer.strip_left
     return isinstance(normalizer, StripAccents) or (isinstance(normalizer, Replace) and not normalizer.content)
+
+
+def replaced(text: str, pattern: dict[str, str], content: str) -> str:
+    """The text with `content` in the place of what a pattern of a tokenizer.json matches."""
+    if "String" in pattern:
+        return text.replace(pattern["String"], content)
+    parts, at = [], 0
+    for start, end in _core.matches([text], _core.read_oniguruma(pattern["Regex"])[0])[0]:
+        parts += [text[at:start], content]
+        at = end
+    return "".join([*parts, text[at:]])

@@ -143,9 +143,9 @@ def steps_of(step: PreTokenizer | None) -> list[PreTokenizer]:
     return [] if step is None else [step]
 
 
-def cut(pre_tokenizer: PreTokenizer | None, text: str) -> list[Piece]:
-    """The pieces of one text, with spans."""
-    pieces: list[Piece] = [(text, [(at, at + 1) for at in range(len(text))])] if text else []
+def cut(pre_tokenizer: PreTokenizer | None, text: str, start: int = 0) -> list[Piece]:
+    """The pieces of one text, with spans that begin at `start`."""
+    pieces: list[Piece] = [(text, [(start + at, start + at + 1) for at in range(len(text))])] if text else []
     for step in steps_of(pre_tokenizer):
         pieces = [piece for found in step.of_pieces(pieces) for piece in found]
     return pieces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence
@@ -11,11 +12,13 @@ from typing import Any
 import pairloom
 from pairloom._internal.arguments import check_str, shown
 from pairloom._internal.atomic import write_file
+from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, training
 from pairloom.dropin.tokenizers.components import AddedToken, Component, component_of
+from pairloom.dropin.tokenizers.plain_encoder import PlainEncoder, decode
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
-from pairloom.errors import FormatError
+from pairloom.errors import FormatError, MissingByteError
 from pairloom.formats.reader import read
 from pairloom.formats.shared.json_text import parse
 from pairloom.post_processing import post_processor_of
@@ -38,6 +41,16 @@ _BASES: dict[str, type[Component]] = {
 }
 # What `HuggingFaceTokenizer` keeps of a loaded tokenizer.
 _LOADED = ("_tokenizer", "_text_of", "_vocab", "_special_of")
+_OWN = (
+    *_LOADED,
+    "_post_processor",
+    "encode_special_tokens",
+    "_truncation",
+    "_padding",
+    "_added",
+    "_loaded_at",
+    "_plain",
+)
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 
@@ -65,15 +78,7 @@ class Tokenizer(HuggingFaceTokenizer):
                     f" {type(value).__module__}"
                 )
             Component.n_changes += 1
-        elif name not in (
-            *_LOADED,
-            "_post_processor",
-            "encode_special_tokens",
-            "_truncation",
-            "_padding",
-            "_added",
-            "_loaded_at",
-        ):
+        elif name not in _OWN:
             raise AttributeError(f"Tokenizer has no setting {name!r}")
         object.__setattr__(self, name, value)
 
@@ -81,11 +86,52 @@ class Tokenizer(HuggingFaceTokenizer):
         if name == "_post_processor":
             # Without loading, since truncation is enabled on tokenizers that are not trained yet.
             return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
-        if name in _LOADED and self.__dict__.get("_loaded_at") != Component.n_changes:
-            loaded = self._load()
-            self._loaded_at = Component.n_changes
-            self._hold(loaded)
+        if name in _LOADED and self._plain_encoder() is not None:
+            raise FormatError("this call needs a tokenizer that the core encodes by; use encode or encode_batch")
         return object.__getattribute__(self, name)
+
+    def _plain_encoder(self) -> PlainEncoder | None:
+        """What encodes where the core cannot, which is None where it can; both are made again after a change."""
+        if self.__dict__.get("_loaded_at") != Component.n_changes:
+            file = self._json(self._state() | {"truncation": None, "padding": None})
+            plain = None
+            try:
+                loaded = pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
+            except FormatError as error:
+                try:
+                    plain = PlainEncoder(self)
+                except FormatError as other:
+                    raise FormatError(f"{error}; {other}") from None
+            self._loaded_at, self._plain = Component.n_changes, plain
+            if plain is None:
+                self._hold(loaded)
+        found: PlainEncoder | None = self._plain
+        return found
+
+    def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
+        plain = self._plain_encoder()
+        if is_pretokenized or plain is None:
+            try:
+                return super()._of_input(given, is_pretokenized, type_id=type_id)
+            except MissingByteError:
+                # As in the library a letter that is no token is unknown, or left out.
+                plain = PlainEncoder(self)
+        ids, columns = plain.encode(check_str("a text", given))
+        return Encoding.of(ids, lambda: columns, type_id)
+
+    def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
+        inputs = list(input)
+        with contextlib.suppress(MissingByteError):
+            if self._plain_encoder() is None:
+                return super()._of_batch(inputs, is_pretokenized, add, fast)
+        return self._of_pairs([self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs], add, fast)
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
+        # Without a decoder the library joins tokens by spaces.
+        if self.decoder is None or self._plain_encoder() is not None:
+            return decode(self, ids, skip_special_tokens)
+        return super().decode(ids, skip_special_tokens)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.to_str(), self.encode_special_tokens)
@@ -190,14 +236,6 @@ class Tokenizer(HuggingFaceTokenizer):
         return _of_json(Path(path).read_bytes(), str(path))
 
     # What it is ---------------------------------------------------------------------------------------------------
-
-    def _load(self) -> Any:
-        """The Tokenizer that encodes by this one's file."""
-        try:
-            file = self._json(self._state() | {"truncation": None, "padding": None})
-            return pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
-        except FormatError as error:
-            raise FormatError(f"{error}; it trains and saves, and the library tokenizers encodes by the file") from None
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Token -> id, added tokens too unless with_added_tokens is False."""

@@ -1,0 +1,211 @@
+"""Training scripts that are published for the library run with the import line changed, and write its file."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+OURS = "pairloom.dropin.tokenizers"
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog, and the dog doesn't care.",
+    "def main(argv):\n    return len(argv) + 12345\n",
+    "Once upon a time there was a little girl named Lily. She loved the sun.\n",
+    "Größe, naïve, 漢字 and кошка: other letters, too.",
+] * 5
+
+
+def parts(library: str) -> dict[str, Any]:
+    """What scripts import, by name."""
+    names = ("models", "trainers", "pre_tokenizers", "normalizers", "decoders", "processors")
+    modules = {name: importlib.import_module(f"{library}.{name}") for name in names}
+    return {**modules, "tokenizers": importlib.import_module(library)}
+
+
+def files_of(folder: Path) -> list[str]:
+    paths = []
+    for index, text in enumerate(TEXTS[:4]):
+        paths.append(str(folder / f"wiki.{index}.raw"))
+        Path(paths[-1]).write_text(text * 5, encoding="utf-8")
+    return paths
+
+
+def quicktour(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """Of the library's documentation: training, saving, loading, encoding, a template, padding."""
+    Tokenizer = m["tokenizers"].Tokenizer
+    tokenizer = Tokenizer(m["models"].BPE(unk_token="[UNK]"))
+    trainer = m["trainers"].BpeTrainer(
+        special_tokens=["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"], show_progress=False
+    )
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].Whitespace()
+    tokenizer.train(files_of(folder), trainer)
+    tokenizer.save(str(folder / "tokenizer-wiki.json"))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer-wiki.json"))
+    output = tokenizer.encode("Hello, y'all! How is the fox 😁 ?")
+    shown = [output.tokens, output.ids, output.offsets[9], tokenizer.token_to_id("[SEP]")]
+    tokenizer.post_processor = m["processors"].TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", tokenizer.token_to_id("[CLS]")), ("[SEP]", tokenizer.token_to_id("[SEP]"))],
+    )
+    output = tokenizer.encode("Hello, y'all!", "How is the fox 😁 ?")
+    shown += [output.tokens, output.type_ids]
+    tokenizer.enable_padding(pad_id=3, pad_token="[PAD]")
+    output = tokenizer.encode_batch(["Hello, y'all!", ["How is the fox 😁 ?", "lazy dog"]])
+    shown += [(each.tokens, each.attention_mask) for each in output]
+    return tokenizer.to_str(), shown
+
+
+def training_from_memory(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """Of the library's documentation: batches of a data set, normalised."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.normalizer = m["normalizers"].NFKC()
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel()
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=500,
+        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
+        special_tokens=["<PAD>", "<BOS>", "<EOS>"],
+        show_progress=False,
+    )
+
+    def batch_iterator(batch_size: int = 3) -> Iterator[list[str]]:
+        for i in range(0, len(TEXTS), batch_size):
+            yield TEXTS[i : i + batch_size]
+
+    tokenizer.train_from_iterator(batch_iterator(), trainer=trainer, length=len(TEXTS))
+    ids = tokenizer.encode("The quick ﬁsh").ids
+    return tokenizer.to_str(pretty=True), (ids, tokenizer.decode(ids))
+
+
+def nanogpt(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """Byte-level BPE over one file, with an end of text and GPT-2's splits."""
+    path = folder / "input.txt"
+    path.write_text("".join(TEXTS), encoding="utf-8")
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token=None, byte_fallback=True, fuse_unk=False))
+    tokenizer.normalizer = None
+    gpt2 = (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+    )
+    pre = m["pre_tokenizers"]
+    tokenizer.pre_tokenizer = pre.Sequence(
+        [
+            pre.Split(pattern=m["tokenizers"].Regex(gpt2), behavior="isolated", invert=False),
+            pre.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    tokenizer.post_processor = None
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=400,
+        show_progress=False,
+        min_frequency=0,
+        initial_alphabet=pre.ByteLevel.alphabet(),
+        special_tokens=["<|bos|>", "<|end|>"],
+    )
+    tokenizer.train([str(path)], trainer)
+    return tokenizer.to_str(), tokenizer.encode("Lily's 12345 dogs").ids
+
+
+def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """A new vocabulary by the file of another tokenizer, as `train_new_from_iterator` of transformers makes it."""
+    Tokenizer = m["tokenizers"].Tokenizer
+    _, _ = training_from_memory(m, folder)
+    old = Tokenizer(m["models"].BPE())
+    old.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
+    old.decoder = m["decoders"].ByteLevel()
+    old.post_processor = m["processors"].ByteLevel(trim_offsets=False)
+    old.train_from_iterator(TEXTS, m["trainers"].BpeTrainer(special_tokens=["<|endoftext|>"], show_progress=False))
+
+    tokenizer_json = json.loads(old.to_str())
+    added_tokens = tokenizer_json.pop("added_tokens")
+    post_processor = tokenizer_json.pop("post_processor")
+    tokenizer_json["model"]["vocab"] = {}
+    tokenizer_json["model"]["merges"] = []
+    tokenizer = Tokenizer.from_str(json.dumps(tokenizer_json | {"added_tokens": [], "post_processor": None}))
+    special_tokens = []
+    for added_token in added_tokens:
+        special = added_token.pop("special", None)
+        added_token.pop("id", None)
+        special_tokens.append(m["tokenizers"].AddedToken(**added_token, special=special))
+    kwargs: dict[str, Any] = {}
+    if tokenizer_json["model"]["continuing_subword_prefix"] is not None:
+        kwargs["continuing_subword_prefix"] = tokenizer_json["model"]["continuing_subword_prefix"]
+    if tokenizer_json["pre_tokenizer"]["type"] == "ByteLevel":
+        kwargs["initial_alphabet"] = m["pre_tokenizers"].ByteLevel.alphabet()
+    trainer = m["trainers"].BpeTrainer(vocab_size=350, special_tokens=special_tokens, show_progress=False, **kwargs)
+    tokenizer.train_from_iterator(TEXTS, length=len(TEXTS), trainer=trainer)
+    trained = json.loads(tokenizer.to_str()) | {"post_processor": post_processor}
+    tokenizer = Tokenizer.from_str(json.dumps(trained))
+    return tokenizer.to_str(), tokenizer.encode("def main(): return").tokens
+
+
+def tinystories(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """A small vocabulary, truncated and padded for a model."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=280, special_tokens=["<|endoftext|>", "<|pad|>"], min_frequency=2, show_progress=False
+    )
+    tokenizer.train_from_iterator((text for text in TEXTS), trainer=trainer)
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    tokenizer.enable_truncation(max_length=12)
+    tokenizer.enable_padding(length=16, pad_token="<|pad|>", pad_id=tokenizer.token_to_id("<|pad|>"))
+    found = tokenizer.encode_batch(["Once upon a time, Zoë", "the end<|endoftext|>"])
+    return tokenizer.to_str(), [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
+
+
+def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """BPE over characters with Metaspace and byte fallback."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    n, d = m["normalizers"], m["decoders"]
+    tokenizer.normalizer = n.Sequence([n.Prepend("▁"), n.Replace(" ", "▁")])
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].Metaspace(replacement="▁", prepend_scheme="always")
+    tokenizer.decoder = d.Sequence([d.Replace("▁", " "), d.ByteFallback(), d.Fuse(), d.Strip(" ", 1, 0)])
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=500,
+        special_tokens=["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))],
+        limit_alphabet=60,
+        initial_alphabet=[chr(code) for code in range(32, 127)][:0],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(TEXTS[:3] * 5, trainer)
+    ids = tokenizer.encode("the lazy dög 漢字").ids
+    return tokenizer.to_str(), (ids, tokenizer.decode(ids))
+
+
+SCRIPTS = [quicktour, training_from_memory, nanogpt, codeparrot, tinystories, llama]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script_gives_the_file_and_ids_of_the_library(
+    script: Callable[[dict[str, Any], Path], tuple[str, Any]], tmp_path: Path
+) -> None:
+    pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "theirs").mkdir()
+    found = script(parts(OURS), tmp_path / "ours")
+    expected = script(parts("tokenizers"), tmp_path / "theirs")
+    assert found == expected
+    for path in (tmp_path / "ours").iterdir():
+        assert path.read_bytes() == (tmp_path / "theirs" / path.name).read_bytes()
+
+
+def test_a_data_set_of_datasets_is_trained_on() -> None:
+    datasets = pytest.importorskip("datasets")
+    m = parts(OURS)
+    dataset = datasets.Dataset.from_dict({"text": TEXTS})
+
+    def batch_iterator(batch_size: int = 3) -> Iterator[Any]:
+        for batch in dataset.iter(batch_size=batch_size):
+            yield batch["text"]
+
+    made = [m["tokenizers"].Tokenizer(m["models"].BPE()) for _ in range(2)]
+    for tokenizer, texts in zip(made, (batch_iterator(), TEXTS), strict=True):
+        trainer = m["trainers"].BpeTrainer(vocab_size=200, show_progress=False)
+        tokenizer.train_from_iterator(texts, trainer, length=len(dataset))
+    assert made[0].to_str() == made[1].to_str()
