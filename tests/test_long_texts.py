@@ -15,6 +15,7 @@ from pairloom import SpecialTokenError, Tokenizer
 from pairloom.patterns import PATTERNS
 from tests.formats.models import trained
 from tests.formats.test_sentencepiece import load, model_file, random_pieces
+from tests.soak.sessions import charsmap
 
 SPECIALS = {"<s>": 900, "word": 902, "<|endoftext|>": 904}
 MERGES = [(97, 97), (32, 97), (116, 104), (258, 101), (32, 32), (0xC3, 0xA9)]
@@ -68,12 +69,22 @@ def test_one_text_on_many_threads_has_the_ids_of_one_thread(setting: dict[str, A
     assert tokenizer.encode(text) == tokenizer.encode(text, threads=1)
 
 
-def test_sentencepiece_text_is_divided_among_threads(tmp_path: Path) -> None:
-    for seed in range(3):
+@pytest.mark.parametrize("collapses", [0, 1])
+@pytest.mark.parametrize("has_table", [False, True])
+def test_sentencepiece_text_is_divided_among_threads(collapses: int, has_table: bool, tmp_path: Path) -> None:
+    rules: dict[int, Any] = {3: 1, 4: collapses}
+    if has_table:
+        rules[2] = charsmap({"a\u0301": "\u00e9", "\n": " ", "x": "a  b"})
+    for seed in range(2):
         rng = random.Random(seed)
-        tokenizer = load(tmp_path, model_file(random_pieces(rng)))
-        text = "".join(rng.choices("ab\u00e9\u4e1c\u2581  x\n", k=600_000))
-        assert tokenizer.encode(text, threads=3) == tokenizer.encode(text, threads=1)
+        tokenizer = load(tmp_path, model_file(random_pieces(rng), normalizer=rules))
+        text = "".join(rng.choices("ab\u00e9\u4e1c\u2581  x\n\u0301", k=600_000))
+        ids = tokenizer.encode(text, threads=1)
+        assert tokenizer.encode(text, threads=3) == ids
+        path = tmp_path / "text"
+        path.write_text(text, newline="")
+        assert tokenizer.encode_file(path, threads=3).tolist() == ids
+        assert tokenizer.count_tokens(text, limit=1000) == 1000
 
 
 def test_text_without_a_cut_is_one_part() -> None:
@@ -184,7 +195,7 @@ def test_stream_after_a_prompt_returns_what_follows() -> None:
         tokenizer.decode_stream(["a"])  # type: ignore[list-item]
 
 
-def test_stream_after_a_prompt_drops_a_prefix_space_only_at_the_start(tmp_path: Path) -> None:
+def test_stream_drops_a_prefix_space_only_at_the_start(tmp_path: Path) -> None:
     pieces = random_pieces(random.Random(1))
     tokenizer = load(tmp_path, model_file([*pieces, ("\u2581a\u2581b", -3.0, 1)]))
     (space,) = tokenizer.encode(" ", allowed_special=())[:1]

@@ -6,6 +6,7 @@
 use aho_corasick::AhoCorasick;
 
 use crate::error::{Error, Result};
+use crate::memory::{TryReserve, filled};
 use crate::model_file::base64;
 
 const NAME: &str = "a normalised text";
@@ -18,6 +19,9 @@ const MAX_MATCHED: usize = 256;
 pub struct Charsmap {
     units: Vec<u32>,
     replacements: String,
+    /// Of each byte whether a string of the table has it, and whether one ends with it.
+    is_used: [bool; 256],
+    is_last: [bool; 256],
 }
 
 impl Charsmap {
@@ -35,7 +39,34 @@ impl Charsmap {
             return Err(damaged());
         }
         let replacements = replacements.ok_or_else(damaged)?.to_owned();
-        Ok(Charsmap { units: units.iter().map(|unit| u32::from_le_bytes(*unit)).collect(), replacements })
+        let units = units.iter().map(|unit| u32::from_le_bytes(*unit)).collect();
+        let mut table = Charsmap { units, replacements, is_used: [false; 256], is_last: [false; 256] };
+        table.find_bytes()?;
+        Ok(table)
+    }
+
+    /// Finds the bytes of all strings: each unit is a string, which its children continue.
+    fn find_bytes(&mut self) -> Result<()> {
+        let mut is_seen = filled(self.units.len(), false, NAME)?;
+        let mut bases = vec![children(self.units[0])];
+        while let Some(base) = bases.pop() {
+            for byte in 0..=u8::MAX {
+                let at = (base ^ u32::from(byte)) as usize;
+                let Some(&unit) = self.units.get(at).filter(|&&unit| is_child(unit, byte)) else { continue };
+                self.is_used[usize::from(byte)] = true;
+                self.is_last[usize::from(byte)] |= ends_string(unit);
+                if !std::mem::replace(&mut is_seen[at], true) {
+                    bases.try_push(at as u32 ^ children(unit), NAME)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no string of the table holds or ends beside the place between these characters, and both stay as they are.
+    pub(super) fn is_cut(&self, before: char, after: char) -> bool {
+        let is_free = |of: &[bool; 256], character: char| character.is_ascii() && !of[character as usize];
+        is_free(&self.is_last, before) && is_free(&self.is_used, after)
     }
 
     /// The table in the name of a step of a normaliser: base64.
@@ -78,17 +109,16 @@ impl Charsmap {
 
     /// The length of the longest string of the table that `text` begins with, and its replacement.
     fn longest(&self, text: &[u8]) -> Option<(usize, &str)> {
-        let offset = |unit: u32| (unit >> 10) << ((unit & 1 << 9) >> 6);
-        let mut at = offset(*self.units.first()?);
+        let mut at = children(*self.units.first()?);
         let mut found = None;
         for (index, &byte) in text.iter().enumerate().take(MAX_MATCHED) {
             at ^= u32::from(byte);
             let Some(&unit) = self.units.get(at as usize) else { break };
-            if unit & (1 << 31 | 0xff) != u32::from(byte) {
+            if !is_child(unit, byte) {
                 break;
             }
-            at ^= offset(unit);
-            if unit >> 8 & 1 == 1 {
+            at ^= children(unit);
+            if ends_string(unit) {
                 let value = self.units.get(at as usize)? & !(1 << 31);
                 found = Some((index + 1, value));
             }
@@ -97,6 +127,21 @@ impl Charsmap {
         let replacement = self.replacements.get(value as usize..)?.split('\0').next()?;
         Some((length, replacement))
     }
+}
+
+/// Where the children of a unit are, relative to its own place.
+fn children(unit: u32) -> u32 {
+    (unit >> 10) << ((unit & 1 << 9) >> 6)
+}
+
+/// Whether the unit continues another by this byte.
+fn is_child(unit: u32, byte: u8) -> bool {
+    unit & (1 << 31 | 0xff) == u32::from(byte)
+}
+
+/// Whether a string of the table ends with the unit.
+fn ends_string(unit: u32) -> bool {
+    unit >> 8 & 1 == 1
 }
 
 fn put(text: &mut String, more: &str) -> Result<()> {

@@ -272,12 +272,12 @@ impl Pretokenizer {
 
     /// Whether a text may be cut between some characters, see `safe_cuts.rs`.
     pub fn has_cuts(&self) -> bool {
-        self.has_cuts_within() && !self.normalizer.iter().any(normalizer::Step::is_prefix)
+        self.has_cuts_within() && !self.normalizer.iter().any(normalizer::Step::depends_on_place)
     }
 
     /// The same where a part that is not the first of its document is known as such ([`Place::Within`]).
     pub(crate) fn has_cuts_within(&self) -> bool {
-        self.looks_ahead_only() && self.normalizer.iter().all(normalizer::Step::has_cuts)
+        self.looks_ahead_only()
     }
 
     /// Whether the last pretoken of a document covers `at`, whatever follows the document, and then ends where one that begins
@@ -292,8 +292,9 @@ impl Pretokenizer {
         else {
             return Ok(false);
         };
-        // A mark would change the character directly before it only.
-        let first = if first.is_ascii() && second.is_ascii() { '.' } else { first };
+        // In a form of Unicode a mark would change the character directly before it only.
+        let has_table = self.normalizer.iter().any(|step| matches!(step, normalizer::Step::Charsmap(_)));
+        let first = if first.is_ascii() && second.is_ascii() && !has_table { '.' } else { first };
         if !normalizer::is_cut(&self.normalizer, before, first) {
             return Ok(false);
         }

@@ -49,9 +49,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether there are characters between which a text may be cut, see [`is_cut`].
-    pub(super) fn has_cuts(&self) -> bool {
-        !matches!(self, Step::CollapseSpaces | Step::Charsmap(_))
+    /// Whether the step does something else where a document begins within another.
+    pub(super) fn depends_on_place(&self) -> bool {
+        self.is_prefix() || *self == Step::CollapseSpaces
     }
 
     /// Whether the step puts something before a document.
@@ -117,14 +117,14 @@ pub(super) fn normalized<'a>(
         _ => true,
     };
     for step in steps.iter().filter(applies) {
-        if let Some(changed) = changed(step, whole, &text)? {
+        if let Some(changed) = changed(step, whole, place, &text)? {
             text = Cow::Owned(changed);
         }
     }
     Ok(text)
 }
 
-fn changed(step: &Step, whole: Option<&AhoCorasick>, text: &str) -> Result<Option<String>> {
+fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -> Result<Option<String>> {
     let form = match step {
         Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => {
             if text.is_empty() || (*step != Step::DummyPrefix && text.starts_with(' ')) {
@@ -139,7 +139,7 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, text: &str) -> Result<Optio
             let has_symbol = memmem::find(text.as_bytes(), "\u{2581}".as_bytes()).is_some();
             return has_symbol.then(|| replaced(text)).transpose();
         }
-        Step::CollapseSpaces => return collapsed(text).map(Some),
+        Step::CollapseSpaces => return collapsed(text, place == Place::Within).map(Some),
         Step::Charsmap(table) => return table.normalized(text, whole).map(Some),
         Step::Nfc => &FORMS[0],
         Step::Nfd => &FORMS[1],
@@ -179,11 +179,14 @@ fn replaced(text: &str) -> Result<String> {
     Ok(changed)
 }
 
-/// The text without leading spaces, without trailing ones (U+2581 counts there), and with one in place of several.
-fn collapsed(text: &str) -> Result<String> {
+/// The text without leading spaces, unless other text is before it, without trailing ones (U+2581 counts there), and with one
+/// in place of several.
+fn collapsed(text: &str, is_within: bool) -> Result<String> {
     let mut changed = with_room(text.len())?;
-    for part in text.trim_end_matches([' ', SPACE_SYMBOL]).split(' ').filter(|part| !part.is_empty()) {
-        if !changed.is_empty() {
+    let text = text.trim_end_matches([' ', SPACE_SYMBOL]);
+    let mut is_spaced = is_within && text.starts_with(' ');
+    for part in text.split(' ').filter(|part| !part.is_empty()) {
+        if std::mem::replace(&mut is_spaced, true) {
             changed.push(' ');
         }
         changed.push_str(part);
@@ -219,7 +222,8 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
         Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => true,
         Step::Nfc => (is_left || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == LEFT,
         Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
-        _ => false,
+        Step::CollapseSpaces => !matches!(before, ' ' | SPACE_SYMBOL),
+        Step::Charsmap(table) => table.is_cut(before, after),
     })
 }
 
