@@ -83,6 +83,8 @@ def run(args: argparse.Namespace) -> None:
     # tokenizer (checked on one without the new merges).
     check_target(args.output, args.format, args.force)
     if args.trace is not None:
+        if Path(args.trace).resolve() == Path(args.output).resolve():
+            args.wrong_usage("--trace and --output name the same file")
         check_free(Path(args.trace), args.force)
     start = None
     more = {"n_tokens": args.n_tokens, "keep_ids": not args.renumber}
