@@ -15,11 +15,8 @@ Read in the order in which text passes through:
     dropout.py      text -> ids, some merges left out at random
     extend.py       model, counts -> model   training that continues from a model's merges
     prune.py        model, counts -> model   the tokens that a corpus uses least go
-<<<<<<< HEAD
     alphabet.py     counts -> merges         over characters, as HuggingFace's trainer does it
-=======
     fairness.py     costs of languages -> premiums, Gini coefficient
->>>>>>> 9557ec3 (A report on named corpora: premiums, Gini coefficient and the tokens of no use, for any number of tokenizers)
     incremental.py  the same merges, without counting everything again after each one
 
 Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster
