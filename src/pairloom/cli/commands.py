@@ -33,6 +33,8 @@ COMMANDS = (
     "stats",
     "convert",
     "compare",
+    "lock",
+    "check",
     "inspect",
     "view",
 )

@@ -1,0 +1,32 @@
+"""`pairloom check`: whether a tokenizer still gives the ids of a lock, by class of text."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pairloom.analysis.compare import load_side
+from pairloom.analysis.lock import changes
+from pairloom.cli.console import write_stdout
+from pairloom.cli.lock import add_model
+from pairloom.errors import FormatError
+
+HELP = "compare a tokenizer's ids with the digests that pairloom lock printed"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom check`."""
+    add_model(parser)
+    parser.add_argument("lock", metavar="FILE", help="what pairloom lock printed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a line for each class of texts whose ids changed; the exit status is then 1."""
+    text = Path(args.lock).read_text(encoding="utf-8", errors="replace")
+    try:
+        found = changes(load_side(args.model), text)
+    except FormatError as error:
+        raise FormatError(f"{args.lock}: {error}") from None
+    write_stdout("".join(f"{line}\n" for line in found))
+    args.console.say("note", f"{args.model}: {'ids changed' if found else 'the ids are those of the lock'}")
+    return 1 if found else 0

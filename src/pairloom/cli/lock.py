@@ -1,0 +1,31 @@
+"""`pairloom lock`: digests of the ids of fixed texts, which `pairloom check` compares with those of another release."""
+
+from __future__ import annotations
+
+import argparse
+
+from pairloom.analysis.compare import load_side
+from pairloom.analysis.lock import lock
+from pairloom.cli.console import write_stdout
+
+HELP = "print digests of the ids of fixed texts, for pairloom check"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom lock`."""
+    add_model(parser)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """The model of `pairloom lock` and `pairloom check`."""
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a tokenizer file or folder, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the libraries"
+        " tiktoken and tokenizers",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints the lock."""
+    write_stdout(lock(load_side(args.model)))
