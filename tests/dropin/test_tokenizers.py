@@ -152,6 +152,32 @@ def test_unknown_arguments_and_settings_are_refused() -> None:
         made.train_from_iterator(["a"])
 
 
+def test_unknown_letters_without_an_unk_token_are_an_error() -> None:
+    made = Tokenizer(models.BPE(unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.train_from_iterator(["word"], trainers.BpeTrainer(show_progress=False))
+    assert made.encode("word").tokens == ["word"]
+    with pytest.raises(ValueError, match=r"'z' is unknown, and the unk_token .* is no token; train with it"):
+        made.encode("zzz")
+
+
+def test_tokens_with_rules_are_refused_over_characters() -> None:
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.train_from_iterator(["word"], trainers.BpeTrainer(show_progress=False))
+    made.add_special_tokens([AddedToken("<mask>", lstrip=True)])
+    with pytest.raises(FormatError, match="'<mask>' has rules"):
+        made.encode("word")
+    assert '"lstrip":true' in made.to_str()
+
+
+def test_a_trainer_of_the_library_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"not a .*Path of pathlib"):
+        Tokenizer(models.BPE()).train_from_iterator(["a"], Path("trainer"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="min_frequency must be an int"):
+        trainers.BpeTrainer(min_frequency=None)  # type: ignore[arg-type]
+
+
 def test_tokens_added_before_training_are_refused() -> None:
     made = Tokenizer(models.BPE())
     made.add_tokens(["word"])

@@ -7,14 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
-from pairloom._internal.arguments import check_str, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str, shown
 from pairloom.errors import FormatError
 
-__all__ = ["WHITE_SPACE", "AddedToken", "Component", "Regex", "component_of", "not_here", "pattern_node"]
+__all__ = ["WHITE_SPACE", "AddedToken", "Component", "Regex", "component_of", "module_getattr"]
 
 WHITE_SPACE = frozenset(chr(code) for code in range(0x3001) if chr(code).isspace() and not 0x1C <= code <= 0x1F)
 """Unicode's White_Space; Python's isspace also takes U+001C to U+001F."""
 
+_BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
+_STEPS = ("normalizers", "pretokenizers", "decoders", "processors")
 _WHOLE_LIBRARY = "use the library tokenizers before 1.0 for it"
 
 
@@ -25,19 +27,34 @@ class Regex:
     pattern: str
 
 
-def pattern_node(pattern: Any) -> dict[str, str]:
-    """The JSON of a pattern, a str or a Regex."""
-    if isinstance(pattern, Regex):
-        return {"Regex": pattern.pattern}
-    return {"String": check_str("pattern", pattern)}
-
-
 class Component:
-    """A step of a tokenizer, a dataclass."""
+    """A step of a tokenizer, a dataclass. Its fields are arguments; their types, as annotated, are checked."""
 
     kind: ClassVar[str] = ""
+    renamed: ClassVar[dict[str, str]] = {}
+    """Arguments that the JSON calls otherwise."""
     n_changes: ClassVar[int] = 0
     """How often any component was changed: what was made of one before may be out of date."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name == "pattern":
+                check_str("pattern", value.pattern if isinstance(value, Regex) else value)
+            elif field.name == "behavior":
+                check_choice("behavior", value, _BEHAVIORS)
+            elif field.name in _STEPS:
+                check_several(field.name, self.kind, value)
+                setattr(self, field.name, list(value))
+                for step in getattr(self, field.name):
+                    if not isinstance(step, Component) or step.kind != self.kind:
+                        raise TypeError(f"a step must be a {self.kind} of this module, not {type(step).__name__}")
+            elif field.type == "bool":
+                check_bool(field.name, value)
+            elif field.type == "int":
+                check_int(field.name, value, least=0)
+            elif field.type == "str" or (field.type == "str | None" and value is not None):
+                check_str(field.name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in [field.name for field in dataclasses.fields(self)]:  # type: ignore[arg-type]
@@ -47,30 +64,36 @@ class Component:
 
     def node(self) -> dict[str, Any]:
         """Its JSON."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {"type": type(self).__name__, **{name: _plain(value) for name, value in values.items()}}
+        node: dict[str, Any] = {"type": type(self).__name__}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name == "pattern":
+                value = {"Regex": value.pattern} if isinstance(value, Regex) else {"String": value}
+            elif field.name == "behavior":
+                value = value.title().replace("_", "")
+            elif field.name in _STEPS:
+                value = [step.node() for step in value]
+            node[self.renamed.get(field.name, field.name)] = value
+        return node
 
     @classmethod
     def of_node(cls, node: dict[str, Any]) -> Self:
-        """The component of its JSON."""
+        """The component of its JSON, the type left out."""
         made = cls.__new__(cls)
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             has_default = field.default is not dataclasses.MISSING
-            value = node.pop(field.name, field.default) if has_default else node.pop(field.name)
+            name = cls.renamed.get(field.name, field.name)
+            value = node.pop(name, field.default) if has_default else node.pop(name)
+            if field.name == "pattern":
+                [(kind, value)] = value.items()
+                value = Regex(value) if kind == "Regex" else value
+            elif field.name == "behavior":
+                value = next((each for each in _BEHAVIORS if each.title().replace("_", "") == value), value)
             setattr(made, field.name, value)
         if node:
             raise FormatError(f"{cls.__name__} has no setting {shown(next(iter(node)))}")
-        if hasattr(made, "__post_init__"):
-            made.__post_init__()
+        made.__post_init__()
         return made
-
-
-def _plain(value: Any) -> Any:
-    return (
-        [_plain(each) for each in value]
-        if isinstance(value, list)
-        else (value.node() if isinstance(value, Component) else value)
-    )
 
 
 def component_of(module: dict[str, Any], kind: str, node: Any) -> Any:
@@ -78,33 +101,31 @@ def component_of(module: dict[str, Any], kind: str, node: Any) -> Any:
     if node is None:
         return None
     try:
-        name = node["type"]
-        found = module.get(name)
+        found = module.get(node["type"])
         if not (isinstance(found, type) and issubclass(found, Component) and found.kind == kind):
-            raise FormatError(f"the {kind} {shown(name)} is not taken; {_WHOLE_LIBRARY}")
-        fields = {key: value for key, value in node.items() if key != "type"}
-        for key in ("normalizers", "pretokenizers", "decoders", "processors"):
-            if key in fields:
-                fields[key] = [component_of(module, kind, each) for each in fields[key]]
-        made: Any = found.of_node(fields)
+            raise FormatError(f"the {kind} {shown(node['type'])} is not taken; {_WHOLE_LIBRARY}")
+        fields = {
+            key: [component_of(module, kind, each) for each in value] if key in _STEPS else value
+            for key, value in node.items()
+            if key != "type"
+        }
+        return found.of_node(fields)
     except (TypeError, KeyError, AttributeError) as error:
         raise FormatError(f"{kind}: {shown(node)} is damaged ({error})") from None
-    return made
-
-
-def not_here(module: str, name: str) -> NoReturn:
-    """Raises AttributeError for what a module of the library has, but this one does not take."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise AttributeError(f"pairloom.dropin.tokenizers.{module} does not take {name}; {_WHOLE_LIBRARY}")
 
 
 def module_getattr(module: str) -> Callable[[str], NoReturn]:
-    """`__getattr__` of such a module."""
-    return lambda name: not_here(module, name)
+    """`__getattr__` of a module, for what the library's has, and this one does not take."""
+
+    def refuse(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(f"pairloom.dropin.tokenizers{module} does not take {name}; {_WHOLE_LIBRARY}")
+
+    return refuse
 
 
-@dataclass(eq=True)
+@dataclass
 class AddedToken:
     """A token with rules of its own, as the library has it; normalized is `not special` unless it is given."""
 
@@ -116,9 +137,9 @@ class AddedToken:
     special: bool = False
 
     def __post_init__(self) -> None:
-        check_str("content", self.content)
-        if not self.content:
+        if not check_str("content", self.content):
             raise ValueError("an added token must not be empty; leave it out")
+        self.content.encode()  # UnicodeEncodeError for lone surrogates, which no file holds
         # Not given, it follows what the token becomes: see `of`.
         self._follows = self.normalized is None
         if self._follows:

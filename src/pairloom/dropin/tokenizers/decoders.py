@@ -8,14 +8,13 @@ from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pairloom._internal.arguments import check_int, check_str
 from pairloom.dropin.tokenizers import normalizers
-from pairloom.dropin.tokenizers.components import Component, Regex, module_getattr, pattern_node
+from pairloom.dropin.tokenizers.components import Component, Regex, module_getattr
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 __all__ = ["BPEDecoder", "ByteFallback", "ByteLevel", "Decoder", "Fuse", "Metaspace", "Replace", "Sequence", "Strip"]
 
-__getattr__ = module_getattr("decoders")
+__getattr__ = module_getattr(".decoders")
 
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 _BYTE_OF = {to_alphabet(bytes([byte])): byte for byte in range(256)}
@@ -43,9 +42,6 @@ class ByteLevel(Decoder):
     trim_offsets: bool = True
     use_regex: bool = True
 
-    def __init__(self) -> None:
-        self.add_prefix_space = self.trim_offsets = self.use_regex = True
-
     def _chained(self, tokens: list[str]) -> list[str]:
         return [b"".join(map(_bytes_of, tokens)).decode(errors="replace")]
 
@@ -57,9 +53,6 @@ class Metaspace(Decoder):
     replacement: str = "\u2581"
     prepend_scheme: str = "always"
     split: bool = True
-
-    def __post_init__(self) -> None:
-        check_str("replacement", self.replacement)
 
     def _chained(self, tokens: list[str]) -> list[str]:
         spaced = [token.replace(self.replacement, " ") for token in tokens]
@@ -74,9 +67,6 @@ class BPEDecoder(Decoder):
     """The suffix of a word becomes a space."""
 
     suffix: str = "</w>"
-
-    def __post_init__(self) -> None:
-        check_str("suffix", self.suffix)
 
     def _chained(self, tokens: list[str]) -> list[str]:
         return [token.replace(self.suffix, " ") for token in tokens[:-1]] + [
@@ -114,12 +104,8 @@ class Fuse(Decoder):
 class Replace(Decoder):
     """Writes `content` in the place of what a pattern matches."""
 
-    pattern: dict[str, str]
+    pattern: str | Regex
     content: str
-
-    def __init__(self, pattern: str | Regex, content: str) -> None:
-        self.pattern = pattern_node(pattern)
-        self.content = check_str("content", content)
 
     def _chained(self, tokens: list[str]) -> list[str]:
         return [normalizers.replaced(token, self.pattern, self.content) for token in tokens]
@@ -129,22 +115,18 @@ class Replace(Decoder):
 class Strip(Decoder):
     """Leaves up to `left` and `right` of a character at the ends of a text out."""
 
+    renamed: ClassVar[dict[str, str]] = {"left": "start", "right": "stop"}
     content: str = " "
-    start: int = 0
-    stop: int = 0
-
-    def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
-        self.content = check_str("content", content)
-        self.start = check_int("left", left, least=0)
-        self.stop = check_int("right", right, least=0)
+    left: int = 0
+    right: int = 0
 
     def _chained(self, tokens: list[str]) -> list[str]:
         found = []
         for token in tokens:
-            start = next((at for at, each in enumerate(token[: self.start]) if each != self.content), None)
-            token = token[min(self.start, len(token)) if start is None else start :]
+            start = next((at for at, each in enumerate(token[: self.left]) if each != self.content), None)
+            token = token[min(self.left, len(token)) if start is None else start :]
             kept = token.rstrip(self.content)
-            found.append(token[: max(len(kept), len(token) - self.stop)])
+            found.append(token[: max(len(kept), len(token) - self.right)])
         return found
 
 
@@ -153,12 +135,6 @@ class Sequence(Decoder):
     """Steps that follow each other."""
 
     decoders: list[Decoder]
-
-    def __post_init__(self) -> None:
-        self.decoders = list(self.decoders)
-        for step in self.decoders:
-            if not isinstance(step, Decoder):
-                raise TypeError(f"a step must be a decoder of this module, not {type(step).__name__}")
 
     def _chained(self, tokens: list[str]) -> list[str]:
         for step in self.decoders:

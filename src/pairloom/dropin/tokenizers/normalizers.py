@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_str
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr, pattern_node
+from pairloom._internal.arguments import check_str
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "StripAccents",
 ]
 
-__getattr__ = module_getattr("normalizers")
+__getattr__ = module_getattr(".normalizers")
 
 _WHITE_SPACE = "".join(WHITE_SPACE)
 
@@ -94,34 +94,27 @@ class StripAccents(Normalizer):
 class Strip(Normalizer):
     """Leaves white space at the ends out."""
 
-    strip_left: bool = True
-    strip_right: bool = True
-
-    def __init__(self, left: bool = True, right: bool = True) -> None:
-        self.strip_left = check_bool("left", left)
-        self.strip_right = check_bool("right", right)
+    renamed: ClassVar[dict[str, str]] = {"left": "strip_left", "right": "strip_right"}
+    left: bool = True
+    right: bool = True
 
     def _changed(self, text: str) -> str:
-        text = text.lstrip(_WHITE_SPACE) if self.strip_left else text
-        return text.rstrip(_WHITE_SPACE) if self.strip_right else text
+        text = text.lstrip(_WHITE_SPACE) if self.left else text
+        return text.rstrip(_WHITE_SPACE) if self.right else text
 
 
 @dataclass(eq=False)
 class Replace(Normalizer):
     """Writes `content` in the place of what a pattern matches."""
 
-    pattern: dict[str, str]
+    pattern: str | Regex
     content: str
 
-    def __init__(self, pattern: str | Regex, content: str) -> None:
-        self.pattern = pattern_node(pattern)
-        self.content = check_str("content", content)
-        self.__post_init__()
-
     def __post_init__(self) -> None:
-        is_text = "String" in self.pattern
-        if not self.pattern["String"] if is_text else _core.read_oniguruma(self.pattern["Regex"])[1]:
-            raise ValueError(f"the pattern {next(iter(self.pattern.values()))!r} may match nothing")
+        super().__post_init__()
+        text = self.pattern
+        if not text if isinstance(text, str) else _core.read_oniguruma(text.pattern)[1]:
+            raise ValueError(f"the pattern {text!r} may match nothing; write it so that it cannot")
 
     def _changed(self, text: str) -> str:
         return replaced(text, self.pattern, self.content)
@@ -132,9 +125,6 @@ class Prepend(Normalizer):
     """Puts a text before any that is not empty."""
 
     prepend: str
-
-    def __post_init__(self) -> None:
-        check_str("prepend", self.prepend)
 
     def _changed(self, text: str) -> str:
         return self.prepend + text if text else text
@@ -154,12 +144,6 @@ class Sequence(Normalizer):
 
     normalizers: list[Normalizer]
 
-    def __post_init__(self) -> None:
-        self.normalizers = list(self.normalizers)
-        for step in self.normalizers:
-            if not isinstance(step, Normalizer):
-                raise TypeError(f"a step must be a normalizer of this module, not {type(step).__name__}")
-
     def __getitem__(self, index: int) -> Normalizer:
         return self.normalizers[index]
 
@@ -174,16 +158,16 @@ def shortens(normalizer: Normalizer | None) -> bool:
     if isinstance(normalizer, Sequence):
         return any(map(shortens, normalizer.normalizers))
     if isinstance(normalizer, Strip):
-        return normalizer.strip_left
+        return normalizer.left
     return isinstance(normalizer, StripAccents) or (isinstance(normalizer, Replace) and not normalizer.content)
 
 
-def replaced(text: str, pattern: dict[str, str], content: str) -> str:
-    """The text with `content` in the place of what a pattern of a tokenizer.json matches."""
-    if "String" in pattern:
-        return text.replace(pattern["String"], content)
+def replaced(text: str, pattern: str | Regex, content: str) -> str:
+    """The text with `content` in the place of what a pattern matches."""
+    if isinstance(pattern, str):
+        return text.replace(pattern, content)
     parts, at = [], 0
-    for start, end in _core.matches([text], _core.read_oniguruma(pattern["Regex"])[0])[0]:
+    for start, end in _core.matches([text], _core.read_oniguruma(pattern.pattern)[0])[0]:
         parts += [text[at:start], content]
         at = end
     return "".join([*parts, text[at:]])

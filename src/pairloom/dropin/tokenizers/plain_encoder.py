@@ -30,8 +30,6 @@ class PlainEncoder:
             is_normalized = token.normalized and tokenizer.normalizer is not None
             if token.lstrip or token.rstrip or token.single_word or is_normalized:
                 raise FormatError(f"the added token {token.content!r} has rules, which are taken with ByteLevel only")
-        if (unk := model.unk_token) is not None and unk not in model.vocab:
-            raise FormatError(f"the unk_token {unk!r} is not in the vocabulary; train with it as a special token")
         self._tokenizer, self._model = tokenizer, model
         self._ranks = {pair: rank for rank, pair in enumerate(model.merges)}
         literals = sorted(tokenizer._added, key=len, reverse=True)
@@ -81,6 +79,11 @@ class PlainEncoder:
             elif model.byte_fallback and all(token in model.vocab for token in bytes_of):
                 parts += [(token, at, at + 1) for token in bytes_of]
             elif model.unk_token is not None:
+                if model.unk_token not in model.vocab:
+                    raise ValueError(
+                        f"{letter!r} is unknown, and the unk_token {model.unk_token!r} is no token; train with it as a"
+                        " special token"
+                    )
                 fuses = model.fuse_unk and parts and parts[-1][0] == model.unk_token
                 parts.append((model.unk_token, parts.pop()[1] if fuses else at, at + 1))
         prefix = model.continuing_subword_prefix or ""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_choice, check_str, shown
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr, pattern_node
+from pairloom._internal.arguments import check_choice, shown
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr
 from pairloom.formats.reader import read
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Pattern
@@ -33,14 +33,12 @@ __all__ = [
     "WhitespaceSplit",
 ]
 
-__getattr__ = module_getattr("pre_tokenizers")
+__getattr__ = module_getattr(".pre_tokenizers")
 
 Span = tuple[int, int]
 Piece = tuple[str, list[Span] | None]
 """A text, and for each of its characters the span of the original text from which it is, where anybody asks."""
 
-_BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
-_SCHEMES = ("always", "never", "first")
 _WHOLE = r"[\s\S]+"
 _LOOKS_AROUND = re.compile(r"\(\?(?![:i])|\\[bBAzZGK]|[*+?}]\+|(?<![\[\\])\^|\$")
 
@@ -162,15 +160,15 @@ def _spans_of(text: str, matches: list[Span], behavior: str, invert: bool) -> li
         at = end
     if at < len(text):
         parts.append((at, len(text), invert))
-    if behavior == "Removed":
+    if behavior == "removed":
         return [(start, end) for start, end, is_match in parts if not is_match]
     found: list[Span] = []
     before = None
     for start, end, is_match in parts:
         joins = found and (
-            (behavior == "Contiguous" and before is is_match)
-            or (behavior == "MergedWithPrevious" and is_match and before is False)
-            or (behavior == "MergedWithNext" and not is_match and before is True)
+            (behavior == "contiguous" and before is is_match)
+            or (behavior == "merged_with_previous" and is_match and before is False)
+            or (behavior == "merged_with_next" and not is_match and before is True)
         )
         if joins:
             start = found.pop()[0]
@@ -192,27 +190,25 @@ def _core_pattern_of(node: str) -> Pattern:
 class _Matching(PreTokenizer):
     """A step that is a pattern and a behavior."""
 
-    def _regex(self) -> str:
+    def _rule(self) -> tuple[str, str, bool]:
+        """(regular expression, behavior, invert)."""
         raise NotImplementedError
-
-    def _rule(self) -> tuple[str, bool]:
-        """(behavior, invert)."""
-        return "Isolated", False
-
-    def _cuts(self, texts: list[str]) -> list[list[Span]]:
-        behavior, invert = self._rule()
-        found = _core.matches(texts, self._regex())
-        return [_spans_of(text, spans, behavior, invert) for text, spans in zip(texts, found, strict=True)]
 
     def _left_out(self) -> frozenset[str]:
         """The characters that the step leaves out, if it leaves out all of these and nothing else."""
         return frozenset()
 
+    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+        regex, behavior, invert = self._rule()
+        found = _core.matches(texts, regex)
+        return [_spans_of(text, spans, behavior, invert) for text, spans in zip(texts, found, strict=True)]
+
     def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+        regex, behavior, _ = self._rule()
         if left_out := self._left_out():
             plan.left_out |= left_out
-            plan.patterns.append(self._regex())
-        elif self._rule()[0] == "Removed":
+            plan.patterns.append(regex)
+        elif behavior == "removed":
             return False
         else:
             pattern = _core_pattern_of(json.dumps(self.node()))
@@ -222,41 +218,29 @@ class _Matching(PreTokenizer):
     @property
     def _coarse_pattern(self) -> str | None:
         # A match is one in its own text alone, too, unless it looks around or keeps what it took.
-        return None if _LOOKS_AROUND.search(self._regex()) else self._regex()
-
-
-def _camel(behavior: str) -> str:
-    check_choice("behavior", behavior, _BEHAVIORS)
-    return "".join(word.capitalize() for word in behavior.split("_"))
+        regex = self._rule()[0]
+        return None if _LOOKS_AROUND.search(regex) else regex
 
 
 @dataclass(eq=False)
 class Split(_Matching):
     """Cuts around what a pattern matches."""
 
-    pattern: dict[str, str]
+    pattern: str | Regex
     behavior: str
     invert: bool = False
 
-    def __init__(self, pattern: str | Regex, behavior: str, invert: bool = False) -> None:
-        self.pattern = pattern_node(pattern)
-        self.behavior = _camel(behavior)
-        self.invert = check_bool("invert", invert)
-        self.__post_init__()
-
     def __post_init__(self) -> None:
-        if _core.can_match_nothing(self._regex()):
-            raise ValueError(f"the pattern {shown(self._regex())} may match nothing; write it so that it cannot")
+        super().__post_init__()
+        if _core.can_match_nothing(regex := self._rule()[0]):
+            raise ValueError(f"the pattern {shown(regex)} may match nothing; write it so that it cannot")
 
-    def _regex(self) -> str:
+    def _rule(self) -> tuple[str, str, bool]:
         # Isolated, so that the pattern is that of the regular expression alone.
         pattern = _core_pattern_of(json.dumps(self.node() | {"behavior": "Isolated", "invert": False}))
-        return str(pattern).removeprefix("(?#isolated)")
-
-    def _rule(self) -> tuple[str, bool]:
-        if self.behavior == "Removed" and self.invert and _core.is_total(self._regex()):
-            return "Isolated", False
-        return self.behavior, self.invert
+        regex = str(pattern).removeprefix("(?#isolated)")
+        is_total = self.behavior == "removed" and self.invert and _core.is_total(regex)
+        return (regex, "isolated", False) if is_total else (regex, self.behavior, self.invert)
 
 
 @dataclass(eq=False)
@@ -265,11 +249,8 @@ class CharDelimiterSplit(_Matching):
 
     delimiter: str
 
-    def _regex(self) -> str:
-        return Split(self.delimiter, "isolated")._regex()
-
-    def _rule(self) -> tuple[str, bool]:
-        return "Removed", False
+    def _rule(self) -> tuple[str, str, bool]:
+        return Split(self.delimiter, "removed")._rule()
 
     def _left_out(self) -> frozenset[str]:
         return frozenset(self.delimiter)
@@ -279,28 +260,19 @@ class CharDelimiterSplit(_Matching):
 class WhitespaceSplit(_Matching):
     """Cuts at white space, which is left out."""
 
-    def _regex(self) -> str:
-        return r"\s+"
-
-    def _rule(self) -> tuple[str, bool]:
-        return "Removed", False
+    def _rule(self) -> tuple[str, str, bool]:
+        return r"\s+", "removed", False
 
     def _left_out(self) -> frozenset[str]:
         return WHITE_SPACE
 
 
 @dataclass(eq=False)
-class Whitespace(_Matching):
+class Whitespace(WhitespaceSplit):
     r"""Keeps the matches of \w+|[^\w\s]+."""
 
-    def _regex(self) -> str:
-        return r"\w+|[^\w\s]+"
-
-    def _rule(self) -> tuple[str, bool]:
-        return "Removed", True
-
-    def _left_out(self) -> frozenset[str]:
-        return WHITE_SPACE
+    def _rule(self) -> tuple[str, str, bool]:
+        return r"\w+|[^\w\s]+", "removed", True
 
 
 @dataclass(eq=False)
@@ -309,30 +281,18 @@ class Digits(_Matching):
 
     individual_digits: bool = False
 
-    def __post_init__(self) -> None:
-        check_bool("individual_digits", self.individual_digits)
-
-    def _regex(self) -> str:
-        return _core.DIGIT
-
-    def _rule(self) -> tuple[str, bool]:
-        return "Isolated" if self.individual_digits else "Contiguous", False
+    def _rule(self) -> tuple[str, str, bool]:
+        return _core.DIGIT, "isolated" if self.individual_digits else "contiguous", False
 
 
 @dataclass(eq=False)
 class Punctuation(_Matching):
     """Cuts around punctuation."""
 
-    behavior: str = "Isolated"
+    behavior: str = "isolated"
 
-    def __init__(self, behavior: str = "isolated") -> None:
-        self.behavior = _camel(behavior)
-
-    def _regex(self) -> str:
-        return _core.PUNCTUATION
-
-    def _rule(self) -> tuple[str, bool]:
-        return self.behavior, False
+    def _rule(self) -> tuple[str, str, bool]:
+        return _core.PUNCTUATION, self.behavior, False
 
 
 @dataclass(eq=False)
@@ -342,10 +302,6 @@ class ByteLevel(PreTokenizer):
     add_prefix_space: bool = True
     trim_offsets: bool = True
     use_regex: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("add_prefix_space", "trim_offsets", "use_regex"):
-            check_bool(name, getattr(self, name))
 
     @staticmethod
     def alphabet() -> list[str]:
@@ -385,10 +341,10 @@ class Metaspace(PreTokenizer):
     split: bool = True
 
     def __post_init__(self) -> None:
-        if len(check_str("replacement", self.replacement)) != 1:
+        super().__post_init__()
+        if len(self.replacement) != 1:
             raise ValueError(f"replacement must be one character, not {self.replacement!r}")
-        check_choice("prepend_scheme", self.prepend_scheme, _SCHEMES)
-        check_bool("split", self.split)
+        check_choice("prepend_scheme", self.prepend_scheme, ("always", "never", "first"))
 
     def _prefix(self, text: str, is_start: bool) -> str:
         prepends = self.prepend_scheme == "always" or (self.prepend_scheme == "first" and is_start)
@@ -429,12 +385,6 @@ class Sequence(PreTokenizer):
     """Steps that cut one after the other."""
 
     pretokenizers: list[PreTokenizer]
-
-    def __post_init__(self) -> None:
-        self.pretokenizers = list(self.pretokenizers)
-        for step in self.pretokenizers:
-            if not isinstance(step, PreTokenizer):
-                raise TypeError(f"a step must be a pre-tokenizer of this module, not {type(step).__name__}")
 
     def __getitem__(self, index: int) -> PreTokenizer:
         return self.pretokenizers[index]

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pairloom._internal.arguments import check_bool, check_int, check_str, shown
+from pairloom._internal.arguments import check_str, shown
 from pairloom.dropin.tokenizers.components import Component, module_getattr
 
 __all__ = ["BertProcessing", "ByteLevel", "PostProcessor", "RobertaProcessing", "Sequence", "TemplateProcessing"]
 
-__getattr__ = module_getattr("processors")
+__getattr__ = module_getattr(".processors")
 
 Piece = dict[str, dict[str, Any]]
 
@@ -30,49 +30,28 @@ class ByteLevel(PostProcessor):
     trim_offsets: bool = True
     use_regex: bool = True
 
-    def __init__(
-        self, add_prefix_space: bool | None = None, trim_offsets: bool | None = None, use_regex: bool | None = None
-    ) -> None:
-        self.add_prefix_space = add_prefix_space is None or check_bool("add_prefix_space", add_prefix_space)
-        self.trim_offsets = trim_offsets is None or check_bool("trim_offsets", trim_offsets)
-        self.use_regex = use_regex is None or check_bool("use_regex", use_regex)
-
-
-def _token(name: str, value: Any) -> list[Any]:
-    """The JSON of a token with its id."""
-    try:
-        text, token_id = value
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a pair (token, id), not {shown(value)}") from None
-    return [check_str(name, text), check_int(f"the id of {name}", token_id, least=0)]
-
 
 @dataclass(eq=False)
 class BertProcessing(PostProcessor):
     """BERT's template."""
 
-    sep: list[Any]
-    cls: list[Any]
+    renamed: ClassVar[dict[str, str]] = {"cls_token": "cls"}
+    sep: tuple[str, int]
+    cls_token: tuple[str, int]
 
-    def __init__(self, sep: Any, cls: Any) -> None:
-        self.sep = _token("sep", sep)
-        self.cls = _token("cls", cls)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, value in (("sep", self.sep), ("cls_token", self.cls_token)):
+            if not isinstance(value, (tuple, list)) or [type(each) for each in value] != [str, int]:
+                raise TypeError(f"{name} must be a pair (token, id), not {shown(value)}")
 
 
 @dataclass(eq=False)
-class RobertaProcessing(PostProcessor):
+class RobertaProcessing(BertProcessing):
     """RoBERTa's template."""
 
-    sep: list[Any]
-    cls: list[Any]
     trim_offsets: bool = True
     add_prefix_space: bool = True
-
-    def __init__(self, sep: Any, cls: Any, trim_offsets: bool = True, add_prefix_space: bool = True) -> None:
-        self.sep = _token("sep", sep)
-        self.cls = _token("cls", cls)
-        self.trim_offsets = check_bool("trim_offsets", trim_offsets)
-        self.add_prefix_space = check_bool("add_prefix_space", add_prefix_space)
 
 
 @dataclass(eq=False)
@@ -131,9 +110,3 @@ class Sequence(PostProcessor):
     """Steps that follow each other."""
 
     processors: list[PostProcessor]
-
-    def __post_init__(self) -> None:
-        self.processors = list(self.processors)
-        for step in self.processors:
-            if not isinstance(step, PostProcessor):
-                raise TypeError(f"a step must be a post-processor of this module, not {type(step).__name__}")

@@ -97,11 +97,8 @@ class Tokenizer(HuggingFaceTokenizer):
             plain = None
             try:
                 loaded = pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
-            except FormatError as error:
-                try:
-                    plain = PlainEncoder(self)
-                except FormatError as other:
-                    raise FormatError(f"{error}; {other}") from None
+            except FormatError:
+                plain = PlainEncoder(self)
             self._loaded_at, self._plain = Component.n_changes, plain
             if plain is None:
                 self._hold(loaded)
@@ -164,7 +161,8 @@ class Tokenizer(HuggingFaceTokenizer):
     def _train(self, texts: Iterable[str], trainer: BpeTrainer | None) -> None:
         trainer = BpeTrainer() if trainer is None else trainer
         if not isinstance(trainer, BpeTrainer):
-            raise TypeError(f"trainer must be a BpeTrainer of this module, not {type(trainer).__name__}")
+            kind = f"{type(trainer).__name__} of {type(trainer).__module__}"
+            raise TypeError(f"trainer must be a BpeTrainer of pairloom.dropin.tokenizers, not a {kind}")
         specials = list({token.content: token for token in trainer.special_tokens}.values())
         if self._added and [token for _, token in self._added.values()] != specials:
             raise ValueError(
@@ -240,7 +238,8 @@ class Tokenizer(HuggingFaceTokenizer):
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Token -> id, added tokens too unless with_added_tokens is False."""
         added = {text: token_id for text, (token_id, _) in self._added.items()} if with_added_tokens else {}
-        return self.model.vocab | added
+        vocab: dict[str, int] = self.model.vocab | added
+        return vocab
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """The number of tokens."""
