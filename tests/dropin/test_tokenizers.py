@@ -138,6 +138,8 @@ def test_unknown_arguments_and_settings_are_refused() -> None:
         Tokenizer(models.BPE()).pre_tokenizer = "ByteLevel"  # type: ignore[assignment]
     with pytest.raises(ValueError, match="may match nothing"):
         pre_tokenizers.Split(Regex("a*"), "isolated")
+    with pytest.raises(ValueError, match="delimiter must be one character"):
+        pre_tokenizers.CharDelimiterSplit("ab")
     with pytest.raises(ValueError, match="behavior must be one of"):
         pre_tokenizers.Split("a", "kept")
     with pytest.raises(ValueError, match="lacks '\\[CLS\\]'"):

@@ -65,6 +65,8 @@ PRE_TOKENIZERS: list[Maker | None] = [
     lambda m: m.Sequence([m.Digits(), m.Punctuation(), m.Metaspace()]),
     lambda m: m.Sequence([m.Metaspace(), m.Digits(individual_digits=True), m.Punctuation("contiguous")]),
     lambda m: m.Sequence([m.Metaspace(), m.Whitespace()]),
+    lambda m: m.Sequence([m.Metaspace(), m.Punctuation("removed"), m.Digits()]),
+    lambda m: m.Sequence([m.CharDelimiterSplit("-"), m.Metaspace(prepend_scheme="never")]),
     lambda m: m.Sequence([m.Whitespace(), m.Metaspace()]),
     lambda m: m.Sequence([m.WhitespaceSplit(), m.Punctuation("removed"), m.ByteLevel()]),
     lambda m: m.Sequence([m.Whitespace(), m.ByteLevel(add_prefix_space=False)]),
@@ -92,7 +94,7 @@ NORMALIZERS: list[Maker | None] = [
     lambda m: m.Lowercase(),
     lambda m: m.Strip(right=False),
     lambda m: m.Sequence([m.Prepend("▁"), m.Replace(" ", "▁")]),
-    lambda m: m.Sequence([m.NFKD(), m.Strip()]),
+    lambda m: m.Sequence([m.NFKD(), m.Strip(), m.Replace("the", "t")]),
     lambda m: m.ByteLevel(),
 ]
 

@@ -108,7 +108,7 @@ class Replace(Decoder):
     content: str
 
     def _chained(self, tokens: list[str]) -> list[str]:
-        return [normalizers.replaced(token, self.pattern, self.content) for token in tokens]
+        return normalizers.replaced(tokens, self.pattern, self.content)
 
 
 @dataclass(eq=False)

@@ -45,7 +45,11 @@ class Normalizer(Component):
 
     def normalize_str(self, sequence: str) -> str:
         """The text as the step leaves it."""
-        return self._changed(check_str("sequence", sequence))
+        return self.normalize_all([check_str("sequence", sequence)])[0]
+
+    def normalize_all(self, texts: list[str]) -> list[str]:
+        """Each text as the step leaves it."""
+        return list(map(self._changed, texts))
 
     def _changed(self, text: str) -> str:
         raise NotImplementedError
@@ -116,8 +120,8 @@ class Replace(Normalizer):
         if not text if isinstance(text, str) else _core.read_oniguruma(text.pattern)[1]:
             raise ValueError(f"the pattern {text!r} may match nothing; write it so that it cannot")
 
-    def _changed(self, text: str) -> str:
-        return replaced(text, self.pattern, self.content)
+    def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102
+        return replaced(texts, self.pattern, self.content)
 
 
 @dataclass(eq=False)
@@ -147,10 +151,10 @@ class Sequence(Normalizer):
     def __getitem__(self, index: int) -> Normalizer:
         return self.normalizers[index]
 
-    def _changed(self, text: str) -> str:
+    def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102
         for step in self.normalizers:
-            text = step._changed(text)
-        return text
+            texts = step.normalize_all(texts)
+        return texts
 
 
 def shortens(normalizer: Normalizer | None) -> bool:
@@ -162,12 +166,13 @@ def shortens(normalizer: Normalizer | None) -> bool:
     return isinstance(normalizer, StripAccents) or (isinstance(normalizer, Replace) and not normalizer.content)
 
 
-def replaced(text: str, pattern: str | Regex, content: str) -> str:
-    """The text with `content` in the place of what a pattern matches."""
+def replaced(texts: list[str], pattern: str | Regex, content: str) -> list[str]:
+    """Each text with `content` in the place of what a pattern matches."""
     if isinstance(pattern, str):
-        return text.replace(pattern, content)
-    parts, at = [], 0
-    for start, end in _core.matches([text], _core.read_oniguruma(pattern.pattern)[0])[0]:
-        parts += [text[at:start], content]
-        at = end
-    return "".join([*parts, text[at:]])
+        return [text.replace(pattern, content) for text in texts]
+    found = []
+    for text, matches in zip(texts, _core.matches(texts, _core.read_oniguruma(pattern.pattern)[0]), strict=True):
+        ends = [0, *(end for _, end in matches)]
+        starts = [*(start for start, _ in matches), len(text)]
+        found.append(content.join(text[end:start] for end, start in zip(ends, starts, strict=True)))
+    return found

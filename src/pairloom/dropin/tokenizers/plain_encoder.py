@@ -30,7 +30,7 @@ class PlainEncoder:
             is_normalized = token.normalized and tokenizer.normalizer is not None
             if token.lstrip or token.rstrip or token.single_word or is_normalized:
                 raise FormatError(f"the added token {token.content!r} has rules, which are taken with ByteLevel only")
-        self._tokenizer, self._model = tokenizer, model
+        self._tokenizer, self._model, self._vocab = tokenizer, model, tokenizer.get_vocab()
         self._ranks = {pair: rank for rank, pair in enumerate(model.merges)}
         literals = sorted(tokenizer._added, key=len, reverse=True)
         self._added = re.compile("|".join(map(re.escape, literals)) or r"(?!)")
@@ -40,7 +40,7 @@ class PlainEncoder:
         ids: list[int] = []
         columns = Columns([], [], [])
         problem, n_words, at = "", 0, 0
-        vocab, normalizer = self._tokenizer.get_vocab(), self._tokenizer.normalizer
+        vocab, normalizer = self._vocab, self._tokenizer.normalizer
 
         def add(token: str, span: Span) -> None:
             ids.append(vocab[token])

@@ -249,6 +249,11 @@ class CharDelimiterSplit(_Matching):
 
     delimiter: str
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.delimiter) != 1:
+            raise ValueError(f"delimiter must be one character, not {shown(self.delimiter)}")
+
     def _rule(self) -> tuple[str, str, bool]:
         return Split(self.delimiter, "removed")._rule()
 

@@ -50,6 +50,7 @@ _OWN = (
     "_added",
     "_loaded_at",
     "_plain",
+    "_spare",
 )
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
@@ -99,7 +100,7 @@ class Tokenizer(HuggingFaceTokenizer):
                 loaded = pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
             except FormatError:
                 plain = PlainEncoder(self)
-            self._loaded_at, self._plain = Component.n_changes, plain
+            self._loaded_at, self._plain, self._spare = Component.n_changes, plain, None
             if plain is None:
                 self._hold(loaded)
         found: PlainEncoder | None = self._plain
@@ -112,7 +113,7 @@ class Tokenizer(HuggingFaceTokenizer):
                 return super()._of_input(given, is_pretokenized, type_id=type_id)
             except MissingByteError:
                 # As in the library a letter that is no token is unknown, or left out.
-                plain = PlainEncoder(self)
+                self._spare = plain = self._spare or PlainEncoder(self)
         ids, columns = plain.encode(check_str("a text", given))
         return Encoding.of(ids, lambda: columns, type_id)
 

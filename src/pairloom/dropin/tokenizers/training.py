@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ def count(
                 "Metaspace with prepend_scheme='first' behind a step that cuts, or leaves characters out, depends on"
                 " where a piece was, which counts do not keep; use 'always' or 'never'"
             )
-    changed = texts if normalizer is None else map(normalizer.normalize_str, texts)
+    changed = texts if normalizer is None else _normalized(iter(texts), normalizer)
     if plan.prefix:
         changed = (text if not text or text.startswith(plan.starts) else plan.prefix + text for text in changed)
     counts = PretokenCounts.from_texts(changed, plan.pattern, progress=progress or None)
@@ -74,7 +75,10 @@ def count(
         return counts, plan
     totals: dict[str, int] = {}
     for piece, n in counts.items():
-        totals[to_alphabet(piece) if plan.are_bytes else piece.decode()] = n
+        text = to_alphabet(piece) if plan.are_bytes else piece.decode()
+        for letter, other in plan.spelled.items():
+            text = text.replace(letter, other)
+        totals[text] = totals.get(text, 0) + n
     for step in plan.steps:
         found = step.of_pieces([(text, None) for text in totals])
         before, totals = list(totals.values()), {}
@@ -82,6 +86,12 @@ def count(
             for text, _ in pieces:
                 totals[text] = totals.get(text, 0) + n
     return PretokenCounts.from_items({text.encode(): n for text, n in totals.items()}, plan.pattern), Plan()
+
+
+def _normalized(texts: Iterator[str], normalizer: Normalizer) -> Iterator[str]:
+    """The texts as the normalizer leaves them, some at a time."""
+    while batch := list(itertools.islice(texts, 1000)):
+        yield from normalizer.normalize_all(batch)
 
 
 @dataclass(frozen=True)
