@@ -63,6 +63,8 @@ class Tokenizer(HuggingFaceTokenizer):
     pre_tokenizer: pre_tokenizers.PreTokenizer | None
     post_processor: processors.PostProcessor | None
     decoder: decoders.Decoder | None
+    _plain: PlainEncoder | None
+    _spare: PlainEncoder | None
 
     def __init__(self, model: models.Model) -> None:
         self.encode_special_tokens = False
@@ -103,8 +105,7 @@ class Tokenizer(HuggingFaceTokenizer):
             self._loaded_at, self._plain, self._spare = Component.n_changes, plain, None
             if plain is None:
                 self._hold(loaded)
-        found: PlainEncoder | None = self._plain
-        return found
+        return self._plain
 
     def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
         plain = self._plain_encoder()
