@@ -7,6 +7,7 @@
 //! there is a file for each family of patterns. Any other pattern is run by a regex engine (`regex.rs`). `tests.rs`
 //! checks that both give the same pretokens.
 
+mod alphabet;
 mod as_written;
 pub(crate) mod byte_block;
 mod characters;
@@ -14,9 +15,11 @@ mod charsmap;
 mod cl100k;
 mod deepseek;
 mod dfa;
+mod expressions;
 mod families;
 mod gpt2;
 pub(crate) mod key;
+mod nfa;
 pub mod normalizer;
 mod o200k;
 mod one_pass;
@@ -44,8 +47,9 @@ use crate::vocabulary::characters::{CHARACTERS, LeadingSpaces};
 
 pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use characters::CharacterCuts;
-use dfa::{DEAD, Dfa};
+use dfa::Dfa;
 use families::Fill;
+use nfa::DEAD;
 pub use normalizer::Place;
 use one_pass::OnePass;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};

@@ -11,7 +11,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::dfa::{Alphabet, DEAD, Dfa, Failed};
+use super::alphabet::Alphabet;
+use super::dfa::{Dfa, Failed};
+use super::nfa::DEAD;
 use super::scan::ENDS_PER_FILL;
 use super::unicode::byte_letter;
 use crate::error::Result;

@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 use fancy_regex::{CompileError, Input, Regex, RegexBuilder};
 use regex_syntax::hir::ClassUnicode;
 
-use super::dfa::{Dfa, Failed, first_characters};
+use super::dfa::{Dfa, Failed};
+use super::expressions::first_characters;
 use super::scan::ENDS_PER_FILL;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;

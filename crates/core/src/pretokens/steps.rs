@@ -16,7 +16,8 @@
 
 use std::sync::Arc;
 
-use super::dfa::{Dfa, is_one_character};
+use super::dfa::Dfa;
+use super::expressions::is_one_character;
 use super::one_pass::OnePass;
 use super::regex::RegexScanner;
 use super::unicode::byte_letter;

@@ -1,0 +1,159 @@
+//! What the parts of a parsed pattern match, as far as automata ask: one character of a set, nothing, a first character.
+
+use fancy_regex::{Assertion, Expr, LookAround};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+/// The characters that a lookahead takes, and whether it takes the end of the text.
+pub fn seen(expression: &Expr) -> Option<(ClassUnicode, bool)> {
+    match expression {
+        Expr::Assertion(Assertion::EndText) => Some((ClassUnicode::empty(), true)),
+        Expr::Group(inner) => seen(inner),
+        Expr::Alt(parts) => {
+            parts.iter().try_fold((ClassUnicode::empty(), false), |(mut set, at_end), part| {
+                let (more, also_at_end) = seen(part)?;
+                set.union(&more);
+                Some((set, at_end || also_at_end))
+            })
+        }
+        other => Some((set_of(other)?, false)),
+    }
+}
+
+/// The characters that an expression for one character takes.
+pub fn set_of(expression: &Expr) -> Option<ClassUnicode> {
+    match expression {
+        Expr::Group(inner) => set_of(inner),
+        Expr::Literal { val, casei } => {
+            let mut characters = val.chars();
+            let first = characters.next()?;
+            characters.next().is_none().then(|| set_of_character(first, *casei))?
+        }
+        Expr::Delegate { inner, casei } => set_of_class(inner, *casei),
+        Expr::Any { newline, crlf: false } => {
+            set_of_class(if *newline { r"[\s\S]" } else { r"[^\n]" }, false)
+        }
+        _ => None,
+    }
+}
+
+pub fn set_of_character(character: char, ignores_case: bool) -> Option<ClassUnicode> {
+    if ignores_case {
+        return set_of_class(&regex_syntax::escape(character.encode_utf8(&mut [0; 4])), true);
+    }
+    Some(ClassUnicode::new([ClassUnicodeRange::new(character, character)]))
+}
+
+pub fn set_of_class(class: &str, ignores_case: bool) -> Option<ClassUnicode> {
+    match ParserBuilder::new().case_insensitive(ignores_case).build().parse(class).ok()?.into_kind() {
+        HirKind::Class(Class::Unicode(set)) => Some(set),
+        HirKind::Class(Class::Bytes(set)) if set.ranges().is_empty() => Some(ClassUnicode::empty()),
+        HirKind::Literal(text) => {
+            let mut characters = std::str::from_utf8(&text.0).ok()?.chars();
+            let first = characters.next()?;
+            characters.next().is_none().then(|| set_of_character(first, false))?
+        }
+        _ => None,
+    }
+}
+
+pub fn is_subset(set: &ClassUnicode, of: &ClassUnicode) -> bool {
+    let mut others = set.clone();
+    others.difference(of);
+    others.ranges().is_empty()
+}
+
+/// Whether all matches of a pattern are one character.
+pub fn is_one_character(pattern: &str) -> bool {
+    Expr::parse_tree(pattern).is_ok_and(|tree| set_of(&tree.expr).is_some())
+}
+
+/// Whether an expression may match nothing.
+pub fn can_be_empty(expression: &Expr) -> bool {
+    match expression {
+        Expr::Group(inner) => can_be_empty(inner),
+        Expr::AtomicGroup(inner) => can_be_empty(inner),
+        Expr::Concat(parts) => parts.iter().all(can_be_empty),
+        Expr::Alt(parts) => parts.iter().any(can_be_empty),
+        Expr::Repeat { child, lo, .. } => *lo == 0 || can_be_empty(child),
+        Expr::Literal { val, .. } => val.is_empty(),
+        other => set_of(other).is_none(),
+    }
+}
+
+/// The characters with which a match can begin, of any pattern; `None` if that is not known, or if it may match nothing
+/// anywhere.
+pub fn first_characters(pattern: &str) -> Option<ClassUnicode> {
+    // A flag for the rest of the pattern, such as (?x), would take in what is put around it.
+    if pattern.contains('#') {
+        return None;
+    }
+    let expression = Expr::parse_tree(pattern).ok()?.expr;
+    if expression.has_descendant(|part| matches!(part, Expr::KeepOut | Expr::ContinueFromPreviousMatchEnd)) {
+        return None;
+    }
+    let (set, is_open) = first(&expression)?;
+    (!is_open).then_some(set)
+}
+
+/// The first characters of an expression, and whether what follows it may be the first.
+fn first(expression: &Expr) -> Option<(ClassUnicode, bool)> {
+    let in_turn = |parts: &[Expr]| {
+        let mut set = ClassUnicode::empty();
+        for part in parts {
+            let (more, is_open) = first(part)?;
+            set.union(&more);
+            if !is_open {
+                return Some((set, false));
+            }
+        }
+        Some((set, true))
+    };
+    match expression {
+        Expr::Group(inner) => first(inner),
+        Expr::AtomicGroup(inner) => first(inner),
+        Expr::Concat(parts) => in_turn(parts),
+        Expr::Alt(parts) => {
+            parts.iter().try_fold((ClassUnicode::empty(), false), |(mut set, is_open), part| {
+                let (more, also_open) = first(part)?;
+                set.union(&more);
+                Some((set, is_open || also_open))
+            })
+        }
+        Expr::Literal { val, casei } => match val.chars().next() {
+            Some(character) => Some((set_of_character(character, *casei)?, false)),
+            None => Some((ClassUnicode::empty(), true)),
+        },
+        Expr::Repeat { child, lo, .. } => first(child).map(|(set, is_open)| (set, is_open || *lo == 0)),
+        // What it sees must be there, so that it is the first character.
+        Expr::LookAround(inner, LookAround::LookAhead) => first(inner),
+        Expr::LookAround(..) | Expr::Assertion(_) | Expr::Empty => Some((ClassUnicode::empty(), true)),
+        other => Some((set_of(other)?, false)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_characters_are_known_unless_a_match_may_have_none() {
+        let has = |pattern: &str, character: char| {
+            first_characters(pattern).map(|set| {
+                set.ranges().iter().any(|range| (range.start()..=range.end()).contains(&character))
+            })
+        };
+        for pattern in [
+            r"\d{1,3}(?=(?:\d{3})*\b)",
+            r"(?=(\d{3})+(?!\d))",
+            r"(?<=x)(?:a|\d)b",
+            r"a*\d(?!xx)",
+            "(?i:K)1|5",
+        ] {
+            assert_eq!((has(pattern, '5'), has(pattern, 'x')), (Some(true), Some(false)), "{pattern}");
+        }
+        for pattern in ["a*(?!xx)", r"\Ga", r"(a)?\1", "(?<=a)"] {
+            assert_eq!(has(pattern, 'a'), None, "{pattern}");
+        }
+    }
+}
