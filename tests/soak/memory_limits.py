@@ -53,7 +53,7 @@ LIMITS = tuple(
 """Bytes that a process may have more than it has."""
 
 QUICK = 40
-FULL = 25 * 69
+FULL = 25 * 70
 
 _MOST_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
