@@ -65,7 +65,7 @@ def test_a_text_that_cannot_be_encoded_is_named_by_its_index(call: str, before: 
     texts = ["b"] * before
     with pytest.raises(SpecialTokenError, match=rf'^texts\[{before}\]: the text holds .*"<s>" at byte 2'):
         getattr(special, call)([*texts, "b <s>", "<s>"], allowed_special=[], disallowed_special="all")
-    lacks_a = Tokenizer({i: bytes([i]) for i in range(256) if i != 97}, [], allow_missing_bytes=True)
+    lacks_a = Tokenizer({i: bytes([i]) for i in range(256) if i != 97}, [], missing_bytes="raise")
     with pytest.raises(MissingByteError, match=rf"^texts\[{before}\]: .* no token for byte 97"):
         getattr(lacks_a, call)([*texts, "ba", "a"])
     with pytest.raises(MissingByteError, match=r"^the vocabulary has no token for byte 97"):

@@ -134,7 +134,7 @@ def test_the_normaliser_is_a_part_of_the_tokenizer(tmp_path: Path) -> None:
             tokenizer.to_tiktoken()
         assert tokenizer.with_normalizer(None) == plain
         assert tokenizer.add_special_tokens(["<new>"]).normalizer == tokenizer.normalizer
-    assert not Tokenizer({0: b"a"}, [], allow_missing_bytes=True).is_lossless
+    assert not Tokenizer({0: b"a"}, [], missing_bytes="raise").is_lossless
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def test_special_tokens_take_no_quadratic_work() -> None:
 
 
 def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:
-    tokenizer = Tokenizer({0: b"a", 3: b"bc", 4: b"<s>"}, [], {"<s>": 4, "é": 6}, allow_missing_bytes=True)
+    tokenizer = Tokenizer({0: b"a", 3: b"bc", 4: b"<s>"}, [], {"<s>": 4, "é": 6}, missing_bytes="raise")
     lengths = tokenizer.token_byte_lengths()
     assert lengths.tolist() == [1, 0, 0, 2, 0, 0, 0]
     assert lengths.dtype == np.int64

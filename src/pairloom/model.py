@@ -36,6 +36,7 @@ CHARSMAP = "charsmap:"
 """How a step of a normaliser begins that is the table of a SentencePiece model, in base64."""
 
 NORMALIZERS = _core.NORMALIZERS
+DROP_STEP = "drop_missing_bytes"
 """The steps that a normaliser can have."""
 
 _MAX_STEPS = 5
@@ -54,6 +55,7 @@ __all__ = [
     "CHARACTERS",
     "CHARSMAP",
     "DECODE_ERRORS",
+    "DROP_STEP",
     "LARGEST_ID",
     "MERGE_RULES",
     "NORMALIZERS",
@@ -90,8 +92,8 @@ class Model:
     tokenizer_config: the tokenizer_config.json of a model folder (bos_token, eos_token, chat_template and so on), as
     the canonical JSON of an object; None if there is none. It changes no ids.
     normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
-    "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none. Empty: text stays as it
-    is.
+    "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none.
+    "drop_missing_bytes" leaves bytes that are no token out of pretokens. Empty: text stays as it is.
     priorities: uint32 [n], under rule "priorities" only: the priority of each token in merging, 0 first, 2**32 - 1 for
     one that is found as a whole and never merged. Any two neighbours whose joined bytes are a token merge, the leftmost
     of equal priority first: SentencePiece's scores. Merging starts with characters then (pattern CHARACTERS).

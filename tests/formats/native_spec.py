@@ -78,7 +78,10 @@ def read(data: bytes, name: str) -> Model:
     if type(file) is not dict:
         raise FormatError(f"{name}: a tokenizer file is a JSON object, not {shown(file)}")
     if "schema_version" not in file:
-        raise MissingKeyError(f"{name}: key 'schema_version' is missing; is this a pairloom tokenizer?")
+        raise MissingKeyError(
+            f"{name}: key 'schema_version' is missing; is this a pairloom tokenizer? (Of a vocab.json or a"
+            " tokenizer_config.json give the folder, which holds more.)"
+        )
     version = file["schema_version"]
     if type(version) is not int or version not in (1, 2):
         raise FormatError(

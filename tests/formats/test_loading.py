@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pickle
+import random
 import re
 import threading
 import warnings
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 from pairloom import MissingByteError, PatternError, SpecialTokenError, Tokenizer, formats
-from pairloom.errors import FormatError
+from pairloom.errors import FormatError, MissingKeyError
 from pairloom.model import Model, canonical_json
 from pairloom.patterns import GPT2
 from tests.formats.test_tiktoken import tekken_file
@@ -193,7 +195,7 @@ MODELS: dict[str, Model] = {
 @pytest.mark.parametrize("road", [*formats.WRITABLE, "to_huggingface", "to_tiktoken"])
 def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_model(MODELS[what])
-    given: dict[str, Any] = {"allow_missing_bytes": True}
+    given: dict[str, Any] = {"missing_bytes": "raise"}
     if road == "tiktoken":
         given["pattern"] = tokenizer.pattern
     if road in formats.INCOMPLETE and tokenizer.special_tokens:
@@ -208,7 +210,7 @@ def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str,
                 library = road.removeprefix("to_")
                 pytest.importorskip(library.replace("huggingface", "tokenizers"), reason="goes by way of it")
                 back = {"huggingface": Tokenizer.from_huggingface, "tiktoken": Tokenizer.from_tiktoken}[library]
-                again = back(getattr(tokenizer, road)(), allow_missing_bytes=True)
+                again = back(getattr(tokenizer, road)(), missing_bytes="raise")
         except FormatError as error:
             assert road != "pairloom" and len(str(error)) > 40
             return
@@ -272,9 +274,9 @@ def test_a_pickle_is_never_opened_and_the_remedy_named(protocol: int, tokenizer:
 def lacking(tmp_path: Path) -> dict[str, Path]:
     """A vocabulary without the bytes 0x00 and 0x80 to 0xff, in every format."""
     tokens = {byte: bytes([byte]) for byte in range(1, 128)} | {200: b"ab"}
-    tokenizer = Tokenizer(tokens, [(b"a", b"b")], allow_missing_bytes=True)
+    tokenizer = Tokenizer(tokens, [(b"a", b"b")], missing_bytes="raise")
     paths = {}
-    for format in formats.WRITABLE:
+    for format in set(formats.WRITABLE) - {"tekken"}:
         paths[format] = tmp_path / format
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -285,35 +287,116 @@ def lacking(tmp_path: Path) -> dict[str, Path]:
     return paths
 
 
-@pytest.mark.parametrize("format", [*formats.WRITABLE, "tekken"])
-def test_a_vocabulary_that_lacks_bytes_needs_an_option(format: str, lacking: dict[str, Path]) -> None:
+@pytest.mark.parametrize("format", formats.WRITABLE)
+def test_a_vocabulary_that_lacks_bytes_loads_with_a_warning(format: str, lacking: dict[str, Path]) -> None:
     options: dict[str, Any] = {"pattern": "gpt2"} if format == "tiktoken" else {}
     expected = "no token for 128 of the 256 bytes" if format == "tekken" else "no token for 129 of the 256 bytes"
-    with pytest.raises(FormatError, match=rf"{expected} \((0x00, )?0x80-0xff\).*allow_missing_bytes=True"):
-        Tokenizer.load(lacking[format], **options)
-    loaded = Tokenizer.load(lacking[format], allow_missing_bytes=True, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = Tokenizer.load(lacking[format], missing_bytes="raise", **options)
+        if format == "pairloom":
+            # Who saved it was told.
+            assert Tokenizer.load(lacking[format]) == loaded
+    if format != "pairloom":
+        with pytest.warns(UserWarning, match=rf'{expected} \((0x00, )?0x80-0xff\).*missing_bytes="drop"'):
+            assert Tokenizer.load(lacking[format], **options) == loaded
     assert loaded.decode(loaded.encode("ab")) == "ab"
     with pytest.raises(MissingByteError, match="0xc3"):
-        loaded.encode("é")
+        loaded.encode("\u00e9")
 
 
-def test_bridges_and_pairs_of_files_refuse_them_too(lacking: dict[str, Path]) -> None:
-    loaded = Tokenizer.load(lacking["huggingface"], allow_missing_bytes=True)
+def test_bridges_and_pairs_of_files_warn_too(lacking: dict[str, Path]) -> None:
+    loaded = Tokenizer.load(lacking["huggingface"], missing_bytes="raise")
     pair = (lacking["gpt2"] / "vocab.json", lacking["gpt2"] / "merges.txt")
-    with pytest.raises(FormatError, match=r"vocab\.json: .*no token for 129"):
-        Tokenizer.from_files(*pair)
-    assert Tokenizer.from_files(*pair, allow_missing_bytes=True).encode("ab") == [200]
-    with pytest.raises(FormatError, match="no token for 129"):
-        Tokenizer.from_huggingface(lacking["huggingface"])
-    assert Tokenizer.from_huggingface(lacking["huggingface"], allow_missing_bytes=True) == loaded
+    with pytest.warns(UserWarning, match=r"vocab\.json: .*no token for 129"):
+        assert Tokenizer.from_files(*pair).encode("ab") == [200]
+    with pytest.warns(UserWarning, match="no token for 129"):
+        assert Tokenizer.from_huggingface(lacking["huggingface"]) == loaded
     pytest.importorskip("tiktoken", reason="goes by way of tiktoken")
     pytest.importorskip("tokenizers", reason="goes by way of tokenizers")
-    with pytest.raises(FormatError, match="no token for 129"):
-        Tokenizer.from_tiktoken(loaded.to_tiktoken())
-    assert Tokenizer.from_tiktoken(loaded.to_tiktoken(), allow_missing_bytes=True) == loaded
-    with pytest.raises(FormatError, match="no token for 129"):
-        Tokenizer.from_huggingface(loaded.to_huggingface())
-    assert Tokenizer.from_huggingface(loaded.to_huggingface(), allow_missing_bytes=True) == loaded
+    with pytest.warns(UserWarning, match="no token for 129"):
+        assert Tokenizer.from_tiktoken(loaded.to_tiktoken()) == loaded
+    assert Tokenizer.from_huggingface(loaded.to_huggingface(), missing_bytes="raise") == loaded
+
+
+def test_missing_bytes_are_dropped_as_tokenizers_drops_them(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers", reason="is the judge")
+    rng = random.Random(4)
+    for _ in range(30):
+        absent = set(rng.sample([*b"abc \n\x0b", 0xC3, 0xA9, 0xE6], rng.randrange(1, 4)))
+        tokens = [bytes([byte]) for byte in range(256) if byte not in absent]
+        merges = []
+        common = [token for token in tokens if token in (b"a", b"b", b"c", b" ", b"\xc3", b"\xa9")]
+        for _ in range(rng.randrange(12)):
+            pair = (rng.choice(common), rng.choice(common))
+            if pair[0] + pair[1] not in tokens:
+                merges.append(pair)
+                tokens.append(pair[0] + pair[1])
+                common.append(pair[0] + pair[1])
+        kept = Tokenizer(dict(enumerate(tokens)), merges, {"<s>": len(tokens)}, missing_bytes="raise")
+        kept.save(tmp_path / "t.json", format="huggingface", overwrite=True)
+        ours = Tokenizer.load(tmp_path / "t.json", missing_bytes="drop")
+        theirs = kept.to_huggingface()
+        texts = ["".join(rng.choices("aabbc  \n\x0b\u00e9\u6771", k=rng.randrange(120))) for _ in range(60)]
+        texts += ["<s>\x0b<s>", "ab" * 900 + "c" * 90, ""]
+        expected = [theirs.encode(text, add_special_tokens=False).ids for text in texts]
+        assert ours.encode_batch(texts) == [ours.encode(text) for text in texts] == expected
+        assert [list(ours.encode_iterable([text[:9], text[9:]])) for text in texts] == expected
+        assert ours.count_tokens_batch(texts).tolist() == [len(ids) for ids in expected]
+        session = ours.session(texts[0])
+        session.append(texts[1])
+        assert session.ids.tolist() == ours.encode(texts[0] + texts[1])
+        (tmp_path / "t.txt").write_text("".join(texts), encoding="utf-8", newline="")
+        assert ours.encode_file(tmp_path / "t.txt").tolist() == ours.encode("".join(texts))
+        ours.save(tmp_path / "native.json", overwrite=True)
+        again = Tokenizer.load(tmp_path / "native.json")
+        assert again == ours != kept and not ours.is_lossless
+        ours.save(tmp_path / "t.json", format="huggingface", overwrite=True)
+        assert Tokenizer.load(tmp_path / "t.json", missing_bytes="drop") == ours
+
+
+def test_dropping_bytes_that_are_all_there_changes_nothing(tmp_path: Path) -> None:
+    LEARNED.save(tmp_path / "t.json")
+    assert Tokenizer.load(tmp_path / "t.json", missing_bytes="drop") == LEARNED
+    with pytest.raises(FormatError, match="whole pretokens are looked up"):
+        Tokenizer.from_ranks({b"a": 0, b"b": 1, b"cc": 2}, "gpt2", missing_bytes="drop")
+    with pytest.raises(ValueError, match="missing_bytes"):
+        Tokenizer.load(tmp_path / "t.json", missing_bytes="no")  # type: ignore[arg-type]
+
+
+def test_whispers_empty_token_is_left_out_and_keeps_its_id(tmp_path: Path) -> None:
+    lines = b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
+    (tmp_path / "w.tiktoken").write_bytes(lines + b"= 256\n")
+    tokenizer = Tokenizer.load(tmp_path / "w.tiktoken", pattern="gpt2", special_tokens=["<|endoftext|>"])
+    assert tokenizer.special_tokens == {"<|endoftext|>": 257}
+    (tmp_path / "w.tiktoken").write_bytes(lines + b"== 256\n")
+    with pytest.raises(FormatError, match="line 257"):
+        Tokenizer.load(tmp_path / "w.tiktoken", pattern="gpt2")
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        (b"[PAD]\n[unused0]\n", "WordPiece"),
+        (b"1 '\\x00' 1\n2 '\\x01' 1\n", "RWKV"),
+        (b'"bpe_simple_vocab_16e6.txt#version: 0.2\ni n\n', "CLIP"),
+        (b"\x1f\x8b\x08\x00", "gunzip"),
+        (b"#version: 0.2\na b\n", "from_files"),
+        ("<unk>\t0\n<s>\t0\n\u2581t\t-0\n".encode(), r"load the \.model"),
+        (b"<!DOCTYPE html>\n<html>", "HTML"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+        (b"\x80\x04\x95", "pickle"),
+        (b"", "is empty"),
+        (b'{"add_bos_token": true, "tokenizer_class": "LlamaTokenizer"}', "give the folder"),
+        (b'{"version": "1.0", "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {}}}', "no BPE"),
+        (b'{"version": "1.0", "model": {"type": "Unigram", "unk_id": 0, "vocab": []}}', "the library tokenizers"),
+    ],
+)
+def test_files_of_other_kinds_are_named_with_a_remedy(tmp_path: Path, head: bytes, part: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(head)
+    with pytest.raises((FormatError, MissingKeyError), match=part):
+        Tokenizer.load(path)
 
 
 def test_constructor_with_missing_bytes_warns_unless_allowed() -> None:
@@ -321,12 +404,10 @@ def test_constructor_with_missing_bytes_warns_unless_allowed() -> None:
         tokenizer = Tokenizer({0: b"a"}, [])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Tokenizer({0: b"a"}, [], allow_missing_bytes=True) == tokenizer
+        assert Tokenizer({0: b"a"}, [], missing_bytes="raise") == tokenizer
         assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
     with pytest.raises(MissingByteError):
         tokenizer.encode("ab")
-    with pytest.raises(TypeError, match="allow_missing_bytes"):
-        Tokenizer({0: b"a"}, [], allow_missing_bytes=1)  # type: ignore[arg-type]
 
 
 LEARNED = Tokenizer.train("low lower lowest newer newest wider widest", 280)

@@ -420,7 +420,7 @@ _NAMES += ["llama-spm", "mpt", "phi-3", "qwen2", "starcoder"]
 @pytest.mark.parametrize("name", _NAMES)
 def test_published_gguf_vocabularies_give_their_owners_ids(name: str) -> None:
     path = FAMILIES / f"ggml-vocab-{name}.gguf"
-    tokenizer = Tokenizer.load(path, allow_missing_bytes=True, pattern="gpt2" if name == "gpt-neox" else None)
+    tokenizer = Tokenizer.load(path, missing_bytes="raise", pattern="gpt2" if name == "gpt-neox" else None)
     answers = Path(f"{path}.out")
     texts = Path(f"{path}.inp").read_bytes().decode().split("\n__ggml_vocab_test__\n") if answers.exists() else []
     for text, line in zip(texts, answers.read_text().split("\n") if texts else [], strict=False):

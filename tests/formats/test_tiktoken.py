@@ -219,6 +219,27 @@ def test_tekken_ids_come_after_its_special_tokens(tmp_path: Path) -> None:
     assert model.special_tokens == {f"<SPECIAL_{i}>": i for i in range(10) if i != 1} | {"<s>": 1}
 
 
+def test_a_tekken_file_that_is_written_gives_the_same_model(tmp_path: Path) -> None:
+    (tmp_path / "tekken.json").write_text(json.dumps(tekken_file()))
+    model = formats.load(tmp_path / "tekken.json")
+    formats.save(model, tmp_path / "again.json", format="tekken")
+    assert formats.load(tmp_path / "again.json", format="tekken") == formats.load(tmp_path / "again.json") == model
+    written = json.loads((tmp_path / "again.json").read_bytes())
+    assert written["vocab"][97] == {"rank": 97, "token_bytes": "YQ==", "token_str": "a"}
+    assert written["vocab"][200]["token_str"] is None
+    assert written["special_tokens"][2] == {"rank": 2, "token_str": "</s>", "is_control": True}
+    formats.save(formats.load(tmp_path / "again.json"), tmp_path / "third.json", format="tekken")
+    assert (tmp_path / "third.json").read_bytes() == (tmp_path / "again.json").read_bytes()
+
+
+def test_a_model_whose_ids_are_not_tekkens_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="first ids to special tokens"):
+        formats.save(MODEL, tmp_path / "tekken.json", format="tekken")
+    with pytest.raises(FormatError, match='format="tekken" for that'):
+        formats.save(MODEL, tmp_path / "tekken.json")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [

@@ -183,7 +183,7 @@ def test_extend_of_long_pretokens_is_bounded_by_max_memory() -> None:
 
 
 BYTES = {i: bytes([i]) for i in range(256)}
-WITHOUT_BYTES = Tokenizer.from_ranks({b"a": 0, b"b": 1}, ".", allow_missing_bytes=True)
+WITHOUT_BYTES = Tokenizer.from_ranks({b"a": 0, b"b": 1}, ".", missing_bytes="raise")
 NOT_TRAINED = Tokenizer({**BYTES, 256: b"ab"}, [(b"a", b"b")], {"<s>": 300})
 NOT_MADE = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b")])
 

@@ -137,7 +137,7 @@ def test_pieces_of_new_tokens_spell_them() -> None:
         with pytest.raises(TypeError, match="bytes"):
             start.pieces_of(wrong)  # type: ignore[arg-type]
     with pytest.raises(MissingByteError):
-        Tokenizer.from_ranks({b"a": 0}, ".", allow_missing_bytes=True).pieces_of([b"b"])
+        Tokenizer.from_ranks({b"a": 0}, ".", missing_bytes="raise").pieces_of([b"b"])
 
 
 def _is_text(token: bytes) -> bool:

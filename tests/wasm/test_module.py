@@ -195,7 +195,7 @@ def test_overlapping_added_tokens_are_found_in_library_order(module: Path) -> No
         ),
         (lambda file: file.update(pre_tokenizer=_sequence(_BYTE_LEVEL, _BYTE_LEVEL)), "a second ByteLevel"),
         (lambda file: file.update(decoder={"type": "WordPiece"}), "decoder"),
-        (lambda file: file["model"].update(type="WordPiece"), "no byte-level BPE"),
+        (lambda file: file["model"].update(type="WordPiece"), "is no BPE"),
         (lambda file: file["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
         (lambda file: file["model"].update(novelty=1), "novelty"),
         (lambda file: file["model"]["merges"].append("no such"), "merges[144]"),

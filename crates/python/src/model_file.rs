@@ -87,7 +87,7 @@ pub fn model_of_ranks<'py>(
     let made = py.detach(|| {
         columns
             .try_clone()
-            .and_then(|columns| ranks::model(columns, &specials, pattern.into_text()))
+            .and_then(|columns| ranks::model(columns, 0, &specials, pattern.into_text()))
             .within(|| name.to_owned())
     });
     fields(py, made.map_err(|error| exception(py, error))?)

@@ -114,7 +114,7 @@ def _own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
 def _tokenizer(name: str, args: argparse.Namespace) -> Tokenizer:
     # A pipe can be read only once, so the format is detected first only if an option needs it.
     if (args.pattern is not None or args.special) and not _is_incomplete(name):
-        return Tokenizer.load(name, allow_missing_bytes=args.allow_missing_bytes)
+        return Tokenizer.load(name, missing_bytes=args.missing_bytes)
     return load_at(name, args)
 
 

@@ -52,7 +52,7 @@ _PHRASES = tuple(
             _specials,
         ),
         (r"\bpass pattern=", "pass --pattern"),
-        (r"\bpass allow_missing_bytes=True", "pass --allow-missing-bytes"),
+        (r'\bPass missing_bytes="drop"( .*, or )"raise"', r"Pass --missing-bytes drop\1raise"),
         (r"\bpass special_tokens=\[('[^']*')\]", r"pass --special \1"),
         (
             r'\bpass (?:format="(\w+)" for that((?: \(a folder\))?), or )?format="pairloom"',

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pairloom import Tokenizer, formats
-from pairloom.formats import READABLE
+from pairloom.formats import MISSING_BYTES, READABLE
 from pairloom.patterns import PATTERNS
 
 __all__ = ["add_format_arguments", "add_model_arguments", "load_at", "load_model"]
@@ -36,9 +36,9 @@ def add_format_arguments(group: argparse._ArgumentGroup) -> None:
         help="for formats that store none (tiktoken, gpt2): a special token and its id; without one, the next free id",
     )
     group.add_argument(
-        "--allow-missing-bytes",
-        action="store_true",
-        help="load a vocabulary that lacks some of the 256 bytes; encoding text with a missing byte is an error",
+        "--missing-bytes",
+        choices=MISSING_BYTES,
+        help="where the vocabulary lacks a byte of a text: an error (and no warning when it is loaded), or left out",
     )
 
 
@@ -55,7 +55,7 @@ def load_at(path: str, args: argparse.Namespace, format: str | None = None) -> T
         format=format,
         pattern=args.pattern,
         special_tokens=with_id or without_id or None,
-        allow_missing_bytes=args.allow_missing_bytes,
+        missing_bytes=args.missing_bytes,
     )
     tokenizer = Tokenizer.from_model(model, name=path)
     return tokenizer.add_special_tokens(without_id) if with_id and without_id else tokenizer

@@ -11,24 +11,24 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from pairloom import _core
 from pairloom._internal import atomic
-from pairloom._internal.arguments import as_text, check_bool, check_path, shown
+from pairloom._internal.arguments import as_text, check_bool, check_choice, check_path, shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tiktoken
+from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
 from pairloom.formats.reader import Specials, read
-from pairloom.model import CARRIED, Model, Pattern, config_of
+from pairloom.model import CARRIED, DROP_STEP, Model, Pattern, config_of
 from pairloom.patterns import pattern_name, pattern_text
 
 __all__ = [
     "INCOMPLETE",
     "READABLE",
     "WRITABLE",
-    "check_bytes",
     "check_expressible",
     "check_target",
     "format_of",
@@ -42,14 +42,20 @@ __all__ = [
     "read",
     "save",
     "save_pretrained",
+    "tekken",
     "tiktoken",
+    "with_missing_bytes",
 ]
 
 PathLike = str | os.PathLike[str]
+MissingBytes = Literal["raise", "drop"]
+MISSING_BYTES: tuple[MissingBytes, ...] = ("raise", "drop")
+"""What encoding does with a byte that is no token."""
+
 READABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken", "sentencepiece", "gguf")
 """The names that `load` takes for `format`."""
 
-WRITABLE = ("pairloom", "huggingface", "tiktoken", "gpt2")
+WRITABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken")
 """The names that `save` takes for `format`."""
 
 INCOMPLETE = ("tiktoken", "gpt2")
@@ -67,16 +73,15 @@ def load(
     format: str | None = None,
     pattern: Pattern | None = None,
     special_tokens: Specials | None = None,
-    allow_missing_bytes: bool = False,
+    missing_bytes: MissingBytes | None = None,
 ) -> Model:
     """Reads the file or folder at `path`; the format is detected if None.
 
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
     file; what stands beside it (`pretrained`) is read too. `pattern` and `special_tokens` are for formats whose files
-    do not carry them ("tiktoken", "gpt2"). allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes.
+    do not carry them ("tiktoken", "gpt2"). missing_bytes: as in `with_missing_bytes`.
     Raises OSError, and FormatError naming the file, the location and the remedy.
     """
-    check_bool("allow_missing_bytes", allow_missing_bytes)
     if format is not None:
         _check_format(format, READABLE)
     if pattern is not None:
@@ -108,22 +113,37 @@ def load(
                         f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
                     )
         model = read(format, data, str(file), pattern=pattern, special_tokens=special_tokens, beside=companions)
-    check_bytes(model, str(file), allow_missing_bytes)
+    if format != "pairloom" or missing_bytes is not None:
+        # Who saved a file of pairloom's own was told.
+        model = with_missing_bytes(model, str(file), missing_bytes)
     return model if companions is None else pretrained.apply(model, companions, folder, incomplete=incomplete)
 
 
-def check_bytes(model: Model, name: str, allow_missing_bytes: bool) -> None:
-    """Raises FormatError where the vocabulary of `name` lacks bytes, unless that is allowed."""
-    check_bool("allow_missing_bytes", allow_missing_bytes)
+def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> Model:
+    """The model, told what to do where its vocabulary, that of `name`, lacks a byte that UTF-8 holds.
+
+    choice: "raise" is MissingByteError at a text that holds one; "drop" leaves such bytes out of pretokens before they
+    are merged, as HuggingFace's library does; None is "raise" with a warning that names them.
+    Raises FormatError for "drop" with ignore_merges.
+    """
+    if choice is not None:
+        check_choice("missing_bytes", choice, MISSING_BYTES)
     # UTF-8 never holds 0xc0, 0xc1 and 0xf5 to 0xff.
-    if not allow_missing_bytes and any(byte < 0xF5 and byte not in (0xC0, 0xC1) for byte in model.missing_bytes()):
+    if not any(byte < 0xF5 and byte not in (0xC0, 0xC1) for byte in model.missing_bytes()):
+        return model
+    if choice == "drop" and DROP_STEP not in model.normalizer:
+        if model.ignore_merges:
+            raise FormatError(f'{name}: missing_bytes="drop" is not supported where whole pretokens are looked up')
+        return model.replaced(normalizer=(DROP_STEP, *model.normalizer))
+    if choice is None and DROP_STEP not in model.normalizer:
         from pairloom.vocabulary import missing_bytes_text
 
-        text = missing_bytes_text(model)
-        raise FormatError(
-            f"{name}: {text}; text that holds one cannot be encoded (MissingByteError). To load it all the same, pass"
-            " allow_missing_bytes=True"
+        warn(
+            f"{name}{': ' * bool(name)}{missing_bytes_text(model)}; text that holds one cannot be encoded"
+            ' (MissingByteError). Pass missing_bytes="drop" to leave such bytes out, as HuggingFace does, or "raise" if'
+            " that is meant"
         )
+    return model
 
 
 def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str | None = None) -> None:
@@ -164,7 +184,7 @@ def _not_stored(model: Model, format: str) -> str:
         missing.append("which tokens are special")
         arguments.append(f"special_tokens={shown(dict(model.special_tokens))}")
     remedy = f"; when it is loaded, pass {' and '.join(arguments)}" if arguments else ""
-    if format in INCOMPLETE and model.plain_specials:
+    if format in (*INCOMPLETE, "tekken") and model.plain_specials:
         missing.append(f"that HuggingFace does not call {shown(sorted(model.plain_specials))} special")
     if format != "pairloom" and config_of(model).keys() - ({CARRIED} if format == "huggingface" else ()):
         missing.append("the names of special tokens (bos_token, eos_token) and the chat template")
@@ -224,7 +244,7 @@ _NAMES_OF_OTHERS = {
     "tokenizer.json": ("HuggingFace's format", "huggingface"),
     "vocab.json": ("a file of GPT-2's", "gpt2"),
     "merges.txt": ("a file of GPT-2's", "gpt2"),
-    "tekken.json": ("Mistral's format", None),
+    "tekken.json": ("Mistral's format", "tekken"),
     ".pkl": ("a pickle", None),
     ".pickle": ("a pickle", None),
 }
@@ -248,7 +268,13 @@ def _translated(model: Model, format: str) -> bytes | dict[str, bytes]:
     """The file, or the files of a folder by name."""
     if format == "gpt2":
         return gpt2.write(model)
-    return {"pairloom": native.write, "huggingface": huggingface.write, "tiktoken": tiktoken.write}[format](model)
+    writers: dict[str, Callable[[Model], bytes]] = {
+        "pairloom": native.write,
+        "huggingface": huggingface.write,
+        "tiktoken": tiktoken.write,
+        "tekken": tekken.write,
+    }
+    return writers[format](model)
 
 
 def _check_format(format: str, known: Sequence[str]) -> None:

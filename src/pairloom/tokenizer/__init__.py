@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
-from pairloom._internal.arguments import check_bool, check_choice, check_str
+from pairloom._internal.arguments import check_choice, check_str
 from pairloom._internal.warnings import warn
-from pairloom.formats import objects, reader
+from pairloom.formats import MissingBytes, objects, reader, with_missing_bytes
 from pairloom.model import DecodeErrors, Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer.base import SPECIALS, Specials
@@ -40,7 +40,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
     Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") takes a
     dict[int, bytes] and byte pairs in rank order. `special_tokens` is a list (each takes the id whose bytes match,
     else the next id past the largest) or a dict str -> id. Warns of tokens that no merges lead to, and of a vocabulary
-    that lacks some of the 256 bytes unless allow_missing_bytes is True. Raises ValueError for merges whose parts or
+    that lacks some of the 256 bytes (missing_bytes: as in `load`). Raises ValueError for merges whose parts or
     result the vocabulary lacks.
     """
 
@@ -54,17 +54,12 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         *,
         pattern: Pattern = "gpt2",
         decode_errors: DecodeErrors = "replace",
-        allow_missing_bytes: bool = False,
+        missing_bytes: MissingBytes | None = None,
     ) -> None:
-        from pairloom.vocabulary import from_bytes, missing_bytes_text, unreachable_text
+        from pairloom.vocabulary import from_bytes, unreachable_text
 
-        check_bool("allow_missing_bytes", allow_missing_bytes)
         model = from_bytes(vocab, merges, special_tokens, pattern=pattern, decode_errors=decode_errors)
-        if not allow_missing_bytes and (text := missing_bytes_text(model)) is not None:
-            warn(
-                f"{text}; text that holds one cannot be encoded (MissingByteError). Add them, or pass"
-                " allow_missing_bytes=True if that is meant"
-            )
+        model = with_missing_bytes(model, "", missing_bytes)
         if (text := unreachable_text(model)) is not None:
             warn(text)
         self._hold(model)
@@ -78,7 +73,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         *,
         pattern: Pattern = "gpt2",
         decode_errors: DecodeErrors = "replace",
-        allow_missing_bytes: bool = False,
+        missing_bytes: MissingBytes | None = None,
     ) -> Self:
         """The tokenizer of a vocabulary and merges in any of the forms that people pickle.
 
@@ -93,7 +88,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
             special_tokens,
             pattern=pattern,
             decode_errors=decode_errors,
-            allow_missing_bytes=allow_missing_bytes,
+            missing_bytes=missing_bytes,
         )
 
     def as_tiktoken(self, name: str = "pairloom") -> Encoding:

@@ -10,6 +10,7 @@ from pairloom import formats
 from pairloom._internal.arguments import check_path, check_str, shown
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.warnings import warn
+from pairloom.formats import MissingBytes
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_text
 from pairloom.tokenizer.base import PathLike, Specials, TokenizerBase
@@ -43,18 +44,18 @@ class FileMethods(TokenizerBase):
         merges_filepath: PathLike,
         special_tokens: Specials | None = None,
         *,
-        allow_missing_bytes: bool = False,
+        missing_bytes: MissingBytes | None = None,
     ) -> Self:
         """Loads a GPT-2 vocab.json and merges.txt.
 
-        Raises OSError, FormatError naming file and place when one is damaged or, unless allow_missing_bytes is True,
-        lacks some of the 256 bytes. Pickled objects are refused: load them yourself, and pass them to Tokenizer().
+        Raises OSError, FormatError naming file and place when one is damaged. missing_bytes: as
+        in `load`. Pickled objects are refused: load them yourself, and pass them to Tokenizer().
         """
         from pairloom.vocabulary import unreachable_text
 
         vocab, merges = check_path("vocab_filepath", vocab_filepath), check_path("merges_filepath", merges_filepath)
         model = formats.gpt2.read_pair(vocab, merges, special_tokens=special_tokens)
-        formats.check_bytes(model, vocab, allow_missing_bytes)
+        model = formats.with_missing_bytes(model, vocab, missing_bytes)
         if (text := unreachable_text(model)) is not None:
             warn(f"{merges}: {text}")
         return cls.from_model(model, name=vocab)
@@ -67,7 +68,7 @@ class FileMethods(TokenizerBase):
         format: str | None = None,
         pattern: Pattern | None = None,
         special_tokens: Specials | None = None,
-        allow_missing_bytes: bool = False,
+        missing_bytes: MissingBytes | None = None,
     ) -> Self:
         """Loads a tokenizer from a file, or from a folder that holds one.
 
@@ -77,8 +78,8 @@ class FileMethods(TokenizerBase):
         format: "pairloom", "huggingface", "tiktoken", "gpt2", "tekken", "sentencepiece" or "gguf"; detected if None.
         pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt); pattern: for
         a GGUF file of an unknown pre-tokenizer.
-        allow_missing_bytes: load a vocabulary that lacks some of the 256 bytes; encoding one of these raises
-        MissingByteError.
+        missing_bytes: where the vocabulary lacks a byte, "raise" MissingByteError at a text that holds it, or "drop" it
+        as HuggingFace does; None warns when such a vocabulary is loaded, and raises.
         Raises OSError, FormatError with the cause, the location and the remedy, PatternError for a pattern that does
         not compile.
         """
@@ -87,12 +88,14 @@ class FileMethods(TokenizerBase):
             format=format,
             pattern=pattern,
             special_tokens=special_tokens,
-            allow_missing_bytes=allow_missing_bytes,
+            missing_bytes=missing_bytes,
         )
         return cls.from_model(model, name=os.fspath(path))
 
     @classmethod
-    def from_pretrained(cls, repo: str, *, revision: str | None = None, allow_missing_bytes: bool = False) -> Self:
+    def from_pretrained(
+        cls, repo: str, *, revision: str | None = None, missing_bytes: MissingBytes | None = None
+    ) -> Self:
         """The tokenizer of a repository of the HuggingFace hub, as "Qwen/Qwen3-8B"; needs the extra "huggingface".
 
         Its tokenizer's files are fetched into the cache of huggingface_hub, and no weights. revision: a branch, tag or
@@ -101,7 +104,7 @@ class FileMethods(TokenizerBase):
         hub = import_optional("huggingface_hub", "Tokenizer.from_pretrained")
         patterns = list(_FILES_OF_A_REPO)
         folder = hub.snapshot_download(check_str("repo", repo), revision=revision, allow_patterns=patterns)
-        return cls.from_model(formats.load(folder, allow_missing_bytes=allow_missing_bytes), name=repo)
+        return cls.from_model(formats.load(folder, missing_bytes=missing_bytes), name=repo)
 
     def save(self, path: PathLike, overwrite: bool = False, *, format: str | None = None) -> None:
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
@@ -130,7 +133,7 @@ class FileMethods(TokenizerBase):
         pattern: Pattern,
         special_tokens: Specials | None = None,
         *,
-        allow_missing_bytes: bool = False,
+        missing_bytes: MissingBytes | None = None,
     ) -> Self:
         """The tokenizer of a map token -> rank, as tiktoken and rustbpe have it.
 
@@ -140,15 +143,15 @@ class FileMethods(TokenizerBase):
             raise TypeError(f"mergeable_ranks must be a dict from bytes to int, not {type(mergeable_ranks).__name__}")
         name = "mergeable_ranks"
         model = formats.tiktoken.from_ranks(mergeable_ranks, pattern_text(pattern), special_tokens, name)
-        formats.check_bytes(model, name, allow_missing_bytes)
+        model = formats.with_missing_bytes(model, name, missing_bytes)
         return cls.from_model(model, name=name)
 
     @classmethod
-    def from_tiktoken(cls, encoding: Any, *, allow_missing_bytes: bool = False) -> Self:
+    def from_tiktoken(cls, encoding: Any, *, missing_bytes: MissingBytes | None = None) -> Self:
         """The tokenizer of a tiktoken.Encoding, with the same ids; FormatError if it lacks some of the 256 bytes."""
         model = formats.tiktoken.from_tiktoken(encoding)
         name = f"tiktoken encoding {encoding.name!r}"
-        formats.check_bytes(model, name, allow_missing_bytes)
+        model = formats.with_missing_bytes(model, name, missing_bytes)
         return cls.from_model(model, name=name)
 
     def to_tiktoken(self, name: str = "pairloom") -> Any:
@@ -163,7 +166,7 @@ class FileMethods(TokenizerBase):
         return formats.tiktoken.to_tiktoken(self._model, name)
 
     @classmethod
-    def from_huggingface(cls, source: Any, *, allow_missing_bytes: bool = False) -> Self:
+    def from_huggingface(cls, source: Any, *, missing_bytes: MissingBytes | None = None) -> Self:
         """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a path.
 
         The path is that of a tokenizer.json or of a folder with one. With encode_special_tokens=True the special tokens
@@ -172,7 +175,7 @@ class FileMethods(TokenizerBase):
         """
         model = formats.huggingface.from_huggingface(source)
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the {type(source).__name__}"
-        formats.check_bytes(model, name, allow_missing_bytes)
+        model = formats.with_missing_bytes(model, name, missing_bytes)
         return cls.from_model(model, name=name)
 
     def to_huggingface(self) -> Any:

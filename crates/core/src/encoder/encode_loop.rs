@@ -359,6 +359,18 @@ impl PretokenEncoder {
             }
             return output.put(id);
         }
+        if shared.pretokenizer.drops_missing_bytes() {
+            let is_missing = |byte: &&u8| vocabulary.id_of_byte(**byte).is_none();
+            if pretoken.iter().any(|byte| is_missing(&byte)) {
+                let mut kept = Vec::with_room(pretoken.len(), "a pretoken")?;
+                kept.extend(pretoken.iter().filter(|byte| !is_missing(byte)));
+                return if kept.is_empty() {
+                    Ok(())
+                } else {
+                    self.encode_bytes(shared, &kept, output, on_progress)
+                };
+            }
+        }
         if pretoken.len() > CACHED_BYTES {
             let mut n_bytes = 0;
             for part in vocabulary.parts(pretoken) {

@@ -1,7 +1,7 @@
 //! Reads GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet.
 
 use super::byte_vocabulary::{Vocabulary, split};
-use super::{Said, check_begin};
+use super::{FOREIGN, Said, check_begin};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{DecodeErrors, Model, PatternText, in_file, text_of};
@@ -19,14 +19,14 @@ pub fn read(
     said: Said<'_>,
 ) -> Result<Model> {
     let read = || {
-        check_begin(vocab)?;
+        check_begin(vocab, &FOREIGN)?;
         let mut json = Json::new(text_of(vocab)?, 0);
         let found = Vocabulary::read(&mut json)?;
         json.expect_end()?;
         Ok(found)
     };
     let mut vocabulary = read().within(|| vocab_name.to_owned())?;
-    check_begin(merges)
+    check_begin(merges, &FOREIGN)
         .and_then(|()| read_lines(merges, &mut vocabulary))
         .within(|| merges_name.to_owned())?;
     let in_alphabet =

@@ -54,7 +54,10 @@ const FOREIGN: [(&[u8], &str); 14] = [
     (b"\xef\xbb\xbf", "a byte order mark (BOM), which its owner refuses, too; save it as UTF-8 without one"),
     (b"\xff\xfe", "a byte order mark of UTF-16; save it as UTF-8"),
     (b"\xfe\xff", "a byte order mark of UTF-16; save it as UTF-8"),
-    (b"\x1f\x8b", "what gzip writes; unpack it first (gunzip)"),
+    (
+        b"\x1f\x8b",
+        "what gzip writes; unpack it first (gunzip). CLIP's bpe_simple_vocab_16e6.txt.gz is not read",
+    ),
     (b"\x28\xb5\x2f\xfd", "what Zstandard writes; unpack it first (unzstd)"),
     (b"PK\x03\x04", "what zip writes; unpack it first (unzip)"),
     (b"\x80\x02", PICKLE),
@@ -66,6 +69,29 @@ const FOREIGN: [(&[u8], &str); 14] = [
     (b"}q", PICKLE),
     (b"]q", PICKLE),
 ];
+/// The same of files that are text, where the caller names no format.
+const OTHER_TEXTS: [(&[u8], &str); 11] = [
+    (b"<!DOCTYPE", PAGE),
+    (b"<!doctype", PAGE),
+    (b"<html", PAGE),
+    (b"version https://git-lfs", "a pointer of Git LFS, not the file itself; fetch that with git lfs pull"),
+    (b"#version:", "GPT-2's merges.txt; give its folder, or Tokenizer.from_files(vocab_json, merges_txt)"),
+    (
+        b"\"bpe_simple_vocab",
+        "CLIP's merges, whose words end in </w>; they are not read: use open_clip or transformers",
+    ),
+    (b"[PAD]\n", WORD_PIECE),
+    (b"[PAD]\r\n", WORD_PIECE),
+    (b"[UNK]\n", WORD_PIECE),
+    (b"<unk>\t", "the .vocab that sentencepiece writes for people; load the .model beside it"),
+    (
+        b"1 '\\x00' 1\n",
+        "RWKV's vocabulary, whose longest token is taken, which is no BPE; use rwkv's own tokenizer",
+    ),
+];
+const PAGE: &str = "the HTML of a page, not the file that it shows; download the raw file";
+const WORD_PIECE: &str =
+    "the lines of a vocab.txt of WordPiece (BERT), which is no BPE; use the library tokenizers";
 const PICKLE: &str = "the first bytes of a Python pickle, which pairloom never opens, since a pickle can run any code. If you trust it, load it \
     yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)";
 
@@ -82,7 +108,11 @@ impl Format {
 
     /// The format of a file that begins so; some thousand bytes are enough. [`Error::Model`] for no format.
     pub fn of(head: &[u8]) -> Result<Self> {
-        check_begin(head)?;
+        check_begin(head, &FOREIGN)?;
+        check_begin(head, &OTHER_TEXTS)?;
+        if head.is_empty() {
+            return Err(Error::Model("the file is empty".into()));
+        }
         Ok(if gguf::is_begin(head) {
             Format::Gguf
         } else if sentencepiece::is_begin(head) {
@@ -106,8 +136,8 @@ impl Format {
 }
 
 /// Refuses files that say by their first bytes that no format reads them.
-fn check_begin(head: &[u8]) -> Result<()> {
-    let Some((_, what)) = FOREIGN.iter().find(|(begin, _)| head.starts_with(begin)) else { return Ok(()) };
+fn check_begin(head: &[u8], kinds: &[(&[u8], &str)]) -> Result<()> {
+    let Some((_, what)) = kinds.iter().find(|(begin, _)| head.starts_with(begin)) else { return Ok(()) };
     Err(Error::Model(format!("not a tokenizer file as it is: it begins with {what}")))
 }
 
@@ -129,7 +159,7 @@ pub struct Said<'a> {
 /// [`Error::MissingKey`] for a missing key, [`Error::Invalid`] for a pattern that a format needs and `said` lacks,
 /// [`Error::Model`] for every other defect.
 pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<Model> {
-    check_begin(data).within(|| name.to_owned())?;
+    check_begin(data, &FOREIGN).within(|| name.to_owned())?;
     match format {
         Format::Native => model_file::read(data, name),
         Format::HuggingFace => tokenizer_json::read(data, name, said.are_ordinary, said.beside),
@@ -145,7 +175,7 @@ pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<M
                 )));
             };
             tiktoken::read(data)
-                .and_then(|columns| ranks::model(columns, &said.specials, pattern))
+                .and_then(|(columns, n_ranks)| ranks::model(columns, n_ranks, &said.specials, pattern))
                 .within(|| name.to_owned())
         }
     }

@@ -69,8 +69,13 @@ pub(super) fn number_of(digits: &[u8]) -> Result<u32> {
 }
 
 /// The model of tokens whose ids are ranks. An entry that is named as a special token, and that merging does not make, is
-/// that and no more.
-pub fn model(columns: CheckedColumns, specials: &Specials, pattern: PatternText) -> Result<Model> {
+/// that and no more. The next special token gets the id `n_ranks` or a larger one.
+pub fn model(
+    columns: CheckedColumns,
+    n_ranks: u32,
+    specials: &Specials,
+    pattern: PatternText,
+) -> Result<Model> {
     let given = columns.borrowed(&[]);
     let mut id_of = HashMap::new();
     if let Specials::Next(literals) = specials {
@@ -79,7 +84,7 @@ pub fn model(columns: CheckedColumns, specials: &Specials, pattern: PatternText)
             given.tokens().filter(|(_, token)| wanted.contains(token)).map(|(id, token)| (token, id)),
         );
     }
-    let next = given.ids.last().map_or(0, |&id| id + 1);
+    let next = n_ranks.max(given.ids.last().map_or(0, |&id| id + 1));
     let specials = specials.ids(next, |literal| Ok(id_of.get(literal.as_bytes()).copied()))?;
     drop(id_of);
     let is_named = |(literal, id): &&(String, u32)| given.token_of(*id) == Some(literal.as_bytes());

@@ -81,7 +81,7 @@ pub fn read(data: &[u8]) -> Result<Model> {
         return Err(Error::Model(format!("vocab lacks {n_missing} of the ranks below {n_ranks}")));
     }
     let specials = Specials::At(specials(listed.as_ref(), n_specials)?);
-    ranks::model(columns, &specials, PatternText::One(pattern))
+    ranks::model(columns, n_ids, &specials, PatternText::One(pattern))
 }
 
 fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {

@@ -6,27 +6,34 @@ use crate::error::{Error, Result, quoted};
 use crate::model::CheckedColumns;
 use crate::model_file::json::Within;
 
-/// The tokens, their ids being ranks.
-pub fn read(data: &[u8]) -> Result<CheckedColumns> {
-    let mut found = RankList::default();
+/// The tokens, their ids being ranks, and the largest rank + 1, which may be that of an empty token: Whisper's file has one,
+/// written `=`, which no text makes.
+pub fn read(data: &[u8]) -> Result<(CheckedColumns, u32)> {
+    let (mut found, mut n_ranks) = (RankList::default(), 0);
     for (index, line) in data.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
         if !line.is_empty() {
-            read_line(line, &mut found).within(|| format!("line {}", index + 1))?;
+            let rank = read_line(line, &mut found).within(|| format!("line {}", index + 1))?;
+            n_ranks = n_ranks.max(rank + 1);
         }
     }
     if found.n_tokens() == 0 {
         return Err(Error::Model("holds no token; the file is empty".into()));
     }
-    found.columns(u32::MAX, 0)
+    Ok((found.columns(u32::MAX, 0)?, n_ranks))
 }
 
-fn read_line(line: &[u8], found: &mut RankList) -> Result<()> {
+/// The rank of the line.
+fn read_line(line: &[u8], found: &mut RankList) -> Result<u32> {
     let Some((coded, rank)) = cut(line) else {
         let line = quoted(&String::from_utf8_lossy(line));
         return Err(Error::Model(format!("{line} is not a token in base64, a space and a rank")));
     };
-    found.push(number_of(rank).within(|| "rank".into())?, coded)
+    let rank = number_of(rank).within(|| "rank".into())?;
+    if coded != b"=" {
+        found.push(rank, coded)?;
+    }
+    Ok(rank)
 }
 
 /// The two parts of a line.
@@ -51,7 +58,8 @@ mod tests {
     #[test]
     fn read_takes_any_order_and_any_ends_of_lines() {
         for file in ["YQ== 0\nYg== 1\nYWI= 7\n", "\n YWI=  7\r\nYQ== 0\r\n\r\nYg==\t1"] {
-            let read = read(file.as_bytes()).unwrap();
+            let (read, n_ranks) = read(file.as_bytes()).unwrap();
+            assert_eq!(n_ranks, 8);
             let columns = read.borrowed(&[]);
             assert_eq!((columns.ids, columns.bytes), (&[0, 1, 7][..], &b"abab"[..]));
             assert!(columns.ranks && columns.ends == [1, 2, 4] && columns.merges.is_empty());

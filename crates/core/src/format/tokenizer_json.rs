@@ -164,6 +164,10 @@ fn read_model<'a>(json: &mut Json<'a>) -> Result<(Node<'a>, Vocabulary)> {
     let (mut vocabulary, mut merges) = (None, None);
     let settings = read_object(json, &MODEL_KEYS, |json, key| {
         match (key, &mut vocabulary) {
+            ("type", _) => {
+                check_type(&json.clone().string()?)?;
+                return Ok(false);
+            }
             ("vocab", _) => vocabulary = Some(Vocabulary::read(json)?),
             ("merges", Some(vocabulary)) => {
                 merges = Some(None);
@@ -185,12 +189,18 @@ fn read_model<'a>(json: &mut Json<'a>) -> Result<(Node<'a>, Vocabulary)> {
     Ok((Node { text: "", value: Value::Object(settings) }, vocabulary))
 }
 
-/// Refuses models that are no byte-level BPE; returns ignore_merges.
-fn check_model(settings: &Node<'_>) -> Result<bool> {
-    if settings.has("type") && settings.string("type")? != "BPE" {
-        let kind = quoted(settings.string("type")?);
-        return Err(Error::Model(format!("type {kind} is no byte-level BPE; only BPE can be expressed")));
+fn check_type(kind: &str) -> Result<()> {
+    if kind == "BPE" {
+        return Ok(());
     }
+    let kind = quoted(kind);
+    Err(Error::Model(format!(
+        "type {kind} is no BPE, which alone can be expressed; use the library tokenizers"
+    )))
+}
+
+/// Refuses settings that cannot be expressed; returns ignore_merges.
+fn check_model(settings: &Node<'_>) -> Result<bool> {
     for key in ["dropout", "continuing_subword_prefix", "end_of_word_suffix"] {
         if let Some(Node { text, .. }) = settings.get(key)
             && !matches!(*text, "\"\"" | "0" | "0.0" | "false")

@@ -103,7 +103,8 @@ fn read_text(data: &[u8]) -> Result<Model> {
     let mut file = File { text, spans: find_keys(text)?, version: 0 };
     file.version = file.value("schema_version", |json| json.integer()).map_err(|error| match error {
         Error::MissingKey(_) => {
-            Error::MissingKey("key 'schema_version' is missing; is this a pairloom tokenizer?".into())
+            Error::MissingKey("key 'schema_version' is missing; is this a pairloom tokenizer? (Of a vocab.json or a tokenizer_config.json give the \
+             folder, which holds more.)".into())
         }
         other => other,
     })?;

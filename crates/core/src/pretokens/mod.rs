@@ -189,6 +189,11 @@ impl Pretokenizer {
         }
     }
 
+    /// Whether bytes that are no token are left out of pretokens.
+    pub(crate) fn drops_missing_bytes(&self) -> bool {
+        self.normalizer.contains(&normalizer::Step::DropMissingBytes)
+    }
+
     /// Whether documents are changed before they are split; such a pretokenizer is not memoryless.
     pub fn has_normalizer(&self) -> bool {
         !self.normalizer.is_empty()

@@ -44,6 +44,9 @@ pub enum Step {
     Spaces,
     /// No spaces at both ends of a text, and one in place of several: SentencePiece's `remove_extra_whitespaces`.
     CollapseSpaces,
+    /// Bytes of a pretoken that are no token are left out of it before it is merged, as HuggingFace's library has it. The
+    /// encoder does that; the text stays as it is.
+    DropMissingBytes,
     /// A SentencePiece model's own table.
     Charsmap(Arc<Charsmap>),
 }
@@ -75,7 +78,7 @@ pub enum Place {
 pub const CHARSMAP: &str = "charsmap:";
 
 /// The steps by name, as Python says them.
-pub const STEPS: [(&str, Step); 9] = [
+pub const STEPS: [(&str, Step); 10] = [
     ("nfc", Step::Nfc),
     ("nfd", Step::Nfd),
     ("nfkc", Step::Nfkc),
@@ -85,6 +88,7 @@ pub const STEPS: [(&str, Step); 9] = [
     ("first_prefix", Step::FirstPrefix),
     ("spaces", Step::Spaces),
     ("collapse_spaces", Step::CollapseSpaces),
+    ("drop_missing_bytes", Step::DropMissingBytes),
 ];
 
 /// The steps of these names; [`Error::Invalid`] for an unknown one.
@@ -140,6 +144,7 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -
             return has_symbol.then(|| replaced(text)).transpose();
         }
         Step::CollapseSpaces => return collapsed(text, place == Place::Within).map(Some),
+        Step::DropMissingBytes => return Ok(None),
         Step::Charsmap(table) => return table.normalized(text, whole).map(Some),
         Step::Nfc => &FORMS[0],
         Step::Nfd => &FORMS[1],

@@ -1,0 +1,55 @@
+"""Writes Mistral's tekken.json: tokens by rank, the special tokens before them, and the pattern.
+
+An id is a rank plus the number of special tokens. mistral-common runs the pattern by tiktoken.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from pairloom.errors import FormatError
+from pairloom.formats import ranks
+from pairloom.formats.shared.post_processor import check_none
+from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
+from pairloom.model import Model
+
+__all__ = ["write"]
+
+
+def write(model: Model) -> bytes:
+    """The file; raises FormatError where no tekken.json gives the same ids for every text."""
+    check_none(model, "a tekken.json")
+    tokens, n_specials = ranks.write(model), len(model.special_tokens)
+    literals = sorted(model.special_tokens, key=lambda literal: model.special_tokens[literal])
+    ids = [*(model.special_tokens[literal] for literal in literals), *tokens.values()]
+    if ids != list(range(len(ids))) or list(tokens)[:256] != [bytes((byte,)) for byte in range(256)]:
+        raise FormatError(
+            "a tekken.json gives the first ids to special tokens, the next 256 to the bytes by value, and others to the"
+            " rest without a gap, and this tokenizer does not; save as 'huggingface' or 'pairloom'"
+        )
+    file = {
+        "config": {
+            "pattern": for_tiktoken(model.pattern),
+            "num_vocab_tokens": len(tokens),
+            "default_vocab_size": len(ids),
+            "default_num_special_tokens": n_specials,
+            "version": "v3",
+        },
+        "vocab": [
+            {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": _text(token)}
+            for rank, token in enumerate(tokens)
+        ],
+        "special_tokens": [
+            {"rank": rank, "token_str": literal, "is_control": literal not in model.plain_specials}
+            for rank, literal in enumerate(literals)
+        ],
+    }
+    return json.dumps(file, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _text(token: bytes) -> str | None:
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        return None
