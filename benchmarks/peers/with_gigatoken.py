@@ -22,13 +22,18 @@ from protocol import (
     peak_bytes,
     repeated,
     serve,
+    texts_of,
     timed,
     write_tokens,
 )
 
 
 def tokenizer_of(job: Job) -> Any:
-    """A tokenizer from a .tiktoken file."""
+    """A tokenizer from a .tiktoken file; from a SentencePiece model or a tokenizer.json where the job names a file."""
+    if file := job.get("file"):
+        if file.endswith(".json"):
+            return gigatoken.Tokenizer.from_json(Path(file).read_bytes())
+        return gigatoken.Tokenizer.from_sentencepiece(file)
     return gigatoken.Tokenizer.from_tiktoken(job["ranks"], job.get("scheme", "gpt2"), job["special_tokens"])
 
 
@@ -69,7 +74,7 @@ def encode_file(job: Job) -> Result:
 def encode_batch(job: Job) -> Result:
     """Documents to its arrays or to lists; it cannot count without ids, so "counts" takes the lengths of its arrays."""
     tokenizer = tokenizer_of(job)
-    texts, parallel = documents(job["path"], job.get("limit")), job["threads"] != 1
+    texts, parallel = texts_of(job), job["threads"] != 1
     calls = {
         "arrays": lambda: tokenizer.encode_batch(texts, parallel=parallel),
         "lists": lambda: tokenizer.encode_batch_list(texts, parallel=parallel),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,11 +22,12 @@ from protocol import (
     repeated,
     repeated_on_processor,
     serve,
+    texts_of,
     timed,
     write_tokens,
 )
 
-from pairloom import PretokenCounts, Tokenizer, tokenize_files
+from pairloom import FormatError, PretokenCounts, Tokenizer, formats, tokenize_files
 
 
 def train(job: Job) -> Result:
@@ -82,8 +84,8 @@ def encode_file(job: Job) -> Result:
 
 def encode_batch(job: Job) -> Result:
     """Documents to arrays, to lists, or to numbers of tokens."""
-    tokenizer = Tokenizer.load(job["model"])
-    texts, threads = documents(job["path"], job.get("limit")), job["threads"]
+    tokenizer = Tokenizer.load(job["model"], **job.get("load", {}))
+    texts, threads = texts_of(job), job["threads"]
     calls: dict[str, Callable[[], Any]] = {
         "arrays": lambda: tokenizer.encode_batch_to_numpy(texts, threads=threads),
         "lists": lambda: tokenizer.encode_batch(texts, threads=threads),
@@ -99,6 +101,29 @@ def encode_batch(job: Job) -> Result:
             result["digest"] = documents_digest(ids)
             result["lengths"] = ids_digest([len(x) for x in ids])
     return result
+
+
+def by_pre_tokenizer(job: Job) -> Result:
+    """Documents to arrays by each pre_tokenizer of a list, in a tokenizer.json: seconds by threads, and ids of texts.
+
+    None stands for a pre_tokenizer that is refused.
+    """
+    file, texts = json.loads(Path(job["file"]).read_text(encoding="utf-8")), texts_of(job)
+    long = documents(job["path"], job["limit"])
+    found: list[Result | None] = []
+    for node in job["nodes"]:
+        try:
+            model = formats.read("huggingface", json.dumps({**file, "pre_tokenizer": node}).encode())
+        except FormatError:
+            found.append(None)
+            continue
+        tokenizer = Tokenizer.from_model(model)
+        row: Result = {"engine": tokenizer.pattern_engine, "digest": documents_digest(tokenizer.encode_batch(texts))}
+        for threads in job["threads"]:
+            times, _ = repeated(lambda n=threads: tokenizer.encode_batch_to_numpy(long, threads=n), 4)  # type: ignore[misc] # noqa: B023
+            row[str(threads)] = min(times[1:])
+        found.append(row)
+    return {"rows": found}
 
 
 def arrow(job: Job) -> Result:
@@ -243,6 +268,7 @@ if __name__ == "__main__":
             "count": count,
             "encode_file": encode_file,
             "encode_batch": encode_batch,
+            "pre_tokenizers": by_pre_tokenizer,
             "arrow": arrow,
             "latency": latencies,
             "decode": decode,

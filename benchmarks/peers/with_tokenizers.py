@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from protocol import (
     repeated,
     repeated_on_processor,
     serve,
+    texts_of,
     timed,
     write_tokens,
 )
@@ -38,6 +40,9 @@ def byte_level(model: Any) -> Any:
 
 
 def tokenizer_of(job: Job) -> Any:
+    """A tokenizer from a tokenizer.json where the job names a file, else from GPT-2's two files."""
+    if "file" in job:
+        return Tokenizer.from_file(job["file"])
     return byte_level(models.BPE.from_file(job["encoder_json"], job["merges_txt"]))
 
 
@@ -63,12 +68,25 @@ def encode_batch(job: Job) -> Result:
     """Documents to lists."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false" if job["threads"] == 1 else "true"
     tokenizer = tokenizer_of(job)
-    texts = documents(job["path"], job.get("limit"))
-    times, ids = repeated(lambda: [e.ids for e in tokenizer.encode_batch_fast(texts)], job["repeats"])
+    texts = texts_of(job)
+    times, ids = repeated(
+        lambda: [e.ids for e in tokenizer.encode_batch_fast(texts, add_special_tokens=False)], job["repeats"]
+    )
     result: Result = {"times": times, "peak_bytes": peak_bytes()}
     if job.get("verify"):
         result["digest"] = documents_digest(ids)
     return result
+
+
+def by_pre_tokenizer(job: Job) -> Result:
+    """The ids of the texts by each pre_tokenizer of a list, in a tokenizer.json."""
+    file, texts = json.loads(Path(job["file"]).read_text(encoding="utf-8")), texts_of(job)
+    digests = []
+    for node in job["nodes"]:
+        tokenizer = Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": node}))
+        ids = (encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+        digests.append(documents_digest(ids))
+    return {"digests": digests}
 
 
 def latencies(job: Job) -> Result:
@@ -114,5 +132,12 @@ def load_file(job: Job) -> Result:
 
 if __name__ == "__main__":
     serve(
-        {"train": train, "encode_batch": encode_batch, "latency": latencies, "script": script, "load_file": load_file}
+        {
+            "train": train,
+            "encode_batch": encode_batch,
+            "pre_tokenizers": by_pre_tokenizer,
+            "latency": latencies,
+            "script": script,
+            "load_file": load_file,
+        }
     )

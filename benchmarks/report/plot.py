@@ -60,6 +60,7 @@ def draw(record: dict[str, Any], output: Path) -> None:
             table_of(record, "growth", "training on"),
             lambda axis, table: against(axis, table, "vocabulary", (1, 2, 3)),
         ),
+        (table_of(record, "families", "a family's documents"), speed_by_family),
     ]
     measured = [(table, drawn) for table, drawn in panels if table is not None]
     with matplotlib.rc_context(STYLE):
@@ -127,6 +128,24 @@ def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -
     axis.legend(
         ncols=min(len(peers), 4), loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, columnspacing=1
     )
+
+
+def speed_by_family(axis: Any, table: dict[str, Any]) -> None:
+    """Points on a line for each family: MB/s of each library, warm, on one thread."""
+    rows = [row for row in table["rows"] if row[1] == 1]
+    peers = {"pairloom": 3, "gigatoken": 5, "the format's owner": 6}
+    colours = (FIRST, SECOND, PEERS[1][0])
+    for (peer, column), colour, mark in zip(peers.items(), colours, "osD", strict=True):
+        found = [(row[column], index) for index, row in enumerate(rows) if isinstance(row[column], (int, float))]
+        axis.plot(*zip(*found, strict=True), mark, color=colour, label=peer, markersize=4)
+    axis.set_title("families of tokenizers, one thread, warm")
+    axis.set_xscale("log")
+    axis.set_xlabel("MB/s, logarithmic")
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.set_yticks(range(len(rows)), [row[0] for row in rows], fontsize=6)
+    axis.invert_yaxis()
+    axis.grid()
+    axis.legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False, columnspacing=1)
 
 
 def against(axis: Any, table: dict[str, Any], what: str, columns: tuple[int, ...]) -> None:

@@ -20,11 +20,19 @@ LISTS = {
     "title": "documents to lists: MB/s",
     "rows": [["English, 80 MB", 1, "pairloom", 1, 300.0], ["English, 80 MB", 1, "b", 1, 3.0]],
 }
-TITLES = {"train": "training to 32,000 tokens", "encode": "documents to lists of ids, warm"}
+FAMILIES = {
+    "title": "a family's documents to arrays",
+    "rows": [["o200k", 1, 90.0, 300.0, 9.0, 150.0, 3.0], ["odd", 1, 90.0, 300.0, "-", "-", "-"]],
+}
+TITLES = {
+    "train": "training to 32,000 tokens",
+    "encode": "documents to lists of ids, warm",
+    "families": "families of tokenizers, one thread, warm",
+}
 
 
 def record_of(*sections: str) -> dict[str, Any]:
-    tables = {"train": TRAIN, "encode": LISTS}
+    tables = {"train": TRAIN, "encode": LISTS, "families": FAMILIES}
     return {
         "machine": {"cpu": "any", "cores": 2},
         "date": "2026-01-01",
@@ -32,7 +40,7 @@ def record_of(*sections: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("sections", [("train", "encode"), ("encode",), ("train",), ()])
+@pytest.mark.parametrize("sections", [("train", "encode"), ("encode", "families"), ("train",), ()])
 def test_a_panel_for_each_section_that_was_measured(tmp_path: Path, sections: tuple[str, ...]) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
     record, picture = tmp_path / "record.json", tmp_path / "picture.svg"

@@ -113,7 +113,7 @@ def test_failures(model: Path, tmp_path: Path) -> None:
         ["--model", "a"],
         ["--model", "a", "--output", "b"],
         ["--model", "a", "--output", "b", "--format", "sentencepiece"],
-        ["--model", "a", "--output", "b", "--format", "tekken"],
+        ["--model", "a", "--output", "b", "--format", "gguf"],
         ["--model", "a", "--output", "b", "--format", "gpt2", "--special"],
     ],
 )

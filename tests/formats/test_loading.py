@@ -134,7 +134,7 @@ def test_the_suffix_tiktoken_is_that_format(tokenizer: Tokenizer, tmp_path: Path
         ("tokenizer.json", 'HuggingFace\'s format, .*format="huggingface" for that, or format="pairloom"'),
         ("vocab.json", 'a file of GPT-2\'s, .*format="gpt2" for that .a folder., or format="pairloom"'),
         ("merges.txt", "a file of GPT-2's"),
-        ("tekken.json", 'Mistral\'s format, .*; pass format="pairloom" if that is meant'),
+        ("tekken.json", 'Mistral\'s format, .*; pass format="tekken" for that, or format="pairloom" if that is meant'),
         ("x.pkl", "a pickle"),
         ("x.pickle", "a pickle"),
     ],
@@ -237,12 +237,12 @@ def test_a_native_file_loaded_as_tokenizer_json_names_the_remedy(tokenizer: Toke
         assert Tokenizer.load(tmp_path) == saved
 
 
-@pytest.mark.parametrize("format", ["tekken", "json", "", None, 3, ["pairloom"]])
+@pytest.mark.parametrize("format", ["gguf", "json", "", None, 3, ["pairloom"]])
 def test_formats_that_are_none_are_refused(format: Any, tokenizer: Tokenizer, tmp_path: Path) -> None:
     if format is not None:
         with pytest.raises(ValueError, match="format must be one of 'pairloom'"):
             tokenizer.save(tmp_path / "x", format=format)
-        if format != "tekken":
+        if format != "gguf":
             with pytest.raises(ValueError, match="format must be one of 'pairloom'"):
                 Tokenizer.load(tmp_path / "x", format=format)
 

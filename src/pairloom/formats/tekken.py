@@ -20,6 +20,7 @@ __all__ = ["write"]
 def write(model: Model) -> bytes:
     """The file; raises FormatError where no tekken.json gives the same ids for every text."""
     check_none(model, "a tekken.json")
+    for_tiktoken(model.pattern)
     tokens, n_specials = ranks.write(model), len(model.special_tokens)
     literals = sorted(model.special_tokens, key=lambda literal: model.special_tokens[literal])
     ids = [*(model.special_tokens[literal] for literal in literals), *tokens.values()]
@@ -30,7 +31,7 @@ def write(model: Model) -> bytes:
         )
     file = {
         "config": {
-            "pattern": for_tiktoken(model.pattern),
+            "pattern": model.pattern if isinstance(model.pattern, str) else model.pattern[0],
             "num_vocab_tokens": len(tokens),
             "default_vocab_size": len(ids),
             "default_num_special_tokens": n_specials,
