@@ -99,7 +99,7 @@ class _Backend:
             settings = json.loads(self.original.to_str())
             settings.update(truncation=None, padding=None)
             plain = type(self.original).from_str(json.dumps(settings))
-            made = pairloom.Tokenizer.from_huggingface(plain, allow_missing_bytes=True).as_huggingface()
+            made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
             made.encode_special_tokens = self.original.encode_special_tokens
             if self.original.truncation is not None:
                 made.enable_truncation(**self.original.truncation)
