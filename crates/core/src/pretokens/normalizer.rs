@@ -224,7 +224,9 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
     let is_left = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
     steps.iter().all(|step| match step {
         // What is put before a document is put before its first part.
-        Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => true,
+        Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix | Step::DropMissingBytes => {
+            true
+        }
         Step::Nfc => (is_left || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == LEFT,
         Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
         Step::CollapseSpaces => !matches!(before, ' ' | SPACE_SYMBOL),
