@@ -354,6 +354,11 @@ class Model:
         return "replace_runs" if self.pattern == CHARACTERS else "replace"
 
     @property
+    def normalizer_names(self) -> tuple[str, ...]:
+        """The steps of the normalizer for people: of a charsmap, which has hundreds of kilobytes, its kind alone."""
+        return tuple(CHARSMAP.rstrip(":") if step.startswith(CHARSMAP) else step for step in self.normalizer)
+
+    @property
     def strips(self) -> bool:
         """Whether some special token takes white space along, which decoding does not give back."""
         return any(rule in ("lstrip", "rstrip") for _, rule in self.special_rules)

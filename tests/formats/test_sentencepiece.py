@@ -184,6 +184,12 @@ def test_native_file_holds_pieces_and_charsmaps(tmp_path: Path) -> None:
         tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
 
 
+def test_a_charsmap_is_named_for_people_and_not_shown(tmp_path: Path) -> None:
+    model = load(tmp_path, model_file(random_pieces(random.Random(8)))).model
+    long = model.replaced(normalizer=("charsmap:" + "A" * 300_000, "spaces"))
+    assert long.normalizer_names == ("charsmap", "spaces")
+
+
 def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
     tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
     with pytest.raises(ValueError, match="merges characters"):

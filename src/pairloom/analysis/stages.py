@@ -30,7 +30,9 @@ def stages(tokenizer: Tokenizer, text: str) -> list[str]:
     ids = tokenizer.encode_to_numpy(text)
     lines = [f"text: {text!r}"]
     if model.normalizer:
-        lines.append(f"after {', '.join(model.normalizer)}: {tokenizer.decode_bytes(ids).decode(errors='replace')!r}")
+        lines.append(
+            f"after {', '.join(model.normalizer_names)}: {tokenizer.decode_bytes(ids).decode(errors='replace')!r}"
+        )
     if model.pattern == CHARACTERS:
         lines += [f"token {(literals.get(i) or tokens[i].decode())!r}: {i}" for i in ids.tolist()]
         return [*lines, "merging starts with characters; its steps are not shown"]

@@ -145,7 +145,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
 
     def __repr__(self) -> str:
         pattern = pattern_name(self.pattern) or self.pattern
-        normalizer = f", normalizer={self.normalizer!r}" if self.normalizer else ""
+        normalizer = f", normalizer={self._model.normalizer_names!r}" if self.normalizer else ""
         rules = f", special_rules={self.special_rules!r}" if self._model.special_rules else ""
         specials = f"special_tokens={self.special_tokens!r}{rules}"
         return f"Tokenizer(n_vocab={self.n_vocab}, pattern={pattern!r}, {specials}{normalizer})"

@@ -145,7 +145,7 @@ class View:
         letter = f"{'AB'[index]}: " if len(self._tokenizers) > 1 else ""
         pattern = pattern_name(tokenizer.pattern) or "a regular expression"
         if tokenizer.model.normalizer:
-            pattern += f" after {', '.join(tokenizer.model.normalizer)}"
+            pattern += f" after {', '.join(tokenizer.model.normalizer_names)}"
         rules = {"ranks": "by ranks of joined bytes", "priorities": "by scores of pieces"}
         rule = rules.get(tokenizer.model.rule) or f"{len(tokenizer.model.merges):,} merges"
         return _row("td", [letter + name, f"{tokenizer.n_vocab:,}", pattern, rule])

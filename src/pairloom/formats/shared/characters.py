@@ -32,7 +32,9 @@ def settings(model: Model) -> dict[str, Any]:
     own = ("spaces", "dummy_prefix", *_SCHEMES)
     forms = tuple(step for step in model.normalizer if step not in own)
     if "spaces" not in model.normalizer or any(step not in ("nfc", "nfd", "nfkc", "nfkd") for step in forms):
-        raise FormatError(f"a tokenizer.json cannot express the normalizer {model.normalizer}; save as 'pairloom'")
+        raise FormatError(
+            f"a tokenizer.json cannot express the normalizer {model.normalizer_names}; save as 'pairloom'"
+        )
     scheme = next((_SCHEMES[step] for step in model.normalizer if step in _SCHEMES), None)
     steps = [] if not forms else [write_normalizer(forms)]
     if "dummy_prefix" in model.normalizer:
