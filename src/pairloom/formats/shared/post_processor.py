@@ -36,8 +36,8 @@ def check_none(model: Model, what: str) -> None:
     """
     if model.normalizer:
         raise FormatError(
-            f"{what} cannot hold the normalizer {', '.join(model.normalizer_names)}; save as 'huggingface' or 'pairloom',"
-            " or drop it first: tokenizer.with_normalizer(None)"
+            f"{what} cannot hold the normalizer {', '.join(model.normalizer_names)}; save as 'huggingface' or"
+            " 'pairloom', or drop it first: tokenizer.with_normalizer(None)"
         )
     if model.special_rules:
         literal, rule = model.special_rules[0]
