@@ -18,7 +18,7 @@ def test_check_names_what_changed_and_exits_with_1(tmp_path: Path) -> None:
     kept.write_text(written.out)
     assert run("check", model, kept)[:2] == (0, "")
     changed = run("check", other, kept)
-    assert changed.status == 1 and "\nnormal forms: 1 of 2 texts, first 'café" in "\n" + changed.out
+    assert changed.status == 1 and "\nnormal forms: 2 of 2 texts, first 'café" in "\n" + changed.out
     refused = run("check", model, model)
     assert refused.status == 1 and f"{model}: line 1 is" in refused.err
     assert run("check", model, tmp_path / "none").status == 1
