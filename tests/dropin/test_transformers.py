@@ -112,7 +112,7 @@ def test_what_cannot_be_run_is_refused() -> None:
     from tokenizers import models
 
     pieces = transformers.PreTrainedTokenizerFast(tokenizer_object=Theirs(models.WordPiece({"a": 0}, unk_token="a")))
-    with pytest.raises(FormatError, match="model: type .WordPiece. is no BPE"):
+    with pytest.raises(FormatError, match=r"model: type .WordPiece. is no BPE"):
         fast(pieces)
     with pytest.raises(TypeError, match="an object of type int has no"):
         fast(5)
