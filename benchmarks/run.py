@@ -32,7 +32,7 @@ import peer_process
 from corpora.build import SIZES, corpus
 from corpora.packages import CORPORA
 from report.section import Corpus, Section, Setup, shown
-from suites.ladder import standard_library
+from suites.ladder import SPECIAL, standard_library
 
 HERE = Path(__file__).parent
 SECTIONS = (
@@ -64,7 +64,9 @@ def quick_setup(n_threads: int, folder: Path, n_turns: int, tiers: list[str]) ->
             with built.open("rb") as file:
                 small.append(_written(folder / built.name, file.read(8_000_000), label))
     if not small:
-        small = [_written(folder / "sources.txt", standard_library(8_000_000), "Python")]
+        # Peers that know no special tokens would read one between two files as text.
+        sources = standard_library(8_000_000).replace(SPECIAL.encode(), b"\n")
+        small = [_written(folder / "sources.txt", sources, "Python")]
     whole = small[0].path.read_bytes()
     growing = [
         _written(folder / f"growing-{part}.txt", whole[: len(whole) // part], f"1/{part}") for part in (8, 4, 2, 1)
