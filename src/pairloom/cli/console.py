@@ -147,7 +147,7 @@ def read_stdin() -> str:
     if sys.stdin is None:
         raise UsageError("stdin is closed; name an input, or redirect one")
     raw, data = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), bytearray()
-    # Of a pipe that does not block a read gives what is there, or None.
+    # Reading a pipe that does not block returns what is there, or None.
     while (piece := raw.read(_PIECE_BYTES)) != b"":
         if piece is None:
             time.sleep(_WAIT_SECONDS)
