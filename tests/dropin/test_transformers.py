@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,21 @@ def test_changes_pickles_copies_and_saved_folders_are_kept(theirs: Any, tmp_path
 def test_a_tokenizer_of_pairloom_becomes_one_of_transformers() -> None:
     trained = Tokenizer.train(TEXTS, 280)
     assert fast(trained)(TEXTS)["input_ids"] == trained.encode_batch(TEXTS)
+
+
+def test_threads_that_share_one_cut_and_pad_as_each_asks(theirs: Any) -> None:
+    ours, found = fast(theirs), dict[int, set[int]]()
+
+    def calls(limit: int) -> None:
+        options = {"padding": "max_length", "truncation": True, "max_length": limit, "return_tensors": "np"}
+        found[limit] = {ours(TEXTS * 40, **options)["input_ids"].shape[1] for _ in range(60)}
+
+    threads = [threading.Thread(target=calls, args=(limit,)) for limit in (5, 6, 7, 8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {limit: {limit} for limit in (5, 6, 7, 8)}
 
 
 def test_what_cannot_be_run_is_refused() -> None:

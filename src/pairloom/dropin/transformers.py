@@ -226,17 +226,33 @@ class _Fast:
         me.set_truncation_and_padding(padding, truncation, stride=0, **{name: known[name] for name in names})
         split = known["split_special_tokens"]
         me._tokenizer.encode_special_tokens = me.split_special_tokens if split is None else split
-        ours: HuggingFaceTokenizer = me._tokenizer.ours()
+        # A copy for this call: another thread may set the tokenizer up otherwise meanwhile.
+        ours: HuggingFaceTokenizer = copy.copy(me._tokenizer.ours())
+        ours.encode_special_tokens = me.split_special_tokens if split is None else split
+        ours.no_truncation()
+        ours.no_padding()
+        if is_cut:
+            ours.enable_truncation(known["max_length"], strategy=truncation.value, direction=me.truncation_side)
+        if is_padded:
+            side = known["padding_side"]
+            ours.enable_padding(
+                direction=me.padding_side if side is None else side,
+                pad_id=me.pad_token_id,
+                pad_type_id=me.pad_token_type_id,
+                pad_token=me.pad_token,
+                length=known["max_length"] if padding.value == "max_length" else None,
+                pad_to_multiple_of=known["pad_to_multiple_of"],
+            )
         around = ours.around() if known["add_special_tokens"] else ([], [])
         if around is None or truncation.value == "only_second":
             return None
         ids, ends = ours.batch_ids(texts)
         starts, lengths = ends[:-1], np.diff(ends)
-        if is_cut and ours.truncation is not None:
-            limit = ours.truncation["max_length"] - len(around[0]) - len(around[1])
+        if is_cut:
+            limit = known["max_length"] - len(around[0]) - len(around[1])
             if limit < 1:
                 return None
-            if ours.truncation["direction"] == "left":
+            if me.truncation_side == "left":
                 starts = starts + np.maximum(lengths - limit, 0)
             lengths = np.minimum(lengths, limit)
         totals = lengths + len(around[0]) + len(around[1])
@@ -258,8 +274,8 @@ class _Fast:
             is_wanted = known.get(f"return_{name}")
             if name == "input_ids" or (name in me.model_input_names if is_wanted is None else is_wanted):
                 data[name] = array.tolist() if is_padded and not is_array else array
-        snapshot, is_added = copy.copy(ours), known["add_special_tokens"]
-        encodings: Any = _Encodings(len(texts), lambda: snapshot.encode_batch(texts, add_special_tokens=is_added))
+        is_added = known["add_special_tokens"]
+        encodings: Any = _Encodings(len(texts), lambda: ours.encode_batch(texts, add_special_tokens=is_added))
         return BatchEncoding(data, encodings, tensor_type=known["return_tensors"], n_sequences=1)
 
 
