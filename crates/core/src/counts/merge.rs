@@ -117,7 +117,7 @@ impl PretokenCounts {
         Ok(())
     }
 
-    /// These counts less `other`, without the pretokens of which none are left.
+    /// These counts less `other`; pretokens whose count becomes 0 are left out.
     ///
     /// [`Error::Counts`] where `other` has more of anything: it is not part of these counts then.
     pub fn minus(&self, other: &PretokenCounts) -> Result<PretokenCounts> {

@@ -170,7 +170,7 @@ impl Session {
         Ok(change)
     }
 
-    /// The same tokenizer without a text.
+    /// An empty session of the same tokenizer.
     fn empty(&self) -> Self {
         let specials = (Arc::clone(&self.allowed), Arc::clone(&self.disallowed));
         Session::new(Arc::clone(&self.encoder), Some(specials))

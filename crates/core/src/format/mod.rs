@@ -69,7 +69,7 @@ const FOREIGN: [(&[u8], &str); 14] = [
     (b"}q", PICKLE),
     (b"]q", PICKLE),
 ];
-/// The same of files that are text, where the caller names no format.
+/// How text files begin that are no tokenizer, for callers that name no format.
 const OTHER_TEXTS: [(&[u8], &str); 11] = [
     (b"<!DOCTYPE", PAGE),
     (b"<!doctype", PAGE),

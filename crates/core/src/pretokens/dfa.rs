@@ -222,7 +222,7 @@ impl Dfa {
         self.long_match_end(bytes, state, at, end, failed)
     }
 
-    /// The end of the match that begins at `from` and that `ahead` follows; `from` if there is none.
+    /// The end of the match that begins at `from`, where what must follow it, `ahead`, does; `from` for no match.
     fn match_end_before(&self, ahead: &Dfa, bytes: &[u8], from: usize, failed: &mut Failed) -> usize {
         let (mut ends, mut n_ends) = ([0; STRIDE], 0);
         let (mut state, mut at) = (self.start, from);
