@@ -156,7 +156,7 @@ def test_prune_takes_every_form_of_a_corpus(tmp_path: Path) -> None:
     assert start.prune(DOMAIN, 280) == start.prune("", n_tokens=0) == start
     assert len(start.prune(DOMAIN, 256).merges) == 0
     with pytest.warns(UserWarning, match="ids move"):
-        assert start.prune("", 256, keep_ids=False) == Tokenizer.train("", 256, corpus_specials="split")
+        assert start.prune(DOMAIN, 256, keep_ids=False) == Tokenizer.train("", 256, corpus_specials="split")
 
 
 SHARED = Tokenizer(
@@ -199,3 +199,11 @@ def test_truncation_that_keeps_ids_can_be_extended_again() -> None:
     larger = smaller.extend(TEXT, 280)
     assert larger.merges == start.merges and larger.special_tokens == start.special_tokens
     assert larger.vocab.items() > smaller.vocab.items()
+
+
+def test_a_corpus_without_text_removes_nothing() -> None:
+    tokenizer = Tokenizer.train("the cat sat on the mat " * 9, 266)
+    for change in (tokenizer.prune, tokenizer.adapt):
+        with pytest.raises(ValueError, match="the corpus holds no text"):
+            change([], n_tokens=3)
+    assert tokenizer.prune("", n_tokens=0) == tokenizer

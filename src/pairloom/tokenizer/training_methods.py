@@ -255,8 +255,8 @@ class TrainingMethods(TokenizerBase):
         that no other token left is merged from; its uses are then uses of its parts (Purason et al. 2025). Bytes and
         special tokens stay. All ids stay, with gaps; keep_ids=False closes the gaps, and warns with the number of ids
         that move, which `changes_from` lists. vocab_size is counted as in training; a tokenizer of another library's
-        file with special tokens takes n_tokens. Raises ValueError for a larger vocab_size or too many tokens,
-        CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
+        file with special tokens takes n_tokens. Raises ValueError for a larger vocab_size, too many tokens, or a corpus
+        without text, CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         from pairloom.training.prune import counts_of, n_to_remove, pruned
 

@@ -76,6 +76,8 @@ def pruned(
             report=report,
             max_memory=check_max_memory(max_memory),
         )
+    if n_tokens and not len(ids):
+        raise ValueError("the corpus holds no text, which says of no token that it is used less; pass one with text")
     uses = np.zeros(core.n_vocab, dtype=np.uint64)
     np.add.at(uses, ids, np.repeat(times, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
     smaller = without_tokens(model, _least_used(model, uses.tolist(), n_tokens))
