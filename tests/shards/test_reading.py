@@ -368,7 +368,7 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no folder of shards"):
         open_shards(tmp_path / "none")
     with pytest.raises(TypeError, match="folder must be"):
-        open_shards(3)  # type: ignore[arg-type]
+        open_shards(3)  # type: ignore[call-overload]
     folder = _shards(tmp_path, 2)
     manifest = json.loads((folder / "manifest.json").read_text())
     unfinished = shutil.copytree(folder, tmp_path / "unfinished")

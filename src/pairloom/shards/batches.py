@@ -18,7 +18,7 @@ from pairloom._internal.arguments import check_int
 from pairloom._internal.machine import machine_memory
 from pairloom.shards.order import permuted
 
-__all__ = ["Batches", "Order", "by_block", "by_document", "padded_rows"]
+__all__ = ["Batches", "FolderRows", "Order", "Rows", "by_block", "by_document", "padded_rows"]
 
 Lengths = npt.NDArray[np.int64]
 Pieces = tuple[Lengths, Lengths]
@@ -154,6 +154,79 @@ class _Shards(Protocol):
     def copy_pieces(self, starts: Lengths, stops: Lengths, ids: npt.NDArray[Any], places: Lengths) -> None: ...
 
 
+class Rows(Protocol):
+    """Rows of ids, one after another through all epochs.
+
+    unit: what `total`, the number of units in all epochs, counts in: ids of a stream, `seq_len` to a row, or rows (1).
+    total and epochs are None where the rows never end. n_tokens: ids of one epoch.
+    """
+
+    seq_len: int
+    n_tokens: int
+    epochs: int | None
+    unit: int
+    total: int | None
+    pad_id: int | None
+    dtype: np.dtype[Any]
+
+    def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
+        """Rows [n, seq_len] from number `first` on, row 0 being the first of `epoch`; padding after the last row."""
+        ...
+
+
+class FolderRows(Rows):
+    """The rows of a folder."""
+
+    def __init__(
+        self,
+        shards: _Shards,
+        order: Order,
+        seq_len: int,
+        epochs: int | None,
+        pad_id: int | None,
+        dtype: np.dtype[Any],
+    ) -> None:
+        if pad_id is None and not order.is_stream:
+            raise ValueError("mode padded needs pad_id, the id that fills rows")
+        self._shards, self._order = shards, order
+        self.seq_len, self.epochs, self.pad_id, self.dtype = seq_len, epochs, pad_id, dtype
+        self.n_tokens = shards.n_tokens
+        self.n_per_epoch = order.n_per_epoch
+        self.unit = seq_len if order.is_stream else 1
+        self.total = None if epochs is None else epochs * order.n_per_epoch
+
+    def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
+        """As `Rows.at`."""
+        ids: npt.NDArray[Any] = np.zeros((n, self.seq_len), self._shards.dtype)
+        flat, at = ids.reshape(-1), 0
+        n_of_row = np.zeros(n, np.int64)
+        for starts, stops in self._pieces(epoch, first * self.unit, (first + n) * self.unit):
+            if self._order.is_stream:
+                places = np.cumsum(stops - starts) - (stops - starts) + at
+                at = int(places[-1] + stops[-1] - starts[-1])
+            else:
+                places = at + np.arange(len(starts)) * self.seq_len
+                n_of_row[at // self.seq_len :][: len(starts)] = stops - starts
+                at += len(starts) * self.seq_len
+            self._shards.copy_pieces(starts, stops, flat, places)
+        ids = ids.astype(self.dtype, copy=False)
+        if self.pad_id is not None and self._order.is_stream:
+            ids.reshape(-1)[at:] = self.pad_id
+        elif self.pad_id is not None:
+            ids[np.arange(self.seq_len) >= n_of_row[:, None]] = self.pad_id
+        return ids
+
+    def _pieces(self, first_epoch: int, start: int, stop: int) -> Iterator[Pieces]:
+        """The pieces of a range of the endless stream, up to the end of the last epoch."""
+        if self.total is not None:
+            stop = min(stop, self.total)
+        while start < stop:
+            epoch, begin = divmod(start, self.n_per_epoch)
+            end = min(self.n_per_epoch, begin + stop - start, begin + _MOST_PIECES)
+            yield self._order.pieces(first_epoch + epoch, begin, end)
+            start += end - begin
+
+
 class Batches(Iterator[npt.NDArray[Any]]):
     """Batches of ids, arrays [batch, seq_len]; made by `OpenShards.batches`.
 
@@ -163,22 +236,23 @@ class Batches(Iterator[npt.NDArray[Any]]):
 
     def __init__(
         self,
-        shards: _Shards,
-        order: Order,
-        seq_len: int,
+        rows: Rows,
         batch: int,
         rank: int,
         world_size: int,
         step: int,
         epoch: int,
         row: int,
-        epochs: int | None,
-        pad_id: int | None,
-        dtype: np.dtype[Any],
         stream: dict[str, Any],
     ) -> None:
-        asked, n_tokens = batch * world_size * seq_len, shards.n_tokens
-        if asked > max(_FEW_IDS, _MOST_EPOCHS * n_tokens * (epochs or 1)):
+        for name, value in (("batch", batch), ("world_size", world_size)):
+            check_int(name, value, least=1)
+        check_int("rank", rank, least=0, most=world_size - 1)
+        for name, value in (("step", step), ("epoch", epoch), ("row", row)):
+            check_int(name, value, least=0)
+        seq_len, n_tokens, dtype = rows.seq_len, rows.n_tokens, rows.dtype
+        asked = batch * world_size * seq_len
+        if asked > max(_FEW_IDS, _MOST_EPOCHS * n_tokens * (rows.epochs or 1)):
             raise ValueError(
                 f"a step has room for {asked:,} ids (batch {batch:,} * world_size {world_size:,} * "
                 f"seq_len {seq_len:,}), but the shards hold {n_tokens:,}: more than {_MOST_EPOCHS} times as many; "
@@ -190,27 +264,21 @@ class Batches(Iterator[npt.NDArray[Any]]):
                 f"a batch takes {n_bytes:,} bytes (batch {batch:,} * seq_len {seq_len:,} * {dtype.itemsize} of "
                 f"{dtype}), but this machine has {machine_memory():,} bytes of memory; take smaller numbers"
             )
-        self._shards, self._order = shards, order
-        self._shape = (batch, seq_len)
+        self._rows, self._batch = rows, batch
         self._rank, self._rows_per_step = rank, batch * world_size
-        self._pad_id, self._dtype = pad_id, dtype
-        self._unit = seq_len if order.is_stream else 1
-        self._total = None if epochs is None else epochs * order.n_per_epoch
         self._stream = stream
         self._lock = Lock()
-        if pad_id is None and not order.is_stream:
-            raise ValueError("mode padded needs pad_id, the id that fills rows")
         self._start(epoch, row)
         self.step = step
 
     def _start(self, epoch: int, row: int) -> None:
         """Makes `row` of the rows that begin with `epoch` the first row of step 0."""
         n_steps = n_missing = None
-        if self._total is not None:
-            ids_per_step = self._rows_per_step * self._unit
-            left = max(self._total - row * self._unit, 0)
-            n_steps, n_missing = -(-left // ids_per_step), -left % ids_per_step
-        if n_missing and self._pad_id is None:
+        if self._rows.total is not None:
+            units_per_step = self._rows_per_step * self._rows.unit
+            left = max(self._rows.total - row * self._rows.unit, 0)
+            n_steps, n_missing = -(-left // units_per_step), -left % units_per_step
+        if n_missing and self._rows.pad_id is None:
             raise ValueError(
                 f"the last step has room for {n_missing} more ids than the epochs have left; pass pad_id to fill it, "
                 "or epochs=None to go on with the next epoch"
@@ -224,14 +292,20 @@ class Batches(Iterator[npt.NDArray[Any]]):
 
     def state_dict(self) -> dict[str, Any]:
         """Where the batches are, for `load_state_dict` of batches of any rank, world_size and batch."""
-        return {"epoch": self._epoch, "row": self.row, **self._stream}
+        return {"epoch": self._epoch, "row": self.row, **self._stream_before(self.row)}
+
+    def _stream_before(self, row: int) -> dict[str, Any]:
+        """What the rows before `row` depend on."""
+        return self._stream
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes to where other batches were; their rows must be these: ValueError if shards or options differ."""
-        other = {name: state.get(name) for name in self._stream}
-        if other != self._stream:
-            raise ValueError(f"the state is of batches with {other}, these have {self._stream}: their rows differ")
-        self._start(check_int("epoch", state.get("epoch"), least=0), check_int("row", state.get("row"), least=0))
+        row = state.get("row")
+        mine = self._stream_before(row if isinstance(row, int) else 0)
+        other = {name: state.get(name) for name in mine}
+        if other != mine:
+            raise ValueError(f"the state is of batches with {other}, these have {mine}: their rows differ")
+        self._start(check_int("epoch", state.get("epoch"), least=0), check_int("row", row, least=0))
 
     @property
     def step(self) -> int:
@@ -253,34 +327,5 @@ class Batches(Iterator[npt.NDArray[Any]]):
     def at(self, step: int) -> npt.NDArray[Any]:
         """The batch of a step, whichever is the next; after the last step of all epochs, padding alone."""
         check_int("step", step, least=0)
-        batch, seq_len = self._shape
-        first = (self._row + step * self._rows_per_step + self._rank * batch) * self._unit
-        ids: npt.NDArray[Any] = np.zeros(self._shape, self._shards.dtype)
-        flat, at = ids.reshape(-1), 0
-        n_of_row = np.zeros(batch, np.int64)
-        for starts, stops in self._pieces(first, first + batch * self._unit):
-            if self._order.is_stream:
-                places = np.cumsum(stops - starts) - (stops - starts) + at
-                at = int(places[-1] + stops[-1] - starts[-1])
-            else:
-                places = at + np.arange(len(starts)) * seq_len
-                n_of_row[at // seq_len :][: len(starts)] = stops - starts
-                at += len(starts) * seq_len
-            self._shards.copy_pieces(starts, stops, flat, places)
-        ids = ids.astype(self._dtype, copy=False)
-        if self._pad_id is not None and self._order.is_stream:
-            ids.reshape(-1)[at:] = self._pad_id
-        elif self._pad_id is not None:
-            ids[np.arange(seq_len) >= n_of_row[:, None]] = self._pad_id
-        return ids
-
-    def _pieces(self, start: int, stop: int) -> Iterator[Pieces]:
-        """The pieces of a range of the endless stream, up to the end of the last epoch."""
-        n = self._order.n_per_epoch
-        if self._total is not None:
-            stop = min(stop, self._total)
-        while start < stop:
-            epoch, begin = divmod(start, n)
-            end = min(n, begin + stop - start, begin + _MOST_PIECES)
-            yield self._order.pieces(self._epoch + epoch, begin, end)
-            start += end - begin
+        first = self._row + step * self._rows_per_step + self._rank * self._batch
+        return self._rows.at(self._epoch, first, self._batch)

@@ -13,18 +13,19 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path, check_str
 from pairloom.errors import FormatError
-from pairloom.shards.batches import Batches, by_block, by_document, padded_rows
+from pairloom.shards.batches import Batches, FolderRows, by_block, by_document, padded_rows
 from pairloom.shards.manifest import Manifest, exists
+from pairloom.shards.mixing import MixedShards, Weights
 from pairloom.shards.shards import check_ids, check_order, read_shard
 
 __all__ = ["OpenShards", "open_shards", "shard_folder"]
@@ -33,14 +34,34 @@ Ids = npt.NDArray[Any]
 Places = npt.NDArray[np.int64]
 
 
-def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> OpenShards:
-    """Opens a folder that `tokenize_files` wrote, for reading.
+@overload
+def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> OpenShards: ...
+@overload
+def open_shards(
+    folder: Mapping[str, str | os.PathLike[str] | OpenShards], *, weights: Weights, incomplete: bool = False
+) -> MixedShards: ...
+def open_shards(folder: Any, *, weights: Weights | None = None, incomplete: bool = False) -> OpenShards | MixedShards:
+    """Opens a folder that `tokenize_files` wrote, for reading, or a mixture of several.
 
-    incomplete: accept a folder whose run has not ended; its finished shards are read. Raises FileNotFoundError for a
-    folder without a manifest, ValueError for a URL, FormatError for a folder that is damaged, or unfinished without
-    `incomplete`.
+    folder: a path, or a dict from a name to the path (or `OpenShards`) of each folder of a mixture, all written with
+    one tokenizer. weights: of a mixture, the share of tokens of each by name, in any unit; or a list of (first step,
+    such a dict) where they change, the first one from step 0 on.
+    incomplete: accept a folder whose run has not ended; its finished shards are read.
+
+    Raises FileNotFoundError for a folder without a manifest, ValueError for a URL, for different tokenizers and for
+    weights that do not fit the folders, FormatError for a folder that is damaged, or unfinished without `incomplete`.
     """
     check_bool("incomplete", incomplete)
+    if isinstance(folder, Mapping):
+        opened = {
+            check_str("the name of a folder", name): value
+            if isinstance(value, OpenShards)
+            else open_shards(value, incomplete=incomplete)
+            for name, value in folder.items()
+        }
+        return MixedShards(opened, weights)
+    if weights is not None:
+        raise ValueError("weights are those of a mixture; pass the folders as a dict by name")
     path = shard_folder(folder)
     manifest = Manifest.load(path)
     if not manifest.complete and not incomplete:
@@ -83,7 +104,9 @@ class OpenShards(Sequence[Ids]):
     def _opened(self, number: int) -> tuple[Ids, npt.NDArray[np.int64]]:
         """(ids, offsets) of a shard, as `read_shard`."""
         try:
-            return read_shard(self.folder, self.manifest, number)
+            ids, offsets = read_shard(self.folder, self.manifest, number)
+            # Slices of a memmap take four times as long.
+            return np.asarray(ids), offsets
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 name = self.manifest.shards[number]["file"]
@@ -213,11 +236,23 @@ class OpenShards(Sequence[Ids]):
         Raises ValueError for wrong numbers, where there are no tokens, where padding is needed without pad_id, where a
         step has room for more than 1000 times the ids of the shards, and for a batch that exceeds the machine's memory.
         """
-        for name, value in (("seq_len", seq_len), ("batch", batch), ("world_size", world_size)):
-            check_int(name, value, least=1)
-        check_int("rank", rank, least=0, most=world_size - 1)
-        for name, value in (("step", step), ("epoch", epoch), ("row", row)):
-            check_int(name, value, least=0)
+        rows = self.rows(seq_len, seed=seed, shuffle=shuffle, mode=mode, epochs=epochs, pad_id=pad_id, dtype=dtype)
+        stream = {"tokens": self.n_tokens, "seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
+        return Batches(rows, batch, rank, world_size, step, epoch, row, stream)
+
+    def rows(
+        self,
+        seq_len: int,
+        *,
+        seed: int | None,
+        shuffle: str,
+        mode: str,
+        epochs: int | None,
+        pad_id: int | None,
+        dtype: npt.DTypeLike | None,
+    ) -> FolderRows:
+        """The rows that `batches` divides into steps and ranks; raises what it raises."""
+        check_int("seq_len", seq_len, least=1)
         check_choice("mode", mode, ("packed", "padded"))
         check_choice("shuffle", shuffle, ("block", "document"))
         if seed is not None:
@@ -240,8 +275,7 @@ class OpenShards(Sequence[Ids]):
             order = by_block(self.n_tokens, seq_len, seed)
         else:
             order = by_document(self.lengths(), seed)
-        stream = {"tokens": self.n_tokens, "seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
-        return Batches(self, order, seq_len, batch, rank, world_size, step, epoch, row, epochs, pad_id, wanted, stream)
+        return FolderRows(self, order, seq_len, epochs, pad_id, wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopened, (str(self.folder),)
