@@ -42,7 +42,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Replaces links that leave docs/ by the path that they name."""
     markdown = markdown.replace("<!-- patterns -->", patterns_table())
     # The tests' note on a block is nothing that the highlighter knows.
-    markdown = markdown.replace("```python notest", "```python")
+    markdown = re.sub(r"^```(python|sh) notest$", r"```\1", markdown, flags=re.MULTILINE)
     folder = (ROOT / "docs" / page.file.src_uri).parent
 
     def outside(found: re.Match[str]) -> str:

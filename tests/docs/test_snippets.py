@@ -17,7 +17,8 @@ DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Tested where the shards that they read are written.
 ELSEWHERE = {"shards.md": "tests/shards/test_reading.py"}
-NOT_RUN = {"", "text", "mermaid"}
+# "notest" marks what fetches from the network.
+NOT_RUN = {"", "text", "mermaid", "sh notest"}
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 

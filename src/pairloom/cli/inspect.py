@@ -52,11 +52,11 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
-    rule = {"ranks": "by ranks", "pairs": "by pairs", "priorities": "by scores"}[inspection.rule]
+    rule = {"ranks": ", by ranks", "pairs": "", "priorities": ", by scores"}[inspection.rule]
     rows = {
         "ids": f"{inspection.n_vocab} ({tokenizer.id_dtype}), {inspection.n_unassigned} of them unassigned",
         "tokens": f"{inspection.n_tokens}, of one byte {inspection.n_single_bytes}",
-        "merges": f"{inspection.n_merges}, {rule}",
+        "merges": f"{inspection.n_merges}{rule}",
         "ignore_merges": "yes" if inspection.ignore_merges else "no",
         "pattern": inspection.pattern_name or repr(inspection.pattern),
         "pattern engine": inspection.pattern_engine,
