@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n auto
 # Prints a line every few seconds, and the output of the command only if it fails.
 PROGRESS := $(PYTHON) scripts/progress.py
 
-.PHONY: help demo first-page newcomer test test-all test-checked audit python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser playground-figures docs wheel workflows clean pre-commit
+.PHONY: help demo first-page newcomer test test-all test-checked audit python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser handout playground-figures docs wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -174,6 +174,10 @@ browser: docs ## pages in a headless Chromium, Debian's or one that playwright f
 	-$(BIN)/python -m pip install --quiet --group browser
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/python -m playwright install chromium || true
 	$(BIN)/python -m pytest tests/browser
+
+handout: docs ## the lecture's handout as a PDF of one page, by the headless Chromium of `make browser`
+	$(BIN)/python -m pip install --quiet --group browser
+	$(BIN)/python scripts/handout.py $(or $(ARGS),handout.pdf)
 
 playground-figures: docs ## time the playground in a headless Chromium: loading, the first text, a megabyte; prints its size
 	$(BIN)/python -m pip install --quiet --group browser
