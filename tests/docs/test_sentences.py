@@ -1,0 +1,34 @@
+"""Sentences can be read: at most three a page have more than 30 words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "long_sentences.py"
+LONG = "Word " + " ".join(["word"] * 30)
+
+
+def listed(*pages: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(SCRIPT), *map(str, pages)], capture_output=True, text=True)
+
+
+def test_no_page_has_more_than_three_long_sentences() -> None:
+    done = listed()
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_fourth_long_sentence_of_a_page_fails(tmp_path: Path) -> None:
+    (page := tmp_path / "page.md").write_text(f"A short one. {LONG}. Short.\n\n{LONG}!\n- {LONG}.\n- [{LONG}](a.md).\n")
+    done = listed(page)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[:2] == [f"{page}: 4", f"  31: {LONG}."]
+
+
+def test_code_tables_and_headings_are_no_sentences(tmp_path: Path) -> None:
+    (page := tmp_path / "page.md").write_text(
+        f"# {LONG}\n\n```python\n{LONG}\n```\n\n| {LONG} |\n\nThis `{LONG}` is one.\n"
+    )
+    done = listed(page)
+    assert (done.returncode, done.stdout) == (0, f"{page}: 0\n")
