@@ -7,6 +7,7 @@ README and the newest record. Links to files of the repository that are not page
 from __future__ import annotations
 
 import argparse
+import gzip
 import html
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
+WASM = Path(os.environ.get("PAIRLOOM_WASM", ROOT / "target/wasm32-unknown-unknown/wasm/pairloom_wasm.wasm"))
 SAMPLE = "I'll pay 12345 EUR,\n\n  straße camelCase 東京です!!"
 
 
@@ -30,9 +32,8 @@ def on_files(files: Files, config: Any) -> Files:
     if picture is not None:
         pages[f"reference/{picture.name}"] = picture.read_bytes()
     # The engine of the playground; without it the page says how to build it.
-    module = Path(os.environ.get("PAIRLOOM_WASM", ROOT / "target/wasm32-unknown-unknown/wasm/pairloom_wasm.wasm"))
-    if module.is_file():
-        pages["playground/pairloom.wasm"] = module.read_bytes()
+    if WASM.is_file():
+        pages["playground/pairloom.wasm"] = WASM.read_bytes()
     for name, content in pages.items():
         files.append(File.generated(config, name, content=content))
     return files
@@ -40,7 +41,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Replaces links that leave docs/ by the path that they name."""
-    markdown = markdown.replace("<!-- patterns -->", patterns_table())
+    markdown = markdown.replace("<!-- patterns -->", patterns_table()).replace("<!-- engine size -->", engine_size())
     # The tests' note on a block is nothing that the highlighter knows.
     markdown = re.sub(r"^```(python|sh) notest$", r"```\1", markdown, flags=re.MULTILINE)
     folder = (ROOT / "docs" / page.file.src_uri).parent
@@ -52,6 +53,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return found[0]
 
     return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)#:]+)\)", outside, markdown)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Adds what messages and posts show of a page: its title, and a picture; both need the address of the site."""
+    shown = {
+        "og:type": "website",
+        "og:title": f"{page.title} - {config.site_name}",
+        "og:description": config.site_description,
+        "og:image": f"{config.site_url or ''}pictures/view-light.png",
+        "twitter:card": "summary_large_image",
+    }
+    tags = (f'<meta property="{name}" content="{html.escape(value)}">' for name, value in shown.items())
+    return output.replace("</head>", "\n".join(tags) + "\n</head>", 1)
 
 
 def commands_page() -> str:
@@ -99,6 +113,14 @@ def patterns_table() -> str:
         shown = "&#124;".join(f"<code>{token.replace(' ', '&nbsp;')}</code>" for token in pretokens)
         rows.append(f"| `{name}` | {shown} |")
     return "| pattern | pretokens |\n|---|---|\n" + "\n".join(rows)
+
+
+def engine_size() -> str:
+    """A sentence about the size of the engine that this site has."""
+    if not WASM.is_file():
+        return ""
+    module = WASM.read_bytes()
+    return f"The engine of this page: {len(module):,} bytes, {len(gzip.compress(module)):,} by gzip."
 
 
 def newest_picture() -> Path | None:

@@ -185,6 +185,13 @@ def test_the_planted_cause_is_named(name: str) -> None:
     assert json.loads(json.dumps(found.as_dict()))["mine"] == [list(part) for part in found.mine or ()]
 
 
+def test_one_merge_more_is_one_merge() -> None:
+    found = explain_difference(trained(TEXT, size=300), trained(TEXT, size=301), TEXT)
+    assert (
+        found.cause == "vocab_size" and "the difference is 1 merge" in found.reason and "1 merges" not in found.reason
+    )
+
+
 def test_tokenizers_of_other_files_are_explained(tmp_path: Path) -> None:
     """Without a record of its training the profile is found that gives the merges."""
     mine = loaded_of_huggingface(trained(TEXT, "huggingface"), tmp_path)

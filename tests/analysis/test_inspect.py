@@ -119,6 +119,7 @@ def test_the_command_says_all(model: Path) -> None:
     for line in (
         "ids                    259 (uint16), 0 of them unassigned",
         "tokens                 258, of one byte 256",
+        "merges                 2",
         "pattern                gpt2",
         "  258 '<|endoftext|>'",
         "  257 ' ab' (3 bytes)",

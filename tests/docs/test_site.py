@@ -67,6 +67,13 @@ def test_no_page_loads_from_the_network(pages: dict[Path, Page]) -> None:
     assert not remote
 
 
+def test_every_page_names_a_picture_that_exists(pages: dict[Path, Page]) -> None:
+    for path in pages:
+        if path.name != "404.html":
+            shown = re.search(r'<meta property="og:image" content="([^"]+)"', path.read_text(encoding="utf-8"))
+            assert shown and (SITE / shown[1]).is_file(), path
+
+
 def test_every_block_of_code_is_one(pages: dict[Path, Page]) -> None:
     for path in pages:
         assert "```" not in path.read_text(encoding="utf-8"), f"{path}: a fence that the generator does not know"

@@ -119,7 +119,9 @@ def explain_difference(
     if None in pairs:
         n_more = abs(len(merges[0]) - len(merges[1]))
         is_theirs = any(len(each) == n_more for each in specials)
-        why = f"the difference is {n_more} merge{'s' * (n_more != 1)}" + (", as many as there are special tokens" if is_theirs else "")
+        why = f"the difference is {n_more} merge{'s' * (n_more != 1)}" + (
+            ", as many as there are special tokens" if is_theirs else ""
+        )
         return explained("vocab_size", f"All others are the same, so vocab_size was counted otherwise: {why}")
     best, cause, why = 0, "unknown", "No single change of training gives the second tokenizer's merge"
     for what, how, changed, texts in _changes(config, theirs.pattern, documents, specials):
