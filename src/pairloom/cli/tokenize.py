@@ -16,6 +16,7 @@ from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.shards.config import SHARD_TOKENS
 from pairloom.shards.files import FORMATS
 from pairloom.shards.packed import tokenize_packed
+from pairloom.shards.selection import split_configs
 from pairloom.shards.tokenize_files import tokenize_files
 
 HELP = "encode a corpus into shards of ids, which training can map into memory"
@@ -43,6 +44,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=SHARD_TOKENS,
         metavar="N",
         help="end a shard at N tokens (%(default)s)",
+    )
+    parser.add_argument(
+        "--split",
+        type=_split_of,
+        metavar="NAME=FRACTION,...",
+        help="write each part into a folder NAME of its own, as train=0.99,val=0.01: the text of a document decides",
+    )
+    duplicates = parser.add_mutually_exclusive_group()
+    duplicates.add_argument(
+        "--drop-duplicates",
+        dest="duplicates",
+        action="store_const",
+        const="drop",
+        default="keep",
+        help="leave out documents with the text of an earlier one, byte for byte; texts that are nearly equal stay",
+    )
+    duplicates.add_argument(
+        "--count-duplicates", dest="duplicates", action="store_const", const="count", help="count them, and keep them"
     )
     packing = parser.add_argument_group("rows for a training loop")
     packing.add_argument(
@@ -89,7 +108,10 @@ def run(args: argparse.Namespace) -> int:
         args.wrong_usage("--takeover is for a URL as --output: the lock of a local folder ends with its run")
     pack = _pack_of(args)
     started = time.perf_counter()
-    write = partial(tokenize_files, takeover=args.takeover) if pack is None else partial(tokenize_packed, pack=pack)
+    if pack is None:
+        write = partial(tokenize_files, takeover=args.takeover, split=args.split)
+    else:
+        write = partial(tokenize_packed, pack=pack)
     result = write(
         load_model(args),
         corpus_of(args),
@@ -105,6 +127,7 @@ def run(args: argparse.Namespace) -> int:
         overwrite=args.force,
         progress=args.console.progress,
         max_memory=args.max_memory,
+        duplicates=args.duplicates,
     )
     if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")
@@ -124,12 +147,33 @@ def run(args: argparse.Namespace) -> int:
         "special_literals": result.special_literals,
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }
+    if result.n_duplicates is not None:
+        report["duplicates"] = result.n_duplicates
+    if result.parts:
+        report["parts"] = {
+            name: {"documents": part.n_documents, "tokens": part.n_tokens} for name, part in result.parts.items()
+        }
     print(json.dumps(report))
     return INPUT_SKIPPED if args.strict and (result.n_skipped or result.skipped_files) else 0
 
 
+def _split_of(text: str) -> dict[str, float]:
+    """The fractions of `--split`."""
+    parts = [part.partition("=") for part in text.split(",")]
+    try:
+        split = {name: float(share) for name, _, share in parts}
+        if len(split) < len(parts):
+            raise ValueError(f"{text!r} names a part twice")
+        split_configs(split)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; write train=0.99,val=0.01") from None
+    return split
+
+
 def _pack_of(args: argparse.Namespace) -> dict[str, Any] | None:
     """The options of `pack_shards`; None without --pack."""
+    if args.pack is not None and args.split is not None:
+        args.wrong_usage("--pack and --split: tokenize with --split, then pack each part (pairloom.pack_shards)")
     if args.pack is None:
         for name in ("shuffle", "rank", "world_size"):
             if getattr(args, name) is not None:

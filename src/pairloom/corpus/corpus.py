@@ -279,7 +279,8 @@ class Reading:
     """One pass over a corpus: an iterator of `Block`s.
 
     total: bytes on disk, 0 if unknown; with `max_bytes`, bytes of text. n_skipped: records skipped so far; messages:
-    the reasons for the first of them. skipped_files: files that were left out.
+    the reasons for the first of them. skipped_files: files that were left out; those that an earlier reading left out,
+    added before the first block, are not read.
     """
 
     def __init__(
@@ -358,7 +359,10 @@ class Reading:
 
     def _read(self) -> Generator[Block]:
         n_sources = 1 if self._corpus._texts is not None else len(self._corpus.sources)
+        known = {file.input for file in self.skipped_files}
         for number in range(self._start.source, n_sources):
+            if number in known:
+                continue
             left_out = self._start.documents if number == self._start.source else 0
             state = _SourceState(number, left_out, self.n_skipped, self._before[number])
             try:

@@ -26,14 +26,17 @@ def run_config(
     bos: str | bool | None,
     specials: str,
     shard_tokens: int,
+    duplicates: str = "keep",
 ) -> dict[str, Any]:
     """The options as `tokenize_files` takes them, with the ids of the special tokens; ValueError, TypeError."""
+    check_choice("duplicates", duplicates, ("keep", "count", "drop"))
     check_choice("format", format, FORMATS)
     check_choice("specials", specials, ("ordinary", "recognise", "error"))
     check_int("shard_tokens", shard_tokens, least=1)
     chosen = {"eot": _special_named("eot", eot, tokenizer), "bos": _special_named("bos", bos, tokenizer)}
     ids = {f"{name}_id": None if token is None else tokenizer.special_tokens[token] for name, token in chosen.items()}
-    return {"format": format, **chosen, **ids, "specials": specials, "shard_tokens": shard_tokens}
+    selection = {} if duplicates == "keep" else {"duplicates": duplicates}
+    return {"format": format, **chosen, **ids, "specials": specials, "shard_tokens": shard_tokens} | selection
 
 
 def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 from pairloom import _core
 from pairloom._internal.background_io import ReadAhead, WriteBehind
-from pairloom.corpus import Corpus, Position, Reading
+from pairloom.corpus import Block, Corpus, Position, Reading, SkippedFile
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan
+from pairloom.shards.selection import SelectedBlocks, is_selection, start_of
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
 
@@ -28,72 +31,106 @@ def block_encoder(
     )
 
 
+class _Target:
+    """A folder while a corpus is encoded into it."""
+
+    def __init__(self, manifest: Manifest, shards: Shards) -> None:
+        point = manifest.next
+        self.shards = shards
+        self._n_bytes = manifest.text_bytes
+        self._source, self._source_bytes = point.source, point.source_bytes
+
+    def batch(self, block: Block, encoded: tuple[Any, Any, Any], skipped_files: Sequence[SkippedFile]) -> Batch:
+        """What is written of a block."""
+        ids, ends, literals = encoded
+        byte_ends = block.documents.ends() + self._n_bytes
+        points = []
+        for part in block.parts:
+            if part.source != self._source:
+                # No document is open where an input begins.
+                self._source = part.source
+                self._source_bytes = int(byte_ends[part.start - 1]) if part.start else self._n_bytes
+            points.append((part.start, Position(self._source, part.first, self._source_bytes, part.n_skipped_before)))
+        self._n_bytes += block.documents.n_bytes
+        return Batch(ids, ends, byte_ends, literals, points, tuple(skipped_files))
+
+
+def _write(item: tuple[Shards, Batch]) -> None:
+    shards, batch = item
+    shards.add(batch)
+
+
 def encode_corpus(
     tokenizer: Tokenizer,
     corpus: Corpus,
-    manifest: Manifest,
-    shards: Shards,
+    targets: Sequence[tuple[Manifest, Shards]],
     threads: int,
     report: Any = None,
     plan: MemoryPlan | None = None,
 ) -> Reading:
-    """Reads, encodes and writes from the manifest's resume point to the end of the corpus.
+    """Reads, encodes and writes from the resume points of manifests to the end of the corpus.
 
+    targets: a folder, or those of the parts of a split, in one pass; the options of their runs differ in nothing else.
     Memory is a few blocks, with a plan of its sizes. Returns the reading, which says what was left out.
     """
-    point = manifest.next
+    manifests = [manifest for manifest, _ in targets]
+    config, digests = manifests[0].config, manifests[0].digests
+    for manifest in manifests:
+        manifest.digests = digests
+    is_selected = is_selection(config)
     # An error of a literal names the document, of which input only the block tells.
     limits: dict[str, Any] = {}
     if plan is not None:
         limits = {
             "memory": plan.max_memory,
             "decoder_memory": plan.decoder_bytes,
-            "piece_bytes": plan.piece_bytes,
+            # To select documents takes their text once more, as str.
+            "piece_bytes": plan.piece_bytes // (2 if is_selected else 1),
         }
-    is_joined = manifest.config["specials"] != "error"
-    reading = corpus.read(point, **limits, digests=manifest.digests, joined=is_joined)
-    reading.skipped_files.extend(manifest.skipped_files)
-    encoder = block_encoder(tokenizer, manifest.config, threads, plan)
+    start = start_of(config, [manifest.next for manifest in manifests])
+    reading = corpus.read(start, **limits, digests=digests, joined=config["specials"] != "error")
+    reading.skipped_files.extend(sorted({file for manifest in manifests for file in manifest.skipped_files}))
+    selected = SelectedBlocks(reading, [(manifest.config, manifest.next) for manifest in manifests], plan)
+    encoder = block_encoder(tokenizer, config, threads, plan)
     names = corpus.names
-    n_bytes, n_tokens = manifest.text_bytes, manifest.tokens
-    source, source_bytes = point.source, point.source_bytes
+    written = [_Target(manifest, shards) for manifest, shards in targets]
+    n_tokens = sum(manifest.tokens for manifest in manifests)
     done, total = 0, 0
-    # always: documents encoded before an input turns out to be damaged are still written.
-    behind = WriteBehind(shards.add, always=True)
-    # Bytes of ids that may not be written yet.
-    n_unwritten = n_held = 0
-    with ReadAhead(reading) as blocks, behind as write:
+    with contextlib.ExitStack() as stack:
+        blocks = stack.enter_context(ReadAhead(selected))
+        # always: documents encoded before an input turns out to be damaged are still written.
+        behind = WriteBehind(_write, always=True)
+        write = stack.enter_context(behind)
+        # Bytes of ids that may not be written yet.
+        n_unwritten = n_held = 0
         if report is not None:
             report("encode", 0, reading.total)
-        for block in blocks:
-            documents = block.documents
+        for number, block in blocks:
+            documents, target = block.documents, written[number]
             if plan is not None:
                 if n_unwritten > plan.unwritten_bytes:
                     behind.drain()
                     n_unwritten = 0
-                n_held = plan.n_held + reading.n_bytes_held(block) + n_unwritten + shards.n_held_bytes
+                n_held = plan.n_held + reading.n_bytes_held(block) + n_unwritten
+                n_held += sum(target.shards.n_held_bytes for target in written)
+            # Of selected documents it is not known which of the input they are.
+            place = {} if is_selected else {"first": block.first}
             try:
-                ids, ends, literals = encoder.push(
-                    documents, name=names[block.source], first=block.first, n_held=n_held
-                )
+                encoded = encoder.push(documents, name=names[block.source], **place, n_held=n_held)
             except MemoryError as error:
                 raise MemoryError(f"{names[block.source]}: {error}") from error
-            byte_ends = documents.ends() + n_bytes
+            ids, ends, literals = encoded
             n_unwritten += ids.nbytes + 2 * ends.nbytes + literals.nbytes
-            points = []
-            for part in block.parts:
-                if part.source != source:
-                    # No document is open where an input begins.
-                    source, source_bytes = part.source, int(byte_ends[part.start - 1]) if part.start else n_bytes
-                points.append((part.start, Position(source, part.first, source_bytes, part.n_skipped_before)))
-            write(Batch(ids, ends, byte_ends, literals, points, tuple(reading.skipped_files)))
-            n_bytes += documents.n_bytes
+            write((target.shards, target.batch(block, encoded, reading.skipped_files)))
             n_tokens += len(ids)
+            done = block.done
             # Frees their memory before the next block is encoded.
-            del ids, ends, byte_ends, documents
+            del ids, ends, literals, encoded, documents
             if report is not None:
-                done, total = block.done, max(reading.total, block.done)
+                total = max(reading.total, done)
                 report("encode", done, total, f"{n_tokens:,} tokens")
     if report is not None and done != total:
         report("encode", done, done, f"{n_tokens:,} tokens")
+    for manifest, n_duplicates in zip(manifests, selected.n_duplicates, strict=True):
+        manifest.duplicates = n_duplicates
     return reading

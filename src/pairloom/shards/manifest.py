@@ -50,6 +50,7 @@ class Manifest:
     """What a folder of shards holds.
 
     place: the hidden folder that holds the files until they have replaced others; "" if there is none.
+    duplicates: documents that had occurred before in the corpus; None where they were not counted.
     digests: of inputs that were read to their ends, by their index; they are added to `inputs` as the run goes on.
     """
 
@@ -64,6 +65,7 @@ class Manifest:
     indexes: list[dict[str, Any]] = field(default_factory=list)
     skipped: int = 0
     skipped_files: list[SkippedFile] = field(default_factory=list)
+    duplicates: int | None = None
     complete: bool = False
     place: str = ""
     digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
@@ -112,7 +114,8 @@ class Manifest:
     @property
     def totals(self) -> dict[str, Any]:
         """The sums of all shards, and what was skipped."""
-        return {
+        counted = {} if self.duplicates is None else {"duplicates": self.duplicates}
+        return counted | {
             "documents": self.documents,
             "tokens": self.tokens,
             "bytes": self.text_bytes,
@@ -215,6 +218,7 @@ class Manifest:
             shards=[{**entry, "file": entry["file"].removeprefix(f"{place}/")} for entry in shards],
             indexes=[{**entry, "file": entry["file"].removeprefix(f"{place}/")} for entry in indexes],
             skipped=content["totals"]["skipped"],
+            duplicates=content["totals"].get("duplicates"),
             skipped_files=[SkippedFile(**file) for file in content["skipped_files"]],
             place=place,
         )
@@ -239,7 +243,7 @@ class Manifest:
             "an index has another name",
         )
         points = [Position(**entry["next"]) for entry in self.shards]
-        numbers = [self.skipped, *(entry["size"] for entry in self.files)]
+        numbers = [self.skipped, self.duplicates or 0, *(entry["size"] for entry in self.files)]
         numbers += [entry[name] for entry in self.shards for name in ("tokens", "documents", "bytes")]
         numbers += [n for entry in self.shards for n in entry.get("special_literals", {}).values()]
         numbers += [number for point in points for number in dataclasses.astuple(point)]

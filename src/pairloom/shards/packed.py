@@ -154,8 +154,8 @@ def tokenize_packed(
 ) -> TokenizedFiles:
     """`tokenize_files` into the folder `.NAME.unpacked` beside `output`, then `pack_shards` with the options `pack`.
 
-    What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos and specials.
-    max_memory: of tokenizing.
+    What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos, specials,
+    duplicates. max_memory: of tokenizing.
     """
     folder = local_folder("output", output)
     _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])

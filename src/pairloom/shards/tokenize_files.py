@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import errno
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,11 @@ from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan, memory_plan
 from pairloom.shards.publishing import Publisher, publishing, replacement, settle
 from pairloom.shards.resume import plan_resume
+from pairloom.shards.selection import split_configs
 from pairloom.shards.shards import check_files
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["TokenizedFiles", "tokenize_files", "without_run_files"]
+__all__ = ["TokenizedFiles", "tokenize_files", "without_run_files", "write_folders"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_LISTED = 20
@@ -46,10 +49,20 @@ class TokenizedFiles:
 
     folder: a Path, or the URL. n_documents, n_tokens, n_bytes (of text), n_skipped (records), skipped_files (paths).
     special_literals: how often the literal of each special token occurs as plain text. files: the shards.
+    n_duplicates: documents that had occurred before, None where they were not counted. parts: those of a split, by
+    their names; the totals are theirs together.
     """
 
-    def __init__(self, folder: Path | str, manifest: Manifest, was_complete: bool) -> None:
+    def __init__(
+        self,
+        folder: Path | str,
+        manifest: Manifest,
+        was_complete: bool,
+        parts: dict[str, TokenizedFiles] | None = None,
+    ) -> None:
         self.folder = folder
+        self.parts = parts or {}
+        self.n_duplicates = manifest.duplicates
         self.n_documents = manifest.documents
         self.n_tokens = manifest.tokens
         self.n_bytes = manifest.text_bytes
@@ -86,6 +99,8 @@ def tokenize_files(
     takeover: bool = False,
     progress: Progress = None,
     max_memory: int | None = None,
+    split: Mapping[str, float] | None = None,
+    duplicates: str = "keep",
     **options: Any,
 ) -> TokenizedFiles:
     """Encodes every document of a corpus and writes shards of ids into a folder.
@@ -103,6 +118,10 @@ def tokenize_files(
     eot, bos: the special token whose id is put after, or before, each document; True if the tokenizer has only one.
     specials: literals of special tokens in the text are "ordinary" text (counted, with a warning), become the tokens'
     ids ("recognise"), or are an "error".
+    split: fractions that add up to 1, as {"train": 0.99, "val": 0.01}: each part is a folder of shards of that name in
+    `output`. A document's text alone decides in which it goes, so it stays there when the corpus grows.
+    duplicates: documents that are, byte for byte, the text of an earlier one are only counted ("count"), or left out
+    ("drop"). Both take 16 bytes a document, and a resumed run reads what it has written once more.
     max_memory: bytes, beside the tokenizer and what the process has already. Blocks are smaller then, and the cache;
     the shards are the same. MemoryError where that is too low, or where a pretoken or a record takes more.
 
@@ -112,7 +131,16 @@ def tokenize_files(
     resumed after any failure.
     """
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
-    config = run_config(tokenizer, format=format, eot=eot, bos=bos, specials=specials, shard_tokens=shard_tokens)
+    config = run_config(
+        tokenizer,
+        format=format,
+        eot=eot,
+        bos=bos,
+        specials=specials,
+        shard_tokens=shard_tokens,
+        duplicates=duplicates,
+    )
+    parts = {} if split is None else split_configs(split)
     plan = memory_plan(max_memory, format)
     if rewrite and not resume:
         raise ValueError("rewrite belongs to resume=True; to replace all shards pass overwrite=True")
@@ -123,6 +151,8 @@ def tokenize_files(
     else:
         corpus = Corpus(inputs, **options)
     if is_url(output):
+        if parts or duplicates != "keep":
+            raise ValueError("split and duplicates need a local folder; write there, and copy it")
         if resume:
             raise ValueError(
                 f"resume needs a local folder; at {public_url(os.fspath(output))} pass overwrite=True to begin again"
@@ -130,36 +160,106 @@ def tokenize_files(
         claim = {"overwrite": overwrite, "takeover": takeover}
         return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, claim, threads, progress, max_memory)
     folder = Path(output)
-    check_is_folder(folder)
-    corpus = without_run_files(corpus, folder)
-    if overwrite and not corpus.names and manifest_file.exists(folder):
-        raise ValueError(
-            f"inputs hold no file to read beside the shards in {shown(str(folder))}, the output; name the files of the "
-            "corpus, or another output"
-        )
-    n_threads = resolve_threads(threads)
-    with locked_new_folder(folder, parents=True), reporter(progress) as report:
+    configs = {folder / name: config | {"split": part} for name, part in parts.items()} or {folder: config}
+    for place in {folder: None, **configs}:
+        check_is_folder(place)
+        corpus = without_run_files(corpus, place)
+        if overwrite and not corpus.names and manifest_file.exists(place):
+            raise ValueError(
+                f"inputs hold no file to read beside the shards in {shown(str(place))}, the output; name the files of "
+                "the corpus, or another output"
+            )
+    with contextlib.ExitStack() as stack:
+        if parts:
+            stack.enter_context(locked_new_folder(folder, parents=True))
+            _check_room_for_parts(folder, parts)
+        report = stack.enter_context(reporter(progress))
+        how = {"resume": resume, "rewrite": rewrite, "overwrite": overwrite}
+        done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, plan, **how)
+    if not parts:
+        return TokenizedFiles(folder, *done[0])
+    results = {name: TokenizedFiles(folder / name, *one) for name, one in zip(parts, done, strict=True)}
+    manifests = {name: manifest for name, (manifest, _) in zip(parts, done, strict=True)}
+    return TokenizedFiles(folder, _joined(manifests), all(was_complete for _, was_complete in done), results)
+
+
+def write_folders(
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    configs: Mapping[Path, dict[str, Any]],
+    threads: int,
+    report: Any,
+    plan: MemoryPlan | None,
+    *,
+    resume: bool,
+    rewrite: bool = False,
+    overwrite: bool = False,
+) -> list[tuple[Manifest, bool]]:
+    """Writes a folder, or those of the parts of a split in one pass; configs: the options of each, as `run_config`.
+
+    Returns the manifest of each folder, and whether an earlier run had already finished it.
+    """
+    with contextlib.ExitStack() as stack:
+        for folder in configs:
+            stack.enter_context(locked_new_folder(folder, parents=True))
         first_texts, corpus = of_first_texts(corpus)
         listing = [{**entry, "first_sha256": first_texts} if first_texts else entry for entry in corpus.listing]
-        fresh = new_manifest(tokenizer, config | corpus.options, listing)
-        _check_room(folder, resume=resume, overwrite=overwrite)
-        resumes = resume and manifest_file.exists(folder)
-        replaces = not resumes and manifest_file.exists(folder)
-        with replacement(folder) if replaces else contextlib.nullcontext(folder) as target:
-            run = _Run(tokenizer, corpus, target, n_threads, plan)
-            manifest = run.resumed(fresh, rewrite) if resumes else run.begun(fresh)
-            if manifest.complete:
-                return TokenizedFiles(folder, manifest, was_complete=True)
+        done: list[tuple[Manifest, bool]] = []
+        unfinished: list[tuple[Path, Manifest]] = []
+        for folder, config in configs.items():
+            _check_room(folder, resume=resume, overwrite=overwrite)
+            fresh = new_manifest(tokenizer, config | corpus.options, listing)
+            target = folder
+            if resume and manifest_file.exists(folder):
+                manifest = _resumed(folder, fresh, rewrite)
+            else:
+                if manifest_file.exists(folder):
+                    target = stack.enter_context(replacement(folder))
+                clear(target)
+                fresh.save(target)
+                manifest = fresh
+            done.append((manifest, manifest.complete))
+            if not manifest.complete:
+                unfinished.append((target, manifest))
+                stack.callback(_removed_if_empty, target, manifest)
+        if unfinished:
             try:
-                run.execute(manifest, report)
+                _execute(tokenizer, corpus, unfinished, threads, report, plan)
             except OSError as error:
                 if error.errno in _FULL:
-                    raise _no_space(error, folder, None if replaces else len(manifest.shards)) from error
+                    replaces = any(target not in configs for target, _ in unfinished)
+                    n_shards = None if replaces else sum(len(manifest.shards) for _, manifest in unfinished)
+                    raise _no_space(error, next(iter(configs)), n_shards) from error
                 raise
-            finally:
-                if not manifest.shards and not manifest.complete:
-                    manifest_file.remove(target)
-        return TokenizedFiles(folder, manifest, was_complete=False)
+    return done
+
+
+def _removed_if_empty(folder: Path, manifest: Manifest) -> None:
+    """Removes the manifest of a run that has failed before its first shard."""
+    if not manifest.shards and not manifest.complete:
+        manifest_file.remove(folder)
+
+
+def _joined(manifests: Mapping[str, Manifest]) -> Manifest:
+    """A manifest of the shards of all parts of a split."""
+    first, *_ = manifests.values()
+    counted = [manifest.duplicates for manifest in manifests.values() if manifest.duplicates is not None]
+    return dataclasses.replace(
+        first,
+        shards=[
+            {**shard, "file": f"{name}/{shard['file']}"}
+            for name, manifest in manifests.items()
+            for shard in manifest.shards
+        ],
+        duplicates=sum(counted) if counted else None,
+    )
+
+
+def _check_room_for_parts(folder: Path, parts: Collection[str]) -> None:
+    """Raises FileExistsError for a folder that holds something else than the parts of a split."""
+    others = sorted(path.name for path in folder.iterdir() if path.name not in parts)
+    if others:
+        raise not_empty(folder, others[0])
 
 
 def _check_room(folder: Path, *, resume: bool, overwrite: bool) -> None:
@@ -214,46 +314,42 @@ def _tokenize_to_url(
     return TokenizedFiles(url, manifest, was_complete=False)
 
 
-class _Run:
-    """One call of `tokenize_files` after its arguments are checked."""
+def _resumed(folder: Path, fresh: Manifest, rewrite: bool) -> Manifest:
+    """The manifest of the folder, updated to today's inputs."""
+    settle(folder)
+    manifest, notes = plan_resume(folder, Manifest.load(folder), fresh, rewrite=rewrite)
+    check_files(folder, manifest)
+    if not manifest.complete:
+        # Shards are removed only when no manifest names them.
+        manifest.save(folder)
+        clear(folder, manifest.file_names)
+    for note in notes:
+        warn(note)
+    return manifest
 
-    def __init__(
-        self, tokenizer: Tokenizer, corpus: Corpus, folder: Path, threads: int, plan: MemoryPlan | None
-    ) -> None:
-        self._tokenizer = tokenizer
-        self._corpus = corpus
-        self._folder = folder
-        self._threads = threads
-        self._plan = plan
 
-    def begun(self, fresh: Manifest) -> Manifest:
-        """The manifest of a new run, saved in the folder."""
-        clear(self._folder)
-        fresh.save(self._folder)
-        return fresh
-
-    def resumed(self, fresh: Manifest, rewrite: bool) -> Manifest:
-        """The manifest of the folder, updated to today's inputs."""
-        folder = self._folder
-        settle(folder)
-        manifest, notes = plan_resume(folder, Manifest.load(folder), fresh, rewrite=rewrite)
-        check_files(folder, manifest)
-        if not manifest.complete:
-            # Shards are removed only when no manifest names them.
-            manifest.save(folder)
-            clear(folder, manifest.file_names)
-        for note in notes:
-            warn(note)
-        return manifest
-
-    def execute(self, manifest: Manifest, report: Any) -> None:
-        """Reads, encodes and writes from the manifest's resume point to the end of the corpus."""
-        folder, tokenizer = self._folder, self._tokenizer
-        with publishing(folder, manifest, list(tokenizer.special_tokens), Publisher(folder, manifest)) as shards:
-            reading = encode_corpus(tokenizer, self._corpus, manifest, shards, self._threads, report, self._plan)
+def _execute(
+    tokenizer: Tokenizer,
+    corpus: Corpus,
+    unfinished: Sequence[tuple[Path, Manifest]],
+    threads: int,
+    report: Any,
+    plan: MemoryPlan | None,
+) -> None:
+    """Reads, encodes and writes from the resume points of manifests to the end of the corpus."""
+    tokens = list(tokenizer.special_tokens)
+    with contextlib.ExitStack() as stack:
+        targets = [
+            (manifest, stack.enter_context(publishing(folder, manifest, tokens, Publisher(folder, manifest))))
+            for folder, manifest in unfinished
+        ]
+        reading = encode_corpus(tokenizer, corpus, targets, threads, report, plan)
+    literals: Counter[str] = Counter()
+    for folder, manifest in unfinished:
         manifest.replace(folder, skipped=reading.n_skipped, skipped_files=list(reading.skipped_files), complete=True)
-        reading.warn()
-        warn_of_literals(manifest.special_literals)
+        literals.update(manifest.special_literals)
+    reading.warn()
+    warn_of_literals(literals)
 
 
 def warn_of_literals(literals: dict[str, int]) -> None:

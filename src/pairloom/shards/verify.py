@@ -25,8 +25,9 @@ from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import publishing, sealed, settle
 from pairloom.shards.reading import shard_folder
 from pairloom.shards.resume import check_not_of_job, check_options, first_shards, has_changed
+from pairloom.shards.selection import check_selection, start_of
 from pairloom.shards.shards import Shard, check_file, check_ids, check_order, read_shard
-from pairloom.shards.tokenize_files import tokenize_files
+from pairloom.shards.tokenize_files import write_folders
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["verify_shards"]
@@ -117,9 +118,14 @@ class _Mender:
         self._folder, self._manifest, self._tokenizer, self._threads = folder, manifest, tokenizer, threads
         check_not_of_job(folder, manifest)
         with self._options_checked():
-            self._chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
+            check_selection(config)
+            chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
+            chosen |= {name: config[name] for name in ("duplicates",) if name in config}
+            self._config = run_config(tokenizer, **chosen) | {
+                name: config[name] for name in ("split",) if name in config
+            }
             self._reading: dict[str, Any] = {name: config[name] for name in _READING}
-            fresh = new_manifest(tokenizer, run_config(tokenizer, **self._chosen) | self._reading, [])
+            fresh = new_manifest(tokenizer, self._config | self._reading, [])
         check_options(folder, manifest, fresh)
         # What was left out then is left out again.
         self._reading |= {"skip_bad": bool(manifest.skipped), "skip_bad_files": bool(manifest.skipped_files)}
@@ -140,7 +146,7 @@ class _Mender:
         """Encodes a shard again and puts it in its place."""
         entry = self._manifest.shards[number]
         before = first_shards(self._manifest, number)
-        first, last = before.next.source, entry["next"]["source"]
+        first, last = start_of(self._manifest.config, [before.next]).source, entry["next"]["source"]
         corpus = self._corpus(self._paths[first : last + 1])
         for path, old, new in zip(self._paths[first:], self._manifest.inputs[first : last + 1], corpus.listing):
             # What was a file may be a folder now.
@@ -149,15 +155,18 @@ class _Mender:
                     f"{path}: has changed since {entry['file']} was made of it; put it back as it was, or write such "
                     "shards again (resume=True, rewrite=True)"
                 )
-        # The corpus begins with the input in which the shard begins.
-        before.skipped_files = []
+        # The corpus begins with the input `first`.
+        before.skipped_files = [
+            file._replace(input=file.input - first) for file in before.skipped_files if file.input >= first
+        ]
         if before.shards:
-            before.shards[-1] = {**before.shards[-1], "next": {**before.shards[-1]["next"], "source": 0}}
+            point = before.shards[-1]["next"]
+            before.shards[-1] = {**before.shards[-1], "next": {**point, "source": point["source"] - first}}
         hidden = self._folder / f".pairloom-new-{secrets.token_hex(8)}"
         hidden.mkdir()
         try:
             with publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards:
-                encode_corpus(self._tokenizer, corpus, before, shards, self._threads)
+                encode_corpus(self._tokenizer, corpus, [(before, shards)], self._threads)
         except _Mended:
             return
         finally:
@@ -185,5 +194,5 @@ class _Mender:
 
     def finish(self) -> None:
         """Resumes an unfinished run."""
-        corpus = self._corpus(self._paths)
-        tokenize_files(self._tokenizer, corpus, self._folder, resume=True, threads=self._threads, **self._chosen)
+        corpus, configs = self._corpus(self._paths), {self._folder: self._config}
+        write_folders(self._tokenizer, corpus, configs, self._threads, None, None, resume=True)

@@ -1,0 +1,209 @@
+"""Which documents of a corpus a folder of shards gets: those of one part of a split, and none a second time.
+
+A document's number in [0, 1) is that of the first four bytes of the SHA-256 of its text; a part of a split is an
+interval of these numbers, so a document stays in its part whatever else the corpus holds. Two documents are duplicates
+if the first 16 bytes of that digest are equal. docs/shards.md specifies both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom import _core
+from pairloom.corpus import Position, Reading
+from pairloom.corpus.corpus import Block
+from pairloom.shards.files import is_run_file
+from pairloom.shards.memory import MemoryPlan
+
+__all__ = ["SelectedBlocks", "check_selection", "is_selection", "split_configs", "start_of"]
+
+_NAME = re.compile(r"\w[\w.-]*")
+_DIGEST_BYTES = 16
+
+_Halves = npt.NDArray[np.uint64]
+
+
+def split_configs(split: Any) -> dict[str, dict[str, Any]]:
+    """The entry `split` of the options of each part, by its name; ValueError, TypeError for what is no split."""
+    if not isinstance(split, Mapping):
+        raise TypeError(f'split must be a dict of fractions, as {{"train": 0.99, "val": 0.01}}, not {split!r}')
+    configs, end = {}, Fraction(0)
+    for name, share in split.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or is_run_file(name):
+            raise ValueError(f"split: {name!r} cannot name a folder; use letters and digits")
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+            raise ValueError(f"split: the fraction of {name} must be a number above 0 and at most 1, not {share!r}")
+        # The decimal number that was written: 0.7 + 0.2 + 0.1 is 1.
+        start, end = end, end + Fraction(str(share))
+        configs[name] = {"from": float(start), "part": name, "to": float(end)}
+    if end != 1:
+        raise ValueError(f"split: the fractions add up to {float(end)}, not 1")
+    return configs
+
+
+def check_selection(config: dict[str, Any]) -> None:
+    """Raises ValueError, TypeError or KeyError for a damaged selection in the options that a manifest names."""
+    split = config.get("split")
+    if split is not None and not 0 <= split["from"] < split["to"] <= 1:
+        raise ValueError(f"split is {split!r}")
+    if config.get("duplicates") not in (None, "count", "drop"):
+        raise ValueError(f"duplicates is {config['duplicates']!r}")
+
+
+def is_selection(config: dict[str, Any]) -> bool:
+    """Whether these options leave out documents, or count duplicates."""
+    return not config.keys().isdisjoint(("split", "duplicates"))
+
+
+def start_of(config: dict[str, Any], points: Sequence[Position]) -> Position:
+    """Where reading begins so that runs with this config can resume at `points`."""
+    first = min(points, key=lambda point: (point.source, point.documents))
+    if not is_selection(config):
+        return first
+    # What was read before tells which documents are duplicates, and where max_bytes ends.
+    if "duplicates" in config or config["max_bytes"] is not None:
+        return Position()
+    return Position(first.source, source_skipped=first.source_skipped)
+
+
+class SelectedBlocks:
+    """An iterator of (number of the target, block): what each of several folders gets of a reading.
+
+    targets: the config of each folder, and where it resumes; its documents are numbered among those that it gets.
+    Raises MemoryError where the digests of all documents take more than a quarter of the plan's memory.
+    """
+
+    def __init__(
+        self, reading: Reading, targets: Sequence[tuple[dict[str, Any], Position]], plan: MemoryPlan | None
+    ) -> None:
+        config = targets[0][0]
+        self._reading = reading
+        self._targets = [_Target(config, point) for config, point in targets]
+        self._seen = _Digests(plan and plan.max_memory // 4) if "duplicates" in config else None
+        self._blocks = self._selected() if is_selection(config) else ((0, block) for block in reading)
+
+    @property
+    def n_duplicates(self) -> list[int | None]:
+        """How many documents of each target occurred before in the corpus; None where that was not asked for."""
+        return [None if self._seen is None else target.n_duplicates for target in self._targets]
+
+    def __iter__(self) -> Iterator[tuple[int, Block]]:
+        return self
+
+    def __next__(self) -> tuple[int, Block]:
+        return next(self._blocks)
+
+    def stop(self) -> None:
+        """Stops waiting for data of a pipe."""
+        self._reading.stop()
+
+    def close(self) -> None:
+        """Closes open files."""
+        self._reading.close()
+
+    def _selected(self) -> Iterator[tuple[int, Block]]:
+        # A document that is longer than a block is held until it ends: only then is its digest known.
+        held: list[str] = []
+        for block in self._reading:
+            texts = block.documents.texts()
+            if texts and held:
+                texts[0] = "".join([*held, texts[0]])
+                held = []
+            if block.documents.n_open_bytes:
+                held.append(block.documents.open_text())
+            digests = [hashlib.sha256(text.encode()).digest() for text in texts]
+            numbers = np.frombuffer(b"".join(digest[:4] for digest in digests), ">u4") / (1 << 32)
+            halves = np.frombuffer(b"".join(digest[:_DIGEST_BYTES] for digest in digests), np.uint64)
+            is_new = None if self._seen is None else self._seen.add(halves[::2], halves[1::2])
+            for number, target in enumerate(self._targets):
+                taken = target.take(block, texts, numbers, is_new)
+                if taken is not None:
+                    yield number, taken
+
+
+class _Target:
+    def __init__(self, config: dict[str, Any], point: Position) -> None:
+        split = config.get("split", {})
+        self._start, self._end = split.get("from", 0.0), split.get("to", 1.0)
+        self._is_dropping = config.get("duplicates") == "drop"
+        self._point = point
+        self._source = -1
+        # Documents of the source that the folder has.
+        self._n_documents = 0
+        self.n_duplicates = 0
+
+    def take(
+        self, block: Block, texts: list[str], numbers: npt.NDArray[np.float64], is_new: npt.NDArray[np.bool_] | None
+    ) -> Block | None:
+        """The block with the documents of the target after its point; None where there are none."""
+        is_taken = (self._start <= numbers) & (numbers < self._end)
+        if is_new is not None:
+            self.n_duplicates += int(np.count_nonzero(is_taken & ~is_new))
+            if self._is_dropping:
+                is_taken &= is_new
+        parts, n_taken = [], 0
+        stops = [*(part.start for part in block.parts[1:]), len(texts)]
+        for part, stop in zip(block.parts, stops, strict=True):
+            if part.source != self._source:
+                self._source, self._n_documents = part.source, 0
+            places = part.start + np.flatnonzero(is_taken[part.start : stop])
+            n_done = len(places)
+            if part.source >= self._point.source:
+                n_left = self._point.documents - self._n_documents if part.source == self._point.source else 0
+                n_done = min(max(n_left, 0), n_done)
+            is_taken[places[:n_done]] = False
+            if n_done < len(places):
+                parts.append(part._replace(start=n_taken, first=self._n_documents + n_done))
+                n_taken += len(places) - n_done
+            self._n_documents += len(places)
+        if not parts:
+            return None
+        documents = _core.Documents.from_texts(list(itertools.compress(texts, is_taken.tolist())))
+        return Block(documents, parts, block.done)
+
+
+class _Digests:
+    """A set of digests of 16 bytes, as sorted arrays, each more than twice as long as the next.
+
+    They are sorted by their first halves. Of several digests with one first half, which nobody has ever seen, only one
+    is found, so that a document is never taken for a duplicate that is not one.
+    """
+
+    def __init__(self, max_bytes: int | None) -> None:
+        self._max_bytes = max_bytes
+        self._runs: list[tuple[_Halves, _Halves]] = []
+
+    def add(self, first: _Halves, second: _Halves) -> npt.NDArray[np.bool_]:
+        """Which of the digests were not there before: bool [n]; adds them. first, second: uint64 [n], their halves."""
+        firsts, places, of = np.unique(first, return_index=True, return_inverse=True)
+        seconds = second[places]
+        is_new: npt.NDArray[np.bool_] = seconds[of] != second
+        is_unknown = np.ones(len(firsts), bool)
+        for run, run_seconds in self._runs:
+            at = np.minimum(np.searchsorted(run, firsts), len(run) - 1)
+            is_unknown &= (run[at] != firsts) | (run_seconds[at] != seconds)
+        firsts, seconds = firsts[is_unknown], seconds[is_unknown]
+        is_new[places[is_unknown]] = True
+        n = len(firsts) + sum(len(run) for run, _ in self._runs)
+        # While two arrays are made one, there are both, and their order.
+        if self._max_bytes is not None and 3 * n * _DIGEST_BYTES > self._max_bytes:
+            raise MemoryError(
+                f"max_memory is too low: the digests of {n:,} documents, which tell duplicates, take more than "
+                f"{self._max_bytes:,} bytes of it; raise it, or keep duplicates"
+            )
+        while self._runs and len(self._runs[-1][0]) <= 2 * len(firsts):
+            more_firsts, more_seconds = self._runs.pop()
+            firsts, seconds = np.concatenate([firsts, more_firsts]), np.concatenate([seconds, more_seconds])
+            order = np.argsort(firsts, kind="stable")
+            firsts, seconds = firsts[order], seconds[order]
+        if len(firsts):
+            self._runs.append((firsts, seconds))
+        return is_new

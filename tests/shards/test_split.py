@@ -1,0 +1,277 @@
+"""Parts of a split and exact duplicates: what docs/shards.md says, for any corpus, and after any interruption."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import CorpusError, ResumeError, Tokenizer, tokenize_files, verify_shards
+from pairloom.corpus import corpus as corpus_module
+from pairloom.shards.publishing import Publisher
+from tests.cli.commands import run
+from tests.corpus.files import json_lines
+from tests.shards.reading import documents_of, manifest_of
+
+TOKENIZER = Tokenizer.train("ab ab the cat the hat é " * 50, 262)
+SPLIT = {"train": 0.7, "test": 0.1, "val": 0.2}
+BOUNDS = {"train": (0.0, 0.7), "test": (0.7, 0.8), "val": (0.8, 1.0)}
+
+
+def part_of(text: str) -> str:
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") / 2**32
+    return next(name for name, (start, end) in BOUNDS.items() if start <= number < end)
+
+
+def random_texts(rng: random.Random) -> list[str]:
+    n_words = rng.choice([1, 2, 60])
+    return [
+        " ".join(rng.choices(["ab", "the", "cat", "é"], k=rng.randint(1, n_words))) for _ in range(rng.randint(1, 90))
+    ]
+
+
+def write_corpus(folder: Path, texts: list[str], kind: str) -> tuple[list[Path], dict[str, Any]]:
+    """Two inputs that hold the texts, and the options that read them."""
+    folder.mkdir(exist_ok=True)
+    cut, paths = len(texts) // 3, [folder / f"{number}.{kind}" for number in range(2)]
+    for path, part in zip(paths, (texts[:cut], texts[cut:]), strict=True):
+        path.write_text(json_lines(part) if kind == "jsonl" else "<>".join(part), encoding="utf-8")
+    return paths, {} if kind == "jsonl" else {"separator": "<>"}
+
+
+def expected(texts: list[str], duplicates: str) -> dict[str, list[str]]:
+    kept = list(dict.fromkeys(texts)) if duplicates == "drop" else texts
+    return {name: [text for text in kept if part_of(text) == name] for name in SPLIT}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])
+def test_parts_are_those_of_the_definition_in_order(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    # Blocks in which documents begin and others end.
+    monkeypatch.setattr(corpus_module, "PIECE_BYTES", rng.choice([20, 200, 1 << 20]))
+    texts, kind, duplicates = random_texts(rng), rng.choice(["jsonl", "txt"]), rng.choice(["keep", "count", "drop"])
+    paths, reading = write_corpus(tmp_path, texts, kind)
+    options: dict[str, Any] = {"shard_tokens": rng.choice([30, 1000]), "duplicates": duplicates, **reading}
+    done = tokenize_files(TOKENIZER, paths, tmp_path / "out", split=SPLIT, **options)
+    wanted = expected(texts, duplicates)
+    for name in SPLIT:
+        assert documents_of(tmp_path / "out" / name) == TOKENIZER.encode_batch(wanted[name])
+        assert done.parts[name].n_documents == len(wanted[name])
+        assert done.parts[name].n_bytes == sum(len(text.encode()) for text in wanted[name])
+    n_duplicates = len(texts) - len(set(texts))
+    assert done.n_duplicates == (None if duplicates == "keep" else n_duplicates)
+    assert done.n_documents == len(texts) - (n_duplicates if duplicates == "drop" else 0)
+    # Without parts, and for a corpus that has grown at its end and in the middle.
+    tokenize_files(TOKENIZER, paths, tmp_path / "whole", **options)
+    whole = dict.fromkeys(texts) if duplicates == "drop" else texts
+    assert documents_of(tmp_path / "whole") == TOKENIZER.encode_batch(list(whole))
+    at = rng.randint(0, len(texts))
+    grown = texts[:at] + random_texts(rng) + texts[at:] + random_texts(rng)
+    paths, _ = write_corpus(tmp_path / "grown", grown, kind)
+    tokenize_files(TOKENIZER, paths, tmp_path / "more", split=SPLIT, **options)
+    for name in SPLIT:
+        assert set(wanted[name]) <= set(expected(grown, duplicates)[name])
+        assert documents_of(tmp_path / "more" / name) == TOKENIZER.encode_batch(expected(grown, duplicates)[name])
+
+
+def test_a_new_part_takes_documents_of_one_other_only() -> None:
+    from pairloom.shards.selection import split_configs
+
+    configs = split_configs({"train": 0.98, "test": 0.01, "val": 0.01})
+    assert (
+        configs["val"] == split_configs({"train": 0.99, "val": 0.01})["val"] == {"part": "val", "from": 0.99, "to": 1}
+    )
+    assert (configs["train"]["to"], configs["test"]["to"]) == (0.98, 0.99)
+    # As decimal numbers; as floats they add up to 0.9999999999999999.
+    assert split_configs({"a": 0.7, "b": 0.2, "c": 0.1})["c"]["to"] == 1
+
+
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 100))])
+def test_runs_that_are_interrupted_and_resumed_are_equal(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    monkeypatch.setattr(corpus_module, "PIECE_BYTES", rng.choice([20, 200]))
+    texts = [text for _ in range(3) for text in random_texts(rng)]
+    paths, reading = write_corpus(tmp_path, texts, rng.choice(["jsonl", "txt"]))
+    options: dict[str, Any] = {"shard_tokens": 40, "duplicates": rng.choice(["keep", "drop"]), **reading}
+    options["split"] = rng.choice([SPLIT, SPLIT, None])
+    if rng.random() < 0.3:
+        options["max_bytes"] = sum(map(len, texts)) // 2
+    tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
+    left = 0
+
+    def publish(publisher: Any, shard: Any, publish: Any = Publisher.publish) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        publish(publisher, shard)
+
+    monkeypatch.setattr(Publisher, "publish", publish)
+    for _ in range(1000):
+        left = rng.randint(1, 12)
+        try:
+            tokenize_files(TOKENIZER, paths, tmp_path / "again", resume=True, **options)
+            break
+        except KeyboardInterrupt:
+            continue
+    assert contents(tmp_path / "again") == contents(tmp_path / "out")
+
+
+@pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_killed_command_is_continued_by_resume(tmp_path: Path, n_kills: int) -> None:
+    rng = random.Random(5)
+    texts = [text for _ in range(30) for text in random_texts(rng)]
+    paths, _ = write_corpus(tmp_path, texts, "jsonl")
+    TOKENIZER.save(tmp_path / "model.json")
+    command: list[Any] = ["tokenize", "--model", tmp_path / "model.json", "--input", *paths, "--shard-tokens", 300]
+    command += ["--split", "train=0.7,test=0.1,val=0.2", "--drop-duplicates", "--output"]
+    assert run(*command, tmp_path / "out").status == 0
+    again = [*map(str, command), str(tmp_path / "again"), "--resume"]
+    for _ in range(n_kills):
+        process = subprocess.Popen([sys.executable, "-m", "pairloom", *again], stderr=subprocess.DEVNULL)
+        wanted = rng.randint(1, 12)
+        while process.poll() is None and len(list((tmp_path / "again").glob("*/shard-*.npy"))) < wanted:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    done = run(*again)
+    assert done.status == 0 and json.loads(done.out)["parts"].keys() == SPLIT.keys()
+    assert contents(tmp_path / "again") == contents(tmp_path / "out")
+
+
+@pytest.mark.parametrize("duplicates", ["keep", "drop"])
+@pytest.mark.parametrize("format", ["npy", "parquet"])
+def test_damaged_shards_of_parts_are_mended(tmp_path: Path, duplicates: str, format: str) -> None:
+    rng = random.Random(1)
+    texts = [text for _ in range(6) for text in random_texts(rng)]
+    paths, _ = write_corpus(tmp_path, texts, "jsonl")
+    options: dict[str, Any] = {"shard_tokens": 60, "format": format, "duplicates": duplicates, "split": SPLIT}
+    tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
+    whole = contents(tmp_path / "out")
+    for name in SPLIT:
+        shards = manifest_of(tmp_path / "out" / name)["shards"]
+        lost = {shards[at]["file"] for at in (0, len(shards) // 2, -1)}
+        for file in lost:
+            (tmp_path / "out" / name / file).unlink()
+        assert len(verify_shards(tmp_path / "out" / name, repair=True, model=TOKENIZER)) == len(lost)
+    assert contents(tmp_path / "out") == whole
+
+
+def test_an_unfinished_part_is_finished_by_verify(tmp_path: Path) -> None:
+    texts = [f"text {number}" for number in range(200)]
+    paths, _ = write_corpus(tmp_path, texts, "jsonl")
+    tokenize_files(TOKENIZER, paths, tmp_path / "out", split=SPLIT, shard_tokens=60)
+    whole = contents(tmp_path / "out")
+    manifest = manifest_of(tmp_path / "out" / "val")
+    manifest["shards"], manifest["indexes"] = manifest["shards"][:1], manifest["indexes"][:1]
+    manifest |= {"complete": False, "next": manifest["shards"][0]["next"], "inputs": manifest["inputs"]}
+    n = {key: manifest["shards"][0][key] for key in ("documents", "tokens", "bytes")}
+    manifest["totals"] |= {**n, "shards": 1}
+    (tmp_path / "out" / "val" / "manifest.json").write_text(json.dumps(manifest))
+    assert verify_shards(tmp_path / "out" / "val", repair=True, model=TOKENIZER)
+    assert contents(tmp_path / "out") == whole
+
+
+def test_a_file_that_was_skipped_and_mended_stays_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [[f"text {number % 40} of {part // 2}" for number in range(60)] for part in range(4)]
+    paths = [tmp_path / f"{part}.jsonl.gz" for part in range(4)]
+    for path, part in zip(paths, texts, strict=True):
+        path.write_bytes(gzip.compress(json_lines(part).encode()))
+    whole = paths[0].read_bytes()
+    paths[0].write_bytes(whole[:40])
+    options: dict[str, Any] = {"duplicates": "drop", "shard_tokens": 100, "skip_bad_files": True, "resume": True}
+
+    def interrupted(publisher: Any, shard: Any, publish: Any = Publisher.publish) -> None:
+        publish(publisher, shard)
+        if shard.point.source == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Publisher, "publish", interrupted)
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
+    paths[0].write_bytes(whole)
+    with pytest.warns(UserWarning, match="could not be read in the earlier run"):
+        done = tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
+    kept = dict.fromkeys(text for part in texts[1:] for text in part)
+    assert documents_of(tmp_path / "out") == TOKENIZER.encode_batch(list(kept))
+    assert done.skipped_files == [str(paths[0])] and done.n_duplicates == 180 - len(kept)
+
+
+def test_other_fractions_or_files_in_the_way_are_refused(tmp_path: Path) -> None:
+    paths, _ = write_corpus(tmp_path, ["the cat", "ab"], "jsonl")
+    out = tmp_path / "out"
+    tokenize_files(TOKENIZER, paths, out, split=SPLIT)
+    with pytest.raises(ResumeError, match="was made with split"):
+        tokenize_files(TOKENIZER, paths, out, split={"train": 0.6, "test": 0.2, "val": 0.2}, resume=True)
+    with pytest.raises(ResumeError, match="was made with duplicates None, not 'drop'"):
+        tokenize_files(TOKENIZER, paths, out, split=SPLIT, duplicates="drop", resume=True)
+    with pytest.raises(FileExistsError, match="holds a run already"):
+        tokenize_files(TOKENIZER, paths, out, split=SPLIT)
+    with pytest.raises(FileExistsError, match="not empty: it holds test"):
+        tokenize_files(TOKENIZER, paths, out, split={"train": 0.8, "val": 0.2})
+    with pytest.raises(FileExistsError, match="not empty: it holds test"):
+        tokenize_files(TOKENIZER, paths, out)
+    before = contents(out)
+    (tmp_path / "bad.jsonl").write_text("{")
+    with pytest.raises(CorpusError):
+        tokenize_files(TOKENIZER, [*paths, tmp_path / "bad.jsonl"], out, split=SPLIT, overwrite=True)
+    assert contents(out) == before
+    assert tokenize_files(TOKENIZER, paths, out, split=SPLIT, overwrite=True).n_documents == 2
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        {},
+        {"train": 0.9},
+        {"train": 0.9, "val": 0.2},
+        {"train": 0, "val": 1},
+        {"train": float("nan"), "val": 0.1},
+        {"../train": 0.9, "val": 0.1},
+        {"manifest.json": 0.9, "val": 0.1},
+        {"train": "0.9", "val": 0.1},
+        ["train", "val"],
+        "train=0.9,val=0.1",
+    ],
+)
+def test_what_is_no_split_is_an_error_in_one_line(tmp_path: Path, split: Any) -> None:
+    with pytest.raises((ValueError, TypeError), match="split"):
+        tokenize_files(TOKENIZER, [tmp_path / "a.txt"], tmp_path / "out", split=split)
+
+
+def test_the_command_line_refuses_what_is_no_split(tmp_path: Path) -> None:
+    for split in ("train", "train=0.9", "train=0.5,train=0.5", "=1", "train=0.9,val=x"):
+        done = run("tokenize", "--model", "m", "--input", "a", "--output", tmp_path / "out", "--split", split)
+        assert done.status == 2 and "train=0.99,val=0.01" in done.err
+
+
+def test_digests_that_exceed_the_memory_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(f'{{"text": "{number}"}}\n' for number in range(100_000)))
+    with pytest.raises(MemoryError, match=r"digests of .* documents, which tell duplicates"):
+        tokenize_files(TOKENIZER, path, tmp_path / "out", duplicates="drop", max_memory=16_000_000)
+    assert not (tmp_path / "out").exists()
+
+
+def test_texts_in_memory_are_split_in_one_pass(tmp_path: Path) -> None:
+    from pairloom import Corpus
+
+    texts = [f"text {number % 70}" for number in range(100)]
+    tokenize_files(TOKENIZER, Corpus.of_texts(iter(texts)), tmp_path / "out", split=SPLIT, duplicates="drop")
+    for name, wanted in expected(texts, "drop").items():
+        assert documents_of(tmp_path / "out" / name) == TOKENIZER.encode_batch(wanted)
