@@ -67,11 +67,12 @@ def encode_corpus(
     threads: int,
     report: Any = None,
     plan: MemoryPlan | None = None,
-) -> Reading:
+) -> tuple[Reading, list[int | None]]:
     """Reads, encodes and writes from the resume points of manifests to the end of the corpus.
 
     targets: a folder, or those of the parts of a split, in one pass; the options of their runs differ in nothing else.
-    Memory is a few blocks, with a plan of its sizes. Returns the reading, which says what was left out.
+    Memory is a few blocks, with a plan of its sizes. Returns the reading, which says what was left out, and the
+    duplicates of each target, None where they were not counted.
     """
     manifests = [manifest for manifest, _ in targets]
     config, digests = manifests[0].config, manifests[0].digests
@@ -131,6 +132,4 @@ def encode_corpus(
                 report("encode", done, total, f"{n_tokens:,} tokens")
     if report is not None and done != total:
         report("encode", done, done, f"{n_tokens:,} tokens")
-    for manifest, n_duplicates in zip(manifests, selected.n_duplicates, strict=True):
-        manifest.duplicates = n_duplicates
-    return reading
+    return reading, selected.n_duplicates

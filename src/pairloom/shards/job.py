@@ -134,7 +134,7 @@ class ShardTask:
         name = _checked_name(task)
         plan = memory_plan(max_memory, self.config["format"])
         with self._attempt() as (attempt, number, shards, manifest):
-            reading = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report, plan)
+            reading, _ = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report, plan)
         reading.warn()
         inputs, skipped = tuple(digested(corpus.listing, manifest.digests)), tuple(reading.skipped_files)
         return Receipt(self.run, name, number, tuple(attempt.shards), reading.n_skipped, inputs, skipped)

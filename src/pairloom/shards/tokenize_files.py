@@ -343,10 +343,11 @@ def _execute(
             (manifest, stack.enter_context(publishing(folder, manifest, tokens, Publisher(folder, manifest))))
             for folder, manifest in unfinished
         ]
-        reading = encode_corpus(tokenizer, corpus, targets, threads, report, plan)
+        reading, n_duplicates = encode_corpus(tokenizer, corpus, targets, threads, report, plan)
     literals: Counter[str] = Counter()
-    for folder, manifest in unfinished:
-        manifest.replace(folder, skipped=reading.n_skipped, skipped_files=list(reading.skipped_files), complete=True)
+    skipped = {"skipped": reading.n_skipped, "skipped_files": list(reading.skipped_files)}
+    for (folder, manifest), n in zip(unfinished, n_duplicates, strict=True):
+        manifest.replace(folder, **skipped, duplicates=n, complete=True)
         literals.update(manifest.special_literals)
     reading.warn()
     warn_of_literals(literals)
