@@ -31,6 +31,9 @@ def on_files(files: Files, config: Any) -> Files:
     picture = newest_picture()
     if picture is not None:
         pages[f"reference/{picture.name}"] = picture.read_bytes()
+    # The playground draws tokens as the view page does.
+    for name in ("display.js", "display.css"):
+        pages[f"playground/{name}"] = (ROOT / "src/pairloom/view" / name).read_bytes()
     # The engine of the playground; without it the page says how to build it.
     if WASM.is_file():
         pages["playground/pairloom.wasm"] = WASM.read_bytes()

@@ -13,6 +13,7 @@ from pairloom import Tokenizer
 from pairloom.view.view import View
 from tests.browser.axe import violations
 from tests.view.test_view import HOSTILE
+from tests.view.texts import texts_of_all_scripts
 
 Opener = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,8 +59,10 @@ def test_pointing_at_a_token_shows_it(open_page: Opener, tokenizer: Tokenizer) -
             # The tree's leaves spell the token.
             assert page.locator("#tree li").count() == 2 * len(token) - 1
         assert len(token) > 1 or token in rank_of or "byte" in shown["rank"]
-    assert "東" not in page.locator(".t[data-i]").all_inner_texts()
-    assert page.locator(".t .g").count() >= 6
+    assert page.locator(".whole").all_text_contents() == ["東", "京"]
+    assert page.locator(".parts .t").count() == 6
+    spans.nth(6).hover()
+    assert facts(page)["character"] == "part 3 of 3 of 東 U+6771, 1 of its 3 bytes"
     assert page.locator(".t.special[data-i]").inner_text() == "<|endoftext|>"
 
 
@@ -76,13 +79,13 @@ def test_the_slider_replays_the_merges_of_the_definition(open_page: Opener, toke
             _, at = min(found)
             symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
             expected.append(list(symbols))
-        slider = page.locator("#step")
+        slider = page.locator("#replay")
         assert slider.get_attribute("max") == str(len(expected) - 1)
         for step, wanted in enumerate(expected):
             slider.fill(str(step))
             shown = page.locator("#symbols small").all_inner_texts()
             assert [tokenizer.id_to_token(int(i)) for i in shown] == wanted
-            assert f"tep {step} of" in page.locator("#said").inner_text()
+            assert f"tep {step} of" in page.locator("#replayed").inner_text()
         page.locator("#back").click()
         assert slider.input_value() == str(len(expected) - 2)
         page.locator("#forth").click()
@@ -132,7 +135,7 @@ def test_a_megabyte_scrolls(open_page: Opener, tokenizer: Tokenizer, screenshot:
 def test_one_line_of_a_megabyte_opens(open_page: Opener, tokenizer: Tokenizer) -> None:
     page = ready(open_page(tokenizer.view("ab" * 500_000).html()))
     page.locator(".t[data-i]").nth(1).hover()
-    assert "replayed up to 4,096" in page.locator("#said").inner_text()
+    assert "replayed up to 4,096" in page.locator("#replayed").inner_text()
 
 
 def test_hostile_text_runs_no_script(open_page: Opener, tokenizer: Tokenizer) -> None:
@@ -145,7 +148,17 @@ def test_hostile_text_runs_no_script(open_page: Opener, tokenizer: Tokenizer) ->
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
     assert "[U+202E]" in page.locator("#texts h2").inner_text()
-    assert "\u202e" not in page.locator("body").inner_text()
+    # Each control of direction is alone in a box that it does not leave.
+    boxes = page.evaluate("""() => {
+        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+        for (let node; (node = walker.nextNode());) {
+            if (/[\u202a-\u202e\u2066-\u2069]/.test(node.data) && !node.parentElement.closest("script")) {
+                found.push([node.data.length, getComputedStyle(node.parentElement).display]);
+            }
+        }
+        return found;
+    }""")
+    assert boxes and all(box == [1, "inline-block"] for box in boxes)
     assert page.evaluate("window.owned") is None
 
 
@@ -176,6 +189,53 @@ def test_sides_that_never_end_together_are_whole(open_page: Opener, tokenizer: T
     page = ready(open_page(tokenizer.view(text, other=changing).html()))
     n_tokens = tokenizer.count_tokens(text) + changing.count_tokens(text)
     assert page.locator(".t[data-i]").count() == n_tokens
+
+
+COPIED = """(range) => {
+    let copied = null;
+    const caught = (event) => { copied = event.clipboardData.getData("text/plain"); };
+    addEventListener("copy", caught, { once: true });
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    document.execCommand("copy");
+    return copied;
+}"""
+
+
+def test_copying_a_text_of_any_script_returns_it(open_page: Opener, tokenizer: Tokenizer, other: Tokenizer) -> None:
+    texts = texts_of_all_scripts()
+    for second in (None, other):
+        page = ready(open_page(tokenizer.view(texts, other=second).html()))
+        found = page.evaluate(
+            f"""() => Array.from(document.querySelectorAll("#texts > section .sides"), (sides) => {{
+                const range = document.createRange();
+                range.selectNodeContents(sides);
+                return ({COPIED})(range);
+            }})"""
+        )
+        assert found == texts
+
+
+def test_copying_a_part_of_a_text_returns_that_part(open_page: Opener, tokenizer: Tokenizer) -> None:
+    text = "two  spaces and zero\u200bwidth,\ttab\r\nlast \u202eline"
+    page = ready(open_page(tokenizer.view({"one": text, "two": text}).html()))
+    page.locator(".t[data-i]").first.focus()
+    found = page.evaluate(
+        f"""() => [[3, 20], [0, 40], [10, 11]].map(([start, end]) => {{
+            const range = document.createRange();
+            const place = (at) => {{
+                const walker = document.createTreeWalker(document.querySelector(".cell"), NodeFilter.SHOW_TEXT);
+                for (let node; (node = walker.nextNode()); at -= node.length) if (at <= node.length) return [node, at];
+            }};
+            range.setStart(...place(start));
+            range.setEnd(...place(end));
+            return ({COPIED})(range);
+        }})"""
+    )
+    assert found == [text[3:20], text[:40], text[10:11]]
+    page.keyboard.press("Control+A")
+    whole = page.evaluate(f"() => ({COPIED})(getSelection().getRangeAt(0).cloneRange())")
+    assert whole == f"{text}\n{text}"
 
 
 def test_a_frame_of_a_notebook_shows_the_tokens(open_page: Opener, tokenizer: Tokenizer) -> None:

@@ -11,6 +11,7 @@ import pty
 import re
 import subprocess
 import sys
+from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from pairloom.view.payload import merge_trees
 from pairloom.view.view import MOST_BYTES, View
 from tests.cli.commands import run
 from tests.formats.models import random_model
+from tests.view.texts import texts_of_all_scripts
 
 HOSTILE = (
     '</script><script>document.title="owned"</script><!-- <script> --> ]]> &lt; "\' {{data}} {{script}}'
@@ -92,17 +94,66 @@ def test_hostile_text_and_names_stay_text(tokenizer: Tokenizer) -> None:
     assert text_of(payload_of(page), 0, 0) == HOSTILE
     # The frame of a notebook: one attribute holds the page.
     framed = special.view(HOSTILE)._repr_html_()
-    assert len(re.findall("[<>]", framed)) == 4
-    found = re.search(r'srcdoc="([^"]*)"', framed)
-    assert found and html.unescape(found[1]) == special.view(HOSTILE).html()
-    assert 'sandbox="allow-scripts"' in framed
+    found = re.search(r'<iframe sandbox="allow-scripts" title="Tokens" srcdoc="([^"]*)"', framed)
+    assert found and html.unescape(found[1]) == special.view(HOSTILE).html().replace(
+        "<html ", '<html data-frame="yes" '
+    )
+    assert {tag for tag, _ in elements(framed)[0]} == {"div", "b", "br", "code", "iframe"}
+
+
+def elements(page: str) -> tuple[list[tuple[str, dict[str, str | None]]], str]:
+    """(tag, attributes) of all elements, and the text; line breaks are line feeds."""
+    tags: list[tuple[str, dict[str, str | None]]] = []
+    text: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.append((tag, dict(attrs)))
+            if tag == "br":
+                text.append("\n")
+
+        def handle_data(self, data: str) -> None:
+            text.append(data)
+
+    Reader().feed(page)
+    return tags, "".join(text)
+
+
+def test_a_notebook_without_scripts_shows_coloured_tokens(tokenizer: Tokenizer) -> None:
+    """What JupyterLab leaves of an untrusted notebook: no frame; inline styles, of which it knows these."""
+    shown = [
+        text
+        for text in texts_of_all_scripts()
+        if not re.search("[\r\\x1b\x85\u200b\u200d\u202e\u2066\u2028\ufeff]", text)
+    ]
+    assert len(shown) > 40
+    for text in ["the cat  ate <b>\n\n\ttheatre", *shown]:
+        tags, left = elements(re.sub("<iframe.*?</iframe>", "", tokenizer.view(text)._repr_html_(), flags=re.DOTALL))
+        assert left == f"text\n{text}"
+        tokens = [attributes["style"] or "" for tag, attributes in tags if tag == "code"]
+        stripes = [style.count("%,#") // 2 + 1 for style in tokens]
+        assert sum(stripes) == tokenizer.count_tokens(text) and all("background-color:#" in style for style in tokens)
+        assert {name for _, attributes in tags for name in attributes} <= {"style", "dir"}
+        assert all(one.partition(":")[0] in STYLES for style in tokens for one in style.split(";"))
+
+
+STYLES = {"background-color", "background-image", "color", "padding", "font-family"}
+
+
+def test_a_notebook_without_scripts_says_what_it_leaves_out(tokenizer: Tokenizer) -> None:
+    other = Tokenizer.train("other", 256)
+    shown = tokenizer.view("the cat " * 1000, other=other)._repr_html_().partition("<iframe")[0]
+    assert f"{tokenizer.count_tokens('the cat ' * 1000) - 1000:,} more tokens" in shown and "7,000 more tokens" in shown
+    assert "A: the tokenizer" in shown and "B: the other" in shown
+    # Controls of direction change nothing around them.
+    assert "\u202e" not in tokenizer.view(HOSTILE)._repr_html_() and "[U+202E]" in tokenizer.view(HOSTILE)._repr_html_()
 
 
 def test_only_the_own_script_and_style_may_run(tokenizer: Tokenizer) -> None:
     page = tokenizer.view(HOSTILE).html()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     script, style = (
-        re.search(r"<script>(.*?)</script>", page, re.DOTALL),
+        re.search(r'<script type="module">(.*?)</script>', page, re.DOTALL),
         re.search(r"<style>(.*?)</style>", page, re.DOTALL),
     )
     assert policy and script and style

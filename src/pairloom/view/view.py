@@ -24,6 +24,7 @@ from pairloom._internal.arguments import check_bool, check_path, check_str
 from pairloom._internal.atomic import write_file
 from pairloom.patterns import pattern_name
 from pairloom.view.payload import encoded, pretoken_lengths, tokenizer_payload
+from pairloom.view.static import static_html
 
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
@@ -34,8 +35,13 @@ MOST_BYTES: Final = 8 << 20
 """The most text that a page shows, in bytes of UTF-8."""
 
 _ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_TOKENIZER_NAMES: Final = ("tokenizer", "ids", "pattern", "how tokens merge")
 _INVISIBLE: Final = frozenset(("Cc", "Cf", "Zl", "Zp"))
-_FRAME_HEIGHT: Final = 560
+_COLUMNS: Final = 90
+_LINE_HEIGHT: Final = 26
+_MOST_LINES: Final = 13
+_PANEL_HEIGHT: Final = 440
+"""Of the frame in a notebook: characters in a line, and heights in pixels."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,7 @@ class View:
                 )
         used: list[set[int]] = [set() for _ in tokenizers]
         self.counts: list[TextCounts] = []
+        self._texts = [text for _, text in texts]
         shown = []
         for name, text in texts:
             sides = []
@@ -105,17 +112,22 @@ class View:
 
     def html(self) -> str:
         """The page: one HTML document that needs nothing else."""
-        style, script = _asset("page.css"), _asset("page.js")
+        return self._page("")
+
+    def _page(self, attribute: str) -> str:
+        style, script = (_asset(f"display.{kind}") + _asset(f"page.{kind}") for kind in ("css", "js"))
         names = [name for name, _ in self._tokenizers]
         several = len(names) > 1
         values = {
+            "frame": attribute,
             "title": html.escape(f"Tokens of {_listed([each.name for each in self.counts])}"),
             "style": style,
             "style_hash": _source_hash(style),
             "script": script,
             "script_hash": _source_hash(script),
+            "tokenizers_head": _row("th", _TOKENIZER_NAMES),
             "tokenizers": "".join(map(self._tokenizer_row, range(len(names)))),
-            "counts_head": _row("th", ["text", "bytes", "characters", *self._count_names()]),
+            "counts_head": _row("th", self._count_names()),
             "counts": "".join(self._count_row(index) for index in range(len(self.counts))),
             "layout": "two" if several else "one",
             "legend": ' · <span class="t c1 differs">differs</span> from the other tokenizer' if several else "",
@@ -130,10 +142,18 @@ class View:
         write_file(Path(check_path("path", path)), self.html().encode(), check_bool("overwrite", overwrite))
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which can neither reach the notebook nor be changed by its style."""
+        """The page in a frame of its own, which can neither reach the notebook nor be changed by its style.
+
+        It covers coloured text, which is what is left where a notebook that is not trusted loses the frame.
+        """
+        lines = sum(1 + sum(1 + len(line) // _COLUMNS for line in text.split("\n")) for text in self._texts)
+        height = _LINE_HEIGHT * min(lines * len(self._tokenizers), _MOST_LINES) + 16
+        frame = self._page('data-frame="yes" ')
         return (
-            f'<iframe sandbox="allow-scripts" title="Tokens" srcdoc="{html.escape(self.html())}"'
-            f' style="width:100%;height:{_FRAME_HEIGHT}px;border:1px solid #888;border-radius:6px"></iframe>'
+            f'<div style="height:{height}px;overflow:auto">{static_html(self._payload)}</div>'
+            f'<iframe sandbox="allow-scripts" title="Tokens" srcdoc="{html.escape(frame)}" style="position:relative;'
+            f"width:100%;height:{height + _PANEL_HEIGHT}px;margin-top:-{height}px;background:#ffffff;"
+            'border:1px solid #888;border-radius:6px"></iframe>'
         )
 
     def __repr__(self) -> str:
@@ -148,12 +168,12 @@ class View:
             pattern += f" after {', '.join(tokenizer.model.normalizer_names)}"
         rules = {"ranks": "by ranks of joined bytes", "priorities": "by scores of pieces"}
         rule = rules.get(tokenizer.model.rule) or f"{len(tokenizer.model.merges):,} merges"
-        return _row("td", [letter + name, f"{tokenizer.n_vocab:,}", pattern, rule])
+        return _row("td", [letter + name, f"{tokenizer.n_vocab:,}", pattern, rule], _TOKENIZER_NAMES)
 
     def _count_names(self) -> list[str]:
         if len(self._tokenizers) == 1:
-            return ["pretokens", "tokens", "bytes per token"]
-        return ["tokens A", "tokens B", "B against A", "bytes per token A", "B"]
+            return ["text", "bytes", "characters", "pretokens", "tokens", "bytes per token"]
+        return ["text", "bytes", "characters", "tokens A", "tokens B", "B against A", "bytes per token A", "B"]
 
     def _count_row(self, index: int) -> str:
         counts = self.counts[index]
@@ -166,12 +186,17 @@ class View:
             first, second = counts.n_tokens
             more = f"{(second - first) / first:+.2%}" if first else "-"
             cells += [f"{first:,}", f"{second:,}", more, *ratios]
-        return f'<tr><th scope="row">{link}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+        return f'<tr><th scope="row">{link}</th>{_cells("td", cells, self._count_names()[1:])}</tr>'
 
 
-def _row(tag: str, cells: Sequence[str]) -> str:
-    scope = ' scope="col"' if tag == "th" else ""
-    return "<tr>" + "".join(f"<{tag}{scope}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+def _row(tag: str, cells: Sequence[str], names: Sequence[str] = ()) -> str:
+    return f"<tr>{_cells(tag, cells, names)}</tr>"
+
+
+def _cells(tag: str, cells: Sequence[str], names: Sequence[str]) -> str:
+    """The cells of a row; with the names of their columns, which a phone shows beside each."""
+    notes = [f' data-name="{name}"' for name in names] or [' scope="col"' if tag == "th" else ""] * len(cells)
+    return "".join(f"<{tag}{note}>{html.escape(cell)}</{tag}>" for cell, note in zip(cells, notes, strict=True))
 
 
 def _printable(name: str) -> str:

@@ -1,0 +1,74 @@
+"""Tokens as coloured HTML without a script or a style sheet, for notebooks whose scripts do not run.
+
+JupyterLab keeps inline styles of an untrusted notebook and drops frames and scripts. GitHub drops inline styles too:
+there the edges of tokens are those of `code` elements.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Final
+
+__all__ = ["static_html", "units"]
+
+_COLOURS: Final = ("#cfe2ff", "#ffe3b3", "#d3f0d6", "#f6d5ee")
+_MOST_TOKENS: Final = 1000
+_JOINER: Final = "\u200d"
+_MODIFIERS: Final = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
+_HIDDEN: Final = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
+
+
+def static_html(payload: dict[str, Any]) -> str:
+    """The first tokens of each text in the payload of a page, as elements with a background."""
+    parts = []
+    letters = ("A: ", "B: ") if len(payload["tokenizers"]) > 1 else ("",)
+    for text in payload["texts"]:
+        parts.append(f"<b>{html.escape(text['name'])}</b><br>")
+        for letter, tokenizer, side in zip(letters, payload["tokenizers"], text["sides"], strict=True):
+            if letter:
+                parts.append(f"<i>{letter}{html.escape(tokenizer['name'])}</i><br>")
+            hex_of = dict(zip(tokenizer["ids"], tokenizer["hex"], strict=True))
+            tokens = [bytes.fromhex(hex_of[token_id]) for token_id in side["ids"][:_MOST_TOKENS]]
+            parts.append(f'<div dir="auto" style="white-space:pre-wrap">{"".join(_drawn(tokens))}</div>')
+            if (n_more := len(side["ids"]) - len(tokens)) > 0:
+                parts.append(f"… {n_more:,} more tokens; run the cell to see them.<br>")
+    return "".join(parts)
+
+
+def _drawn(tokens: Sequence[bytes]) -> Iterator[str]:
+    """One element for each unit; a unit of several tokens has a stripe for each."""
+    first = 0
+    for text, n in units(tokens):
+        colours = [_COLOURS[index % 4] for index in range(first, first + n)]
+        style = f"background-color:{colours[0]};color:#1b1b1f;padding:0;font-family:monospace"
+        if n > 1:
+            stops = (f"{c} {100 * k // n}%,{c} {100 * (k + 1) // n}%" for k, c in enumerate(colours))
+            style += f";background-image:linear-gradient(90deg,{','.join(stops)})"
+        shown = _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
+        yield f'<code style="{style}">{html.escape(shown).replace(chr(13), "&#13;").replace(chr(10), "<br>")}</code>'
+        first += n
+
+
+def units(tokens: Sequence[bytes]) -> Iterator[tuple[str, int]]:
+    """(text, number of tokens) of tokens that hold parts of what a reader sees as one character."""
+    data = b"".join(tokens)
+    # Where a character starts that is no part of the one before it, in bytes.
+    starts, at, before = {len(data)}, 0, ""
+    for character in data.decode(errors="replace"):
+        joins = unicodedata.category(character)[0] == "M" or before == _JOINER or character in _MODIFIERS
+        if not joins and character != _JOINER:
+            starts.add(at)
+        at += len(character.encode())
+        before = character
+    first = n = 0
+    for end in accumulate(map(len, tokens)):
+        n += 1
+        if end in starts:
+            yield data[first:end].decode(errors="replace"), n
+            first, n = end, 0

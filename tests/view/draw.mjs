@@ -1,0 +1,43 @@
+// Draws texts by display.js without a browser: node draw.mjs display.mjs <view.json; prints, for each text and side, the text
+// nodes of its cells before and after the tokens have elements, and for each element of a token what it says of itself.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+class Element {
+  constructor(tag) {
+    Object.assign(this, { tag, childNodes: [], attributes: {}, style: {}, dataset: {}, className: "", id: "", hidden: false, tabIndex: 0, textContentOwn: "" });
+    this.classList = { add() {}, remove() {}, toggle() {} };
+  }
+  get children() { return this.childNodes.filter((child) => child instanceof Element); }
+  get textContent() { return this.childNodes.map((child) => (child instanceof Element ? child.textContent : child)).join(""); }
+  set textContent(text) { this.childNodes = [text]; }
+  append(...nodes) { this.childNodes.push(...nodes.filter((node) => node !== "")); }
+  replaceChildren(...nodes) { this.childNodes = []; this.append(...nodes); }
+  setAttribute(name, value) { this.attributes[name] = String(value); }
+  removeAttribute(name) { delete this.attributes[name]; }
+  addEventListener() {}
+  all() { return [this, ...this.children.flatMap((child) => child.all())]; }
+  querySelectorAll(selector) { return this.all().filter((each) => selector.split(", ").some((one) => each.className.split(" ").includes(one.slice(1)))); }
+}
+globalThis.document = { createElement: (tag) => new Element(tag), addEventListener() {} };
+globalThis.IntersectionObserver = globalThis.ResizeObserver = class { observe() {} disconnect() {} };
+
+const { tokenView } = await import(pathToFileURL(process.argv[2]));
+const data = JSON.parse(readFileSync(0, "utf8"));
+const tokenizers = data.tokenizers.map((raw) => {
+  const tokens = new Map(raw.ids.map((id, i) => {
+    const [rank, left, right] = raw.nodes[i] || [null, null, null];
+    return [id, { id, bytes: Uint8Array.from(Buffer.from(raw.hex[i], "hex")), rank, left, right, special: raw.special.includes(id) }];
+  }));
+  return { ...raw, token: (id) => tokens.get(id) };
+});
+const view = tokenView();
+console.log(JSON.stringify(data.texts.map((text) => {
+  view.show(tokenizers, [text]);
+  const cells = view.root.querySelectorAll(".cell");
+  const textOf = () => tokenizers.map((_, side) => cells.filter((_, i) => i % tokenizers.length === side).map((cell) => cell.textContent).join(""));
+  const before = textOf();
+  view.drawAll(Infinity);
+  const tokens = view.root.querySelectorAll(".t").map((token) => [token.attributes["aria-label"], token.textContent]);
+  return { before, after: textOf(), tokens, units: view.root.querySelectorAll(".whole").map((unit) => unit.textContent) };
+})));

@@ -1,0 +1,97 @@
+"""The drawing of tokens by display.js, in node: the page's text is the text; characters whole over their tokens."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+from pairloom.view import view as view_module
+from pairloom.view.static import units
+from tests.view.test_view import payload_of
+from tests.view.texts import texts_of_all_scripts
+
+DISPLAY = Path(view_module.__file__).with_name("display.js")
+# Byte tokens but for some words: most characters of other scripts are cut.
+ENGLISH = "the cat sat on the mat, and the tokenizer trains on a corpus of the words caf\u00e9 caf\u00e9 " * 3
+
+
+@pytest.fixture(scope="module")
+def english() -> Tokenizer:
+    return Tokenizer.train(ENGLISH, 300, decode_errors="replace")
+
+
+def drawn(folder: Path, view: Any) -> list[dict[str, Any]]:
+    """What display.js draws of the view's texts."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed, which runs JavaScript")
+    module = folder / "display.mjs"  # node takes .js for CommonJS
+    module.write_bytes(DISPLAY.read_bytes())
+    command = [node, str(Path(__file__).with_name("draw.mjs")), str(module)]
+    done = subprocess.run(
+        command, input=json.dumps(payload_of(view.html())), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    result: list[dict[str, Any]] = json.loads(done.stdout)
+    return result
+
+
+def test_the_text_of_the_page_is_the_text(english: Tokenizer, tmp_path: Path) -> None:
+    """Of each side, whether or not its tokens have elements: so what is copied is the text."""
+    texts = texts_of_all_scripts()
+    other = Tokenizer.train(texts, 700, pattern="o200k", decode_errors="replace")
+    for text, found in zip(texts, drawn(tmp_path, english.view(texts, other=other)), strict=True):
+        assert found["before"] == found["after"] == [text, text]
+        assert len(found["tokens"]) == english.count_tokens(text) + other.count_tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wholes"),
+    [
+        ("नमस्ते", ["न", "म", "स्ते"]),
+        ("ab 東京", [" 東", "京"]),
+        ("👨‍👩‍👧‍👦!", ["👨‍👩‍👧‍👦"]),
+        ("مرحبا بالعالم", ["مرحبا", " بالعالم"]),
+        ("e\u0301", ["e\u0301"]),
+        ("a\r\nb", []),
+        ("caf\u00e9 zero\u200bwidth", ["\u200b"]),
+    ],
+)
+def test_what_is_cut_is_drawn_whole(english: Tokenizer, tmp_path: Path, text: str, wholes: list[str]) -> None:
+    """Characters of several bytes, clusters of several characters, words whose letters join."""
+    (found,) = drawn(tmp_path, english.view(text))
+    assert [whole.strip(" ") for whole in found["units"]] == [whole.strip(" ") for whole in wholes]
+    assert found["after"] == [text]
+
+
+def test_a_token_says_which_part_it_is(english: Tokenizer, tmp_path: Path) -> None:
+    (found,) = drawn(tmp_path, english.view("\u0928a"))
+    assert [label.rpartition(", id")[0] for label, _ in found["tokens"]] == [
+        "bytes E0, part 1 of 3 of \u0928",
+        "bytes A4, part 2 of 3 of \u0928",
+        "bytes A8, part 3 of 3 of \u0928",
+        "a",
+    ]
+
+
+def test_a_word_of_joined_letters_without_a_cut_stays_apart(tmp_path: Path) -> None:
+    text = "مرحبا بالعالم " * 4
+    arabic = Tokenizer.train(text, 330)
+    (found,) = drawn(tmp_path, arabic.view(text.strip()))
+    assert not found["units"] and found["after"] == [text.strip()]
+
+
+@pytest.mark.parametrize("text", ["नमस्ते", "ab 東京 x", "👨‍👩‍👧‍👦!", "👍🏽", "e\u0301a", "", "plain"])
+def test_units_without_a_script_are_the_same(english: Tokenizer, tmp_path: Path, text: str) -> None:
+    tokens = [english.id_to_token(token_id) for token_id in english.encode(text)]
+    static = list(units(tokens))
+    assert "".join(shown for shown, _ in static) == text and sum(n for _, n in static) == len(tokens)
+    if text != "नमस्ते":  # whose last two letters a browser takes for one
+        (found,) = drawn(tmp_path, english.view(text))
+        assert [shown for shown, n in static if n > 1] == found["units"]
