@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import json
+import os
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -157,3 +160,67 @@ def test_ranks_come_from_torch_distributed(folder: Path, tmp_path: Path) -> None
             ShardBatches(folder, seq_len=8, batch=2)
     finally:
         torch.distributed.destroy_process_group()
+
+
+_RANK = """
+import json, sys
+import torch
+from pairloom import open_shards
+from pairloom.shards.torch import ShardBatches
+
+rank, folder, place, out = int(sys.argv[1]), *sys.argv[2:]
+torch.distributed.init_process_group("gloo", init_method=f"file://{place}", rank=rank, world_size=2)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(16, 1))
+mix = open_shards({"one": folder, "two": folder}, weights={"one": 2, "two": 1})
+found = {}
+for shards in (folder, mix):
+    for workers in (0, 2, 4):
+        data = ShardBatches(shards, seq_len=16, batch=2, seed=1, epochs=1, pad_id=0)
+        loader = torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers)
+        steps = []
+        for ids in loader:
+            model(ids.float()).mean().backward()
+            both = [torch.zeros_like(ids) for _ in range(2)]
+            torch.distributed.all_gather(both, ids)
+            steps.append(torch.cat(both).tolist())
+        found[f"{type(shards).__name__} {workers}"] = steps
+if rank == 0:
+    with open(out, "w") as file:
+        json.dump(found, file)
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_two_processes_of_ddp_read_what_one_reads(folder: Path, tmp_path: Path) -> None:
+    _torch()
+    places = [str(folder), str(tmp_path / "ranks"), str(tmp_path / "steps.json")]
+    environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    environment |= {"GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": os.pathsep.join(sys.path)}
+    ranks = [subprocess.Popen([sys.executable, "-c", _RANK, str(rank), *places], env=environment) for rank in range(2)]
+    assert [process.wait(300) for process in ranks] == [0, 0]
+    found = json.loads((tmp_path / "steps.json").read_text())
+    shards = open_shards(folder)
+    options: dict[str, Any] = {"seq_len": 16, "batch": 4, "seed": 1, "epochs": 1, "pad_id": 0}
+    mix = open_shards({"one": shards, "two": shards}, weights={"one": 2, "two": 1})
+    expected = {"str": list(shards.batches(**options)), "MixedShards": list(mix.batches(**options))}
+    for name, steps in expected.items():
+        assert len(steps) > 5
+        for workers in (0, 2, 4):
+            assert found[f"{name} {workers}"] == [ids.tolist() for ids in steps]
+
+
+@pytest.mark.parametrize("workers", [0, 2, 4])
+def test_a_mixture_comes_through_a_loader_and_resumes(folder: Path, workers: int) -> None:
+    torch = _torch()
+    from pairloom.shards.torch import ShardBatches
+
+    mix = open_shards({"one": folder, "two": folder}, weights=[(0, {"one": 2, "two": 1}), (5, {"one": 1, "two": 1})])
+    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "pad_id": 0, "epochs": {"one": 2, "two": None}}
+    expected = [ids.tolist() for ids in mix.batches(**options)]
+    context = "spawn" if workers == 2 else None
+    for step in (0, 7):
+        data = ShardBatches(mix, **options, step=step)
+        loader = torch.utils.data.DataLoader(
+            data, batch_size=None, num_workers=workers, multiprocessing_context=context
+        )
+        assert [ids.tolist() for ids in loader] == expected[step:]

@@ -16,6 +16,7 @@ from pairloom._internal.arguments import check_int
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.warnings import warn
 from pairloom.shards.batches import Batches
+from pairloom.shards.mixing import MixedShards
 from pairloom.shards.reading import OpenShards, open_shards
 
 __all__ = ["ShardBatches", "ShardRows"]
@@ -69,8 +70,8 @@ class ShardRows(_data.Dataset):  # type: ignore[misc]
 class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
     """The batches of `OpenShards.batches`, int64 tensors [batch, seq_len]; pass batch_size=None to the DataLoader.
 
-    shards: a folder or `OpenShards`. rank, world_size: None takes those of torch.distributed, else RANK and WORLD_SIZE
-    of the environment, else 0 of 1. options: of `OpenShards.batches`. Each pass begins at `row` (and `step`) of
+    shards: a folder, or what `open_shards` returns. rank, world_size: None takes those of torch.distributed, else RANK
+    and WORLD_SIZE of the environment, else 0 of 1. options: of `batches`. Each pass begins at `row` (and `step`) of
     `epoch`; call `set_epoch` before another one. `len` counts the batches of a pass from row 0 on.
 
     Raises ValueError where torch.distributed and the environment disagree, and what `open_shards` and `batches` raise.
@@ -79,7 +80,7 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
 
     def __init__(
         self,
-        shards: OpenShards | str | os.PathLike[str],
+        shards: OpenShards | MixedShards | str | os.PathLike[str],
         *,
         rank: int | None = None,
         world_size: int | None = None,
@@ -90,7 +91,7 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
     ) -> None:
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size belong together; pass both, or none for those of torch.distributed")
-        self._shards = shards if isinstance(shards, OpenShards) else open_shards(shards)
+        self._shards = shards if isinstance(shards, (OpenShards, MixedShards)) else open_shards(shards)
         self._options = {"dtype": np.int64, **options}
         self._given = None if rank is None else {"rank": rank, "world_size": world_size}
         self._found = {"rank": 0, "world_size": 1}
