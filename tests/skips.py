@@ -22,7 +22,7 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "make parity",
     ),
     (
-        "(duckdb|nanoarrow|dask|distributed|datatrove) is not installed|import '(datasets|transformers)'"
+        "(duckdb|nanoarrow|dask|distributed|datatrove|datasets) is not installed|import '(datasets|transformers)'"
         "|with transformers|extra .plot.",
         "other libraries, of some hundred MB, which `make test` does not install",
         "make ci",
@@ -32,7 +32,11 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "engines, and a store of objects, of some hundred MB",
         "make engines",
     ),
-    ("(torch|torchdata|megatron-core) is not installed", "a wheel of some hundred MB", "make torch"),
+    (
+        "(torch|torchdata|megatron-core|grain|webdataset|streaming|litdata) is not installed",
+        "a wheel of some hundred MB",
+        "make torch",
+    ),
     ("packages? of prose", "100 MB of Debian's manuals in dozens of languages", "make parity"),
     (
         "CS336 fixtures|cs336 is not there|files of model gpt2 are not in",

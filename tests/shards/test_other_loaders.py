@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from pairloom import Tokenizer, open_shards, tokenize_files
+from tests.cases import ROOT
 from tests.shards.reading import documents_of
 
 TEXTS = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
@@ -46,3 +48,36 @@ def test_datasets_of_datatrove_open_shards(tmp_path: Path) -> None:
         ids = np.fromfile(path, "<u2")
         expected += ids[: len(ids) // 16 * 16].reshape(-1, 16).tolist()
     assert len(rows) > 30 and rows == expected
+
+
+def _found(library: str, shards: Any) -> Any:
+    """What the snippet of docs/shards.md that imports `library` reads."""
+    text = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
+    (code,) = (code for code in re.findall(r"```python notest\n(.*?)```", text, re.S) if f"import {library}" in code)
+    scope: dict[str, Any] = {"shards": shards}
+    exec(code, scope)
+    return scope
+
+
+@pytest.mark.parametrize("library", ["datasets", "grain", "webdataset", "streaming", "litdata"])
+def test_a_documented_loop_of_a_library_reads_all_ids(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    monkeypatch.chdir(tmp_path)
+    _shards(tmp_path, "parquet" if library == "datasets" else "npy").rename(tmp_path / "shards")
+    shards = open_shards("shards")
+    scope = _found(library, shards)
+    joined = [i for ids in shards for i in ids.tolist()]
+    if library == "datasets":
+        rows = [row["input_ids"] for row in scope["documents"]]
+        assert rows == [ids.tolist() for ids in shards] and scope["first"] == rows[0]
+    elif library == "webdataset":
+        assert [ids.tolist() for ids in scope["found"]] == [ids.tolist() for ids in shards]
+    elif library == "litdata":
+        rows = [i for ids in scope["found"] for i in ids.tolist()]
+        assert rows == joined[: len(joined) // 64 * 64]
+    else:
+        batch = 2 if library == "grain" else 1
+        expected = [ids.tolist() for ids in shards.batches(seq_len=64, batch=batch, seed=1, epochs=1, pad_id=0)]
+        assert [ids.reshape(batch, 64).tolist() for ids in scope["found"]] == expected
