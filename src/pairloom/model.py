@@ -35,6 +35,9 @@ CHARACTERS = "(?#characters)"
 CHARSMAP = "charsmap:"
 """How a step of a normaliser begins that is the table of a SentencePiece model, in base64."""
 
+UNKNOWN = "unknown:"
+"""How a step of a normaliser begins that says the id of characters without a token; they merge with nothing."""
+
 NORMALIZERS = _core.NORMALIZERS
 DROP_STEP = "drop_missing_bytes"
 """The steps that a normaliser can have."""
@@ -60,6 +63,7 @@ __all__ = [
     "MERGE_RULES",
     "NORMALIZERS",
     "SPECIAL_RULES",
+    "UNKNOWN",
     "DecodeErrors",
     "MergeRule",
     "Model",
@@ -93,7 +97,8 @@ class Model:
     the canonical JSON of an object; None if there is none. It changes no ids.
     normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
     "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none.
-    "drop_missing_bytes" leaves bytes that are no token out of pretokens. Empty: text stays as it is.
+    "drop_missing_bytes" leaves bytes that are no token out of pretokens. Files of SentencePiece have others, and
+    "unknown:ID": characters without a token become that id, one for several in a row. Empty: text stays as it is.
     priorities: uint32 [n], under rule "priorities" only: the priority of each token in merging, 0 first, 2**32 - 1 for
     one that is found as a whole and never merged. Any two neighbours whose joined bytes are a token merge, the leftmost
     of equal priority first: SentencePiece's scores. Merging starts with characters then (pattern CHARACTERS).
@@ -420,7 +425,7 @@ def checked_normalizer(steps: Any) -> tuple[str, ...]:
     if not isinstance(steps, (tuple, list)):
         raise TypeError(f"normalizer must be None, a str or a tuple of str, not {type(steps).__name__}")
     for step in steps:
-        if not isinstance(step, str) or not step.startswith(CHARSMAP):
+        if not isinstance(step, str) or not step.startswith((CHARSMAP, UNKNOWN)):
             check_choice("normalizer", step, NORMALIZERS)
     if "prefix_space" in steps[:-1]:
         raise ValueError("normalizer 'prefix_space' must be the last step")

@@ -51,9 +51,9 @@ def message(*fields: tuple[int, int | float | bytes]) -> bytes:
 def model_file(
     pieces: list[Piece], *, trainer: dict[int, int] | None = None, normalizer: dict[int, int] | None = None
 ) -> bytes:
-    """A .model file of type BPE with byte fallback; by default a space is put before texts, and none are removed."""
+    """A .model file of type BPE, with byte fallback if it has bytes; a space is put before texts."""
     rows = [(1, message((1, text.encode()), (2, score), (3, kind))) for text, score, kind in pieces]
-    spec = {3: 2, 35: 1, **(trainer or {})}
+    spec = {3: 2, 35: int(any(kind == BYTE for _, _, kind in pieces)), **(trainer or {})}
     rules = {3: 1, 4: 0, 5: 1, **(normalizer or {})}
     return message(*rows, (2, message(*spec.items())), (3, message(*rules.items())))
 
@@ -85,6 +85,7 @@ def reference_of(pieces: list[Piece]) -> CharacterModel:
         {int(text[3:5], 16): number for number, (text, _, kind) in enumerate(pieces) if kind == BYTE},
         priorities={number: scores.index(score) for number, (_, score, kind) in enumerate(pieces) if kind == NORMAL},
         whole=frozenset(text.replace(SYMBOL, " ") for text, _, kind in pieces if kind == USER_DEFINED),
+        unknown=None if any(kind == BYTE for _, _, kind in pieces) else 0,
     )
 
 
@@ -101,6 +102,8 @@ def test_units_of_random_pieces_equal_the_whole_text(tmp_path: Path) -> None:
         if rng.random() < 0.5:
             pieces += [("ba", 0.0, USER_DEFINED), ("a\u4e1ca", 0.0, USER_DEFINED)]
             pieces = list({piece[0]: piece for piece in pieces}.values())
+        if rng.random() < 0.4:
+            pieces = [piece for piece in pieces if piece[2] != BYTE]
         tokenizer, model = load(tmp_path, model_file(pieces)), reference_of(pieces)
         texts = [random_text(rng) for _ in range(50)]
         expected = [encode_characters(normalize_characters(text, ["dummy_prefix", "spaces"]), model) for text in texts]
@@ -137,6 +140,27 @@ def test_decoding_drops_the_prefix_and_replaces_bytes_one_by_one(tmp_path: Path)
     assert spans.tolist() == [[0, 0], [0, 1], [1, 2], [2, 3]]
 
 
+def test_without_byte_fallback_unknown_characters_are_one_id(tmp_path: Path) -> None:
+    pieces: list[Piece] = [*_FIRST, *((each, -9.0, NORMAL) for each in (SYMBOL, "a", "b"))]
+    with pytest.warns(UserWarning, match="a character without a piece becomes id 0"):
+        tokenizer = load(tmp_path, model_file(pieces))
+    assert tokenizer.encode("axyzb\U0001f642a") == [3, 4, 0, 5, 0, 4]
+    assert not tokenizer.is_lossless
+    with pytest.raises(ValueError, match="changes the text"):
+        tokenizer.encode_with_offsets("axb")
+    # A long text is divided among threads, and a session appends to it: never within unknown characters.
+    text = "xyz" * 200_000 + "ab" + "\u4e1c" * 100_000
+    assert tokenizer.encode(text, threads=2) == tokenizer.encode(text) == [3, 0, 4, 5, 0]
+    session = tokenizer.session()
+    for part in ("ax", "yz", "", "\u4e1c", "b"):
+        session.append(part)
+    assert list(session.ids) == tokenizer.encode("axyz\u4e1cb") == [3, 4, 0, 5]
+    tokenizer.save(tmp_path / "native.json")
+    assert Tokenizer.load(tmp_path / "native.json").model == tokenizer.model
+    with pytest.raises(FormatError, match="leftmost of equal scores"):
+        tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+
+
 def test_control_pieces_in_a_text_stay_text(tmp_path: Path) -> None:
     tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
     assert 2 not in tokenizer.encode("a</s>")
@@ -150,7 +174,6 @@ def test_control_pieces_in_a_text_stay_text(tmp_path: Path) -> None:
         ({3: 1}, [], "unigram"),
         ({3: 3}, [], "word"),
         ({3: 4}, [], "char"),
-        ({35: 0}, [], "byte_fallback"),
         ({24: 1}, [], "treat_whitespace_as_suffix"),
         ({}, [("q", 0.0, UNUSED)], "unused"),
         ({}, [("<0x41", 0.0, BYTE)], "another type"),

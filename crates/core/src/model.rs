@@ -190,7 +190,12 @@ impl CheckedColumns {
         let (vocabulary, pretokenizer) = if matches!(patterns, [only] if only.as_ref() == CHARACTERS) {
             let tokens = Tokens::from_columns(&self.ids, &self.bytes, &self.ends)?;
             let priorities = (!self.priorities.is_empty()).then_some(&*self.priorities);
-            let vocabulary = Vocabulary::from_characters(tokens, copied(&self.merges, WHAT)?, priorities)?;
+            let unknown = normalizer.iter().find_map(|step| match step {
+                normalizer::Step::Unknown(id) => Some(*id),
+                _ => None,
+            });
+            let merges = copied(&self.merges, WHAT)?;
+            let vocabulary = Vocabulary::from_characters(tokens, merges, priorities, unknown)?;
             let pretokenizer = Pretokenizer::of_characters(&vocabulary)?;
             (vocabulary, pretokenizer)
         } else if self.priorities.is_empty() {

@@ -1,9 +1,9 @@
 """Encoding by a vocabulary of characters, as SentencePiece's BPE does it: the whole text at once, nothing cut.
 
 A piece is a text; U+2581, which stands for a space in files, is a space here. A character that is no piece becomes the
-ids of its bytes. Two neighbours merge if they are a pair of the list, the first of the list first ("pairs",
-HuggingFace), or if their joined text is a piece with a priority, the least first ("priorities", SentencePiece); of
-equals the leftmost.
+ids of its bytes, or without byte fallback, together with others in a row, the one id of what is unknown. Two neighbours
+merge if they are a pair of the list, the first of the list first ("pairs", HuggingFace), or if their joined text is a
+piece with a priority, the least first ("priorities", SentencePiece); of equals the leftmost.
 Cost: quadratic in the length of the text.
 """
 
@@ -23,7 +23,8 @@ class CharacterModel:
 
     pieces: text -> id. fallback: byte -> id, for all 256. merges: pairs of ids in rank order, with what they make;
     priorities: id -> priority, of pieces that merging makes; one of the two is empty. whole: pieces that are found
-    before anything else, the longest first, and never merge.
+    before anything else, the longest first, and never merge. unknown: the id of characters that are no piece;
+    fallback is not used then.
     """
 
     pieces: Mapping[str, int]
@@ -31,6 +32,7 @@ class CharacterModel:
     merges: tuple[tuple[int, int, int], ...] = ()
     priorities: Mapping[int, int] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
+    unknown: int | None = None
 
 
 def encode_characters(text: str, model: CharacterModel) -> list[int]:
@@ -112,8 +114,11 @@ def _merged(text: str, model: CharacterModel) -> list[int]:
 
     ids: list[int] = []
     for character in text:
-        own = model.pieces.get(character)
-        ids += [model.fallback[byte] for byte in character.encode()] if own is None else [own]
+        own = model.pieces.get(character, model.unknown)
+        if own is None:
+            ids += [model.fallback[byte] for byte in character.encode()]
+        elif own != model.unknown or ids[-1:] != [own]:
+            ids.append(own)
     while True:
         found = [
             (*pair, position)

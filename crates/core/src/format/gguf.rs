@@ -153,7 +153,7 @@ impl<'a> Metadata<'a> {
             has_prefix: self.flag("add_space_prefix").unwrap_or(true),
             collapses_spaces: self.flag("remove_extra_whitespaces").unwrap_or(false),
         };
-        sentencepiece::model(pieces, &normalization, false)
+        sentencepiece::model(pieces, &normalization, false, None)
     }
 
     /// Reads tokens with merges. `pattern`: `None` where characters merge; `Some(None)` where the file names how text is split.

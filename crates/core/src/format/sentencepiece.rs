@@ -8,7 +8,7 @@ use crate::memory::TryReserve;
 use crate::model::{CheckedColumns, NO_PRIORITY};
 use crate::model_file::base64;
 use crate::model_file::{DecodeErrors, Model, PatternText};
-use crate::pretokens::normalizer::CHARSMAP;
+use crate::pretokens::normalizer::{CHARSMAP, UNKNOWN};
 use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL, fallback_byte};
 
 const WHAT: &str = "the pieces of a vocabulary";
@@ -101,8 +101,10 @@ pub fn read(data: &[u8]) -> Result<Model> {
     let refused = match kind {
         2 if is_suffix => "treat_whitespace_as_suffix",
         2 if !escapes => "escape_whitespaces=false",
-        2 if !has_fallback => "byte_fallback=false (characters without a piece would become <unk>)",
-        2 => return model(pieces, &normalization, true),
+        2 => {
+            let unknown = (0..).zip(&pieces).find(|(_, piece)| piece.kind == Kind::Unknown).map(|(id, _)| id);
+            return model(pieces, &normalization, true, unknown.filter(|_| !has_fallback));
+        }
         1 => "type unigram (pieces are chosen by probability)",
         3 => "type word",
         4 => "type char",
@@ -130,8 +132,14 @@ fn read_piece(data: &[u8]) -> Result<Piece> {
     Ok(piece)
 }
 
-/// The model of pieces that merge by their scores; control pieces in a text stay text if `are_ordinary`.
-pub(super) fn model(pieces: Vec<Piece>, normalization: &Normalization, are_ordinary: bool) -> Result<Model> {
+/// The model of pieces that merge by their scores; control pieces in a text stay text if `are_ordinary`. unknown: the id
+/// of characters without a piece, where there is no byte fallback.
+pub(super) fn model(
+    pieces: Vec<Piece>,
+    normalization: &Normalization,
+    are_ordinary: bool,
+    unknown: Option<u32>,
+) -> Result<Model> {
     let mut scores: Vec<f32> = Vec::with_room(pieces.len(), WHAT)?;
     scores.extend(pieces.iter().filter(|piece| piece.kind == Kind::Normal).map(|piece| piece.score));
     scores.sort_by(|one, other| other.total_cmp(one));
@@ -185,6 +193,7 @@ pub(super) fn model(pieces: Vec<Piece>, normalization: &Normalization, are_ordin
         // A text that the charsmap makes empty has a prefix, too.
         normalizer.rotate_right(usize::from(normalization.has_prefix));
     }
+    normalizer.extend(unknown.map(|id| format!("{UNKNOWN}{id}")));
     let special_rules = match are_ordinary {
         true => specials.iter().map(|(literal, _)| (literal.clone(), "ordinary".to_owned())).collect(),
         false => Vec::new(),

@@ -26,6 +26,8 @@ pub(super) struct CharacterCuts {
     /// Bit `b % 64` of entry `2 * a + b / 64`: a token may hold `a` and then `b`.
     ascii: [u64; 256],
     others: HashSet<(char, char)>,
+    /// The characters that have a token, where the others in a row become one id.
+    known: Option<HashSet<char>>,
     pub(super) whole: Option<AhoCorasick>,
 }
 
@@ -37,7 +39,7 @@ impl CharacterCuts {
                 "the vocabulary merges bytes, not characters; choose another pattern".into(),
             ));
         };
-        let mut cuts = CharacterCuts { ascii: [0; 256], others: HashSet::new(), whole: None };
+        let mut cuts = CharacterCuts { ascii: [0; 256], others: HashSet::new(), known: None, whole: None };
         for &[_, _, merged] in vocabulary.merges()? {
             let token = std::str::from_utf8(vocabulary.token(merged).unwrap_or_default()).unwrap_or_default();
             for (left, right) in token.chars().zip(token.chars().skip(1)) {
@@ -50,12 +52,33 @@ impl CharacterCuts {
                 }
             }
         }
+        if characters.unknown.is_some() {
+            cuts.join_unknown(vocabulary)?;
+        }
         if !characters.whole.is_empty() {
             let literals = characters.whole.iter().filter_map(|&id| vocabulary.token(id));
             let matcher = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(literals);
             cuts.whole = Some(matcher.map_err(|error| Error::Invalid(error.to_string()))?);
         }
         Ok(cuts)
+    }
+
+    /// Lets characters without a token stand side by side.
+    fn join_unknown(&mut self, vocabulary: &Vocabulary) -> Result<()> {
+        let mut known = HashSet::new();
+        known.try_reserve(vocabulary.n_tokens()).map_err(Error::out_of_memory(WHAT))?;
+        known.extend(vocabulary.tokens().filter_map(|(_, token)| {
+            let mut characters = std::str::from_utf8(token).ok()?.chars();
+            characters.next().filter(|_| characters.next().is_none())
+        }));
+        let is_unknown = |byte: &u8| !known.contains(&char::from(*byte));
+        for left in (0..0x80).filter(is_unknown) {
+            for right in (0..0x80).filter(is_unknown) {
+                self.ascii[entry(left, right)] |= 1 << (right % 64);
+            }
+        }
+        self.known = Some(known);
+        Ok(())
     }
 
     /// Whether a unit ends between these characters of a text in which U+2581 may still stand for a space.
@@ -69,7 +92,10 @@ impl CharacterCuts {
     fn may_join(&self, left: char, right: char) -> bool {
         match (left.is_ascii(), right.is_ascii()) {
             (true, true) => self.ascii[entry(left as u8, right as u8)] >> (right as u32 % 64) & 1 == 1,
-            _ => self.others.contains(&(left, right)),
+            _ => {
+                let is_unknown = |known: &HashSet<char>| !known.contains(&left) && !known.contains(&right);
+                self.known.as_ref().is_some_and(is_unknown) || self.others.contains(&(left, right))
+            }
         }
     }
 

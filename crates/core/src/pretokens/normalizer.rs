@@ -47,6 +47,9 @@ pub enum Step {
     /// Bytes of a pretoken that are no token are left out of it before it is merged, as HuggingFace's library has it. The
     /// encoder does that; the text stays as it is.
     DropMissingBytes,
+    /// Characters without a token become this id, one for several in a row: SentencePiece without byte fallback. The
+    /// encoder does that; the text stays as it is.
+    Unknown(u32),
     /// A SentencePiece model's own table.
     Charsmap(Arc<Charsmap>),
 }
@@ -77,6 +80,9 @@ pub enum Place {
 /// How the name of a charsmap begins; base64 follows.
 pub const CHARSMAP: &str = "charsmap:";
 
+/// How the name of [`Step::Unknown`] begins; the id follows.
+pub const UNKNOWN: &str = "unknown:";
+
 /// The steps by name, as Python says them.
 pub const STEPS: [(&str, Step); 10] = [
     ("nfc", Step::Nfc),
@@ -96,6 +102,9 @@ pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
     let named = |name: &String| {
         if let Some(text) = name.strip_prefix(CHARSMAP) {
             return Ok(Step::Charsmap(Arc::new(Charsmap::from_base64(text)?)));
+        }
+        if let Some(id) = name.strip_prefix(UNKNOWN).and_then(|id| id.parse().ok()) {
+            return Ok(Step::Unknown(id));
         }
         let known = STEPS.iter().find(|(known, _)| known == name).map(|(_, step)| step.clone());
         known.ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known")))
@@ -144,7 +153,7 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -
             return has_symbol.then(|| replaced(text)).transpose();
         }
         Step::CollapseSpaces => return collapsed(text, place == Place::Within).map(Some),
-        Step::DropMissingBytes => return Ok(None),
+        Step::DropMissingBytes | Step::Unknown(_) => return Ok(None),
         Step::Charsmap(table) => return table.normalized(text, whole).map(Some),
         Step::Nfc => &FORMS[0],
         Step::Nfd => &FORMS[1],
@@ -224,9 +233,9 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
     let is_left = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
     steps.iter().all(|step| match step {
         // What is put before a document is put before its first part.
-        Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix | Step::DropMissingBytes => {
-            true
-        }
+        Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => true,
+        // The encoder's units hold all unknown characters in a row.
+        Step::DropMissingBytes | Step::Unknown(_) => true,
         Step::Nfc => (is_left || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == LEFT,
         Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
         Step::CollapseSpaces => !matches!(before, ' ' | SPACE_SYMBOL),

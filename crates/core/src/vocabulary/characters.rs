@@ -2,7 +2,7 @@
 //!
 //! A character without a token of its own becomes the tokens of its bytes ("byte fallback"). Such a token is written
 //! `<0x41>`; it is never found by its byte, since `A` is a token too. U+2581, which stands for a space in such files, is
-//! a space here.
+//! a space here. Without byte fallback all such characters in a row become one id, that of `<unk>`.
 //!
 //! Two owners merge differently. HuggingFace merges the pairs of a list in rank order. SentencePiece merges any two
 //! neighbours whose joined text is a piece, the piece of the best score first; of equal scores the leftmost pair. Here
@@ -23,6 +23,8 @@ pub(crate) struct Characters {
     pub(crate) whole: Vec<u32>,
     /// The tokens of single bytes, ascending.
     pub(crate) fallback: Vec<u32>,
+    /// The id of characters without a token, where their bytes have none.
+    pub(crate) unknown: Option<u32>,
 }
 
 /// What decoding does with spaces at the beginning of a text.

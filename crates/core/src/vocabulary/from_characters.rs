@@ -7,13 +7,15 @@ use crate::memory::{TryReserve, copied};
 
 impl Vocabulary {
     /// Tokens of which merging starts with characters. With `priorities`, one for each token, or `u32::MAX` for one that
-    /// is found as a whole, there are no `merges`: any two neighbours whose joined bytes are a token merge.
+    /// is found as a whole, there are no `merges`: any two neighbours whose joined bytes are a token merge. unknown: the id of
+    /// characters without a token, where their bytes have none.
     ///
     /// [`Error::Model`] if a fallback byte has no token, or a piece a character without one.
     pub fn from_characters(
         tokens: Tokens,
         merges: Vec<[u32; 3]>,
         priorities: Option<&[u32]>,
+        unknown: Option<u32>,
     ) -> Result<Self> {
         let (mut spelled, mut fallback, mut start) = (Tokens::default(), Vec::new(), 0);
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
@@ -28,7 +30,10 @@ impl Vocabulary {
             start = end;
         }
         let mut vocabulary = Self::without_merges(spelled, &fallback)?;
-        if let Some(byte) = (0..=255).find(|&byte| vocabulary.id_of_byte(byte).is_none()) {
+        let is_missing = |&byte: &u8| vocabulary.id_of_byte(byte).is_none();
+        if unknown.is_none()
+            && let Some(byte) = (0..=255).find(is_missing)
+        {
             return Err(Error::Model(format!(
                 "there is no token <0x{byte:02X}> for byte {byte}: text of characters without a token would be lost; \
                  only tokenizers with byte fallback are read"
@@ -36,7 +41,8 @@ impl Vocabulary {
         }
         let Some(priorities) = priorities else {
             let mut vocabulary = Self::with_merges(vocabulary, merges, false)?;
-            vocabulary.characters = Some(Characters { priorities: Vec::new(), whole: Vec::new(), fallback });
+            vocabulary.characters =
+                Some(Characters { priorities: Vec::new(), whole: Vec::new(), fallback, unknown });
             return Ok(vocabulary);
         };
         // In the order of the ids, as the columns of a model are.
@@ -75,7 +81,7 @@ impl Vocabulary {
             vocabulary.merge_table.insert(pair[0], pair[1], rank);
         }
         vocabulary.rule = Rule::Merges { list: copied(&pairs, WHAT)?, ignore_merges: false };
-        vocabulary.characters = Some(Characters { priorities: by_rank, whole, fallback });
+        vocabulary.characters = Some(Characters { priorities: by_rank, whole, fallback, unknown });
         Ok(vocabulary)
     }
 
