@@ -245,6 +245,91 @@ def test_a_frame_of_a_notebook_shows_the_tokens(open_page: Opener, tokenizer: To
     assert frame.locator("#panel-title").inner_text() == "Token 2 of " + str(tokenizer.count_tokens("the cat"))
 
 
+def test_a_frame_has_the_panel_below_the_tokens(open_page: Opener, tokenizer: Tokenizer) -> None:
+    """However narrow the notebook, and without room that nothing needs."""
+    for text, viewport in (("the cat", "phone"), ("the cat\n" * 60, "desktop")):
+        page = open_page(f"<!DOCTYPE html><title>notebook</title>{tokenizer.view(text)._repr_html_()}", viewport)
+        frame = page.frame_locator("iframe")
+        frame.locator(".t[data-i]").nth(1).click()
+        tokens, panel = frame.locator("main").bounding_box(), frame.locator("#panel").bounding_box()
+        height = page.locator("iframe").bounding_box()["height"]
+        assert tokens["y"] < 60 and panel["y"] >= tokens["y"] + tokens["height"] and panel["y"] + 200 < height < 900
+
+
+def test_a_notebook_without_frames_is_as_high_as_its_text(open_page: Opener, tokenizer: Tokenizer) -> None:
+    output = tokenizer.view("the cat\n" * 3)._repr_html_().partition("<iframe")[0]
+    page = open_page(f"<!DOCTYPE html><title>notebook</title>{output}")
+    assert page.evaluate("document.body.scrollHeight") < 160
+    colours = page.evaluate("[...document.querySelectorAll('code')].map(c => getComputedStyle(c).backgroundColor)")
+    assert len(colours) == tokenizer.count_tokens("the cat\n" * 3) and len(set(colours)) == 4
+
+
+def test_a_printed_page_has_colours_and_no_panel(open_page: Opener, tokenizer: Tokenizer) -> None:
+    page = ready(open_page(tokenizer.view({"a": "the cat\n" * 3000, "b": "the dog 東"}).html(), scheme="dark"))
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print", color_scheme="dark")
+    n_tokens = tokenizer.count_tokens("the cat\n" * 3000) + tokenizer.count_tokens("the dog 東")
+    assert page.locator(".t[data-i]").count() == n_tokens, "those out of sight have colours, too"
+    style = page.evaluate(
+        """() => {
+            const of = (selector) => getComputedStyle(document.querySelector(selector));
+            return [of("#panel").display, of(".keys").display, of("#text-1").breakBefore, of(".t").printColorAdjust,
+                of("body").backgroundColor, of("#text-0 .t").backgroundColor];
+        }"""
+    )
+    assert style == ["none", "none", "page", "exact", "rgb(255, 255, 255)", "rgb(207, 226, 255)"]
+
+
+@pytest.mark.parametrize("by", ["phone", "large type"])
+def test_a_sheet_opens_for_a_token_and_closes(open_page: Opener, tokenizer: Tokenizer, by: str) -> None:
+    page = ready(open_page(tokenizer.view("the tokenizers\n" * 80).html(), "phone" if by == "phone" else "desktop"))
+    if by == "large type":
+        page.locator("#large").click()
+    panel, token = page.locator("#panel"), page.locator(".t[data-i]").nth(20)
+    assert not panel.is_visible()
+    token.hover()
+    assert not panel.is_visible()
+    token.click()
+    assert panel.is_visible()
+    assert token.bounding_box()["y"] + 10 < panel.bounding_box()["y"], "the token is not covered"
+    page.locator("#panel .bar").click(position={"x": 5, "y": 5})
+    assert panel.is_visible()
+    page.mouse.click(5, 5)
+    assert not panel.is_visible()
+    token.click()
+    page.locator("#unpin").click()
+    assert not panel.is_visible()
+    assert page.locator(".keys").is_visible() == (by != "phone")
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)")
+
+
+@pytest.mark.parametrize("viewport", ["desktop", "phone"])
+def test_the_merge_tree_of_a_long_token_fits(open_page: Opener, tokenizer: Tokenizer, viewport: str) -> None:
+    longest = max((token for token in map(tokenizer.id_to_token, range(900)) if token.isascii()), key=len)
+    page = ready(open_page(tokenizer.view(longest.decode()).html(), viewport))
+    page.locator(".t[data-i]").first.click()
+    assert page.locator("#tree li").count() == 2 * len(longest) - 1 > 17
+    assert page.evaluate("document.getElementById('tree').scrollWidth <= document.getElementById('tree').clientWidth")
+
+
+def test_arabic_keeps_its_order(open_page: Opener, tokenizer: Tokenizer) -> None:
+    """Words from right to left, joined, if their letters are cut; in sentences quotes and ids stay in place."""
+    text = "with \u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645 inside"
+    page = ready(open_page(tokenizer.view(text).html()))
+    first, second = (page.locator(".unit").nth(index).bounding_box()["x"] for index in (0, 1))
+    assert first > second
+    parts = page.locator(".parts").first.locator(".t")
+    assert parts.first.bounding_box()["x"] > parts.last.bounding_box()["x"]
+    words = ["\u0645\u0631\u062d\u0628\u0627"] * 9
+    arabic = Tokenizer.train([" ".join(words)], 264)
+    page = ready(open_page(arabic.view(words[0]).html()))
+    page.locator("#replay").fill("3")
+    bidi = page.locator("#replayed bdi")
+    assert bidi.count() == 3 and "\u2018" in page.locator("#replayed").inner_text()
+    boxes = [bidi.nth(index).bounding_box()["x"] for index in range(3)]
+    assert boxes == sorted(boxes)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", ["desktop", "phone"])
 @pytest.mark.parametrize("sides", [1, 2])

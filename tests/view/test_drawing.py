@@ -87,7 +87,7 @@ def test_a_word_of_joined_letters_without_a_cut_stays_apart(tmp_path: Path) -> N
     assert not found["units"] and found["after"] == [text.strip()]
 
 
-@pytest.mark.parametrize("text", ["नमस्ते", "ab 東京 x", "👨‍👩‍👧‍👦!", "👍🏽", "e\u0301a", "", "plain"])
+@pytest.mark.parametrize("text", ["नमस्ते", "ab 東京 x", "👨‍👩‍👧‍👦!", "👍🏽", "🇯🇵🇩🇪", "e\u0301a", "", "plain"])
 def test_units_without_a_script_are_the_same(english: Tokenizer, tmp_path: Path, text: str) -> None:
     tokens = [english.id_to_token(token_id) for token_id in english.encode(text)]
     static = list(units(tokens))

@@ -71,7 +71,7 @@ function textNodes(text, which = pieces) {
     if (index > done) nodes.push(text.slice(done, index));
     done = index + whole.length;
     const mark = spaces ? "·".repeat(spaces.length) : GLYPHS[control];
-    const className = mark ? (whole.endsWith("\n") ? "w end" : "w") : "g";
+    const className = mark ? (/[\r\n]/.test(whole) ? "w end" : "w") : "g";
     nodes.push(element("span", { className, "data-g": mark || codeOf(whole) }, whole));
   }
   if (done < text.length) nodes.push(text.slice(done));
@@ -253,7 +253,8 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   const controls = made("div", "controls", {}, back, step, forth);
   const said = made("output", "replayed", { for: step.id });
   const panel = made("aside", "panel", { "aria-labelledby": title.id, hidden: true },
-    element("div", { className: "bar" }, title, unpinButton), literal, facts, treeTitle, tree, stepsTitle, symbols, controls, said);
+    element("div", { className: "bar" }, title, unpinButton), element("div", { className: "what" }, literal, facts),
+    element("div", { className: "made" }, treeTitle, tree), element("div", { className: "steps" }, stepsTitle, symbols, controls, said));
 
   const letters = ["A", "B"];
   const letterOf = (side) => letters[tokenizers.indexOf(side.tokenizer)];
@@ -605,9 +606,13 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   // A tree is drawn smaller where it is wider than its box; one that would be too small to read scrolls.
   function fitTree() {
     tree.style.fontSize = "";
-    if (!tree.clientWidth || tree.scrollWidth <= tree.clientWidth) return;
-    const size = parseFloat(getComputedStyle(tree).fontSize);
-    tree.style.fontSize = `${Math.max(LEAST_TREE_SIZE, Math.floor((10 * size * tree.clientWidth) / tree.scrollWidth) / 10)}px`;
+    if (!tree.clientWidth) return;
+    let size = parseFloat(getComputedStyle(tree).fontSize);
+    // Borders do not shrink, so a second and a third try may be needed.
+    for (let tried = 0; tried < 3 && size > LEAST_TREE_SIZE && tree.scrollWidth > tree.clientWidth; tried++) {
+      size = Math.max(LEAST_TREE_SIZE, Math.floor((10 * size * tree.clientWidth) / tree.scrollWidth) / 10);
+      tree.style.fontSize = `${size}px`;
+    }
   }
   let treeWidth = 0;
   new ResizeObserver(() => {

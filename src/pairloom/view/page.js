@@ -2,8 +2,10 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.documentElement;
-// In a notebook the panel is below the tokens; on a narrow page it covers their lower half while a token is kept.
-const isFramed = "frame" in page.dataset;
+// The panel is beside the tokens; in a notebook below them; in large type and on a narrow page it is a sheet over the lower
+// half of the window, while a token is kept.
+const isSheet = () => !("frame" in page.dataset) && (innerWidth < 900 || page.classList.contains("large"));
+const layOut = () => page.classList.toggle("sheet", isSheet());
 
 const bytesOfHex = (hex) => Uint8Array.from({ length: hex.length / 2 }, (_, i) => parseInt(hex.substr(2 * i, 2), 16));
 function tokenizerOf(raw) {
@@ -15,15 +17,17 @@ function tokenizerOf(raw) {
   return { ...raw, token: (id) => tokens.get(id) };
 }
 
-const view = tokenView({ isSheet: () => !isFramed && innerWidth < 900 });
+const view = tokenView({ isSheet });
 document.querySelector("main").replaceChildren(view.root);
 document.body.append(view.panel);
+layOut();
 view.show(data.tokenizers.map(tokenizerOf), data.texts);
 
-const large = document.getElementById("large");
-large.addEventListener("click", () => {
-  const isLarge = page.classList.toggle("large");
-  large.setAttribute("aria-pressed", isLarge);
+addEventListener("resize", layOut);
+document.getElementById("large").addEventListener("click", ({ target }) => {
+  target.setAttribute("aria-pressed", page.classList.toggle("large"));
+  layOut();
+  view.panel.hidden = isSheet();
 });
 addEventListener("beforeprint", () => view.drawAll(200_000));
 page.dataset.ready = "yes";

@@ -19,6 +19,8 @@ _COLOURS: Final = ("#cfe2ff", "#ffe3b3", "#d3f0d6", "#f6d5ee")
 _MOST_TOKENS: Final = 1000
 _JOINER: Final = "\u200d"
 _MODIFIERS: Final = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
+_FLAGS: Final = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
+"""Letters of which two are a flag."""
 _HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
@@ -62,10 +64,11 @@ def units(tokens: Sequence[bytes]) -> Iterator[tuple[str, int]]:
     starts, at, before = {len(data)}, 0, ""
     for character in data.decode(errors="replace"):
         joins = unicodedata.category(character)[0] == "M" or before == _JOINER or character in _MODIFIERS
-        if not joins and character != _JOINER:
+        is_flag = before in _FLAGS and character in _FLAGS
+        if not joins and not is_flag and character != _JOINER:
             starts.add(at)
         at += len(character.encode())
-        before = character
+        before = "" if is_flag else character
     first = n = 0
     for end in accumulate(map(len, tokens)):
         n += 1

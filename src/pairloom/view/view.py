@@ -40,7 +40,7 @@ _INVISIBLE: Final = frozenset(("Cc", "Cf", "Zl", "Zp"))
 _COLUMNS: Final = 90
 _LINE_HEIGHT: Final = 26
 _MOST_LINES: Final = 13
-_PANEL_HEIGHT: Final = 440
+_PANEL_HEIGHT: Final = 460
 """Of the frame in a notebook: characters in a line, and heights in pixels."""
 
 
