@@ -160,7 +160,7 @@ def readme_table(record: dict[str, Any], record_path: Path, plot: Path) -> str:
                 row = ratios.setdefault((claim["what"].split(",")[0], peer), {})
                 row.setdefault(tier, []).append(claim["value"])
     lines = [
-        "How many times as fast as other libraries pairloom is: the least and the most of three corpora (English, 15"
+        "Speedup over other libraries: the least and the most of three corpora (English, 15"
         " languages, C code), for each set of vector instructions. Measured by `make bench` on"
         f" {machine['cpu']}, {machine['cores']} cores, {record['date']}: the median of {record['turns']} rounds or"
         f" more, all libraries in one run. [The record]({record_path}) holds every figure.",

@@ -60,11 +60,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
     """Adds what messages and posts show of a page: its title, and a picture; both need the address of the site."""
+    address = f"{config.site_url.rstrip('/')}/" if config.site_url else ""
     shown = {
         "og:type": "website",
         "og:title": f"{page.title} - {config.site_name}",
         "og:description": config.site_description,
-        "og:image": f"{config.site_url or ''}pictures/view-light.png",
+        "og:image": f"{address}pictures/view-light.png",
         "twitter:card": "summary_large_image",
     }
     tags = (f'<meta property="{name}" content="{html.escape(value)}">' for name, value in shown.items())

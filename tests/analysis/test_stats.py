@@ -8,6 +8,7 @@ import math
 import random
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -158,7 +159,9 @@ def test_compression_of_truncations_is_that_of_training_smaller(profile: str, lo
     if loaded:
         tokenizer.save(tmp_path / "model")
         tokenizer = Tokenizer.load(tmp_path / "model")
-    sizes = compression_by_size(tokenizer, [text], n_sizes=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no ids move that anyone has seen
+        sizes = compression_by_size(tokenizer, [text], n_sizes=5)
     assert len(sizes) == 5
     assert (sizes[0][0], sizes[-1][0]) == (257, 257 + n_merges)
     for size, bytes_per_token in sizes:

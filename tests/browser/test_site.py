@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,18 +32,28 @@ def test_every_page_is_accessible_and_asks_no_other_host(chromium: Any, site: st
     for path in sorted(SITE.rglob("*.html")):
         page.goto(site + path.relative_to(SITE).as_posix())
         page.wait_for_load_state("networkidle")
+        if cut := page.evaluate(
+            "[...document.querySelectorAll('pre > code')].filter(e => e.scrollWidth > e.clientWidth).length"
+        ):
+            problems.append(f"{path.name}: {cut} blocks of code are cut off")
         # The corner of a table may be empty.
         problems += [f"{path.name}: {found}" for found in violations(page) if found[1] != "minor"]
     context.close()
     assert not problems
 
 
-def test_the_search_finds_a_page(chromium: Any, site: str) -> None:
+@pytest.mark.parametrize("place", ["server", "disk"])
+def test_the_search_finds_a_page(chromium: Any, site: str, place: str) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
-    page.goto(site)
+    page.goto(site if place == "server" else (SITE / "index.html").as_uri())
     page.locator("input.md-search__input").first.click()
     page.keyboard.type("tie rule")
     page.wait_for_selector(".md-search-result__item a", timeout=20_000)
     assert page.locator(".md-search-result__item").count() > 0
     context.close()
+
+
+def test_the_handout_prints_on_one_page(chromium: Any, site: str, tmp_path: Path) -> None:
+    script = runpy.run_path(str(SITE.parent / "scripts" / "handout.py"))
+    assert script["print_page"](chromium, SITE / "handout.html", tmp_path / "handout.pdf") == 1

@@ -1,4 +1,4 @@
-"""Sentences can be read: at most three a page have more than 30 words."""
+"""Pages can be read: at most three sentences have more than 30 words, and a guide begins with what it is for."""
 
 from __future__ import annotations
 
@@ -32,3 +32,12 @@ def test_code_tables_and_headings_are_no_sentences(tmp_path: Path) -> None:
     )
     done = listed(page)
     assert (done.returncode, done.stdout) == (0, f"{page}: 0\n")
+
+
+def test_every_guide_says_first_for_whom_and_how_long() -> None:
+    silent = []
+    for guide in (SCRIPT.parents[1] / "docs" / "guides").glob("*.md"):
+        first = guide.read_text(encoding="utf-8").split("\n\n")[1]
+        if "For " not in first or " minutes" not in first:
+            silent.append(guide.name)
+    assert set(silent) <= {"a-year.md", "serve.md"}

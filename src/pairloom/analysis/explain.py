@@ -106,7 +106,7 @@ def explain_difference(
         parts = []
         for name, pair, count in zip(("first", "second"), pairs, counts, strict=True):
             has = "has no more" if pair is None else f"merges {' + '.join(map(shown_token, pair))}"
-            parts.append(f"the {name} tokenizer {has}" + ("" if count is None else f", which occurs {count} times"))
+            parts.append(f"the {name} tokenizer {has}" + ("" if count is None else f", which occurs {_times(count)}"))
         reason = f"merge {rank} differs: {'; '.join(parts)}. {why}"
         return Explanation(cause, rank, pairs[0], pairs[1], (counts[0], counts[1]), n_explained, reason)
 
@@ -132,6 +132,10 @@ def explain_difference(
     if cause == "unknown" and counts[0] == counts[1]:
         cause, why = "tie", "Both occur equally often; no tie rule that pairloom knows takes the second one's"
     return explained(cause, why, max(best, rank))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _changes(

@@ -254,6 +254,6 @@ def compression_by_size(tokenizer: Tokenizer, texts: Sequence[str], n_sizes: int
     for size in np.unique(
         np.geomspace(max(n_base, 1), max(n_base, 1) + n_merges, n_sizes).round().astype(np.int64)
     ).tolist():
-        smaller = tokenizer.truncate_vocab(size, specials_counted=False)
+        smaller = tokenizer.truncate_vocab(size, keep_ids=True, specials_counted=False)
         points.append((len(smaller.vocab), _ratio(n_bytes, int(smaller.count_tokens_batch(texts).sum()))))
     return points

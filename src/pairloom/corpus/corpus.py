@@ -130,7 +130,7 @@ class Corpus:
     ) -> None:
         if not isinstance(text_field, str) or not all(text_field.split(".")):
             raise ValueError(
-                f"text_field must name a key or column, nested ones apart by dots, not {shown(text_field)}"
+                f"text_field must name a key or column, with dots between nested fields, not {shown(text_field)}"
             )
         if separator is not None and (not isinstance(separator, str) or not separator):
             raise ValueError(f"separator must be a str of at least one character, not {shown(separator)}")
