@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n auto
 # Prints a line every few seconds, and the output of the command only if it fails.
 PROGRESS := $(PYTHON) scripts/progress.py
 
-.PHONY: help demo first-page newcomer test test-all test-checked audit python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser handout playground-figures docs wheel workflows clean pre-commit
+.PHONY: help demo first-page newcomer test test-all test-checked audit python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser handout playground-figures docs js wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -194,6 +194,12 @@ docs: $(MODULE) $(VENV)/docs ## the documentation site, into site/; its snippets
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m pytest tests/docs
 	@find site -name "*.html" ! -name 404.html | sort && echo "make docs: $$(find site -name "*.html" ! -name 404.html | wc -l) pages"
+
+WASM := target/wasm32-unknown-unknown/wasm/pairloom_wasm.wasm
+
+js: ## the JavaScript package in dist/; needs the target wasm32-unknown-unknown (rustup target add)
+	cargo build --quiet --profile wasm --locked --target wasm32-unknown-unknown --target-dir target -p pairloom-wasm
+	$(PYTHON) scripts/pack_javascript.py $(WASM) dist
 
 miri: ## what threads share without a lock, and merging in registers, under Miri; needs a nightly toolchain with its components miri and rust-src
 	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table

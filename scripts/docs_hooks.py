@@ -37,6 +37,7 @@ def on_files(files: Files, config: Any) -> Files:
     # The engine of the playground; without it the page says how to build it.
     if WASM.is_file():
         pages["playground/pairloom.wasm"] = WASM.read_bytes()
+    pages["reference/javascript.md"] = (ROOT / "crates/wasm/js/README.md").read_text(encoding="utf-8")
     for name, content in pages.items():
         files.append(File.generated(config, name, content=content))
     return files

@@ -54,11 +54,11 @@ def _run(module: Path, job: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _texts() -> list[str]:
+def _texts(n: int = 200) -> list[str]:
     rng = random.Random(5)
     alphabets = ("abcde \n", "the cat's 123 ", "äöü ß é ", "日本語 中文 ", "😀👍 a", "\t \r\n.,;!?", "абв где ")
     texts = ["", " ", "a", "\0"]
-    while len(texts) < 200:
+    while len(texts) < n:
         letters = "".join(rng.choices(alphabets, k=2))
         texts.append("".join(rng.choices(letters, k=rng.randrange(1, 120))))
     return texts

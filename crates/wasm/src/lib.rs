@@ -11,17 +11,18 @@
 //! Functions that may fail return 0 or -1 then, and leave the message as the result. A trap is a bug of ours; its message is
 //! the result too, and the instance must not be used again. One thread; no clock, no files.
 
+mod streams;
 mod tokenizer;
 
 use std::cell::RefCell;
 use std::sync::Once;
 use std::{panic, slice};
 
-use pairloom_core::decoder::DecodeErrors;
 use pairloom_core::encoder::SpecialPolicy;
 use pairloom_core::train::TieBreak;
 use pairloom_core::{Error, Result};
 
+pub use streams::Stream;
 pub use tokenizer::Tokenizer;
 
 thread_local! {
@@ -32,12 +33,15 @@ fn text_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| Error::Invalid(format!("the text is not UTF-8: {error}")))
 }
 
-fn leave(bytes: Vec<u8>) {
+/// Leaves the bytes as the result, and returns how many there are.
+fn leave(bytes: Vec<u8>) -> usize {
+    let n = bytes.len();
     RESULT.set(bytes);
+    n
 }
 
-fn leave_numbers(numbers: impl Iterator<Item = u32>) {
-    leave(numbers.flat_map(u32::to_le_bytes).collect());
+fn leave_numbers(numbers: impl Iterator<Item = u32>) -> usize {
+    leave(numbers.flat_map(u32::to_le_bytes).collect())
 }
 
 /// A handle, or null with the message as the result.
@@ -66,7 +70,7 @@ fn number_of(done: Result<usize>) -> isize {
 #[unsafe(no_mangle)]
 pub extern "C" fn pairloom_alloc(n_bytes: usize) -> *mut u8 {
     static HOOK: Once = Once::new();
-    HOOK.call_once(|| panic::set_hook(Box::new(|panic| leave(panic.to_string().into_bytes()))));
+    HOOK.call_once(|| panic::set_hook(Box::new(|panic| _ = leave(panic.to_string().into_bytes()))));
     let words: Box<[u32]> = vec![0; n_bytes.div_ceil(4)].into();
     Box::into_raw(words).cast()
 }
@@ -173,7 +177,7 @@ pub unsafe extern "C" fn pairloom_encode(
     }))
 }
 
-/// Decodes ids; leaves the bytes, and returns how many.
+/// Decodes ids; leaves the bytes, or with `is_text` the text that the tokenizer makes of them, and returns how many bytes.
 ///
 /// # Safety
 /// `tokenizer` is a handle; `ids` is readable for `n_ids` numbers and aligned to four bytes.
@@ -182,15 +186,11 @@ pub unsafe extern "C" fn pairloom_decode(
     tokenizer: *const Tokenizer,
     ids: *const u32,
     n_ids: usize,
+    is_text: bool,
 ) -> isize {
     // SAFETY: the caller's contract.
     let (tokenizer, ids) = unsafe { (&*tokenizer, slice::from_raw_parts(ids, n_ids)) };
-    let mut bytes = Vec::new();
-    number_of(tokenizer.decoder.decode(ids, DecodeErrors::Strict, &mut bytes).map(|()| {
-        let n = bytes.len();
-        leave(bytes);
-        n
-    }))
+    number_of(tokenizer.decode(ids, is_text).map(leave))
 }
 
 /// Splits a text; leaves the end of each pretoken in bytes, and returns how many there are.

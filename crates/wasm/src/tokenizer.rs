@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use pairloom_core::Result;
 use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
-use pairloom_core::decoder::Decoder;
+use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::{Encoder, EncoderOptions};
 use pairloom_core::format::{self, Format, Said, gpt2};
 use pairloom_core::model::CheckedColumns;
@@ -15,6 +14,7 @@ use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, named_patterns, normalizer};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
+use pairloom_core::{Error, Result};
 
 /// A page encodes little at a time.
 const CACHE_BYTES: usize = 4 << 20;
@@ -24,8 +24,9 @@ const MAX_TREE_BYTES: usize = 4096;
 
 /// What a handle stands for.
 pub struct Tokenizer {
-    pub(crate) encoder: Encoder,
-    pub(crate) decoder: Decoder,
+    pub(crate) encoder: Arc<Encoder>,
+    pub(crate) decoder: Arc<Decoder>,
+    pub(crate) errors: DecodeErrors,
 }
 
 impl Tokenizer {
@@ -36,6 +37,7 @@ impl Tokenizer {
         specials: SpecialTokens,
         patterns: &[String],
         steps: Vec<normalizer::Step>,
+        errors: DecodeErrors,
     ) -> Result<Tokenizer> {
         columns.borrowed(specials.tokens()).check_specials()?;
         let (vocabulary, pretokenizer) = columns.engine(ignore_merges, patterns, steps)?;
@@ -43,7 +45,7 @@ impl Tokenizer {
             Decoder::new(&vocabulary, &specials)?.with_leading_spaces(pretokenizer.leading_spaces());
         let options = EncoderOptions { cache_bytes: CACHE_BYTES, ..EncoderOptions::default() };
         let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;
-        Ok(Tokenizer { encoder, decoder })
+        Ok(Tokenizer { encoder: Arc::new(encoder), decoder: Arc::new(decoder), errors })
     }
 
     /// The tokenizer of a file of any format; with `merges`, of GPT-2's vocab.json and merges.txt. `pattern` splits what a
@@ -69,7 +71,7 @@ impl Tokenizer {
         };
         let steps = normalizer::steps_named(&model.normalizer)?;
         let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
-        Tokenizer::new(&model.columns, model.ignore_merges, specials, patterns, steps)
+        Tokenizer::new(&model.columns, model.ignore_merges, specials, patterns, steps, model.decode_errors)
     }
 
     /// Trains on one text: ids are bytes by value, then merges.
@@ -102,7 +104,27 @@ impl Tokenizer {
         let merges = train::train(counts.columns(), &options, &Silent)?.merges;
         let pairs: Vec<[u32; 2]> = merges.into_iter().map(|(left, right)| [left, right]).collect();
         let columns = CheckedColumns::from_pairs(&pairs, &byte_order, 0, 256)?;
-        Tokenizer::new(&columns, false, SpecialTokens::none(), &patterns, Vec::new())
+        Tokenizer::new(&columns, false, SpecialTokens::none(), &patterns, Vec::new(), DecodeErrors::Replace)
+    }
+
+    /// The bytes of ids; with `is_text` a text, where bytes that are not UTF-8 become what the tokenizer says.
+    pub fn decode(&self, ids: &[u32], is_text: bool) -> Result<Vec<u8>> {
+        const HINT: &str = "; the ids hold a part of a character: decodeBytes(ids) returns the bytes";
+        let errors = if is_text { self.errors } else { DecodeErrors::Strict };
+        let mut bytes = Vec::new();
+        self.decoder.decode(ids, errors, &mut bytes)?;
+        if !is_text || std::str::from_utf8(&bytes).is_ok() {
+            return Ok(bytes);
+        }
+        let mut text = String::with_capacity(bytes.len());
+        for chunk in bytes.utf8_chunks() {
+            text.push_str(chunk.valid());
+            let Some(n) = errors.n_replacements(chunk.invalid()) else {
+                return Err(Error::InvalidUtf8 { path: None, offset: text.len() as u64, hint: HINT });
+            };
+            text.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, n));
+        }
+        Ok(text.into_bytes())
     }
 
     /// The merges that make a token of its bytes, in the order in which the encoder does them: rank, left, right and merged

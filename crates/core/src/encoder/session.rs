@@ -19,6 +19,7 @@
 //! several that split in turn, or under a normaliser that changes some of its letters. In such a tail 1 MB takes 60 to 400 ms
 //! a call.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::merge::{characters, heap};
@@ -49,6 +50,17 @@ pub struct Change {
     pub ids: Vec<u32>,
 }
 
+/// What replacing text changed: the first `keep` ids stay, `ids` follow them, then the ids after the next `n_removed` old ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// How many ids stay.
+    pub keep: usize,
+    /// How many old ids after these are gone.
+    pub n_removed: usize,
+    /// The ids in their place.
+    pub ids: Vec<u32>,
+}
+
 /// A place in a text.
 #[derive(Clone, Copy, Default)]
 struct Position {
@@ -58,6 +70,7 @@ struct Position {
 }
 
 /// Text that later text cannot change, and its ids.
+#[derive(Clone)]
 struct Chunk {
     text: String,
     ids: Vec<u32>,
@@ -154,20 +167,82 @@ impl Session {
                 "a session of {all} characters cannot be cut back to {n_chars}; append makes it longer"
             )));
         }
+        let Replaced { keep, ids, .. } = self.replace(n_chars..usize::MAX, "", monitor)?;
+        Ok(Change { keep, ids })
+    }
+
+    /// Replaces characters: encodes what follows the last chunk that they cannot change, up to the first cut by two characters
+    /// after them that still holds, or to the end. On an error nothing has changed.
+    pub fn replace(&mut self, chars: Range<usize>, text: &str, monitor: &dyn Monitor) -> Result<Replaced> {
+        let (from, to) = (self.offset_of(chars.start), self.offset_of(chars.end.max(chars.start)));
+        let n_kept = self.chunks.partition_point(|chunk| chunk.seen <= from);
+        let mut new = Session { chunks: self.chunks[..n_kept].to_vec(), ..self.empty() };
+        let mut middle = self.text_between(self.start_of(n_kept).bytes, from)?;
+        try_push_str(&mut middle, text, TEXT)?;
+        let specials = &[&*self.allowed, &*self.disallowed];
+        let (mut at, mut cut) = (to, None);
+        let first = self.chunks.partition_point(|chunk| chunk.end.bytes < to);
+        for (nth, chunk) in self.chunks.iter().enumerate().skip(first) {
+            if chunk.place != Place::Within || chunk.is_inside {
+                continue;
+            }
+            try_push_str(&mut middle, &self.text_between(at, chunk.end.bytes)?, TEXT)?;
+            at = chunk.end.bytes;
+            let n = middle.len();
+            let next = self.chunks.get(nth + 1).map_or(&self.tail, |next| &next.text);
+            try_push_str(&mut middle, next, TEXT)?;
+            let holds = last_free_cut(self.encoder.pretokenizer(), &middle, n..n + 1, specials).is_some();
+            middle.truncate(n);
+            if holds {
+                cut = Some((nth, chunk.end));
+                break;
+            }
+        }
+        if cut.is_none() {
+            try_push_str(&mut middle, &self.text_between(at, self.settled().bytes + self.tail.len())?, TEXT)?;
+        }
+        let Change { keep, mut ids } = new.append(&middle, monitor)?;
+        let mut n_removed = cut.map_or(self.n_ids(), |(_, end)| end.ids) - keep;
+        let n_same = n_common(self.ids_from(keep).take(n_removed), &ids);
+        ids.drain(..n_same);
+        n_removed -= n_same;
+        // Nothing fails from here on.
+        if let Some((nth, old)) = cut {
+            new.settle_tail(specials.iter().map(|specials| specials.longest()).fold(4, usize::max));
+            let end = new.settled();
+            let mut rest = self.chunks.split_off(nth + 1);
+            for chunk in &mut rest {
+                let Chunk { end: Position { bytes, chars, ids }, seen, .. } = Arc::make_mut(chunk);
+                *bytes = *bytes - old.bytes + end.bytes;
+                *chars = *chars - old.chars + end.chars;
+                *ids = *ids - old.ids + end.ids;
+                *seen = *seen - old.bytes + end.bytes;
+            }
+            new.chunks.append(&mut rest);
+            new.tail = std::mem::take(&mut self.tail);
+            (new.tail_ids, new.search) = (std::mem::take(&mut self.tail_ids), self.search);
+        }
+        *self = new;
+        Ok(Replaced { keep: keep + n_same, n_removed, ids })
+    }
+
+    /// Makes a chunk of the tail, which ends at a cut by two characters that the next `n_seen` bytes prove.
+    fn settle_tail(&mut self, n_seen: usize) {
+        let (text, ids) = (std::mem::take(&mut self.tail), std::mem::take(&mut self.tail_ids));
+        let mut end = self.settled();
+        end.bytes += text.len();
+        end.chars += text.chars().count();
+        end.ids += ids.len();
+        self.push(Chunk { text, ids, end, seen: end.bytes + n_seen, place: Place::Within, is_inside: false });
+    }
+
+    /// Where a character begins, in bytes; the end of the text if there are fewer.
+    fn offset_of(&self, n_chars: usize) -> usize {
         let n_before = self.chunks.partition_point(|chunk| chunk.end.chars <= n_chars);
         let (start, text) =
             (self.start_of(n_before), self.chunks.get(n_before).map_or(&self.tail, |at| &at.text));
-        let cut = text.char_indices().nth(n_chars - start.chars).map_or(text.len(), |(at, _)| at);
-        let n_bytes = start.bytes + cut;
-        let n_kept = self.chunks.partition_point(|chunk| chunk.seen <= n_bytes);
-        let mut shorter = Session { chunks: self.chunks[..n_kept].to_vec(), ..self.empty() };
-        let rest = self.text_between(self.start_of(n_kept).bytes, n_bytes)?;
-        let mut change = shorter.append(&rest, monitor)?;
-        let n_same = n_common(self.ids_from(change.keep), &change.ids);
-        change.ids.drain(..n_same);
-        change.keep += n_same;
-        *self = shorter;
-        Ok(change)
+        let rest = text.char_indices().nth(n_chars - start.chars);
+        start.bytes + rest.map_or(text.len(), |(at, _)| at)
     }
 
     /// An empty session of the same tokenizer.

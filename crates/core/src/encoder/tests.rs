@@ -273,6 +273,38 @@ fn stream_of_any_specials_equals_encode() {
 }
 
 #[test]
+fn replacing_text_in_a_session_equals_encoding_it_anew() {
+    for (setting, mut random) in settings() {
+        let encoder = Arc::new(setting.encoder(EncoderOptions::default()));
+        let mut text: Vec<char> = setting.text(&mut random, 9000).chars().collect();
+        let mut session = Session::new(Arc::clone(&encoder), None);
+        session.append(&text.iter().collect::<String>(), &Silent).unwrap();
+        let mut fork = session.clone();
+        let mut ids: Vec<u32> = session.ids_from(0).collect();
+        for turn in 0..40 {
+            let start = random.below(text.len() + 1);
+            let end = text.len().min(start + random.below(if turn % 10 == 0 { 9000 } else { 9 }));
+            let n_pieces = [0, 1, 3, 3000][random.below(4)];
+            let new = setting.text(&mut random, n_pieces);
+            let Replaced { keep, n_removed, ids: more } = session.replace(start..end, &new, &Silent).unwrap();
+            ids.splice(keep..keep + n_removed, more);
+            text.splice(start..end, new.chars());
+            let whole: String = text.iter().collect();
+            assert!(ids == encode(&encoder, &whole), "{start}..{end} by {new:?} at turn {turn}");
+            assert!(session.text().unwrap() == whole && session.ids_from(0).eq(ids.iter().copied()));
+            assert_eq!((session.n_chars(), session.n_ids()), (text.len(), ids.len()));
+            if turn == 20 {
+                fork = session.clone();
+                session.append("b a", &Silent).unwrap();
+                session.truncate(text.len(), &Silent).unwrap();
+            }
+        }
+        let whole = fork.text().unwrap();
+        assert!(fork.ids_from(0).eq(encode(&encoder, &whole)), "a fork is not changed");
+    }
+}
+
+#[test]
 fn encode_batch_counts_literals_or_rejects_them() {
     for (setting, mut random) in settings() {
         let encoder = setting.encoder(EncoderOptions::default());

@@ -1,0 +1,94 @@
+//! Text that is edited or arrives in parts, and ids that do: a session, an encoder and a decoder, by one set of functions.
+
+use std::slice;
+use std::sync::Arc;
+
+use pairloom_core::Result;
+use pairloom_core::decoder::DecodeStream;
+use pairloom_core::encoder::{Replaced, Session, Specials, StreamEncoder};
+use pairloom_core::monitor::Silent;
+
+use crate::{Tokenizer, leave, leave_numbers, number_of, text_of};
+
+/// What a handle of a stream stands for; it may outlive its tokenizer.
+pub enum Stream {
+    /// A text that is edited, with its ids.
+    Session(Session),
+    /// Text in, ids out.
+    Encode(StreamEncoder),
+    /// Ids in, text out.
+    Decode(DecodeStream),
+}
+
+/// A stream of `kind`: 0 a session, 1 encodes, 2 encodes literals of special tokens as text, else decodes.
+///
+/// # Safety
+/// `tokenizer` is a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pairloom_stream(tokenizer: *const Tokenizer, kind: u32) -> *mut Stream {
+    // SAFETY: the caller's contract.
+    let tokenizer = unsafe { &*tokenizer };
+    let encoder = Arc::clone(&tokenizer.encoder);
+    Box::into_raw(Box::new(match kind {
+        0 => Stream::Session(Session::new(encoder, None)),
+        1 => Stream::Encode(StreamEncoder::new(encoder, Specials::Recognise)),
+        2 => Stream::Encode(StreamEncoder::new(encoder, Specials::Ordinary)),
+        _ => Stream::Decode(tokenizer.decoder.stream(tokenizer.errors)),
+    }))
+}
+
+/// Takes text, or ids as numbers, and leaves what is final: ids, or text; all that is left with `is_last`. A session replaces
+/// its characters from `start` to `end` instead, and leaves how many ids stay, how many after these are gone, and the ids in
+/// their place. Returns how many bytes it left.
+///
+/// # Safety
+/// `stream` is a handle; `data` is readable for `n_bytes` bytes and aligned to four bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pairloom_stream_push(
+    stream: *mut Stream,
+    data: *const u8,
+    n_bytes: usize,
+    start: usize,
+    end: usize,
+    is_last: bool,
+) -> isize {
+    // SAFETY: the caller's contract.
+    let (stream, data) = unsafe { (&mut *stream, slice::from_raw_parts(data, n_bytes)) };
+    number_of(push(stream, data, start, end, is_last))
+}
+
+fn push(stream: &mut Stream, data: &[u8], start: usize, end: usize, is_last: bool) -> Result<usize> {
+    match stream {
+        Stream::Session(session) => {
+            let Replaced { keep, n_removed, ids } = session.replace(start..end, text_of(data)?, &Silent)?;
+            Ok(leave_numbers([keep as u32, n_removed as u32].into_iter().chain(ids)))
+        }
+        Stream::Encode(encoder) => {
+            let mut ids = Vec::<u32>::new();
+            encoder.push(text_of(data)?, &mut ids, &Silent)?;
+            if is_last {
+                encoder.finish(&mut ids, &Silent)?;
+            }
+            Ok(leave_numbers(ids.into_iter()))
+        }
+        Stream::Decode(decoder) => {
+            let (ids, _) = data.as_chunks::<4>();
+            let mut text =
+                ids.iter().map(|id| decoder.push(u32::from_le_bytes(*id))).collect::<Result<String>>()?;
+            if is_last {
+                text += &decoder.finish()?;
+            }
+            Ok(leave(text.into_bytes()))
+        }
+    }
+}
+
+/// Frees a stream.
+///
+/// # Safety
+/// `stream` is a handle that was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pairloom_stream_drop(stream: *mut Stream) {
+    // SAFETY: the caller vouches that the handle is from `Box::into_raw` and used no more.
+    drop(unsafe { Box::from_raw(stream) });
+}
