@@ -17,26 +17,41 @@ from playwright.sync_api import sync_playwright
 from tests.browser.serving import served
 
 SITE = Path(__file__).resolve().parents[1] / "site"
-MODULE = SITE / "playground" / "pairloom.wasm"
+MODULE = "playground/pairloom/pairloom.wasm"
 N_BYTES = 1_000_000
 N_MERGES = 1000
 
-# Types the text, and waits until the browser has drawn its tokens.
-TYPE = """async (text) => {
+# Pastes the text, and waits until the browser has drawn its tokens.
+PASTE = """async (text) => {
     const input = document.getElementById("pl-text");
     const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
     await drawn();
     const began = performance.now();
-    input.value = text;
-    input.dispatchEvent(new Event("input"));
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", text);
+    input.dispatchEvent(new ClipboardEvent("paste", { clipboardData }));
     await drawn();
     return [Number(document.getElementById("pairloom-playground").dataset.encodeMs), performance.now() - began];
 }"""
+# Types a letter where the caret is, until the browser has drawn the tokens.
+TYPE = """async () => {
+    const input = document.getElementById("pl-text");
+    const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    input.focus();
+    const times = [];
+    for (const letter of "the quick brown fox ") {
+        await drawn();
+        const began = performance.now();
+        document.execCommand("insertText", false, letter);
+        await drawn();
+        times.push(performance.now() - began);
+    }
+    return times;
+}"""
 TRAIN = """async ([text, nMerges]) => {
-    const { Core } = await import("./playground/core.js");
-    const core = await Core.load("playground/pairloom.wasm");
+    const { Tokenizer } = await import("./playground/pairloom/index.js");
     const began = performance.now();
-    core.train(text, "gpt2", nMerges);
+    await Tokenizer.train(text, nMerges);
     return performance.now() - began;
 }"""
 
@@ -61,14 +76,23 @@ def turn(browser: Any, url: str, text: str) -> dict[str, float]:
     page.wait_for_selector("#pairloom-playground[data-ready=yes]")
     data = page.evaluate("({...document.getElementById('pairloom-playground').dataset})")
     page.locator("#pl-file").scroll_into_view_if_needed()
-    encoded, drawn = page.evaluate(TYPE, text)
+    page.locator("#pl-menu").select_option("code")
+    page.wait_for_function("document.getElementById('pl-from').textContent.startsWith('Python')")
+    encoded, drawn = page.evaluate(PASTE, text)
+    end = page.evaluate(TYPE)
+    for _ in range(3):
+        page.locator("#pl-earlier").click()
+    middle = page.evaluate(TYPE)
     trained = page.evaluate(TRAIN, [text, N_MERGES])
     page.close()
     return {
         "load the engine (fetch and compile)": float(data["loadMs"]),
         "encode the first text": float(data["firstMs"]),
         "encode 1 MB": encoded,
-        "encode 1 MB, and draw its tokens": drawn,
+        "paste 1 MB, until its tokens are drawn": drawn,
+        "a keystroke at the end of 1 MB, until its tokens are drawn": statistics.median(end),
+        "a keystroke within 1 MB, until its tokens are drawn": statistics.median(middle),
+        "the slowest of 40 keystrokes": max(end + middle),
         f"train {N_MERGES:,} merges on 1 MB": trained,
     }
 
@@ -76,15 +100,16 @@ def turn(browser: Any, url: str, text: str) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--site", type=Path, default=SITE, help="the built site")
     args = parser.parse_args()
     path = shutil.which("chromium") or shutil.which("google-chrome")
     text = library_text()
-    with sync_playwright() as playwright, served(SITE) as url:
+    with sync_playwright() as playwright, served(args.site) as url:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         turns = [turn(browser, url, text) for _ in range(args.turns)]
         version = browser.version
         browser.close()
-    data = MODULE.read_bytes()
+    data = (args.site / MODULE).read_bytes()
     print(f"Chromium {version}, headless; medians of {args.turns} visits\n")
     print("| step | ms |\n|---|---:|")
     for step in turns[0]:

@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import playground_files
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,12 +32,8 @@ def on_files(files: Files, config: Any) -> Files:
     picture = newest_picture()
     if picture is not None:
         pages[f"reference/{picture.name}"] = picture.read_bytes()
-    # The playground draws tokens as the view page does.
-    for name in ("display.js", "display.css"):
-        pages[f"playground/{name}"] = (ROOT / "src/pairloom/view" / name).read_bytes()
     # The engine of the playground; without it the page says how to build it.
-    if WASM.is_file():
-        pages["playground/pairloom.wasm"] = WASM.read_bytes()
+    pages |= {f"playground/{name}": content for name, content in playground_files.files(WASM).items()}
     pages["reference/javascript.md"] = (ROOT / "crates/wasm/js/README.md").read_text(encoding="utf-8")
     for name, content in pages.items():
         files.append(File.generated(config, name, content=content))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,9 +36,9 @@ PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewp
 @pytest.fixture(scope="module")
 def site(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("site")
-    for path in (*PLAYGROUND.iterdir(), *(ROOT / "src/pairloom/view").glob("display.*")):
+    subprocess.run([sys.executable, ROOT / "scripts/playground_files.py", module, folder], check=True)
+    for path in PLAYGROUND.iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
-    (folder / "pairloom.wasm").write_bytes(module.read_bytes())
     (folder / "index.html").write_text(PAGE, encoding="utf-8")
     with served(folder) as url:
         yield url
@@ -53,7 +55,12 @@ def playground(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: None if request.url.startswith(site) else problems.append(request.url))
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url.removeprefix("blob:").startswith(site) else problems.append(request.url)
+            ),
+        )
         page.goto(site)
         page.wait_for_selector("#pairloom-playground[data-ready=yes]")
         return page
@@ -70,10 +77,9 @@ def test_it_encodes_as_the_native_core(playground: Callable[..., Any]) -> None:
     page = playground()
     found = page.evaluate(
         """async ([corpus, texts]) => {
-            const { Core } = await import("./core.js");
-            const core = await Core.load("pairloom.wasm");
-            const tokenizer = core.train(corpus, "o200k", 500);
-            return texts.map((text) => Array.from(core.encode(tokenizer, text)));
+            const { Tokenizer } = await import("./pairloom/index.js");
+            const tokenizer = await Tokenizer.train(corpus, 500, { pattern: "o200k" });
+            return texts.map((text) => Array.from(tokenizer.encode(text)));
         }""",
         [corpus, texts],
     )
@@ -92,9 +98,9 @@ def test_it_trains_the_merges_of_the_reference(playground: Callable[..., Any], t
     for corpus in corpora:
         found = page.evaluate(
             """async ([corpus, greatest]) => {
-                const { Core } = await import("./core.js");
-                const core = await Core.load("pairloom.wasm");
-                return core.merges(core.train(corpus, "gpt2", 80, greatest));
+                const { Tokenizer } = await import("./pairloom/index.js");
+                const tieBreak = greatest ? "bytes_greatest" : "ids_least";
+                return (await Tokenizer.train(corpus, 80, { tieBreak })).merges();
             }""",
             [corpus, tie_break == "bytes_greatest"],
         )
@@ -170,7 +176,7 @@ def test_a_tokenizer_from_disk(playground: Callable[..., Any], tmp_path: Path) -
     ):
         (tmp_path / name).write_text(content, encoding="utf-8")
         page.locator("#pl-file").set_input_files(tmp_path / name)
-        page.wait_for_function("told => document.querySelector('.pl-error')?.textContent.includes(told)", arg=told)
+        page.wait_for_function("told => document.querySelector('#pl-file-error').textContent.includes(told)", arg=told)
         assert page.locator("#pl-from").inner_text().startswith("tokenizer.json"), "the tokenizer before stays"
 
 
@@ -185,10 +191,9 @@ def test_a_tokenizer_json_from_disk_encodes_as_the_native_core(playground: Calla
             assert _ids(page, text) == tokenizer.encode(text)
     found = page.evaluate(
         """async ([file, texts]) => {
-            const { Core } = await import("./core.js");
-            const core = await Core.load("pairloom.wasm");
-            const tokenizer = core.open(new TextEncoder().encode(file), "gpt2");
-            return texts.map((text) => Array.from(core.encode(tokenizer, text)));
+            const { Tokenizer } = await import("./pairloom/index.js");
+            const tokenizer = await Tokenizer.fromBytes(new TextEncoder().encode(file));
+            return texts.map((text) => Array.from(tokenizer.encode(text)));
         }""",
         [(tmp_path / "tokenizer.json").read_text(encoding="utf-8"), texts],
     )
@@ -226,7 +231,7 @@ def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Pat
     page.keyboard.press("Home")
     page.keyboard.press("Enter")
     assert page.locator("[aria-selected=true]").count() == 1
-    for expected in ("pl-unpin", "pl-tree"):
+    for expected in ("pl-ids", "pl-unpin", "pl-tree"):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.id") == expected
 
@@ -237,8 +242,199 @@ def test_a_special_token_has_no_merge_tree(playground: Callable[..., Any], tmp_p
     page = playground()
     _loaded(page, tmp_path / "model.json")
     _ids(page, "<|x|>")
-    assert "special token" in page.locator("#pl-facts").inner_text()
+    page.wait_for_function("document.getElementById('pl-facts').textContent.includes('special token')")
     assert page.locator("#pl-tree .node").count() == 1
+
+
+def _said(page: Any, field: str, part: str) -> None:
+    """Waits until the message beside a field says `part`."""
+    page.wait_for_function(
+        "([field, part]) => document.getElementById(field + '-error').textContent.includes(part)", arg=[field, part]
+    )
+
+
+def test_typing_in_a_long_text_encodes_what_changes(playground: Callable[..., Any]) -> None:
+    page = playground()
+    native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
+    text = (ROOT / "README.md").read_text(encoding="utf-8") * 20 + "😀 the end"
+    page.locator("#pl-text").fill("")
+    page.evaluate("""(text) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData("text/plain", text);
+        document.getElementById("pl-text").dispatchEvent(new ClipboardEvent("paste", { clipboardData }));
+    }""", text)  # fmt: skip
+    assert page.locator("#pl-where").inner_text().endswith(": you edit this part")
+    for turn in range(6):
+        shown = page.locator("#pl-text").input_value()
+        start = text.index(shown)
+        assert len(shown) < 4000 and text[start : start + len(shown)] == shown
+        at = page.evaluate("""(turn) => {
+            const input = document.getElementById("pl-text");
+            const at = turn % 2 ? input.value.length : input.value.indexOf(" ", 100);
+            input.focus();
+            input.setSelectionRange(at, at + turn);
+            document.execCommand("insertText", false, "lowest 😀");
+            return at;
+        }""", turn)  # fmt: skip
+        text = text[: start + at] + "lowest 😀" + text[start + min(at + turn, len(shown)) :]
+        ids = native.encode(text)
+        told = page.locator("#pl-told").inner_text()
+        assert told.startswith(f"the one trained here: {len(text.encode()):,} bytes, {len(ids):,} tokens")
+        first = native.encode(text[:start])
+        drawn = [int(each) for each in page.locator("#pl-ids").text_content().split()]
+        at = next(at for at in range(max(0, len(first) - 2), len(first) + 2) if ids[at : at + len(drawn)] == drawn)
+        assert native.decode_bytes(ids[at : at + len(drawn)]).decode(errors="ignore").count("lowest 😀") >= 1
+        assert 0 < page.locator(".pl-tokens .t").count() <= len(drawn)
+        page.locator("#pl-earlier").click()
+
+
+def test_menu_has_the_toy_of_cs336_and_trained_ones(playground: Callable[..., Any]) -> None:
+    page = playground()
+    page.locator("#pl-menu").select_option("toy")
+    page.wait_for_function("document.getElementById('pl-said').textContent.startsWith('Step 1 of 6')")
+    merges = []
+    for step in range(6):
+        page.locator("#pl-step").fill(str(step))
+        merges.append(page.locator(".pl-wins td").first.inner_text().replace(" + ", " "))
+    assert merges == ["s t", "e st", "o w", "l ow", "w est", "n e"]
+    for key, name, text in (
+        ("english", "English", "the following"),
+        ("code", "Python", "def f(self):\n"),
+        ("languages", "17 languages", "Все люди"),
+    ):
+        page.locator("#pl-menu").select_option(key)
+        page.wait_for_function("name => document.getElementById('pl-from').textContent.startsWith(name)", arg=name)
+        n = len(_ids(page, text))
+        assert 1 < n < 0.8 * len(text.encode()), name
+
+
+def test_two_tokenizers_side_by_side_mark_what_differs(playground: Callable[..., Any]) -> None:
+    page = playground()
+    _ids(page, "the lowest newest")
+    page.locator("#pl-other").select_option("trained")
+    page.wait_for_function("document.getElementById('pl-tokens').textContent.includes('same token boundaries')")
+    page.locator("#pl-other").select_option("english")
+    page.wait_for_selector(".pl-tokens .differs")
+    sides = [page.locator(f"#pl-ids{suffix}").text_content().split() for suffix in ("", "-2")]
+    assert page.locator(".pl-tokens .t").count() == sum(map(len, sides))
+    assert 0 < page.locator(".pl-tokens .differs").count() < sum(map(len, sides))
+    page.locator("#pl-other").select_option("")
+    page.wait_for_function("!document.querySelector('.differs') && document.getElementById('pl-ids-2').hidden")
+
+
+def test_link_holds_text_and_settings(playground: Callable[..., Any]) -> None:
+    page = playground()
+    page.locator("#pl-corpus").fill("aab aab & 東京 #x")
+    page.locator("#pl-pattern").select_option("o200k")
+    page.locator("#pl-merges").fill("3")
+    page.locator("#pl-ties").select_option("bytes_greatest")
+    page.locator("#pl-train").click()
+    page.locator("#pl-other").select_option("code")
+    page.wait_for_selector(".pl-tokens .differs")
+    ids = _ids(page, "aab 東京 & <b>")
+    page.locator("#pl-link").click()
+    page.wait_for_function("location.hash.startsWith('#text=')")
+    again = playground()
+    again.goto(page.url)
+    again.wait_for_function("document.getElementById('pl-text')?.value.startsWith('aab 東京')")
+    again.wait_for_selector("#pairloom-playground[data-ready=yes]")
+    assert [int(each) for each in again.locator("#pl-ids").text_content().split()] == ids
+    assert again.locator("#pl-corpus").input_value() == "aab aab & 東京 #x"
+    assert [again.locator(f"#pl-{name}").input_value() for name in ("pattern", "merges", "ties", "other")] == [
+        "o200k",
+        "3",
+        "bytes_greatest",
+        "code",
+    ]
+    page.locator("#pl-text").fill("x" * 9000)
+    page.locator("#pl-link").click()
+    _said(page, "pl-link", "shorten the text")
+
+
+def test_settings_act_at_once_or_say_that_they_wait(playground: Callable[..., Any], tmp_path: Path) -> None:
+    page = playground()
+    corpus = page.locator("#pl-corpus").input_value()
+    text = "the lowest and the newest tokens"
+    for pattern, ties in (("digits", "ids_least"), ("digits", "bytes_greatest"), ("o200k", "bytes_greatest")):
+        page.locator("#pl-pattern").select_option(pattern)
+        page.locator("#pl-ties").select_option(ties)
+        native = Tokenizer.train([corpus], 316, pattern=pattern, tie_break=ties, special_tokens=())
+        page.wait_for_function(
+            "ids => document.getElementById('pl-ids').textContent === ids", arg=" ".join(map(str, native.encode(text)))
+        )
+    page.locator("#pl-corpus").fill("other")
+    _said(page, "pl-corpus", "Train learns from it")
+    page.locator("#pl-menu").select_option("english")
+    page.wait_for_function("document.getElementById('pl-from').textContent.startsWith('English')")
+    page.locator("#pl-ties").select_option("ids_least")
+    _said(page, "pl-ties", "press Train")
+    # A .tiktoken is split by another pattern at once.
+    tokenizer = Tokenizer.train([corpus * 9 + "12345 12345"], 400, pattern="o200k", special_tokens=())
+    (tmp_path / "some.tiktoken").write_bytes(tiktoken.write(tokenizer.model))
+    _loaded(page, tmp_path / "some.tiktoken")
+    page.locator("#pl-text").fill("12345")
+    for pattern in ("o200k", "gpt2"):
+        page.locator("#pl-pattern").select_option(pattern)
+        other = Tokenizer.load(tmp_path / "some.tiktoken", pattern=pattern)
+        page.wait_for_function(
+            "ids => document.getElementById('pl-ids').textContent === ids",
+            arg=" ".join(map(str, other.encode("12345"))),
+        )
+
+
+def test_tokenizer_from_an_address_and_errors_beside_it(playground: Callable[..., Any], site: str) -> None:
+    page = playground()
+    for address, part in (("no address", "begins with https"), (site + "nothing.json", "404"), (site, "tokenizer")):
+        page.locator("#pl-url").fill(address)
+        page.locator("#pl-load").click()
+        _said(page, "pl-url", part)
+        assert page.locator("#pl-url").get_attribute("aria-invalid") == "true"
+    page.locator("#pl-url").fill(site + "english.json")
+    page.locator("#pl-load").click()
+    page.wait_for_function("document.getElementById('pl-from').textContent.startsWith('english.json: 4,000 ids')")
+    assert page.locator("#pl-url-error").inner_text() == ""
+
+
+def test_page_opened_from_disk_has_the_engine_within(chromium: Any, module: Path, tmp_path: Path) -> None:
+    """By the site's own markup, without a server."""
+    markup = (ROOT / "docs/playground.md").read_text(encoding="utf-8")
+    body = markup[markup.index("<link") : markup.index("## What it reads")]
+    folder = tmp_path / "playground"
+    folder.mkdir()
+    (tmp_path / "playground.html").write_text(f'<!DOCTYPE html><meta charset="utf-8">{body}', encoding="utf-8")
+    for path in (*PLAYGROUND.iterdir(), *(ROOT / "src/pairloom/view").glob("display.*")):
+        (folder / path.name).write_bytes(path.read_bytes())
+    page = chromium.new_context(offline=True).new_page()
+    page.goto((tmp_path / "playground.html").as_uri())
+    page.wait_for_function("document.body.textContent.includes('python -m http.server')")
+    subprocess.run([sys.executable, ROOT / "scripts/playground_files.py", module, folder], check=True)
+    page.reload()
+    page.wait_for_selector("#pairloom-playground[data-ready=yes]")
+    native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
+    assert _ids(page, "the lowest 東京") == native.encode("the lowest 東京")
+    page.locator("#pl-menu").select_option("languages")
+    page.wait_for_function("document.getElementById('pl-from').textContent.startsWith('17 languages')")
+    page.context.close()
+
+
+def test_package_in_a_page_and_in_a_worker(playground: Callable[..., Any]) -> None:
+    """Streams and sessions of the package, and the package in a worker of modules."""
+    found = playground().evaluate("""async () => {
+        const { Tokenizer } = await import("./pairloom/index.js");
+        const tokenizer = await Tokenizer.train("low lower lowest newest", 9);
+        const parts = [];
+        await new Blob(["lowest new", "est 😀"]).stream().pipeThrough(new TextDecoderStream())
+            .pipeThrough(tokenizer.encodeStream()).pipeThrough(tokenizer.decodeStream())
+            .pipeTo(new WritableStream({ write: (part) => void parts.push(part) }));
+        const source = `import { Tokenizer } from "${new URL("pairloom/index.js", location.href)}";
+            postMessage((await Tokenizer.train("low lower lowest newest", 9)).encode("lowest"));`;
+        const code = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+        const worker = new Worker(code, { type: "module" });
+        const ids = await new Promise((done) => worker.addEventListener("message", ({ data }) => done(data)));
+        worker.terminate();
+        return [parts.join(""), Array.from(ids).join() === Array.from(tokenizer.encode("lowest")).join()];
+    }""")  # fmt: skip
+    assert found == ["lowest newest 😀", True]
 
 
 def test_it_says_where_webassembly_is_off(chromium: Any, site: str) -> None:
@@ -252,7 +448,7 @@ def test_it_says_where_webassembly_is_off(chromium: Any, site: str) -> None:
 
 def test_it_says_where_the_engine_is_missing(chromium: Any, site: str) -> None:
     page = chromium.new_context().new_page()
-    page.route("**/pairloom.wasm", lambda route: route.fulfill(status=404))
+    page.route("**/pairloom/pairloom.wasm", lambda route: route.fulfill(status=404))
     page.goto(site)
     page.wait_for_selector("#pairloom-playground[data-ready=failed]")
     assert "rustup target add" in page.locator("[role=alert]").inner_text()

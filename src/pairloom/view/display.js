@@ -229,7 +229,8 @@ const LEAST_TREE_SIZE = 8; // pixels
     show(tokenizers, texts) shows other texts. tokenizers: one or two of {name, rule, token(id)}, where a token is {id,
     bytes, special, rank, left, right}; the last three are null where no merge makes it. texts: {name, sides}, a side for
     each tokenizer: {ids, pretokens}, the number of tokens in each pretoken, or null where the ids are of a part of a text:
-    then nothing is said of places and pretokens. A text has a title if it has a name.
+    then nothing is said of places and pretokens. A text has a title if it has a name. patience: milliseconds until the panel
+    follows, for texts that are typed.
     isSheet() tells whether the panel covers the texts, and so opens only for a token that is kept. prefix: of the
     elements' ids, where a page has several views. */
 export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
@@ -238,7 +239,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   let current = null; // { cell, index } of the token that had the focus last
   let pinned = null;
   let shownPlace = null; // the token in the panel
-  let steps = [], start = [], onStep = () => {};
+  let steps = [], start = [], onStep = () => {}, later = 0;
 
   const made = (tag, id, properties = {}, ...children) => element(tag, { id: prefix + id, className: id, ...properties }, ...children);
   const scrolled = (id, label) => made("div", id, { tabIndex: 0, role: "region", "aria-labelledby": label.id });
@@ -509,6 +510,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   // The panel --------------------------------------------------------------------------------------------------------
 
   function show(place) {
+    clearTimeout(later);
     const { side } = place.cell, i = place.index;
     panel.hidden = isSheet() && !pinned;
     if (shownPlace && shownPlace.cell.side === side && shownPlace.index === i) {
@@ -701,23 +703,28 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   return {
     root: main,
     panel,
-    show(theTokenizers, theTexts) {
+    show(theTokenizers, theTexts, patience = 0) {
       unpin();
       watcher.disconnect();
       cells.clear();
       main.replaceChildren();
       main.className = theTokenizers.length > 1 ? "texts two" : "texts one";
-      panel.hidden = true;
+      clearTimeout(later);
+      panel.hidden ||= !patience;
       current = shownPlace = null;
       tokenizers = theTokenizers;
       texts = theTexts.map(buildText);
       const side = texts.length ? texts[0].sides[0] : { ids: [] };
-      if (!side.ids.length) return;
+      if (!side.ids.length) {
+        panel.hidden = true;
+        return;
+      }
       // A long token has something to show.
       const lengths = Array.from(side.ids.slice(0, 200), (id) => side.tokenizer.token(id).special ? 0 : side.tokenizer.token(id).bytes.length);
       const index = lengths.indexOf(Math.max(...lengths)), cell = cellAt(texts[0], 0, index);
       fill(cell);
-      show({ cell, index });
+      if (patience) later = setTimeout(() => show({ cell, index }), patience);
+      else show({ cell, index });
     },
     /** Elements for all tokens of at most so many, wherever they are, as for printing. */
     drawAll(most) {

@@ -1,0 +1,67 @@
+// The panel in which merges are learned one by one.
+import { element, shown } from "./display.js";
+import { Learning, wordsOf } from "./learning.js";
+
+// Recounting all pairs for each step is the naive trainer; more text would make the slider slow.
+const MOST_WATCHED = 200_000;
+
+export class Watching {
+  #learning = null;
+
+  constructor() {
+    this.step = element("input", { id: "pl-step", type: "range", min: 0, value: 0 });
+    this.said = element("output", { id: "pl-said" });
+    this.pairs = element("tbody", { id: "pl-pairs" });
+    const heads = ["pair", "count", "what comes of it"].map((name) => element("th", { scope: "col" }, name));
+    this.root = element("div", { id: "pl-watched" },
+      element("h2", {}, "Watch the merges being learned"), element("label", { className: "pl-field" }, "Merges learned", this.step), this.said,
+      element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.pairs));
+    this.step.addEventListener("input", () => this.#show());
+  }
+
+  /** Watches the training of a tokenizer on a text; null where nothing was trained. token(id): a token's bytes. */
+  of(tokenizer, corpus = "", token = null, tieBreak = "") {
+    this.root.hidden = !tokenizer;
+    if (!tokenizer) return;
+    [this.token, this.tieBreak] = [token, tieBreak];
+    const bytes = new TextEncoder().encode(corpus);
+    if (bytes.length > MOST_WATCHED) {
+      this.#learning = null;
+      this.step.max = 0;
+      this.pairs.replaceChildren();
+      this.said.textContent = `Merges are watched on texts of up to ${MOST_WATCHED.toLocaleString("en")} bytes.`;
+      return;
+    }
+    this.#learning = new Learning(wordsOf(bytes, tokenizer.split(corpus)), tokenizer.merges());
+    this.step.max = this.#learning.merges.length;
+    this.step.value = 0;
+    this.#show();
+  }
+
+  #show() {
+    const learning = this.#learning, token = this.token;
+    if (!learning) return;
+    const at = Number(this.step.value);
+    learning.goTo(at);
+    const merge = learning.merges[at];
+    const best = learning.best(8);
+    if (merge && !best.some(([, left, right]) => left === merge[0] && right === merge[1])) {
+      // Among many equals the winner by greatest bytes may not be among the first.
+      best.pop();
+      best.push([best[0][0], merge[0], merge[1]]);
+    }
+    this.pairs.replaceChildren(...best.map(([count, left, right]) => {
+      const wins = merge && left === merge[0] && right === merge[1];
+      return element("tr", wins ? { className: "pl-wins" } : {},
+        element("td", {}, element("code", {}, shown(token(left))), " + ", element("code", {}, shown(token(right)))),
+        element("td", {}, count.toLocaleString("en")),
+        element("td", {}, wins ? `merged to id ${merge[2]}` : ""));
+    }));
+    const equal = best.filter(([count]) => count === best[0][0]).length;
+    this.said.textContent = merge
+      ? `Step ${at + 1} of ${learning.merges.length}: “${shown(token(merge[0]))}” + “${shown(token(merge[1]))}” comes ${best[0][0]} times`
+        + (equal > 1 ? `, as do others: the tie goes to the ${this.tieBreak === "bytes_greatest" ? "greatest bytes" : "least ids"}.` : ".")
+      : `All ${learning.merges.length} merges are learned.`;
+    this.step.setAttribute("aria-valuetext", this.said.textContent);
+  }
+}
