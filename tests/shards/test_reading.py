@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pairloom import FormatError, Tokenizer, open_shards, tokenize_files
+from pairloom import FormatError, Tokenizer, open_shards, tokenize_files, verify_shards
 from pairloom.shards.files import FORMATS
 from pairloom.shards.order import permuted
 from tests.cases import ROOT
@@ -362,7 +362,7 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"folder must be on this machine, not at the URL gs://bucket/shards; copy it first"
     ):
-        open_shards("gs://bucket/shards")
+        verify_shards("gs://bucket/shards")
     with pytest.raises(FileNotFoundError, match="no folder of shards: it has no manifest"):
         open_shards(tmp_path)
     with pytest.raises(FileNotFoundError, match="no folder of shards"):

@@ -22,7 +22,7 @@ try:
 except ImportError:
     fcntl = None
 
-__all__ = ["locked_folder", "locked_new_folder"]
+__all__ = ["locked_file", "locked_folder", "locked_new_folder"]
 
 _TAKEN = {errno.EAGAIN, errno.EACCES}
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
@@ -87,6 +87,40 @@ def _is_still(folder: Path, handle: int) -> bool:
         return os.path.samestat(folder.stat(), os.fstat(handle))
     except FileNotFoundError:
         return False
+
+
+@contextlib.contextmanager
+def locked_file(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Holds the lock on a file, which is made and stays; False if another holds it, where that is not waited for."""
+    if fcntl is None:
+        filelock = import_optional("filelock", "locking a file without fcntl")
+        lock = filelock.FileLock(path)
+        try:
+            lock.acquire(blocking=wait)
+        except filelock.Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+        return
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            if error.errno not in _TAKEN | _UNSUPPORTED:
+                raise
+            yield error.errno not in _TAKEN
+            return
+        try:
+            yield True
+        finally:
+            # As above.
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

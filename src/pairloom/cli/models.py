@@ -15,7 +15,10 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = Tru
     """Adds the options that `load_model` reads."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--model", required=required, metavar="FILE", help="a tokenizer: a file of any format, or a folder for gpt2"
+        "--model",
+        required=required,
+        metavar="FILE",
+        help="a tokenizer: a file of any format, a folder that holds one, or a URL",
     )
     group.add_argument("--model-format", choices=READABLE, help="the format of FILE; detected if not given")
     add_format_arguments(group)

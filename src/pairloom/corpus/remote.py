@@ -11,19 +11,23 @@ import contextlib
 import datetime
 import email.utils
 import errno
+import hashlib
 import io
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
+from pairloom._internal.atomic import naming
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.optional_deps import import_optional
-from pairloom._internal.urls import errors_of_store, without_secrets
+from pairloom._internal.urls import errors_of_store, public_url, without_secrets
 
-__all__ = ["RangesFile", "check_version", "modified_ns", "open_remote", "version_of"]
+__all__ = ["RangesFile", "check_version", "copy_remote", "modified_ns", "open_remote", "version_of"]
 
 _FIRST_BYTES: Final = 256 << 10
 _MOST_BYTES: Final = 8 << 20
+_COPIED_BYTES: Final = 1 << 20
 _TRIES: Final = 6
 _FIRST_WAIT_SECONDS: Final = 0.25
 # What another try cannot mend.
@@ -81,6 +85,28 @@ def open_remote(url: str, name: str, n_bytes: int | None, stop: threading.Event)
             file.begin()
             return file
     return fsspec.open(url, "rb").open()
+
+
+def copy_remote(url: str, to: Path, n_bytes: int | None = None) -> str:
+    """Copies the object at a URL of fsspec into a new local file; the SHA-256 of what was copied.
+
+    n_bytes: its size, by default what the store says. Raises OSError with the URL, EIO where fewer bytes came.
+    """
+    name, digest, n_copied = public_url(url), hashlib.sha256(), 0
+    with errors_of_store(name):
+        if n_bytes is None:
+            files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
+            files.invalidate_cache()
+            n_bytes = files.info(path)["size"]
+        with to.open("wb") as target, open_remote(url, name, n_bytes, threading.Event()) as source:
+            while piece := source.read(_COPIED_BYTES):
+                with naming(to):
+                    target.write(piece)
+                digest.update(piece)
+                n_copied += len(piece)
+    if n_bytes is not None and n_copied != n_bytes:
+        raise OSError(errno.EIO, f"{n_copied} bytes came instead of {n_bytes}; run again", name)
+    return digest.hexdigest()
 
 
 def check_version(url: str, name: str, n_bytes: int | None, version: str | None) -> None:

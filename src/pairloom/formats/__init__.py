@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fnmatch
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from pairloom import _core
 from pairloom._internal import atomic
 from pairloom._internal.arguments import as_text, check_bool, check_choice, check_path, shown
+from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
@@ -26,6 +29,7 @@ from pairloom.model import CARRIED, DROP_STEP, UNKNOWN, Model, Pattern, config_o
 from pairloom.patterns import pattern_name, pattern_text
 
 __all__ = [
+    "FILES_OF_A_FOLDER",
     "INCOMPLETE",
     "READABLE",
     "WRITABLE",
@@ -61,6 +65,21 @@ WRITABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken")
 INCOMPLETE = ("tiktoken", "gpt2")
 """Formats that store neither pattern nor special tokens; `load` takes them as arguments."""
 
+FILES_OF_A_FOLDER = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "additional_chat_templates/*",
+    "vocab.json",
+    "merges.txt",
+    "tekken.json",
+    "tokenizer.model",
+    "*.tiktoken",
+)
+"""What of a model folder belongs to its tokenizer."""
+
 _HEAD_BYTES = 4096
 _TEKKEN_NAME, _SENTENCEPIECE_NAME = "tekken.json", "tokenizer.model"
 _GGUF_BYTES = 256 << 20
@@ -75,7 +94,7 @@ def load(
     special_tokens: Specials | None = None,
     missing_bytes: MissingBytes | None = None,
 ) -> Model:
-    """Reads the file or folder at `path`; the format is detected if None.
+    """Reads the file or folder at `path`, which may be a URL of fsspec; the format is detected if None.
 
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
     file; what stands beside it (`pretrained`) is read too. `pattern` and `special_tokens` are for formats whose files
@@ -86,6 +105,11 @@ def load(
         _check_format(format, READABLE)
     if pattern is not None:
         pattern = pattern_text(pattern)
+    if isinstance(path, str) and is_url(path):
+        with _fetched(path) as copy:
+            return load(
+                copy, format=format, pattern=pattern, special_tokens=special_tokens, missing_bytes=missing_bytes
+            )
     file = Path(check_path("path", path))
     if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)) and not file.parent.exists():
         remedy = f"if it is a repository of the HuggingFace hub, Tokenizer.from_pretrained({str(path)!r}) fetches it"
@@ -117,6 +141,34 @@ def load(
         # Who saved a file of pairloom's own was told.
         model = with_missing_bytes(model, str(file), missing_bytes)
     return model if companions is None else pretrained.apply(model, companions, folder, incomplete=incomplete)
+
+
+@contextlib.contextmanager
+def _fetched(url: str) -> Iterator[Path]:
+    """A local copy of a file at a URL, or of a folder's files that belong to a tokenizer."""
+    # Here, because it takes long to import.
+    import tempfile
+
+    from pairloom.corpus.remote import copy_remote
+
+    name = public_url(url).rstrip("/")
+    with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
+        copy = Path(local, name.rpartition("/")[2])
+        with errors_of_store(name):
+            files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
+            # Stores of objects have no folders: a name that nothing begins with is an error here.
+            listed = None if files.isfile(path) else files.ls(path, detail=False)
+        if listed is None:
+            copy_remote(url, copy)
+        else:
+            copy.mkdir()
+            for file in (found.rstrip("/").rpartition("/")[2] for found in listed):
+                if any(fnmatch.fnmatch(file, wanted) for wanted in FILES_OF_A_FOLDER):
+                    copy_remote(f"{url.rstrip('/')}/{file}", copy / file)
+        try:
+            yield copy
+        except FormatError as error:
+            raise type(error)(str(error).replace(str(copy), name)) from error
 
 
 def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> Model:

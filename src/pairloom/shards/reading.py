@@ -22,8 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_path, check_str
+from pairloom._internal.urls import is_url, public_url
 from pairloom.errors import FormatError
 from pairloom.shards.batches import Batches, FolderRows, by_block, by_document, padded_rows
+from pairloom.shards.cache import CACHE_BYTES, ShardCache
 from pairloom.shards.manifest import Manifest, exists
 from pairloom.shards.mixing import MixedShards, Weights
 from pairloom.shards.shards import check_ids, check_order, read_shard
@@ -35,20 +37,40 @@ Places = npt.NDArray[np.int64]
 
 
 @overload
-def open_shards(folder: str | os.PathLike[str], *, incomplete: bool = False) -> OpenShards: ...
+def open_shards(
+    folder: str | os.PathLike[str],
+    *,
+    incomplete: bool = False,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int = CACHE_BYTES,
+) -> OpenShards: ...
 @overload
 def open_shards(
-    folder: Mapping[str, str | os.PathLike[str] | OpenShards], *, weights: Weights, incomplete: bool = False
+    folder: Mapping[str, str | os.PathLike[str] | OpenShards],
+    *,
+    weights: Weights,
+    incomplete: bool = False,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int = CACHE_BYTES,
 ) -> MixedShards: ...
-def open_shards(folder: Any, *, weights: Weights | None = None, incomplete: bool = False) -> OpenShards | MixedShards:
+def open_shards(
+    folder: Any,
+    *,
+    weights: Weights | None = None,
+    incomplete: bool = False,
+    cache: str | os.PathLike[str] | None = None,
+    cache_bytes: int = CACHE_BYTES,
+) -> OpenShards | MixedShards:
     """Opens a folder that `tokenize_files` wrote, for reading, or a mixture of several.
 
-    folder: a path, or a dict from a name to the path (or `OpenShards`) of each folder of a mixture, all written with
-    one tokenizer. weights: of a mixture, the share of tokens of each by name, in any unit; or a list of (first step,
-    such a dict) where they change, the first one from step 0 on.
+    folder: a path or a URL of fsspec, or a dict from a name to the path (or `OpenShards`) of each folder of a mixture,
+    all written with one tokenizer. weights: of a mixture, the share of tokens of each by name, in any unit; or a list
+    of (first step, such a dict) where they change, the first one from step 0 on.
     incomplete: accept a folder whose run has not ended; its finished shards are read.
+    cache: of a URL, the folder into which each shard is fetched, whole, when something of it is read; None is
+    `pairloom/shards` in the user's folder for caches. Processes share it. cache_bytes: its size, two shards or more.
 
-    Raises FileNotFoundError for a folder without a manifest, ValueError for a URL, for different tokenizers and for
+    Raises FileNotFoundError for a folder without a manifest, OSError, ValueError for different tokenizers and for
     weights that do not fit the folders, FormatError for a folder that is damaged, or unfinished without `incomplete`.
     """
     check_bool("incomplete", incomplete)
@@ -56,17 +78,22 @@ def open_shards(folder: Any, *, weights: Weights | None = None, incomplete: bool
         opened = {
             check_str("the name of a folder", name): value
             if isinstance(value, OpenShards)
-            else open_shards(value, incomplete=incomplete)
+            else open_shards(value, incomplete=incomplete, cache=cache, cache_bytes=cache_bytes)
             for name, value in folder.items()
         }
         return MixedShards(opened, weights)
     if weights is not None:
         raise ValueError("weights are those of a mixture; pass the folders as a dict by name")
-    path = shard_folder(folder)
-    manifest = Manifest.load(path)
+    remote = ShardCache(os.fspath(folder), cache, cache_bytes) if _is_url(folder) else None
+    path = shard_folder(folder) if remote is None else Path(public_url(remote.url))
+    manifest = Manifest.load(path) if remote is None else remote.manifest
     if not manifest.complete and not incomplete:
         raise FormatError(f"{path}: the run that writes it has not ended; resume it, or pass incomplete=True")
-    return OpenShards(path, manifest)
+    return OpenShards(path, manifest, remote)
+
+
+def _is_url(folder: Any) -> bool:
+    return isinstance(folder, str) and is_url(folder)
 
 
 def shard_folder(folder: str | os.PathLike[str]) -> Path:
@@ -87,24 +114,27 @@ class OpenShards(Sequence[Ids]):
     `shards[i]` is document i: an array [n] of `dtype`, read-only, a view of the mapped file. Pickles as the path.
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, remote: ShardCache | None = None) -> None:
         self.folder = folder
         self.manifest = manifest
+        self._remote = remote
         self.dtype = np.dtype(manifest.dtype)
         tokens = [int(shard["tokens"]) for shard in manifest.shards]
         documents = [int(shard["documents"]) for shard in manifest.shards]
         self._first_token = np.cumsum([0, *tokens], dtype=np.int64)
         self._first_document = np.cumsum([0, *documents], dtype=np.int64)
-        is_mapped = manifest.format != "parquet"
-        self._shard = lru_cache(None if is_mapped else 2)(self._opened)
-        if is_mapped:
+        # Those of a URL are mapped, too, but take room on the disk as long as they are.
+        self._holds_all = manifest.format != "parquet" and remote is None
+        self._shard = lru_cache(None if self._holds_all else 2)(self._opened)
+        if self._holds_all:
             for number in range(len(tokens)):
                 self._shard(number)
 
     def _opened(self, number: int) -> tuple[Ids, npt.NDArray[np.int64]]:
         """(ids, offsets) of a shard, as `read_shard`."""
         try:
-            ids, offsets = read_shard(self.folder, self.manifest, number)
+            remote = self._remote
+            ids, offsets = read_shard(self.folder, self.manifest, number) if remote is None else remote.read(number)
             # Slices of a memmap take four times as long.
             return np.asarray(ids), offsets
         except OSError as error:
@@ -187,7 +217,7 @@ class OpenShards(Sequence[Ids]):
         starts, stops, places: int64 [n]. ids: of the dtype of the shards, 0 where nothing was copied.
         """
         shards = np.searchsorted(self._first_token, starts, side="right") - 1
-        if self.manifest.format == "parquet":
+        if not self._holds_all:
             # Few shards are held.
             order = np.argsort(shards, kind="stable")
             shards, starts, stops, places = shards[order], starts[order], stops[order], places[order]
@@ -278,11 +308,11 @@ class OpenShards(Sequence[Ids]):
         return FolderRows(self, order, seq_len, epochs, pad_id, wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (str(self.folder),)
+        return _reopened, (str(self.folder), self._remote)
 
     def __repr__(self) -> str:
         return f"OpenShards({str(self.folder)!r}, {len(self)} documents, {self.n_tokens} tokens)"
 
 
-def _reopened(folder: str) -> OpenShards:
-    return open_shards(folder, incomplete=True)
+def _reopened(folder: str, remote: ShardCache | None) -> OpenShards:
+    return open_shards(folder, incomplete=True) if remote is None else OpenShards(Path(folder), remote.manifest, remote)

@@ -17,20 +17,6 @@ from pairloom.tokenizer.base import PathLike, Specials, TokenizerBase
 
 __all__ = ["FileMethods"]
 
-_FILES_OF_A_REPO = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "chat_template.jinja",
-    "additional_chat_templates/*",
-    "vocab.json",
-    "merges.txt",
-    "tekken.json",
-    "tokenizer.model",
-    "*.tiktoken",
-)
-
 
 class FileMethods(TokenizerBase):
     """Files, and objects of other libraries."""
@@ -70,7 +56,7 @@ class FileMethods(TokenizerBase):
         special_tokens: Specials | None = None,
         missing_bytes: MissingBytes | None = None,
     ) -> Self:
-        """Loads a tokenizer from a file, or from a folder that holds one.
+        """Loads a tokenizer from a file, or from a folder that holds one; either may be at a URL of fsspec (s3://...).
 
         Of a model folder tokenizer_config.json, special_tokens_map.json and the chat template are read too: they say
         `eos_token_id` and its like, and name special tokens that the tokenizer's own file lacks.
@@ -102,7 +88,7 @@ class FileMethods(TokenizerBase):
         a commit; name a commit for the same ids tomorrow. Raises what huggingface_hub raises, and else as `load`.
         """
         hub = import_optional("huggingface_hub", "Tokenizer.from_pretrained")
-        patterns = list(_FILES_OF_A_REPO)
+        patterns = list(formats.FILES_OF_A_FOLDER)
         folder = hub.snapshot_download(check_str("repo", repo), revision=revision, allow_patterns=patterns)
         return cls.from_model(formats.load(folder, missing_bytes=missing_bytes), name=repo)
 

@@ -1,0 +1,155 @@
+"""ShardCache: shards of a URL as local files, in a folder of bounded size that processes share.
+
+A shard is fetched whole, by ranges that are asked for again when a connection breaks, and counts once its files have
+the digests that the manifest records. It lies in a folder named by these, so several URLs can share a cache, and shards
+that were replaced are never mistaken for the new ones. Where room is needed the shards go that were used the longest
+time ago. Each has a lock, so that only one process fetches it, and none removes it while it is being opened;
+one that is mapped already can be removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from pairloom._internal.arguments import check_int, check_path
+from pairloom._internal.folder_lock import locked_file
+from pairloom._internal.urls import public_url
+from pairloom.corpus.remote import copy_remote
+from pairloom.errors import FormatError
+from pairloom.shards.files import MANIFESTS, file_names, remove_any
+from pairloom.shards.manifest import Manifest
+from pairloom.shards.shards import read_shard
+
+__all__ = ["CACHE_BYTES", "ShardCache"]
+
+CACHE_BYTES = 50_000_000_000
+"""Default size of the cache."""
+
+_PARTIAL = ".partial"
+_KEY_LENGTH = 32
+
+
+class ShardCache:
+    """The shards of a URL of fsspec, which are fetched into `folder` when they are wanted.
+
+    folder: None is `pairloom/shards` in the user's folder for caches. max_bytes: ValueError where two shards take more.
+    Raises FileNotFoundError for a URL without a manifest, OSError, FormatError.
+    """
+
+    def __init__(self, url: str, folder: str | os.PathLike[str] | None, max_bytes: int) -> None:
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        self.folder = Path(caches, "pairloom", "shards") if folder is None else Path(check_path("cache", folder))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.max_bytes = check_int("cache_bytes", max_bytes, least=1)
+        self.url = url.rstrip("/")
+        self.manifest = self._fetched_manifest()
+        self._sizes = [sum(file["size"] for file in files) for files in map(self._files, range(self.n_shards))]
+        if self.max_bytes < 2 * max(self._sizes, default=0):
+            raise ValueError(f"cache_bytes is {max_bytes:,}, but must hold two shards, {2 * max(self._sizes):,} bytes")
+        self._last = -1
+        self._ahead: threading.Thread | None = None
+
+    @property
+    def n_shards(self) -> int:
+        """How many shards the manifest names."""
+        return len(self.manifest.shards)
+
+    def read(self, number: int) -> tuple[Any, Any]:
+        """(ids, offsets) of a shard, as `read_shard`; where they are read in turn the next one is fetched meanwhile."""
+        found = self._held(number)
+        is_in_turn, self._last = number == self._last + 1, number
+        is_idle = self._ahead is None or not self._ahead.is_alive()
+        if is_in_turn and is_idle and number + 1 < self.n_shards and self.max_bytes >= 3 * max(self._sizes):
+            self._ahead = threading.Thread(target=self._fetch_ahead, args=(number + 1,), daemon=True)
+            # Where no thread can be started it is fetched when it is wanted.
+            with contextlib.suppress(RuntimeError, MemoryError):
+                self._ahead.start()
+        return found
+
+    def _fetch_ahead(self, number: int) -> None:
+        # An error is raised when the shard is wanted.
+        with contextlib.suppress(Exception):
+            self._held(number)
+
+    def _held(self, number: int) -> tuple[Any, Any]:
+        """The shard, fetched unless it is there."""
+        known = "".join(file["file"] + file["sha256"] for file in self._files(number))
+        key = hashlib.sha256(known.encode()).hexdigest()[:_KEY_LENGTH]
+        place = self.folder / key
+        with self._locked(key):
+            if not place.is_dir():
+                self._make_room(self._sizes[number])
+                self._fetch(number, place)
+            os.utime(place)
+            return read_shard(place, self.manifest, number)
+
+    def _locked(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+        return locked_file(self.folder / f"{key}.lock", wait=wait)
+
+    def _files(self, number: int) -> list[dict[str, Any]]:
+        """The manifest's entries of the files of a shard."""
+        names = file_names(self.manifest.format, number)
+        return [entries[number] for entries, _ in zip((self.manifest.shards, self.manifest.indexes), names)]
+
+    def _fetch(self, number: int, place: Path) -> None:
+        """Fetches the files of a shard; the caller holds its lock."""
+        partial = place.with_name(place.name + _PARTIAL)
+        remove_any(partial)
+        partial.mkdir()
+        try:
+            for file in self._files(number):
+                url = f"{self.url}/{file['file']}"
+                # An answer that was wrong once need not be wrong twice.
+                if not any(copy_remote(url, partial / file["file"], file["size"]) == file["sha256"] for _ in range(2)):
+                    raise FormatError(
+                        f"{public_url(url)}: its content is not that of the manifest; write the shards again, or copy "
+                        "them there again"
+                    )
+            partial.rename(place)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Removes the shards that were used the longest time ago, until there is room for so many bytes."""
+        found = []
+        for place in self.folder.iterdir():
+            # What others remove meanwhile takes no room.
+            with contextlib.suppress(OSError):
+                if len(place.name.removesuffix(_PARTIAL)) == _KEY_LENGTH and place.is_dir():
+                    size = sum(file.stat().st_size for file in place.iterdir())
+                    found.append((place.stat().st_mtime_ns, size, place))
+        n_used = sum(size for _, size, _ in found)
+        for _, size, place in sorted(found):
+            if n_used + n_bytes <= self.max_bytes:
+                return
+            with self._locked(place.name.removesuffix(_PARTIAL), wait=False) as is_free:
+                if is_free:
+                    shutil.rmtree(place, ignore_errors=True)
+                    n_used -= size
+
+    def _fetched_manifest(self) -> Manifest:
+        with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
+            folder = Path(local)
+            for name in MANIFESTS:
+                with contextlib.suppress(FileNotFoundError):
+                    copy_remote(f"{self.url}/{name}", folder / name)
+                    break
+            else:
+                message = "is no folder of shards: it has no manifest; name a folder that tokenize_files wrote"
+                raise FileNotFoundError(errno.ENOENT, message, public_url(self.url))
+            try:
+                return Manifest.load(folder)
+            except FormatError as error:
+                raise FormatError(str(error).replace(local, public_url(self.url))) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShardCache, (self.url, self.folder, self.max_bytes)

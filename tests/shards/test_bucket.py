@@ -1,0 +1,243 @@
+"""Folders of shards at URLs: read through a cache of bounded size, whatever the connection does."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import pickle
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairloom import FormatError, Tokenizer, open_shards, tokenize_files
+from pairloom.corpus import remote
+from pairloom.shards.files import FORMATS
+from tests.cli.commands import run
+from tests.corpus.files import json_lines
+from tests.shards.test_remote import store  # noqa: F401
+
+TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
+TEXTS = [f"the cat {number} ab" for number in range(300)]
+URL = "memory://bucket/shards"
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+    files = fsspec.filesystem("memory")
+    yield files
+    files.store.clear()
+
+
+def put(files: Any, folder: Path, to: str = "bucket/shards") -> None:
+    for path in folder.iterdir():
+        files.pipe_file(f"/{to}/{path.name}" if "memory" in files.protocol else f"{to}/{path.name}", path.read_bytes())
+
+
+def made(folder: Path, texts: list[str] = TEXTS, **options: Any) -> Path:
+    path = folder / "a.jsonl"
+    path.write_text(json_lines(texts))
+    tokenize_files(TOKENIZER, path, folder / "local", **{"shard_tokens": 500, "overwrite": True, **options})
+    return folder / "local"
+
+
+def held(cache: Path) -> int:
+    while True:
+        # Another thread renames and removes them.
+        with contextlib.suppress(FileNotFoundError):
+            return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
+
+
+def break_ranges(monkeypatch: pytest.MonkeyPatch, answer: Callable[[bytes], bytes]) -> None:
+    """Each range that a store gives goes through `answer`."""
+    init: Any = remote.RangesFile.__init__
+    monkeypatch.setattr(remote, "_FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(
+        remote.RangesFile,
+        "__init__",
+        lambda self, fetch, *rest: init(self, lambda start, end: answer(fetch(start, end)), *rest),
+    )
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_url_is_read_as_its_folder(tmp_path: Path, memory: Any, format: str) -> None:
+    folder = made(tmp_path, format=format)
+    put(memory, folder)
+    here, there = open_shards(folder), open_shards(URL, cache=tmp_path / "cache", cache_bytes=10_000_000)
+    assert [ids.tolist() for ids in there] == [ids.tolist() for ids in here] == TOKENIZER.encode_batch(TEXTS)
+    assert there[-1].tolist() == here[-1].tolist() and there.lengths().tolist() == here.lengths().tolist()
+    again = pickle.loads(pickle.dumps(there))
+    for shuffle in ("block", "document"):
+        options: dict[str, Any] = {"seq_len": 16, "batch": 4, "seed": 3, "shuffle": shuffle, "epochs": 1, "pad_id": 0}
+        for one, other, third in zip(*(shards.batches(**options) for shards in (here, there, again)), strict=True):
+            assert np.array_equal(one, other) and np.array_equal(one, third)
+    mixed = open_shards({"a": URL, "b": folder}, weights={"a": 1, "b": 1}, cache=tmp_path / "cache")
+    assert next(mixed.batches(seq_len=16, batch=2)).shape == (2, 16)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cache_keeps_to_its_size(tmp_path: Path, memory: Any, seed: int) -> None:
+    put(memory, made(tmp_path))
+    largest = max(path.stat().st_size for path in (tmp_path / "local").iterdir()) * 2
+    most = 2 * largest
+    shards = open_shards(URL, cache=tmp_path / "cache", cache_bytes=most)
+    rng, wanted = random.Random(seed), TOKENIZER.encode_batch(TEXTS)
+    for number in rng.choices(range(len(TEXTS)), k=60):
+        assert shards[number].tolist() == wanted[number]
+        assert held(tmp_path / "cache") <= most
+    shards = open_shards(URL, cache=tmp_path / "cache", cache_bytes=3 * largest)
+    for number, ids in enumerate(shards):
+        assert ids.tolist() == wanted[number]
+        # One more while it is fetched ahead.
+        assert held(tmp_path / "cache") <= 4 * largest
+    with pytest.raises(ValueError, match="cache_bytes is 100, but must hold two shards"):
+        open_shards(URL, cache=tmp_path / "cache", cache_bytes=100)
+
+
+def test_what_is_in_the_cache_is_not_fetched_again(tmp_path: Path, memory: Any) -> None:
+    put(memory, made(tmp_path))
+    options: dict[str, Any] = {"cache": tmp_path / "cache", "cache_bytes": 1 << 20}
+    wanted = [ids.tolist() for ids in open_shards(URL, **options)]
+    for name in memory.ls("/bucket/shards", detail=False):
+        if "shard-" in name:
+            memory.rm_file(name)
+    assert [ids.tolist() for ids in open_shards(URL, **options)] == wanted
+    # Other shards under the same names are others.
+    memory.store.clear()
+    put(memory, made(tmp_path, TEXTS[::-1]))
+    assert [ids.tolist() for ids in open_shards(URL, **options)] == wanted[::-1]
+
+
+def test_bytes_that_are_not_those_of_the_manifest_are_an_error(
+    tmp_path: Path, memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(tmp_path)
+    put(memory, folder)
+    data = bytearray((folder / "shard-00001.npy").read_bytes())
+    data[-1] ^= 1
+    memory.pipe_file("/bucket/shards/shard-00001.npy", bytes(data))
+    shards = open_shards(URL, cache=tmp_path / "cache", cache_bytes=1 << 20)
+    with pytest.raises(
+        FormatError, match=r"memory://bucket/shards/shard-00001.npy: its content is not that of the man"
+    ):
+        shards.lengths()
+    memory.pipe_file("/bucket/shards/shard-00001.npy", bytes(data[:-5]))
+    with pytest.raises(OSError, match="bytes came instead of"):
+        shards.lengths()
+    memory.rm_file("/bucket/shards/shard-00001.npy")
+    with pytest.raises(FileNotFoundError, match=r"memory://bucket/shards/shard-00001.npy"):
+        shards.lengths()
+    put(memory, folder)
+    assert len(shards.lengths()) == len(TEXTS)
+    # An answer that is wrong once only is asked for again.
+    shutil.rmtree(tmp_path / "cache")
+    answers = iter([True])
+
+    def copied(url: str, to: Path, n_bytes: int | None = None, copy: Any = remote.copy_remote) -> str:
+        digest: str = copy(url, to, n_bytes)
+        return "0" * 64 if "shard-00001.npy" in url and next(answers, False) else digest
+
+    monkeypatch.setattr("pairloom.shards.cache.copy_remote", copied)
+    shards = open_shards(URL, cache=tmp_path / "cache", cache_bytes=1 << 20)
+    assert [ids.tolist() for ids in shards] == TOKENIZER.encode_batch(TEXTS)
+
+
+def test_a_url_without_a_finished_run_is_an_error(tmp_path: Path, memory: Any) -> None:
+    with pytest.raises(FileNotFoundError, match="is no folder of shards"):
+        open_shards(URL, cache=tmp_path / "cache")
+    memory.pipe_file("/bucket/shards/manifest.json", b"{}")
+    with pytest.raises(FormatError, match=r"memory://bucket/shards/manifest.json: not a manifest"):
+        open_shards(URL, cache=tmp_path / "cache")
+
+
+def _read_all(folder: Path, cache: Path, cache_bytes: int, seed: int) -> bool:
+    import fsspec
+
+    # A URL that processes share, but of a store without ranges.
+    assert fsspec.filesystem("file")
+    shards = open_shards(f"file://{folder}", cache=cache, cache_bytes=cache_bytes)
+    wanted, rng = TOKENIZER.encode_batch(TEXTS), random.Random(seed)
+    return all(shards[number].tolist() == wanted[number] for number in rng.choices(range(len(TEXTS)), k=80))
+
+
+def test_processes_share_a_cache_that_holds_few_shards(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec", reason="fsspec is not installed")
+    folder = made(tmp_path)
+    most = max(path.stat().st_size for path in folder.iterdir()) * 4
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        arguments = [(folder, tmp_path / "cache", most, seed) for seed in range(3)]
+        assert pool.starmap(_read_all, arguments) == [True, True, True]
+
+
+def test_what_a_killed_process_left_in_the_cache_goes(tmp_path: Path, memory: Any) -> None:
+    put(memory, made(tmp_path))
+    cache = tmp_path / "cache"
+    shards = open_shards(URL, cache=cache, cache_bytes=1 << 20)
+    shards[-1]
+    (kept,) = [path for path in cache.iterdir() if path.is_dir()]
+    kept.rename(kept.with_name(kept.name + ".partial"))
+    open_shards(URL, cache=cache, cache_bytes=1 << 20)[-1]
+    assert kept.is_dir() and not kept.with_name(kept.name + ".partial").exists()
+
+
+def test_ranges_of_a_bucket_that_break_or_are_cut_come_again(
+    tmp_path: Path,
+    store: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remote, "_FIRST_BYTES", 1000)
+    monkeypatch.setattr(remote, "_TRIES", 12)
+    put(store, made(tmp_path), "corpus/shards")
+    kinds = random.Random(1).choices(range(4), k=10_000)
+
+    def answer(data: bytes) -> bytes:
+        kind = kinds.pop()
+        if kind == 0:
+            raise ConnectionResetError("the peer went away")
+        return data[: len(data) // 2] if kind == 1 else data
+
+    break_ranges(monkeypatch, answer)
+    shards = open_shards("s3://corpus/shards", cache=tmp_path / "cache", cache_bytes=1 << 20)
+    assert [ids.tolist() for ids in shards] == TOKENIZER.encode_batch(TEXTS)
+    assert len(kinds) < 9_980
+
+
+def test_a_bucket_whose_connection_always_breaks_is_one_line(
+    tmp_path: Path,
+    store: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put(store, made(tmp_path), "corpus/shards")
+    shards = open_shards("s3://corpus/shards", cache=tmp_path / "cache", cache_bytes=1 << 20)
+
+    def broken(data: bytes) -> bytes:
+        raise ConnectionResetError("the peer went away")
+
+    break_ranges(monkeypatch, broken)
+    with pytest.raises(OSError, match="the connection broke 6 times at byte 0") as caught:
+        shards[0]
+    assert caught.value.filename == "s3://corpus/shards/shard-00000.npy"
+    assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
+
+
+def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, store: Any) -> None:  # noqa: F811
+    TOKENIZER.save(tmp_path / "model.json")
+    TOKENIZER.save(tmp_path / "folder", format="gpt2")
+    store.put(str(tmp_path / "model.json"), "corpus/model.json")
+    store.put(str(tmp_path / "folder"), "corpus/folder", recursive=True)
+    store.pipe_file("corpus/folder/weights.safetensors", b"0" * 1000)
+    assert Tokenizer.load("s3://corpus/model.json") == TOKENIZER
+    assert Tokenizer.load("s3://corpus/folder").encode("the cat") == TOKENIZER.encode("the cat")
+    assert run("encode", "--model", "s3://corpus/model.json", "--text", "the cat").status == 0
+    with pytest.raises(FileNotFoundError, match=r"s3://corpus/none.json"):
+        Tokenizer.load("s3://corpus/none.json")
+    store.pipe_file("corpus/damaged.json", b"{")
+    with pytest.raises(FormatError, match=r"s3://corpus/damaged.json"):
+        Tokenizer.load("s3://corpus/damaged.json")
+    done = run("encode", "--model", "s3://corpus/none.json?secret=secret", "--text", "the cat")
+    assert done.status == 1 and "secret" not in done.err and done.err.count("\n") == 1
