@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -99,10 +100,15 @@ def test_a_long_token_that_is_no_text_takes_no_quadratic_time() -> None:
 def test_display_obeys_no_control_character() -> None:
     tokenizer = Tokenizer.train(["a"], 256)
     shown = coloured(tokenizer, "é\x1b[2J\x07\n\x9b")
-    assert "\\xc3" in shown and "\\x1b" in shown and "\\x07" in shown
+    assert "é×2" in shown and "\\x1b" in shown and "\\x07" in shown
     assert "\x1b[2J" not in shown and "\x07" not in shown and "\x9b" not in shown
     assert all(line.endswith("\x1b[0m") for line in shown.split("\n"))
     assert (shown_token(b"\x1b"), shown_token(b"\xc3")) == (repr("\x1b"), repr(b"\xc3"))
+
+
+def test_display_draws_a_cut_character_whole() -> None:
+    shown = coloured(Tokenizer.train(["a"], 256), "\u0938\u094d a")
+    assert re.sub("\x1b[^m]*m", "|", shown) == "|\u0938\u094d×6||\u0020||a|"
 
 
 @pytest.fixture(scope="module")

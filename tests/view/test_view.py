@@ -144,6 +144,8 @@ def test_a_notebook_without_scripts_says_what_it_leaves_out(tokenizer: Tokenizer
     other = Tokenizer.train("other", 256)
     shown = tokenizer.view("the cat " * 1000, other=other)._repr_html_().partition("<iframe")[0]
     assert f"{tokenizer.count_tokens('the cat ' * 1000) - 1000:,} more tokens" in shown and "7,000 more tokens" in shown
+    many = tokenizer.view(["the cat " * 1000] * 30)._repr_html_().partition("<iframe")[0]
+    assert "and 29 more texts" in many and many.count("<code") == 1000
     assert "A: the tokenizer" in shown and "B: the other" in shown
     # Controls of direction change nothing around them.
     assert "\u202e" not in tokenizer.view(HOSTILE)._repr_html_() and "[U+202E]" in tokenizer.view(HOSTILE)._repr_html_()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
+from pairloom.view.static import units
+
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
@@ -31,10 +33,14 @@ def shown_token(token: bytes) -> str:
 
 
 def coloured(tokenizer: Tokenizer, text: str) -> str:
-    """The text with each token on a background of its own, for terminals of 256 colours."""
+    """The text with each token on a background of its own, for terminals of 256 colours.
+
+    A character that several tokens hold in parts is whole, and followed by their number: "न×3".
+    """
+    tokens = [tokenizer.id_to_token(token_id) for token_id in tokenizer.encode(text)]
     pieces = []
-    for shade, token_id in zip(cycle(_SHADES), tokenizer.encode(text), strict=False):
-        piece = tokenizer.id_to_token(token_id).decode(errors="backslashreplace").translate(_ESCAPED)
+    for shade, (characters, n) in zip(cycle(_SHADES), units(tokens), strict=False):
+        piece = characters.translate(_ESCAPED) + (f"×{n}" if n > 1 else "")
         # A background that is on at the end of a line would colour the rest of the line.
         pieces.append(shade + piece.replace("\n", f"{_RESET}\n{shade}") + _RESET)
     return "".join(pieces)

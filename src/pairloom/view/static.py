@@ -16,6 +16,7 @@ from typing import Any, Final
 __all__ = ["static_html", "units"]
 
 _COLOURS: Final = ("#cfe2ff", "#ffe3b3", "#d3f0d6", "#f6d5ee")
+_SPECIAL: Final = "#31313a"
 _MOST_TOKENS: Final = 1000
 _JOINER: Final = "\u200d"
 _MODIFIERS: Final = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
@@ -27,28 +28,36 @@ _HIDDEN: Final = re.compile(
 
 
 def static_html(payload: dict[str, Any]) -> str:
-    """The first tokens of each text in the payload of a page, as elements with a background."""
+    """The first tokens of the texts in the payload of a page, as elements with a background."""
     parts = []
     letters = ("A: ", "B: ") if len(payload["tokenizers"]) > 1 else ("",)
-    for text in payload["texts"]:
+    left = _MOST_TOKENS
+    for index, text in enumerate(payload["texts"]):
+        if left <= 0:
+            parts.append(f"… and {len(payload['texts']) - index:,} more texts<br>")
+            break
         parts.append(f"<b>{html.escape(text['name'])}</b><br>")
+        longest = max(len(side["ids"]) for side in text["sides"])
         for letter, tokenizer, side in zip(letters, payload["tokenizers"], text["sides"], strict=True):
             if letter:
                 parts.append(f"<i>{letter}{html.escape(tokenizer['name'])}</i><br>")
             hex_of = dict(zip(tokenizer["ids"], tokenizer["hex"], strict=True))
-            tokens = [bytes.fromhex(hex_of[token_id]) for token_id in side["ids"][:_MOST_TOKENS]]
-            parts.append(f'<div dir="auto" style="white-space:pre-wrap">{"".join(_drawn(tokens))}</div>')
-            if (n_more := len(side["ids"]) - len(tokens)) > 0:
+            shown = side["ids"][:left]
+            drawn = _drawn([bytes.fromhex(hex_of[i]) for i in shown], [i in tokenizer["special"] for i in shown])
+            parts.append(f'<div dir="auto" style="white-space:pre-wrap">{"".join(drawn)}</div>')
+            if (n_more := len(side["ids"]) - len(shown)) > 0:
                 parts.append(f"… {n_more:,} more tokens; run the cell to see them.<br>")
+        left -= longest
     return "".join(parts)
 
 
-def _drawn(tokens: Sequence[bytes]) -> Iterator[str]:
+def _drawn(tokens: Sequence[bytes], special: Sequence[bool]) -> Iterator[str]:
     """One element for each unit; a unit of several tokens has a stripe for each."""
     first = 0
     for text, n in units(tokens):
-        colours = [_COLOURS[index % 4] for index in range(first, first + n)]
-        style = f"background-color:{colours[0]};color:#1b1b1f;padding:0;font-family:monospace"
+        colours = [_SPECIAL if special[index] else _COLOURS[index % 4] for index in range(first, first + n)]
+        ink = "#ffffff" if special[first] and n == 1 else "#1b1b1f"
+        style = f"background-color:{colours[0]};color:{ink};padding:0;font-family:monospace"
         if n > 1:
             stops = (f"{c} {100 * k // n}%,{c} {100 * (k + 1) // n}%" for k, c in enumerate(colours))
             style += f";background-image:linear-gradient(90deg,{','.join(stops)})"
