@@ -181,6 +181,7 @@ const clustersOf = (text) => (segmenter ? segmenter.segment(text)
   : Array.from(text.matchAll(/./gsu), ({ 0: segment, index }) => ({ segment, index })));
 // Letters of scripts written from right to left, which join: one word of them.
 const LEFTWARDS = /(?:(?=[\p{L}\p{M}])[\p{scx=Arab}\p{scx=Hebr}\p{scx=Syrc}\p{scx=Thaa}\p{scx=Nkoo}\p{scx=Adlm}]|[\u200c\u200d])+/gu;
+const LONGEST_WORD = 80; // bytes: a longer one would not fit its line
 const isLeftwards = (text) => /(?=\p{L})[\p{scx=Arab}\p{scx=Hebr}\p{scx=Syrc}\p{scx=Thaa}\p{scx=Nkoo}\p{scx=Adlm}]/u.test(text);
 
 /** Tokens [from, to) as units [first, end): tokens that hold parts of what a reader sees as one character are one unit,
@@ -206,7 +207,7 @@ function unitsOf(side, from, to, bytes, text) {
     }
     for (const { 0: word, index } of text.matchAll(LEFTWARDS)) {
       const [first, end] = [offsets[index] + 1, offsets[index + word.length]];
-      if (ends.subarray(first, end).some((is, k) => is && joined[first + k])) joined.fill(1, first, end);
+      if (end - first < LONGEST_WORD && ends.subarray(first, end).some((is, k) => is && joined[first + k])) joined.fill(1, first, end);
     }
   }
   const units = [];
