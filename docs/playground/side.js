@@ -7,9 +7,26 @@ export const MOST_SHOWN = 4000;
 const utf8 = new TextEncoder();
 const number = (n) => n.toLocaleString("en");
 
-export class Side {
-  #tokens = new Map();
+/** token(id): a token as display.js takes it; the merge that makes it is looked up when it is asked for. */
+function tokensOf(tokenizer, lengths) {
+  const tokens = new Map();
+  return (id) => {
+    let token = tokens.get(id);
+    if (!token) {
+      const special = tokenizer.isSpecial(id);
+      let made = null;
+      const merge = () => (made ??= (special ? undefined : tokenizer.mergesOf(id).at(-1)) ?? [null, null, null]);
+      // The bytes of the second of two: some tokenizers drop a space at the beginning of a text.
+      const bytes = tokenizer.decodeBytes([id, id]).subarray(tokenizer.decodeBytes([id]).length);
+      token = { id, bytes, special, get rank() { return merge()[0]; }, get left() { return merge()[1]; }, get right() { return merge()[2]; } };
+      tokens.set(id, token);
+      lengths[id] = bytes.length;
+    }
+    return token;
+  };
+}
 
+export class Side {
   /** suffix: of the elements' ids, since there are two sides. */
   constructor(suffix = "") {
     this.told = element("p", { id: `pl-told${suffix}`, role: "status" });
@@ -22,8 +39,8 @@ export class Side {
     this.session?.free();
     [this.tokenizer, this.session, this.name] = [tokenizer, session, name];
     this.start = null;
-    this.#tokens.clear();
     this.lengths = new Uint32Array(tokenizer.vocabSize);
+    this.token = tokensOf(tokenizer, this.lengths);
     this.nBytes = utf8.encode(text).length;
   }
 
@@ -39,22 +56,6 @@ export class Side {
     this.ms = performance.now() - began;
     return done;
   }
-
-  /** A token as display.js takes it; the merge that makes it is looked up when it is asked for. */
-  token = (id) => {
-    let token = this.#tokens.get(id);
-    if (!token) {
-      const { tokenizer } = this, special = tokenizer.isSpecial(id);
-      let made = null;
-      const merge = () => (made ??= (special ? undefined : tokenizer.mergesOf(id).at(-1)) ?? [null, null, null]);
-      // The bytes of the second of two: some tokenizers drop a space at the beginning of a text.
-      const bytes = tokenizer.decodeBytes([id, id]).subarray(tokenizer.decodeBytes([id]).length);
-      token = { id, bytes, special, get rank() { return merge()[0]; }, get left() { return merge()[1]; }, get right() { return merge()[2]; } };
-      this.#tokens.set(id, token);
-      this.lengths[id] = bytes.length;
-    }
-    return token;
-  };
 
   /** Finds the tokens of these bytes of the text. */
   find(start, end) {

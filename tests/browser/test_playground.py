@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -253,6 +254,54 @@ def _said(page: Any, field: str, part: str) -> None:
     )
 
 
+def _assert_drawn(page: Any, native: Tokenizer, ids: list[int]) -> None:
+    """The rows that were kept and those that were made anew show these ids, in order."""
+    rows = page.evaluate("""() => {
+        const labelOf = (each) => each.getAttribute("aria-label");
+        return Array.from(document.querySelectorAll(".pl-tokens .cell"),
+            (cell) => [cell.textContent, labelOf(cell), Array.from(cell.querySelectorAll(".t"), labelOf)]);
+    }""")  # fmt: skip
+    assert "".join(text for text, _, _ in rows) == native.decode_bytes(ids).decode()
+    labelled = [(label.split()[1], label.split()[3], tokens) for _, label, tokens in rows if label]
+    assert labelled, "none is drawn"
+    for first, last, tokens in labelled:
+        found = [int(label.rpartition(", id ")[2]) for label in tokens]
+        assert found == ids[int(first.replace(",", "")) - 1 : int(last.replace(",", ""))]
+
+
+def test_typing_keeps_the_rows_that_are_the_same(playground: Callable[..., Any]) -> None:
+    page = playground()
+    native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
+    rng = random.Random(3)
+    words = ["the lowest ", "newest\n", "a\n" * 3, "\n", "x", "東京 ", "😀", "the same line of some words\n"]
+    text = "".join(rng.choices(words, k=120))
+    page.locator("#pl-text").fill(text)
+    page.evaluate("document.querySelectorAll('.pl-tokens .block').forEach((row) => { row.wasThere = true; })")
+    for turn in range(12):
+        start = rng.randrange(len(text))
+        text = text[:start] + rng.choice(words) + text[start + rng.choice([0, 0, 1, 30]) :]
+        page.evaluate("""(text) => {
+            const input = document.getElementById("pl-text");
+            input.value = text;
+            input.dispatchEvent(new Event("input"));
+        }""", text)  # fmt: skip
+        ids = native.encode(text)
+        assert [int(each) for each in page.locator("#pl-ids").text_content().split()] == ids
+        _assert_drawn(page, native, ids)
+        if turn == 0:
+            kept = page.evaluate(
+                "[...document.querySelectorAll('.pl-tokens .block')].filter((row) => row.wasThere).length"
+            )
+            assert kept >= page.locator(".pl-tokens .block").count() - 2 > 2
+    # The panel and the keyboard know where the tokens are now.
+    page.locator(".pl-tokens .t").last.click()
+    assert page.locator("#pl-panel-title").inner_text() == f"Token {len(ids)}"
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.dataset.i") == "1"
+
+
 def test_typing_in_a_long_text_encodes_what_changes(playground: Callable[..., Any]) -> None:
     page = playground()
     native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
@@ -284,7 +333,7 @@ def test_typing_in_a_long_text_encodes_what_changes(playground: Callable[..., An
         drawn = [int(each) for each in page.locator("#pl-ids").text_content().split()]
         at = next(at for at in range(max(0, len(first) - 2), len(first) + 2) if ids[at : at + len(drawn)] == drawn)
         assert native.decode_bytes(ids[at : at + len(drawn)]).decode(errors="ignore").count("lowest 😀") >= 1
-        assert 0 < page.locator(".pl-tokens .t").count() <= len(drawn)
+        _assert_drawn(page, native, drawn)
         page.locator("#pl-earlier").click()
 
 

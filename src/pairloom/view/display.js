@@ -132,11 +132,12 @@ function markDifferences(one, other) {
   }
 }
 
-const FEW = 200, SOME = 800, MANY = 1600;
+// Text that is typed has small blocks, since a block is drawn anew as a whole.
+const FEW = 200, SOME = 800, MANY = 1600, FEW_TYPED = 20;
 
 // Divides a text: each block ends where tokens end on all sides, after a line feed where there is one.
 function blocksOf(sides) {
-  const blocks = [], first = sides.map(() => 0), lead = sides[0];
+  const blocks = [], first = sides.map(() => 0), lead = sides[0], few = lead.isPart ? FEW_TYPED : FEW;
   let j = 0;
   for (let i = 0; i < lead.ids.length; i++) {
     const end = lead.ends[i];
@@ -152,7 +153,7 @@ function blocksOf(sides) {
     const following = last ? 0 : lead.tokenizer.token(lead.ids[i + 1]).bytes[0];
     const space = following === 32;
     if ((following & 0xc0) === 0x80) continue; // inside a character
-    if (last || (n >= FEW && line) || (n >= SOME && space) || n >= MANY) {
+    if (last || (n >= few && line) || (n >= SOME && space) || n >= MANY) {
       blocks.push({ ranges: sides.map((side, s) => [first[s], s ? j + 1 : i + 1]), line: line || last });
       first[0] = i + 1;
       if (other) first[1] = j + 1;
@@ -281,22 +282,24 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     const nodes = [];
     for (const [first, end] of unitsOf(side, from, to, bytes, lenient.decode(bytes))) {
       const spans = [];
-      for (let i = first; i < end; i++) spans.push(tokenElement(side, i, end - first > 1));
+      for (let i = first; i < end; i++) spans.push(tokenElement(cell, i, end - first > 1));
       cell.spans.push(...spans);
       nodes.push(end - first > 1 ? unitElement(side, first, end, spans) : spans[0]);
     }
     root.replaceChildren(...nodes);
     root.setAttribute("role", "listbox");
-    root.setAttribute("aria-label", `Tokens ${from + 1} to ${to} of ${side.ids.length}, ${nameOf(side)}`);
+    label(cell);
     tabStop(cell, 0);
     if (shownPlace && shownPlace.cell === cell) mark();
   }
-  function tokenElement(side, i, isPart) {
+  const label = ({ root, side, from, to }) => root.setAttribute("aria-label", `Tokens ${from + 1} to ${to} of ${side.ids.length}, ${nameOf(side)}`);
+  // What it shows is the same wherever its cell stands, so that a cell can be kept while text is typed before it.
+  function tokenElement({ side, from }, i, isPart) {
     const token = side.tokenizer.token(side.ids[i]);
     const differs = side.differs && side.differs[i];
     const parts = isPart ? partialCharacters(side, i).map(({ character, share }) => `, ${share} of ${character || "a character"}`).join("") : "";
     return element("span", {
-      className: `t ${token.special ? "special" : `c${i % 4}`}${differs ? " differs" : ""}`, "data-i": i, tabIndex: -1, role: "option", "aria-selected": "false",
+      className: `t ${token.special ? "special" : `c${(i - from) % 4}`}${differs ? " differs" : ""}`, "data-i": i - from, tabIndex: -1, role: "option", "aria-selected": "false",
       "aria-label": `${spoken(token.bytes)}${parts}, id ${token.id}${token.special ? ", special token" : ""}${differs ? ", differs" : ""}`,
     }, ...(isPart ? [] : nodesOf(token.bytes)));
   }
@@ -336,10 +339,12 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     else if (value === 0) root.tabIndex = 0;
   }
 
-  function buildText(raw, index) {
+  // old: the text that was there before, whose rows are kept where they have the same tokens.
+  function buildText(raw, index, old) {
     const sides = raw.sides.map((side, s) => sideOf(side, tokenizers[s]));
-    const text = { sides, cellsOf: sides.map(() => []) };
-    const section = element("section", { id: `${prefix}text-${index}` });
+    const section = old ? old.section : element("section", { id: `${prefix}text-${index}` });
+    const grid = old ? old.grid : element("div", { className: "sides" });
+    const text = { sides, section, grid, rows: new Map(), cellsOf: sides.map(() => []) };
     const bar = element("div", { className: "bar" });
     if (raw.name) {
       bar.append(element("h2", { id: `${prefix}title-${index}` }, raw.name));
@@ -354,24 +359,45 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
       const told = n[0] + n[1] ? `tokens that differ: A ${number(n[0])}, B ${number(n[1])}` : "the same token boundaries";
       bar.append(span("differences", told), next);
     }
-    const grid = element("div", { className: "sides" });
-    if (sides.length === 2) sides.forEach((side) => grid.append(element("h3", {}, nameOf(side))));
-    for (const block of blocksOf(sides)) {
-      const row = element("div", { className: "block" });
-      sides.forEach((side, s) => {
+    if (sides.length === 2 && !old) sides.forEach((side) => grid.append(element("h3", {}, nameOf(side))));
+    const rows = blocksOf(sides).map((block) => {
+      const key = JSON.stringify([block.line, ...sides.map(({ ids, differs }, s) => [ids.slice(...block.ranges[s]), differs && Array.from(differs.subarray(...block.ranges[s]))])]);
+      const known = old && old.rows.get(key), kept = known && known.shift();
+      const row = kept ? kept[0].root.parentElement : element("div", { className: "block" });
+      const made = sides.map((side, s) => {
         const [from, to] = block.ranges[s];
-        const root = element("div", { className: block.line ? "cell" : "cell cut" });
-        const cell = { text, side, from, to, root, filled: true, spans: [] };
+        const root = kept ? kept[s].root : element("div", { className: block.line ? "cell" : "cell cut" });
+        const cell = { text, side, from, to, root, filled: kept ? kept[s].filled : true, spans: kept ? kept[s].spans : [] };
         cells.set(root, cell);
         text.cellsOf[s].push(cell);
-        row.append(root);
-        empty(cell);
+        if (!kept) {
+          row.append(root);
+          empty(cell);
+        } else if (cell.filled) {
+          label(cell);
+          tabStop(cell, 0);
+        }
+        return cell;
       });
-      grid.append(row);
+      text.rows.set(key, [...(text.rows.get(key) || []), made]);
+      return row;
+    });
+    for (const row of grid.querySelectorAll(".block")) {
+      if (cells.has(row.firstElementChild)) continue;
+      watcher.unobserve(row);
+      row.remove();
     }
-    section.append(bar, grid);
-    main.append(section);
-    for (const row of grid.querySelectorAll(".block")) watcher.observe(row);
+    let next = grid.querySelector(".block");
+    for (const row of rows) {
+      if (row === next) next = next.nextElementSibling;
+      else grid.insertBefore(row, next);
+      watcher.observe(row);
+    }
+    if (old) section.firstElementChild.replaceWith(bar);
+    else {
+      section.append(bar, grid);
+      main.append(section);
+    }
     return text;
   }
 
@@ -411,7 +437,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   const located = ({ target }) => {
     const found = target instanceof Element ? target.closest(".t") : null;
     const cell = found && cells.get(found.closest(".cell"));
-    return cell ? { cell, index: Number(found.dataset.i) } : null;
+    return cell ? { cell, index: cell.from + Number(found.dataset.i) } : null;
   };
   main.addEventListener("pointerover", (event) => {
     const place = event.pointerType === "touch" ? null : located(event);
@@ -706,15 +732,22 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     panel,
     show(theTokenizers, theTexts, patience = 0) {
       unpin();
-      watcher.disconnect();
+      const isSame = theTokenizers.length === tokenizers.length && theTexts.length === texts.length
+        && theTokenizers.every(({ name, token }, i) => name === tokenizers[i].name && token === tokenizers[i].token);
+      if (isSame) {
+        for (const { sides, cellsOf } of texts) sides.forEach((side, s) => side.ids.length && tabStop(cellsOf[s].find((cell) => cell.to > side.stop), -1));
+        for (const marked of main.querySelectorAll(".mate, .here")) marked.classList.remove("mate", "here");
+      } else {
+        watcher.disconnect();
+        main.replaceChildren();
+      }
       cells.clear();
-      main.replaceChildren();
       main.className = theTokenizers.length > 1 ? "texts two" : "texts one";
       clearTimeout(later);
       panel.hidden ||= !patience;
       current = shownPlace = null;
       tokenizers = theTokenizers;
-      texts = theTexts.map(buildText);
+      texts = theTexts.map((raw, index) => buildText(raw, index, isSame ? texts[index] : null));
       const side = texts.length ? texts[0].sides[0] : { ids: [] };
       if (!side.ids.length) {
         panel.hidden = true;
