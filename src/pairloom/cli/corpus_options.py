@@ -102,7 +102,9 @@ def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of splitting into pretokens, which `pretoken_fields` reads."""
     from pairloom.training.config import PROFILES
 
-    parser.add_argument("--profile", choices=list(PROFILES), help=f"convention ({DEFAULT_PROFILE})")
+    parser.add_argument(
+        "--profile", choices=list(PROFILES), help=f"set of conventions: special tokens, ids, ties ({DEFAULT_PROFILE})"
+    )
     parser.add_argument("--special", action="append", metavar="T", help="a special token; replaces the profile's list")
     parser.add_argument("--pattern", metavar="P", help="a named pattern or a regex")
     parser.add_argument(

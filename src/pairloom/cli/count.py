@@ -18,7 +18,7 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 
-HELP = "count the pretokens of a corpus into a file, to train on later"
+HELP = "count the pretokens (pieces of about a word) of a corpus into a file, to train on later"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
