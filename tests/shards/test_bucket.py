@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import FormatError, Tokenizer, open_shards, tokenize_files
+from pairloom import FormatError, ResumeError, Tokenizer, open_shards, tokenize_files
 from pairloom.corpus import remote
 from pairloom.shards.files import FORMATS
 from tests.cli.commands import run
@@ -32,6 +32,7 @@ def memory() -> Iterator[Any]:
     files = fsspec.filesystem("memory")
     yield files
     files.store.clear()
+    files.pseudo_dirs[:] = [""]
 
 
 def put(files: Any, folder: Path, to: str = "bucket/shards") -> None:
@@ -225,6 +226,112 @@ def test_a_bucket_whose_connection_always_breaks_is_one_line(
     assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
 
 
+def there(files: Any, folder: str = "/bucket/out") -> dict[str, bytes]:
+    files.invalidate_cache()
+    return {path.removeprefix(folder).strip("/"): files.cat_file(path) for path in files.find(folder)}
+
+
+class Killed(BaseException):
+    """In the place of a kill: whatever would be removed stays."""
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 100))])
+def test_a_run_at_a_url_is_resumed_without_its_finished_shards(
+    tmp_path: Path, memory: Any, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = random.Random(seed)
+    options: dict[str, Any] = {"shard_tokens": 250, "format": rng.choice(FORMATS)}
+    if seed % 2:
+        options |= {"split": {"train": 0.7, "val": 0.3}, "duplicates": "drop"}
+    path = made(tmp_path, TEXTS + TEXTS[:20], **options).parent / "a.jsonl"
+    wanted = {
+        str(file.relative_to(tmp_path / "local")): file.read_bytes() for file in (tmp_path / "local").rglob("shard*")
+    }
+    from pairloom.shards.storage import _Remote
+
+    uploaded: list[str] = []
+    left = 0
+
+    def counted(write: Any) -> Any:
+        def counting(self: Any, first: Any, *rest: Any) -> None:
+            nonlocal left
+            left -= 1
+            # Before or after the store has it.
+            if left == 0 and rng.random() < 0.5:
+                raise Killed
+            write(self, first, *rest)
+            if isinstance(first, Path):
+                uploaded.append(f"{self.url}/{first.name}")
+            if left <= 0:
+                raise Killed
+
+        return counting
+
+    remove = _Remote.remove
+    monkeypatch.setattr(_Remote, "upload", counted(_Remote.upload))
+    monkeypatch.setattr(_Remote, "write", counted(_Remote.write))
+    # The lock stays, too.
+    monkeypatch.setattr(_Remote, "remove", lambda self, name: remove(self, name) if left > 0 else None)
+    n_kills = 0
+    while True:
+        left = rng.randint(2, 40)
+        try:
+            done = tokenize_files(TOKENIZER, path, "memory://bucket/out", resume=True, takeover=True, **options)
+            break
+        except Killed:
+            n_kills += 1
+    assert n_kills
+    found = there(memory)
+    assert {name: data for name, data in found.items() if "manifest" not in name} == wanted
+    assert sorted(found.keys() - wanted.keys()) == sorted(
+        f"{part}{'_manifest.parquet' if options['format'] == 'parquet' else 'manifest.json'}"
+        for part in (("train/", "val/") if seed % 2 else ("",))
+    )
+    # Each shard is written once, and one more that was on its way when the run was killed.
+    assert len(uploaded) <= len(wanted) + 2 * 2 * n_kills
+    assert done.n_documents == (len(TEXTS) if seed % 2 else len(TEXTS) + 20)
+
+
+def test_a_folder_at_a_url_that_was_damaged_is_not_resumed(tmp_path: Path, memory: Any) -> None:
+    path = made(tmp_path).parent / "a.jsonl"
+    tokenize_files(TOKENIZER, path, URL, shard_tokens=500)
+    before = there(memory, "/bucket/shards")
+    with pytest.raises(ResumeError, match=r"memory://bucket/shards: was made with shard_tokens 500, not 400"):
+        tokenize_files(TOKENIZER, path, URL, shard_tokens=400, resume=True)
+    with pytest.raises(FileExistsError, match=r"is not empty: it holds manifest.json"):
+        tokenize_files(TOKENIZER, path, URL, split={"a": 0.5, "b": 0.5})
+    assert there(memory, "/bucket/shards") == before
+    memory.pipe_file("/bucket/shards/shard-00001.npy", b"short")
+    with pytest.raises(FormatError, match=r"memory://bucket/shards/shard-00001.npy: is not there with the"):
+        tokenize_files(TOKENIZER, path, URL, shard_tokens=500, resume=True)
+    tokenize_files(TOKENIZER, path, URL, shard_tokens=500, overwrite=True)
+    assert there(memory, "/bucket/shards").keys() == before.keys()
+    # Inputs that follow continue it.
+    more = tmp_path / "b.jsonl"
+    more.write_text(json_lines(TEXTS))
+    done = tokenize_files(TOKENIZER, [path], "memory://bucket/more", shard_tokens=500)
+    done = tokenize_files(TOKENIZER, [path, more], "memory://bucket/more", shard_tokens=500, resume=True)
+    assert done.n_documents == 2 * len(TEXTS)
+    shards = open_shards("memory://bucket/more", cache=tmp_path / "cache")
+    assert [ids.tolist() for ids in shards] == TOKENIZER.encode_batch(TEXTS * 2)
+
+
+def test_a_run_that_another_has_taken_over_ends(tmp_path: Path, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(tmp_path).parent / "a.jsonl"
+    from pairloom.shards.publishing import Mirror
+
+    def taken_over(mirror: Mirror, paths: Any, manifest: Any, bring: Any = Mirror.bring) -> None:
+        for name in memory.ls("/bucket/out", detail=False):
+            if name.endswith(".lock"):
+                memory.rm_file(name)
+        bring(mirror, paths, manifest)
+
+    monkeypatch.setattr(Mirror, "bring", taken_over)
+    with pytest.raises(FileExistsError, match="another job has taken the folder over"):
+        tokenize_files(TOKENIZER, path, "memory://bucket/out", shard_tokens=500)
+    assert there(memory) == {}
+
+
 def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, store: Any) -> None:  # noqa: F811
     TOKENIZER.save(tmp_path / "model.json")
     TOKENIZER.save(tmp_path / "folder", format="gpt2")
@@ -241,3 +348,31 @@ def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, store: Any) -> None
         Tokenizer.load("s3://corpus/damaged.json")
     done = run("encode", "--model", "s3://corpus/none.json?secret=secret", "--text", "the cat")
     assert done.status == 1 and "secret" not in done.err and done.err.count("\n") == 1
+
+
+def test_a_run_writes_to_a_bucket_and_is_resumed_there(
+    tmp_path: Path,
+    store: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from pairloom.shards.publishing import Publisher
+
+    def interrupted(publisher: Publisher, shard: Any, publish: Any = Publisher.publish) -> None:
+        publish(publisher, shard)
+        if publisher._manifest.next.documents > 100:
+            raise KeyboardInterrupt
+
+    path = made(tmp_path).parent / "a.jsonl"
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Publisher, "publish", interrupted)
+        tokenize_files(TOKENIZER, path, "s3://corpus/out", shard_tokens=500)
+    with pytest.raises(FormatError, match=r"s3://corpus/out: the run that writes it has not ended"):
+        open_shards("s3://corpus/out", cache=tmp_path / "cache")
+    first = store.info("corpus/out/shard-00000.npy")["LastModified"]
+    tokenize_files(TOKENIZER, path, "s3://corpus/out", shard_tokens=500, resume=True)
+    store.invalidate_cache()
+    assert store.info("corpus/out/shard-00000.npy")["LastModified"] == first
+    found = {name: data for name, data in there(store, "corpus/out").items() if "manifest" not in name}
+    assert found == {file.name: file.read_bytes() for file in (tmp_path / "local").glob("shard*")}
+    shards = open_shards("s3://corpus/out", cache=tmp_path / "cache")
+    assert [ids.tolist() for ids in shards] == TOKENIZER.encode_batch(TEXTS)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import os
 import secrets
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -26,11 +27,22 @@ from pairloom._internal.atomic import naming, sync_directory
 from pairloom._internal.background_io import WriteBehind
 from pairloom.errors import FormatError
 from pairloom.shards import manifest as manifest_file
-from pairloom.shards.files import MANIFESTS, clear, unlinked
+from pairloom.shards.files import MANIFESTS, clear, is_run_file, unlinked
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.shards import Shard, Shards
+from pairloom.shards.storage import Storage
 
-__all__ = ["PublishedShard", "Publisher", "ShardSink", "publishing", "renamed", "replacement", "sealed", "settle"]
+__all__ = [
+    "Mirror",
+    "PublishedShard",
+    "Publisher",
+    "ShardSink",
+    "publishing",
+    "renamed",
+    "replacement",
+    "sealed",
+    "settle",
+]
 
 _HASH_BYTES = 1 << 18
 
@@ -83,12 +95,54 @@ def publishing(folder: Path, manifest: Manifest, tokens: Sequence[str], sink: Sh
         raise
 
 
+class Mirror:
+    """The folder at a URL of which a run keeps the manifest, and what it has not brought there, in a local one."""
+
+    def __init__(self, storage: Storage, run: str) -> None:
+        self.storage = storage
+        self._run = run
+
+    def bring(self, paths: Iterable[Path], manifest: Manifest) -> None:
+        """Brings files there, then the manifest that names them; FileExistsError if another run has taken over."""
+        self.storage.check_claim(self._run)
+        for path in paths:
+            self.storage.upload(path, path.name)
+        self.storage.write(*manifest.file())
+
+    def fetch(self, folder: Path, *, resume: bool) -> None:
+        """Brings the manifest into the local folder; FileExistsError for a run that is not resumed."""
+        names = sorted(filter(is_run_file, self.storage.names()))
+        if names and not resume:
+            remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
+            raise FileExistsError(errno.EEXIST, remedy, self.storage.url)
+        for name in MANIFESTS:
+            if name in names:
+                (folder / name).write_bytes(self.storage.read(name))
+
+    def check(self, manifest: Manifest) -> None:
+        """Raises FormatError for a file that the manifest names and that is not there with its size."""
+        sizes = self.storage.sizes("")
+        for entry in manifest.files:
+            if sizes.get(entry["file"]) != entry["size"]:
+                raise FormatError(
+                    f"{self.storage.url}/{entry['file']}: is not there with the {entry['size']:,} bytes of the "
+                    "manifest; write the shards again (overwrite=True)"
+                )
+
+    def clear(self, manifest: Manifest) -> None:
+        """Removes the shards that the manifest does not name."""
+        for name in set(self.storage.names()) - manifest.file_names - set(MANIFESTS):
+            if is_run_file(name):
+                self.storage.remove(name)
+
+
 class Publisher:
     """Publishes into the folder: sync the files, rename them, then name them in the manifest."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, mirror: Mirror | None = None) -> None:
         self._folder = folder
         self._manifest = manifest
+        self._mirror = mirror
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -98,7 +152,7 @@ class Publisher:
         with self._lock:
             if self._is_closed:
                 return
-            renamed(shard)
+            paths = renamed(shard)
             sync_directory(self._folder)
             published.entry["next"] = dataclasses.asdict(shard.point)
             self._manifest.replace(
@@ -107,6 +161,8 @@ class Publisher:
                 skipped=shard.point.source_skipped,
                 skipped_files=list(shard.skipped_files),
             )
+            if self._mirror is not None:
+                self._mirror.bring(paths, self._manifest)
 
     def close(self) -> None:
         """Stops publishing; waits for a shard that is being published."""

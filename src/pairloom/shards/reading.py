@@ -88,7 +88,8 @@ def open_shards(
     path = shard_folder(folder) if remote is None else Path(public_url(remote.url))
     manifest = Manifest.load(path) if remote is None else remote.manifest
     if not manifest.complete and not incomplete:
-        raise FormatError(f"{path}: the run that writes it has not ended; resume it, or pass incomplete=True")
+        shown_path = path if remote is None else public_url(remote.url)
+        raise FormatError(f"{shown_path}: the run that writes it has not ended; resume it, or pass incomplete=True")
     return OpenShards(path, manifest, remote)
 
 
@@ -311,7 +312,8 @@ class OpenShards(Sequence[Ids]):
         return _reopened, (str(self.folder), self._remote)
 
     def __repr__(self) -> str:
-        return f"OpenShards({str(self.folder)!r}, {len(self)} documents, {self.n_tokens} tokens)"
+        name = str(self.folder) if self._remote is None else public_url(self._remote.url)
+        return f"OpenShards({name!r}, {len(self)} documents, {self.n_tokens} tokens)"
 
 
 def _reopened(folder: str, remote: ShardCache | None) -> OpenShards:

@@ -38,7 +38,7 @@ class ResumePlan(NamedTuple):
     notes: list[str]
 
 
-def plan_resume(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool) -> ResumePlan:
+def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> ResumePlan:
     """Plans how the run that left `found` in `folder` resumes as the run described by `fresh`.
 
     rewrite: finished shards may be written again if their inputs changed. Raises ResumeError.
@@ -52,13 +52,13 @@ def plan_resume(folder: Path, found: Manifest, fresh: Manifest, *, rewrite: bool
     return _InputComparison(folder, found, fresh, rewrite).result()
 
 
-def check_not_of_job(folder: Path, found: Manifest) -> None:
+def check_not_of_job(folder: Path | str, found: Manifest) -> None:
     """Raises ResumeError for a folder without resume points."""
     if found.shards and not found.next.documents:
         raise ResumeError(f"{folder}: was written by a ShardJob, which is not resumed or mended; run the job again")
 
 
-def check_options(folder: Path, found: Manifest, fresh: Manifest) -> None:
+def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
     """Raises ResumeError naming the option in which the run in `folder` differs from `fresh`."""
     if (found.model, found.n_vocab) != (fresh.model, fresh.n_vocab):
         raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")
@@ -115,7 +115,7 @@ def first_shards(found: Manifest, n_kept: int) -> Manifest:
 class _InputComparison:
     """Compares the earlier run's inputs with today's, in order: up to the resume point, or all if it is finished."""
 
-    def __init__(self, folder: Path, found: Manifest, fresh: Manifest, rewrite: bool) -> None:
+    def __init__(self, folder: Path | str, found: Manifest, fresh: Manifest, rewrite: bool) -> None:
         self._folder = folder
         self._found = found
         self._fresh = fresh

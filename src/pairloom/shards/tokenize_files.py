@@ -12,6 +12,7 @@ import copy
 import dataclasses
 import errno
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -32,16 +33,19 @@ from pairloom.shards.files import check_is_folder, clear, is_run_file, not_empty
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan, memory_plan
-from pairloom.shards.publishing import Publisher, publishing, replacement, settle
+from pairloom.shards.publishing import Mirror, Publisher, publishing, replacement, settle
 from pairloom.shards.resume import plan_resume
 from pairloom.shards.selection import split_configs
 from pairloom.shards.shards import check_files
+from pairloom.shards.storage import storage_of
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["TokenizedFiles", "tokenize_files", "without_run_files", "write_folders"]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_LISTED = 20
+
+_Unfinished = tuple[Path, Manifest, Mirror | None]
 
 
 class TokenizedFiles:
@@ -106,8 +110,7 @@ def tokenize_files(
     """Encodes every document of a corpus and writes shards of ids into a folder.
 
     model: a tokenizer or its file. inputs: paths, or a `Corpus`; `options` are those of `Corpus`.
-    output: a folder, new or empty, or a URL of fsspec. At a URL the run is one task of a `ShardJob`: its shards count
-    once all are written, and it cannot be resumed.
+    output: a folder, new or empty, or a URL of fsspec, to which each shard is copied when it is finished.
     overwrite: replace the shards in the folder. takeover: remove the lock of a dead run at a URL.
     resume: continue an interrupted run, or start one; inputs after the point where it stopped may have changed, and new
     ones may follow; if the input in which it stopped has changed, shards that hold its documents are written again; a
@@ -150,15 +153,29 @@ def tokenize_files(
         corpus = inputs
     else:
         corpus = Corpus(inputs, **options)
+    how: dict[str, Any] = {"resume": resume, "rewrite": rewrite, "overwrite": overwrite}
     if is_url(output):
-        if parts or duplicates != "keep":
-            raise ValueError("split and duplicates need a local folder; write there, and copy it")
-        if resume:
-            raise ValueError(
-                f"resume needs a local folder; at {public_url(os.fspath(output))} pass overwrite=True to begin again"
-            )
-        claim = {"overwrite": overwrite, "takeover": takeover}
-        return _tokenize_to_url(tokenizer, corpus, os.fspath(output), config, claim, threads, progress, max_memory)
+        url = os.fspath(output).rstrip("/")
+        if overwrite and not resume:
+            if parts or duplicates != "keep":
+                raise ValueError(f"{public_url(url)}: split and duplicates cannot overwrite there; name a new folder")
+            return _tokenize_to_url(tokenizer, corpus, url, config, takeover, threads, progress, max_memory)
+        with contextlib.ExitStack() as stack:
+            local = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pairloom-")))
+            places = {local / name: f"{url}/{name}" for name in parts} or {local: url}
+            if parts and (others := sorted(set(storage_of(url).names()) - parts.keys())):
+                raise not_empty(public_url(url), others[0])
+            configs = {local / name: config | {"split": part} for name, part in parts.items()} or {local: config}
+            # It finishes and removes what jobs left, and holds the lock; nothing is committed.
+            mirrors: dict[Path, Mirror] = {}
+            for place, at in places.items():
+                job = stack.enter_context(ShardJob(at, tokenizer, overwrite=True, takeover=takeover))
+                mirrors[place] = Mirror(storage_of(at), job.task.run)
+                place.mkdir(exist_ok=True)
+                mirrors[place].fetch(place, resume=resume)
+            report = stack.enter_context(reporter(progress))
+            done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, plan, mirrors, **how)
+        return _result(url, parts, done)
     folder = Path(output)
     configs = {folder / name: config | {"split": part} for name, part in parts.items()} or {folder: config}
     for place in {folder: None, **configs}:
@@ -174,11 +191,18 @@ def tokenize_files(
             stack.enter_context(locked_new_folder(folder, parents=True))
             _check_room_for_parts(folder, parts)
         report = stack.enter_context(reporter(progress))
-        how = {"resume": resume, "rewrite": rewrite, "overwrite": overwrite}
         done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, plan, **how)
+    return _result(folder, parts, done)
+
+
+def _result(folder: Path | str, parts: Collection[str], done: Sequence[tuple[Manifest, bool]]) -> TokenizedFiles:
+    """The result of a run; done: as `write_folders`, a pair for each part of a split."""
     if not parts:
         return TokenizedFiles(folder, *done[0])
-    results = {name: TokenizedFiles(folder / name, *one) for name, one in zip(parts, done, strict=True)}
+    results = {
+        name: TokenizedFiles(f"{folder}/{name}" if isinstance(folder, str) else folder / name, *one)
+        for name, one in zip(parts, done, strict=True)
+    }
     manifests = {name: manifest for name, (manifest, _) in zip(parts, done, strict=True)}
     return TokenizedFiles(folder, _joined(manifests), all(was_complete for _, was_complete in done), results)
 
@@ -190,6 +214,7 @@ def write_folders(
     threads: int,
     report: Any,
     plan: MemoryPlan | None,
+    mirrors: Mapping[Path, Mirror] | None = None,
     *,
     resume: bool,
     rewrite: bool = False,
@@ -197,7 +222,8 @@ def write_folders(
 ) -> list[tuple[Manifest, bool]]:
     """Writes a folder, or those of the parts of a split in one pass; configs: the options of each, as `run_config`.
 
-    Returns the manifest of each folder, and whether an earlier run had already finished it.
+    mirrors: of folders whose files are only on their way to a URL. Returns the manifest of each folder, and whether an
+    earlier run had already finished it.
     """
     with contextlib.ExitStack() as stack:
         for folder in configs:
@@ -205,30 +231,32 @@ def write_folders(
         first_texts, corpus = of_first_texts(corpus)
         listing = [{**entry, "first_sha256": first_texts} if first_texts else entry for entry in corpus.listing]
         done: list[tuple[Manifest, bool]] = []
-        unfinished: list[tuple[Path, Manifest]] = []
+        unfinished: list[_Unfinished] = []
         for folder, config in configs.items():
             _check_room(folder, resume=resume, overwrite=overwrite)
             fresh = new_manifest(tokenizer, config | corpus.options, listing)
-            target = folder
+            target, mirror = folder, mirrors.get(folder) if mirrors else None
             if resume and manifest_file.exists(folder):
-                manifest = _resumed(folder, fresh, rewrite)
+                manifest = _resumed(folder, fresh, rewrite, mirror)
             else:
                 if manifest_file.exists(folder):
                     target = stack.enter_context(replacement(folder))
                 clear(target)
                 fresh.save(target)
                 manifest = fresh
+                if mirror is not None:
+                    mirror.clear(fresh)
             done.append((manifest, manifest.complete))
             if not manifest.complete:
-                unfinished.append((target, manifest))
+                unfinished.append((target, manifest, mirror))
                 stack.callback(_removed_if_empty, target, manifest)
         if unfinished:
             try:
                 _execute(tokenizer, corpus, unfinished, threads, report, plan)
             except OSError as error:
                 if error.errno in _FULL:
-                    replaces = any(target not in configs for target, _ in unfinished)
-                    n_shards = None if replaces else sum(len(manifest.shards) for _, manifest in unfinished)
+                    replaces = any(target not in configs for target, _, _ in unfinished)
+                    n_shards = None if replaces else sum(len(manifest.shards) for _, manifest, _ in unfinished)
                     raise _no_space(error, next(iter(configs)), n_shards) from error
                 raise
     return done
@@ -300,29 +328,36 @@ def _tokenize_to_url(
     corpus: Corpus,
     url: str,
     config: dict[str, Any],
-    claim: dict[str, bool],
+    takeover: bool,
     threads: int,
     progress: Progress,
     max_memory: int | None,
 ) -> TokenizedFiles:
-    """The whole corpus as one task of a job."""
-    chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")} | claim
-    job = ShardJob(url, tokenizer, **chosen, threads=threads)
+    """The whole corpus as one task of a job, so that the shards that it replaces stay until it is done."""
+    chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
+    job = ShardJob(url, tokenizer, **chosen, threads=threads, overwrite=True, takeover=takeover)
     with job, reporter(progress) as report:
         manifest = job.commit([job.task.write_corpus(corpus, report=report, max_memory=max_memory)])
     warn_of_literals(manifest.special_literals)
     return TokenizedFiles(url, manifest, was_complete=False)
 
 
-def _resumed(folder: Path, fresh: Manifest, rewrite: bool) -> Manifest:
+def _resumed(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None) -> Manifest:
     """The manifest of the folder, updated to today's inputs."""
     settle(folder)
-    manifest, notes = plan_resume(folder, Manifest.load(folder), fresh, rewrite=rewrite)
-    check_files(folder, manifest)
+    shown = folder if mirror is None else mirror.storage.url
+    manifest, notes = plan_resume(shown, Manifest.load(folder), fresh, rewrite=rewrite)
+    if mirror is None:
+        check_files(folder, manifest)
+    else:
+        mirror.check(manifest)
     if not manifest.complete:
         # Shards are removed only when no manifest names them.
         manifest.save(folder)
         clear(folder, manifest.file_names)
+        if mirror is not None:
+            mirror.bring([], manifest)
+            mirror.clear(manifest)
     for note in notes:
         warn(note)
     return manifest
@@ -331,7 +366,7 @@ def _resumed(folder: Path, fresh: Manifest, rewrite: bool) -> Manifest:
 def _execute(
     tokenizer: Tokenizer,
     corpus: Corpus,
-    unfinished: Sequence[tuple[Path, Manifest]],
+    unfinished: Sequence[_Unfinished],
     threads: int,
     report: Any,
     plan: MemoryPlan | None,
@@ -340,14 +375,16 @@ def _execute(
     tokens = list(tokenizer.special_tokens)
     with contextlib.ExitStack() as stack:
         targets = [
-            (manifest, stack.enter_context(publishing(folder, manifest, tokens, Publisher(folder, manifest))))
-            for folder, manifest in unfinished
+            (manifest, stack.enter_context(publishing(folder, manifest, tokens, Publisher(folder, manifest, mirror))))
+            for folder, manifest, mirror in unfinished
         ]
         reading, n_duplicates = encode_corpus(tokenizer, corpus, targets, threads, report, plan)
     literals: Counter[str] = Counter()
     skipped = {"skipped": reading.n_skipped, "skipped_files": list(reading.skipped_files)}
-    for (folder, manifest), n in zip(unfinished, n_duplicates, strict=True):
+    for (folder, manifest, mirror), n in zip(unfinished, n_duplicates, strict=True):
         manifest.replace(folder, **skipped, duplicates=n, complete=True)
+        if mirror is not None:
+            mirror.bring([], manifest)
         literals.update(manifest.special_literals)
     reading.warn()
     warn_of_literals(literals)
