@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 
 class Element {
   constructor(tag) {
-    Object.assign(this, { tag, childNodes: [], attributes: {}, style: {}, dataset: {}, className: "", id: "", hidden: false, tabIndex: 0, textContentOwn: "" });
+    Object.assign(this, { tag, childNodes: [], attributes: {}, style: {}, dataset: {}, className: "", id: "", hidden: false, tabIndex: 0 });
     this.classList = { add() {}, remove() {}, toggle() {} };
   }
   get children() { return this.childNodes.filter((child) => child instanceof Element); }
@@ -16,8 +16,12 @@ class Element {
   setAttribute(name, value) { this.attributes[name] = String(value); }
   removeAttribute(name) { delete this.attributes[name]; }
   addEventListener() {}
-  all() { return [this, ...this.children.flatMap((child) => child.all())]; }
-  querySelectorAll(selector) { return this.all().filter((each) => selector.split(", ").some((one) => each.className.split(" ").includes(one.slice(1)))); }
+  all(found = []) {
+    found.push(this);
+    for (const child of this.childNodes) if (child instanceof Element) child.all(found);
+    return found;
+  }
+  querySelectorAll(selector) { return selector === ".mate, .here" ? [] : this.all().filter((each) => each.className.split(" ").includes(selector.slice(1))); }
 }
 globalThis.document = { createElement: (tag) => new Element(tag), addEventListener() {} };
 globalThis.IntersectionObserver = globalThis.ResizeObserver = class { observe() {} disconnect() {} };

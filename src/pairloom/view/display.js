@@ -28,28 +28,30 @@ const lengthOf = (lead) => (lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 
 
 // The bytes as [kind, text]: "text" is whole characters, "hex" bytes that are none.
 function decoded(bytes) {
-  try {
-    return [["text", strict.decode(bytes)]];
-  } catch {
-    // Some bytes are no whole character: look at each.
-  }
   const parts = [];
   const add = (kind, text, joint) => {
     const last = parts[parts.length - 1];
     if (last && last[0] === kind) last[1] += joint + text;
     else parts.push([kind, text]);
   };
-  for (let at = 0; at < bytes.length;) {
-    const length = lengthOf(bytes[at]);
+  for (let at = 0, end; at < bytes.length; at = end) {
+    // Up to the next byte that starts no character: an exception takes a hundred times as long as a look.
+    for (end = at; end < bytes.length && isWhole(bytes, end);) end += lengthOf(bytes[end]);
     try {
-      add("text", strict.decode(bytes.subarray(at, at + length)), "");
-      at += length;
+      if (end > at) add("text", strict.decode(bytes.subarray(at, end)), "");
+      else add("hex", hexOf(bytes.subarray(at, ++end)), " ");
     } catch {
-      add("hex", hexOf(bytes.subarray(at, at + 1)), " ");
-      at += 1;
+      add("hex", hexOf(bytes.subarray(at, end)), " "); // what no text has: surrogates, more bytes than needed
     }
   }
   return parts;
+}
+// Whether a character starts here and all its bytes follow.
+function isWhole(bytes, at) {
+  const length = lengthOf(bytes[at]);
+  if (at + length > bytes.length || (bytes[at] & 0xc0) === 0x80) return false;
+  for (let k = 1; k < length; k++) if ((bytes[at + k] & 0xc0) !== 0x80) return false;
+  return true;
 }
 
 // Characters that show nothing, or change the order of others: shown by number. Joiners inside a token stay, for emoji.
