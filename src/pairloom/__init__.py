@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pairloom._core import UNICODE_VERSION, __version__, cpu_tier
     from pairloom._internal.progress import ProgressEvent
     from pairloom.analysis.explain import explain_difference
+    from pairloom.analysis.shards import shard_stats
     from pairloom.corpus import Corpus
     from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
     from pairloom.pretokens import pretokenize
@@ -65,6 +66,7 @@ __all__ = [
     "open_shards",
     "pack_shards",
     "pretokenize",
+    "shard_stats",
     "tokenize_files",
     "train_bpe",
     "verify_shards",
@@ -85,6 +87,7 @@ _MODULES = {
     "open_shards": "shards.reading",
     "pack_shards": "shards.packed",
     "pretokenize": "pretokens",
+    "shard_stats": "analysis.shards",
     "tokenize_files": "shards.tokenize_files",
     "train_bpe": "training.cs336",
     "verify_shards": "shards.verify",

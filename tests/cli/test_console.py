@@ -140,11 +140,18 @@ def test_quiet_and_json_logs(folder: Path, tmp_path: Path, monkeypatch: pytest.M
     assert {event["event"] for event in events} == {"note", "progress", "warning"}
     last = [event for event in events if event["event"] == "progress"][-1]
     assert (last["stage"], last["unit"], last["total"]) == ("encode", "bytes", (folder / "a.txt").stat().st_size)
+    report = json.loads(done.out)
+    assert (last["documents"], last["tokens"]) == (report["documents"], report["tokens"]) and last["tokens_per_second"]
     assert {"per_second", "seconds_left", "elapsed_seconds", "time"} <= last.keys()
     assert "--specials recognise" in next(event["message"] for event in events if event["event"] == "warning")
     done = run(*arguments, "--log-json")
     assert done.status == 1 and json.loads(done.err)["event"] == "error"
-    assert run(*arguments, "--force").err.count("pairloom: encode ") > 1
+    lines = run(*arguments, "--force").err
+    assert (
+        lines.count("pairloom: encode ") > 1
+        and f", {report['documents']:,} documents, {report['tokens']:,} tokens, " in lines
+    )
+    assert "tokens/s" in lines
     done = run(*arguments, "--force", "--quiet")
     assert done.err.startswith("pairloom: warning: ") and done.err.count("\n") == 1
     assert run(*arguments, "--resume", "--quiet").err == ""

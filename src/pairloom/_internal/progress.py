@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Pace", "Progress", "ProgressEvent", "progress_line", "reporter"]
+__all__ = ["Lines", "Pace", "Progress", "ProgressEvent", "progress_line", "reporter"]
 
 
 class ProgressEvent(NamedTuple):
@@ -23,8 +23,7 @@ class ProgressEvent(NamedTuple):
     total: int
 
 
-Progress = None | bool | Callable[[ProgressEvent], Any]
-# report(stage, done, total), and a note that only bars and lines show.
+# report(stage, done, total), and by name what else was counted, which only bars and lines show.
 Report = Callable[..., None]
 
 _UNITS: Final = {"count": "B", "encode": "B", "merge": " merges"}
@@ -37,14 +36,16 @@ def reporter(progress: Progress) -> Iterator[Report | None]:
     if progress is None or progress is False or (progress is True and sys.stderr is None):
         yield None
     elif progress is True:
-        shown: _Bars | _Lines = _Bars() if _is_terminal() else _Lines()
+        shown: _Bars | Lines = _Bars() if _is_terminal() else Lines()
         try:
             yield shown.report
         finally:
             shown.close()
+    elif isinstance(progress, Lines):
+        yield progress.report
     elif callable(progress):
         listener = progress
-        yield lambda stage, done, total, _note="": _discard(listener(ProgressEvent(stage, done, total)))
+        yield lambda stage, done, total, **_: _discard(listener(ProgressEvent(stage, done, total)))
     else:
         raise TypeError(f"progress must be None, a bool or a callable, not {type(progress).__name__}")
 
@@ -138,25 +139,38 @@ def _duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-class _Lines:
+def _note(counts: dict[str, int]) -> str:
+    """What else was counted: `tokens_per_second=5` is "5 tokens/s"."""
+    return ", ".join(f"{n:,} {what.replace('_per_second', '/s')}" for what, n in counts.items())
+
+
+class Lines:
     """Whole lines on stderr, now and then: for log files and schedulers."""
 
     def __init__(self) -> None:
         self._pace: Pace | None = None
         self._stage = ""
 
-    def report(self, stage: str, done: int, total: int, note: str = "") -> None:
+    def report(self, stage: str, done: int, total: int, **counts: int) -> None:
+        """Writes a line if it is time for one."""
         event = ProgressEvent(stage, done, total)
         if self._pace is None or stage != self._stage:
             self._pace, self._stage = Pace(event), stage
-        if self._pace.is_due(event):
+        if self._pace.is_due(event) and sys.stderr is not None:
             # A log that cannot be written is no reason to stop.
             with suppress(OSError, ValueError):
-                sys.stderr.write(f"pairloom: {progress_line(event, self._pace, note)}\n")
+                sys.stderr.write(f"{self.line(event, self._pace, counts)}\n")
                 sys.stderr.flush()
+
+    def line(self, event: ProgressEvent, pace: Pace, counts: dict[str, int]) -> str:
+        """The line of an event."""
+        return f"pairloom: {progress_line(event, pace, _note(counts))}"
 
     def close(self) -> None:
         """Every line is whole already."""
+
+
+Progress = None | bool | Callable[[ProgressEvent], Any] | Lines
 
 
 class _Bars:
@@ -171,7 +185,7 @@ class _Bars:
         if self._bar is not None:
             self._bar.close()
 
-    def report(self, stage: str, done: int, total: int, note: str = "") -> None:
+    def report(self, stage: str, done: int, total: int, **counts: int) -> None:
         from tqdm import tqdm
 
         if stage != self._stage:
@@ -189,6 +203,6 @@ class _Bars:
             self._stage = stage
         if total and self._bar.total != total:
             self._bar.total = total
-        if note:
-            self._bar.set_postfix_str(note, refresh=False)
+        if counts:
+            self._bar.set_postfix_str(_note(counts), refresh=False)
         self._bar.update(done - self._bar.n)

@@ -19,9 +19,10 @@ from pairloom._internal.atomic import check_free, write_file
 from pairloom.analysis.compare import Comparison
 from pairloom.analysis.curve import TrainingCurve
 from pairloom.analysis.report import TokenizerReport
+from pairloom.analysis.shards import ShardStats
 from pairloom.analysis.stats import CorpusStats
 
-__all__ = ["STYLE", "check_plot", "plot_comparison", "plot_report", "plot_stats", "svg_for_both_modes"]
+__all__ = ["STYLE", "check_plot", "plot_comparison", "plot_report", "plot_shards", "plot_stats", "svg_for_both_modes"]
 
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, rules) would leave no room for the others.
@@ -84,13 +85,27 @@ def plot_stats(
     matplotlib, ValueError for a suffix that is none of .svg, .png, .pdf, FileExistsError unless `overwrite`.
     """
     check_plot(path, overwrite)
-    import matplotlib
-
     drawn: list[Callable[[Any], None]] = [partial(_draw_lengths, stats=stats), partial(_draw_frequencies, stats=stats)]
     if sizes:
         drawn.append(partial(_draw_compression, sizes=sizes))
     if curve is not None and len(curve.times):
         drawn.append(partial(_draw_curve, curve=curve, n_bytes=stats.n_bytes))
+    _save_drawn(drawn, path, overwrite)
+
+
+def plot_shards(stats: ShardStats, path: Path, *, overwrite: bool = False) -> None:
+    """Draws how long documents are, and the tokens of each input, the 40 largest; raises what `plot_stats` raises."""
+    check_plot(path, overwrite)
+    drawn: list[Callable[[Any], None]] = [partial(_draw_documents, stats=stats)]
+    if sum(bool(tokens) for *_, tokens in stats.inputs) > 1:
+        drawn.append(partial(_draw_inputs, stats=stats))
+    _save_drawn(drawn, path, overwrite)
+
+
+def _save_drawn(drawn: Sequence[Callable[[Any], None]], path: Path, overwrite: bool) -> None:
+    """A picture of two plots a row."""
+    import matplotlib
+
     n_rows = (len(drawn) + 1) // 2
     with matplotlib.rc_context(STYLE):
         figure = _figure()(figsize=(10.5, 4.2 * n_rows), layout="constrained")
@@ -247,6 +262,33 @@ def _draw_lengths(axes: Any, stats: CorpusStats) -> None:
     axes.set_ylabel("percent")
     axes.grid(axis="y")
     axes.legend()
+
+
+def _draw_documents(axes: Any, stats: ShardStats) -> None:
+    at = np.arange(len(stats.lengths))
+    for name, values, shift, colour, hatch in (
+        ("documents", [each.documents for each in stats.lengths], -0.2, FIRST, ""),
+        ("tokens", [each.tokens for each in stats.lengths], 0.2, SECOND, "//"),
+    ):
+        share = np.array(values) / max(sum(values), 1) * 100
+        axes.bar(at + shift, share, 0.4, color=colour, hatch=hatch, edgecolor=PAPER, label=name)
+    axes.set_title("how long documents are")
+    axes.set_xticks(at, [f"{each.least:,}" for each in stats.lengths], rotation=45, ha="right")
+    axes.set_xlabel("tokens of a document, from each number to the next")
+    axes.set_ylabel("percent")
+    axes.grid(axis="y")
+    axes.legend()
+
+
+def _draw_inputs(axes: Any, stats: ShardStats) -> None:
+    largest = sorted(stats.inputs, key=lambda entry: -(entry[2] or 0))[:_MOST_SOURCES]
+    shares = [(tokens or 0) / stats.n_tokens * 100 for *_, tokens in largest]
+    axes.barh(np.arange(len(largest))[::-1], shares, 0.8, color=FIRST, edgecolor=PAPER)
+    size = 8 if len(largest) <= _MOST_SOURCES // 2 else 6
+    axes.set_yticks(np.arange(len(largest))[::-1], [_shortened(path) for path, *_ in largest], fontsize=size)
+    axes.set_title("inputs")
+    axes.set_xlabel("percent of the tokens")
+    axes.grid(axis="x")
 
 
 def _draw_frequencies(axes: Any, stats: CorpusStats) -> None:

@@ -28,6 +28,7 @@ COMMANDS = (
     "count",
     "merge-counts",
     "tokenize",
+    "shards",
     "verify",
     "estimate",
     "stats",

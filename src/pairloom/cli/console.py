@@ -13,7 +13,7 @@ from typing import Any
 
 from pairloom._internal.arguments import LARGEST_INT, as_text
 from pairloom._internal.arguments import shown as shown_value
-from pairloom._internal.progress import Pace, Progress, ProgressEvent
+from pairloom._internal.progress import Lines, Pace, Progress, ProgressEvent
 from pairloom._internal.urls import without_secrets
 from pairloom.errors import CorpusError
 
@@ -78,23 +78,17 @@ class Console:
         return _JsonLines() if self.log_json else True
 
 
-class _JsonLines:
-    """Progress as lines of JSON, at increasing intervals."""
+class _JsonLines(Lines):
+    """Progress as lines of JSON."""
 
-    def __init__(self) -> None:
-        self._pace: Pace | None = None
-        self._stage = ""
-
-    def __call__(self, event: ProgressEvent) -> None:
-        if self._pace is None or event.stage != self._stage:
-            self._pace, self._stage = Pace(event), event.stage
-        if self._pace.is_due(event):
-            report: dict[str, Any] = {"event": "progress", "time": time.time(), **event._asdict()}
-            report["unit"] = "merges" if event.stage == "merge" else "bytes"
-            report["elapsed_seconds"] = self._pace.elapsed
-            report["per_second"] = self._pace.per_second(event)
-            report["seconds_left"] = self._pace.seconds_left(event)
-            _write_line(json.dumps(report))
+    def line(self, event: ProgressEvent, pace: Pace, counts: dict[str, int]) -> str:
+        """The object of an event."""
+        report: dict[str, Any] = {"event": "progress", "time": time.time(), **event._asdict(), **counts}
+        report["unit"] = "merges" if event.stage == "merge" else "bytes"
+        report["elapsed_seconds"] = pace.elapsed
+        report["per_second"] = pace.per_second(event)
+        report["seconds_left"] = pace.seconds_left(event)
+        return json.dumps(report)
 
 
 def shown_message(message: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,7 +96,9 @@ def encode_corpus(
     encoder = block_encoder(tokenizer, config, threads, plan)
     names = corpus.names
     written = [_Target(manifest, shards) for manifest, shards in targets]
-    n_tokens = sum(manifest.tokens for manifest in manifests)
+    n_documents = sum(manifest.documents for manifest in manifests)
+    n_tokens = n_tokens_before = sum(manifest.tokens for manifest in manifests)
+    started, counts = time.monotonic(), {}
     done, total = 0, 0
     with contextlib.ExitStack() as stack:
         blocks = stack.enter_context(ReadAhead(selected))
@@ -123,13 +126,15 @@ def encode_corpus(
             ids, ends, literals = encoded
             n_unwritten += ids.nbytes + 2 * ends.nbytes + literals.nbytes
             write((target.shards, target.batch(block, encoded, reading.skipped_files)))
-            n_tokens += len(ids)
+            n_documents, n_tokens = n_documents + len(ends), n_tokens + len(ids)
             done = block.done
             # Frees their memory before the next block is encoded.
             del ids, ends, literals, encoded, documents
             if report is not None:
                 total = max(reading.total, done)
-                report("encode", done, total, f"{n_tokens:,} tokens")
+                rate = (n_tokens - n_tokens_before) / max(time.monotonic() - started, 1e-9)
+                counts = {"documents": n_documents, "tokens": n_tokens, "tokens_per_second": round(rate)}
+                report("encode", done, total, **counts)
     if report is not None and done != total:
-        report("encode", done, done, f"{n_tokens:,} tokens")
+        report("encode", done, done, **counts)
     return reading, selected.n_duplicates

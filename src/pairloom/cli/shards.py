@@ -1,0 +1,40 @@
+"""`pairloom shards`: what a folder of shards holds, as a table, JSON or a plot."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from pairloom.analysis.shards import shard_stats, shard_stats_text
+from pairloom.cli.console import write_stdout
+
+HELP = "show what a folder of shards holds: documents, tokens, lengths of documents, tokens of each input"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom shards`."""
+    parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote, or is writing")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="also draw lengths of documents and tokens of inputs; .svg, .png or .pdf; needs pairloom[plot]",
+    )
+    parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Prints the figures; the plot is written first, so that a failure prints nothing."""
+    plot = None if args.plot is None else Path(args.plot)
+    if plot is not None:
+        from pairloom.analysis.plots import check_plot
+
+        check_plot(plot, args.force)
+    stats = shard_stats(args.folder)
+    if plot is not None:
+        from pairloom.analysis.plots import plot_shards
+
+        plot_shards(stats, plot, overwrite=args.force)
+        args.console.wrote(args.plot, "a plot")
+    write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else shard_stats_text(stats))
