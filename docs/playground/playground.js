@@ -212,7 +212,13 @@ async function build(root) {
   urlButton.addEventListener("click", guarded(url, fetchModel));
   linkButton.addEventListener("click", guarded(linkButton, copyLink));
   input.addEventListener("input", guarded(input, () => {
-    editor.typed();
+    try {
+      editor.typed();
+    } catch (error) {
+      // One side may have taken what the other refused, a byte that it has no token for.
+      for (const side of sides) if (side.session && side.session.text !== editor.text) side.use(side.tokenizer, side.name, editor.text);
+      throw error;
+    }
     draw();
   }));
   addEventListener("hashchange", () => location.hash.startsWith("#text=") && location.reload());

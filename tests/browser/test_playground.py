@@ -371,6 +371,22 @@ def test_two_tokenizers_side_by_side_mark_what_differs(playground: Callable[...,
     page.wait_for_function("!document.querySelector('.differs') && document.getElementById('pl-ids-2').hidden")
 
 
+def test_text_that_is_refused_is_said_beside_it_and_mended(playground: Callable[..., Any]) -> None:
+    page = playground()
+    page.locator("#pl-other").select_option("english")
+    page.wait_for_selector(".pl-tokens .differs")
+    native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
+    page.evaluate("""() => {
+        const input = document.getElementById("pl-text");
+        input.value = "the low\ud800est";
+        input.dispatchEvent(new Event("input"));
+    }""")
+    _said(page, "pl-text", "surrogate")
+    assert _ids(page, "the lowest 😀") == native.encode("the lowest 😀")
+    assert page.locator("#pl-text-error").inner_text() == ""
+    assert " 15 bytes" in page.locator("#pl-told-2").inner_text()
+
+
 def test_link_holds_text_and_settings(playground: Callable[..., Any]) -> None:
     page = playground()
     page.locator("#pl-corpus").fill("aab aab & 東京 #x")

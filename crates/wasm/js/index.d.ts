@@ -13,7 +13,6 @@ export type Ids = ArrayLike<number> & Iterable<number>;
 interface Handle {
   /** Frees the memory now, not when the collector does; later calls throw an Error. */
   free(): void;
-  [Symbol.dispose](): void;
 }
 
 /** An immutable tokenizer. Arguments of a wrong type throw a TypeError. */

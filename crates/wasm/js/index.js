@@ -111,7 +111,6 @@ class Handle {
     return this.engine.call(name, this.#at, ...args);
   }
 }
-if (Symbol.dispose) Handle.prototype[Symbol.dispose] = Handle.prototype.free;
 
 function textOf(text, name = "text") {
   if (typeof text !== "string") throw new TypeError(`${name} must be a string, not ${kindOf(text)}`);
