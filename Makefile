@@ -150,7 +150,7 @@ engines: $(MODULE) $(VENV)/tools ## the tests of all engines, Ray and Spark too,
 torch: $(MODULE) $(VENV)/tools ## the tests of torch's data sets, with the wheel that needs no GPU, and of loaders that need torch
 	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu torch
 	$(BIN)/python -m pip install --quiet --no-deps megatron-core torchdata
-	$(BIN)/python -m pip install --quiet grain webdataset litdata
+	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu grain webdataset litdata
 	$(BIN)/python -m pytest tests/shards/test_torch.py tests/shards/test_other_loaders.py
 
 sanitize: ## the core's tests on every tier under AddressSanitizer, which sees what vector instructions read and write

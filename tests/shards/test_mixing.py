@@ -209,6 +209,7 @@ def test_a_step_far_ahead_is_computed_and_not_walked_to(folders: dict[str, Path]
         ({"web": 1, "code": 1e-9}, r"weights\['code'\] is less than 1/65536 of their sum"),
         ({"web": 1, "code": "1"}, r"weights\['code'\] must be a number, not str"),
         ({"web": 1, "code": True}, r"weights\['code'\] must be a number, not bool"),
+        ({"web": 1, "code": 10**400}, r"weights\['code'\] must be at least 0 and finite, not an int of 1329 bits"),
         ([], "weights must be a dict by name, or a list"),
         (0.7, "weights must be a dict by name, or a list"),
         ([(1, {"web": 1, "code": 1})], "a step of weights is 1; the largest is 0"),

@@ -7,7 +7,7 @@ folder come before any row is a product and a look into one table. docs/shards.m
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -145,7 +145,7 @@ def _parts(weights: Any, names: list[str]) -> Parts:
     for name, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
             raise TypeError(f"weights[{name!r}] must be a number, not {type(weight).__name__}")
-        if not 0 <= weight < math.inf:
+        if not 0 <= weight <= sys.float_info.max:
             raise ValueError(f"weights[{name!r}] must be at least 0 and finite, not {shown(weight)}")
     exact = [Fraction(float(weights[name])) for name in names]
     total = sum(exact)
