@@ -41,6 +41,8 @@ export class Watching {
   #show() {
     const learning = this.#learning, token = this.token;
     if (!learning) return;
+    // Isolated, so that Arabic does not change the order of what surrounds it.
+    const isolated = (id) => element("bdi", {}, shown(token(id)));
     const at = Number(this.step.value);
     learning.goTo(at);
     const merge = learning.merges[at];
@@ -53,15 +55,15 @@ export class Watching {
     this.pairs.replaceChildren(...best.map(([count, left, right]) => {
       const wins = merge && left === merge[0] && right === merge[1];
       return element("tr", wins ? { className: "pl-wins" } : {},
-        element("td", {}, element("code", {}, shown(token(left))), " + ", element("code", {}, shown(token(right)))),
+        element("td", {}, element("code", {}, isolated(left)), " + ", element("code", {}, isolated(right))),
         element("td", {}, count.toLocaleString("en")),
         element("td", {}, wins ? `merged to id ${merge[2]}` : ""));
     }));
     const equal = best.filter(([count]) => count === best[0][0]).length;
-    this.said.textContent = merge
-      ? `Step ${at + 1} of ${learning.merges.length}: “${shown(token(merge[0]))}” + “${shown(token(merge[1]))}” comes ${best[0][0]} times`
-        + (equal > 1 ? `, as do others: the tie goes to the ${this.tieBreak === "bytes_greatest" ? "greatest bytes" : "least ids"}.` : ".")
-      : `All ${learning.merges.length} merges are learned.`;
+    const tie = equal > 1 ? `, as do others: the tie goes to the ${this.tieBreak === "bytes_greatest" ? "greatest bytes" : "least ids"}.` : ".";
+    this.said.replaceChildren(...(merge
+      ? [`Step ${at + 1} of ${learning.merges.length}: “`, isolated(merge[0]), "” + “", isolated(merge[1]), `” comes ${best[0][0]} times${tie}`]
+      : [`All ${learning.merges.length} merges are learned.`]));
     this.step.setAttribute("aria-valuetext", this.said.textContent);
   }
 }
