@@ -275,3 +275,16 @@ def test_texts_in_memory_are_split_in_one_pass(tmp_path: Path) -> None:
     tokenize_files(TOKENIZER, Corpus.of_texts(iter(texts)), tmp_path / "out", split=SPLIT, duplicates="drop")
     for name, wanted in expected(texts, "drop").items():
         assert documents_of(tmp_path / "out" / name) == TOKENIZER.encode_batch(wanted)
+
+
+def test_one_document_for_two_parts_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the cat\n" * 9)
+    TOKENIZER.save(tmp_path / "m.json")
+    out = tmp_path / "out"
+    done = run(
+        *("tokenize", "--model", tmp_path / "m.json", "--input", tmp_path / "a.txt"),
+        *("--output", out, "--split", "a=0.5,b=0.5"),
+    )
+    assert "the corpus has 1, and a text file is one; pass --lines if its lines are documents" in done.err
+    done = run("verify", out)
+    assert done.err == f"pairloom: {out}: is not one folder of shards, but holds a, b; name one of them\n"

@@ -39,6 +39,7 @@ _PHRASES = tuple(
         (r"\bpass overwrite=True\b", "pass --force"),
         (r"\(overwrite=True\)", "(--force)"),
         (r"\bpass takeover=True\b", "pass --takeover"),
+        (r'\bpass separator="\\n" if', "pass --lines if"),
         (r"\(resume=True\)", "(--resume)"),
         (r'\binput_errors="replace"', "--input-errors replace"),
         (r'\bpass input_format="text"', "pass --input-format text"),

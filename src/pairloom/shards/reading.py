@@ -101,6 +101,11 @@ def shard_folder(folder: str | os.PathLike[str]) -> Path:
     """The path of a folder with a manifest; FileNotFoundError, ValueError for a URL."""
     path = Path(check_path("folder", folder))
     if not path.is_dir() or not exists(path):
+        parts = sorted(part.name for part in path.iterdir() if exists(part)) if path.is_dir() else []
+        if parts:
+            raise FileNotFoundError(
+                errno.ENOENT, f"is not one folder of shards, but holds {', '.join(parts)}; name one of them", str(path)
+            )
         raise FileNotFoundError(
             errno.ENOENT,
             "is no folder of shards: it has no manifest; name a folder that tokenize_files wrote",

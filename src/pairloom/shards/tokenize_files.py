@@ -204,6 +204,12 @@ def _result(folder: Path | str, parts: Collection[str], done: Sequence[tuple[Man
         for name, one in zip(parts, done, strict=True)
     }
     manifests = {name: manifest for name, (manifest, _) in zip(parts, done, strict=True)}
+    if empty := [name for name, manifest in manifests.items() if not manifest.shards]:
+        n_documents = sum(manifest.documents for manifest in manifests.values())
+        warn(
+            f"no document fell to {' and '.join(empty)}: the corpus has {n_documents:,}, and a text file is one;"
+            ' pass separator="\\n" if its lines are documents'
+        )
     return TokenizedFiles(folder, _joined(manifests), all(was_complete for _, was_complete in done), results)
 
 
