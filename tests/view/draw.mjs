@@ -5,13 +5,31 @@ import { pathToFileURL } from "node:url";
 
 class Element {
   constructor(tag) {
-    Object.assign(this, { tag, childNodes: [], attributes: {}, style: {}, dataset: {}, className: "", id: "", hidden: false, tabIndex: 0 });
+    Object.assign(this, { tag, childNodes: [], parentElement: null, attributes: {}, style: {}, dataset: {}, className: "", id: "", hidden: false, tabIndex: 0 });
     this.classList = { add() {}, remove() {}, toggle() {} };
   }
   get children() { return this.childNodes.filter((child) => child instanceof Element); }
   get textContent() { return this.childNodes.map((child) => (child instanceof Element ? child.textContent : child)).join(""); }
   set textContent(text) { this.childNodes = [text]; }
-  append(...nodes) { this.childNodes.push(...nodes.filter((node) => node !== "")); }
+  get firstElementChild() { return this.children[0] ?? null; }
+  get nextElementSibling() { return this.parentElement.children[this.parentElement.children.indexOf(this) + 1] ?? null; }
+  append(...nodes) { for (const node of nodes) this.insertBefore(node, null); }
+  insertBefore(node, next) {
+    if (node === "") return;
+    if (node instanceof Element) {
+      node.remove();
+      node.parentElement = this;
+    }
+    this.childNodes.splice(next ? this.childNodes.indexOf(next) : this.childNodes.length, 0, node);
+  }
+  remove() {
+    if (this.parentElement) this.parentElement.childNodes.splice(this.parentElement.childNodes.indexOf(this), 1);
+    this.parentElement = null;
+  }
+  replaceWith(node) {
+    this.parentElement.insertBefore(node, this);
+    this.remove();
+  }
   replaceChildren(...nodes) { this.childNodes = []; this.append(...nodes); }
   setAttribute(name, value) { this.attributes[name] = String(value); }
   removeAttribute(name) { delete this.attributes[name]; }
@@ -21,10 +39,11 @@ class Element {
     for (const child of this.childNodes) if (child instanceof Element) child.all(found);
     return found;
   }
+  querySelector(selector) { return this.querySelectorAll(selector)[0] ?? null; }
   querySelectorAll(selector) { return selector === ".mate, .here" ? [] : this.all().filter((each) => each.className.split(" ").includes(selector.slice(1))); }
 }
 globalThis.document = { createElement: (tag) => new Element(tag), addEventListener() {} };
-globalThis.IntersectionObserver = globalThis.ResizeObserver = class { observe() {} disconnect() {} };
+globalThis.IntersectionObserver = globalThis.ResizeObserver = class { observe() {} unobserve() {} disconnect() {} };
 
 const { tokenView } = await import(pathToFileURL(process.argv[2]));
 const data = JSON.parse(readFileSync(0, "utf8"));
