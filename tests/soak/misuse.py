@@ -308,6 +308,11 @@ def calls(folder: Path) -> dict[str, Call]:
     def batches(**arguments: Any) -> Any:
         return next(pairloom.open_shards(inputs.shards).batches(**arguments), None)
 
+    two = {"a": inputs.shards, "b": inputs.shards}
+
+    def mixed(**arguments: Any) -> Any:
+        return next(pairloom.open_shards(two, weights={"a": 1, "b": 1}).batches(**arguments), None)
+
     def added(other: Any) -> Any:
         total = copy.copy(counts)
         total += other
@@ -412,6 +417,17 @@ def calls(folder: Path) -> dict[str, Call]:
         "CountBuilder.add": made(built, texts=[_TEXT], column=column, counts=counts),
         "pack_shards": made(pairloom.pack_shards, shards=inputs.shards, output="packed", seq_len=8, seed=1),
         "open_shards": made(pairloom.open_shards, folder=inputs.shards),
+        "open_shards of several": made(pairloom.open_shards, folder=two, weights={"a": 0.5, "b": 1}),
+        "MixedShards.batches": made(
+            mixed,
+            pairloom.open_shards(two, weights={"a": 1, "b": 1}).batches,
+            seq_len=8,
+            batch=2,
+            seed=1,
+            epochs={"a": 2, "b": None},
+            pad_id=0,
+        ),
+        "shard_stats": made(pairloom.shard_stats, shards=inputs.shards),
         "ShardJob": made(
             written, ShardJob, folder="job", tokenizer=tokenizer, batches=[[_TEXT], column.drop_null()], task=1
         ),
