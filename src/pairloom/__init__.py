@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pairloom.corpus import Corpus
     from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
     from pairloom.pretokens import pretokenize
+    from pairloom.shards.drop import drop_documents
     from pairloom.shards.job import ShardJob
     from pairloom.shards.packed import pack_shards
     from pairloom.shards.reading import open_shards
@@ -62,6 +63,7 @@ __all__ = [
     "UnknownTokenIdError",
     "__version__",
     "cpu_tier",
+    "drop_documents",
     "explain_difference",
     "open_shards",
     "pack_shards",
@@ -83,6 +85,7 @@ _MODULES = {
     "Tokenizer": "tokenizer",
     "TrainingConfig": "training.config",
     "__version__": "_core",
+    "drop_documents": "shards.drop",
     "explain_difference": "analysis.explain",
     "open_shards": "shards.reading",
     "pack_shards": "shards.packed",

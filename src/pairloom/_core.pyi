@@ -507,8 +507,8 @@ class TextColumns:
     """
 
     def __init__(self, name: str, *, replace: bool, skip: bool) -> None: ...
-    def read(self, texts: Any, first_row: int) -> tuple[Documents, int]:
-        """(documents, rows left out) of an Arrow column of text.
+    def read(self, texts: Any, first_row: int) -> tuple[Documents, npt.NDArray[np.uint64]]:
+        """(documents, the numbers of rows left out) of an Arrow column of text.
 
         CorpusError for a null, or bytes that are not UTF-8, unless `skip` or `replace`: of row first_row + i.
         """
@@ -539,12 +539,22 @@ class JsonLines:
     messages: list[str]
 
     def __init__(
-        self, name: str, *, field: list[str], replace: bool, skip: bool, max_memory: int | None = None
+        self,
+        name: str,
+        *,
+        field: list[str],
+        replace: bool,
+        skip: bool,
+        max_memory: int | None = None,
+        origins: bool = False,
+        id_field: list[str] = [],
     ) -> None:
-        """max_memory: a line of more than an eighth of it is a MemoryError."""
+        """max_memory: a line of more than an eighth of it is a MemoryError. origins: whether they are noted."""
 
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
+    def take_origins(self) -> tuple[npt.NDArray[np.int64], list[str | None]]:
+        """Of each document since the last call the number of its line, from 1, and its id: [] without `id_field`."""
 
 @final
 class ByteLimit:

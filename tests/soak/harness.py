@@ -32,6 +32,8 @@ HARNESSES: tuple[str, ...] = (
     "memory_limits",
     "misuse",
     "mutations",
+    "provenance_kills",
+    "provenance_random",
     "receipt_mutations",
     "sentencepiece_random",
     "sessions",

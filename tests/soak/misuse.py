@@ -448,6 +448,7 @@ def calls(folder: Path) -> dict[str, Call]:
             pairloom.tokenize_files, model=tokenizer, inputs=inputs.records, output="shards", shard_tokens=100
         ),
         "verify_shards": made(pairloom.verify_shards, folder=inputs.shards),
+        "drop_documents": made(pairloom.drop_documents, folder=inputs.shards, ids=["a"]),
         "corpus_stats": made(corpus_stats, tokenizer=tokenizer, inputs=inputs.records),
         "text_stats": made(text_stats, tokenizer=tokenizer, texts=[_TEXT]),
         "compression_by_size": made(compression_by_size, tokenizer=tokenizer, texts=[_TEXT], n_sizes=3),

@@ -14,6 +14,7 @@ _NO_ARGUMENTS = {
     *("Tokenizer.to_huggingface", "Tokenizer.without_post_processor", "Tokenizer.decode_stream"),
     *("Tokenizer.get_vocab", "Tokenizer.as_huggingface", "Tokenizer.native_file"),
     *("PretokenCounts.items", "PretokenCounts.to_arrow", "Corpus.read", "Corpus.of_stream", "Corpus.is_one_document"),
+    "Corpus.check_id_field",
     "cpu_tier",
     "Tokenizer.from_pretrained",  # asks the network
 }

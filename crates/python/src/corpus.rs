@@ -98,17 +98,22 @@ impl TextColumns {
         TextColumns { inner: corpus::TextColumns::new(name, record_errors) }
     }
 
-    fn read(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first_row: u64) -> PyResult<(Documents, usize)> {
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'_, PyAny>,
+        first_row: u64,
+    ) -> PyResult<(Documents, Bound<'py, PyAny>)> {
         let column = chunked("texts", texts)?;
         let documents = py.detach(|| {
             let rows = column.rows()?;
             let errors = self.inner.record_errors();
-            let (texts, n_skipped) =
+            let (texts, skipped) =
                 rows.records(self.inner.name(), errors.skips, errors.replaces, first_row)?;
-            Ok((self.inner.join(&texts)?, n_skipped))
+            Ok((self.inner.join(&texts)?, skipped))
         });
-        let (inner, n_skipped) = documents.map_err(|error| exception(py, error))?;
-        Ok((Documents { inner }, n_skipped))
+        let (inner, skipped) = documents.map_err(|error| exception(py, error))?;
+        Ok((Documents { inner }, array(py, skipped)?))
     }
 }
 
@@ -155,7 +160,8 @@ pub struct JsonLines {
 #[pymethods]
 impl JsonLines {
     #[new]
-    #[pyo3(signature = (name, *, field, replace, skip, max_memory = None))]
+    #[pyo3(signature = (name, *, field, replace, skip, max_memory = None, origins = false, id_field = Vec::new()))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         name: String,
@@ -163,11 +169,17 @@ impl JsonLines {
         replace: bool,
         skip: bool,
         max_memory: Option<u64>,
+        origins: bool,
+        id_field: Vec<String>,
     ) -> PyResult<Self> {
         let record_errors = RecordErrors { replaces: replace, skips: skip };
         let inner =
             corpus::JsonLines::new(name, field, record_errors).map_err(|error| exception(py, error))?;
-        Ok(JsonLines { inner: Exclusive::new("JsonLines", inner.with_max_memory(max_memory)) })
+        let mut inner = inner.with_max_memory(max_memory);
+        if origins {
+            inner = inner.with_origins(id_field);
+        }
+        Ok(JsonLines { inner: Exclusive::new("JsonLines", inner) })
     }
 
     #[getter]
@@ -179,6 +191,11 @@ impl JsonLines {
     fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let inner = self.inner.lock()?;
         list_of(py, inner.messages().iter(), |message| objects::str(py, message))
+    }
+
+    fn take_origins<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Vec<Option<String>>)> {
+        let origins = self.inner.lock()?.take_origins();
+        Ok((array(py, origins.lines)?, origins.ids))
     }
 
     fn push(&self, py: Python<'_>, data: &[u8]) -> PyResult<Documents> {

@@ -30,6 +30,8 @@ COMMANDS = (
     "tokenize",
     "shards",
     "verify",
+    "where",
+    "drop",
     "estimate",
     "stats",
     "convert",

@@ -75,6 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     packing.add_argument("--rank", type=whole_number, metavar="R", help="with --pack: only rows R, R + W, R + 2 W, ...")
     packing.add_argument("--world-size", type=whole_number, metavar="W", help="with --rank: the number of ranks")
+    parser.add_argument(
+        "--provenance", action="store_true", help="write a table beside each shard: where its documents come from"
+    )
+    parser.add_argument(
+        "--id-field", metavar="F", help="with --provenance: key or column of a document's id; nested: a.b"
+    )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     parser.add_argument(
         "--max-memory",
@@ -104,6 +110,8 @@ def run(args: argparse.Namespace) -> int:
     """Tokenizes and prints one JSON line; returns the exit status."""
     if args.rewrite and not args.resume:
         args.wrong_usage("--rewrite needs --resume")
+    if args.id_field is not None and not args.provenance:
+        args.wrong_usage("--id-field needs --provenance")
     if args.takeover and not is_url(args.output):
         args.wrong_usage("--takeover is for a URL as --output: the lock of a local folder ends with its run")
     pack = _pack_of(args)
@@ -128,6 +136,8 @@ def run(args: argparse.Namespace) -> int:
         progress=args.console.progress,
         max_memory=args.max_memory,
         duplicates=args.duplicates,
+        provenance=args.provenance,
+        id_field=args.id_field,
     )
     if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")

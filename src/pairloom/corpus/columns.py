@@ -18,6 +18,7 @@ from pairloom import _core
 from pairloom._internal.machine import machine_memory
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.first_bytes import BEGIN_BYTES
+from pairloom.corpus.origins import Origins
 from pairloom.errors import CorpusError
 
 __all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "n_bytes_of_arrow", "open_parquet"]
@@ -44,11 +45,12 @@ _MOST_BETWEEN = 72
 
 
 class Rows(NamedTuple):
-    """Some rows: documents, rows left out, and how much of the file is read by now, from 0 to 1."""
+    """Some rows: documents, rows left out, how much of the file is read by now, from 0 to 1, and origins if wanted."""
 
     documents: _core.Documents
     n_skipped: int
     done: float
+    origins: Origins | None = None
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:
@@ -80,7 +82,8 @@ class _Step(NamedTuple):
 class RowsReader:
     """Reads one column; `field` holds its name, and the names of struct fields below it.
 
-    A name that ends with [] holds lists, of which each element is a row.
+    A name that ends with [] holds lists, of which each element is a row. id_field: the names that lead to the column of
+    the id, where origins are wanted with ids.
     """
 
     def __init__(
@@ -92,8 +95,12 @@ class RowsReader:
         skip: bool,
         piece_bytes: int,
         memory: int | None = None,
+        origins: bool = False,
+        id_field: list[str] | None = None,
     ) -> None:
         self._name = name
+        self._has_origins = origins
+        self._id_field = id_field or []
         self._piece_bytes = piece_bytes
         self._memory = memory
         self._field = [_Step.of(name) for name in field]
@@ -135,11 +142,12 @@ class RowsReader:
                     if longest is None:
                         longest = 1 if self._memory is None else n_bytes
                     rows = min(rows, max(most // longest, 1))
-                for batch in reader.iter_batches(rows, row_groups=[number], columns=[path]):
-                    column = batch.column(0)
+                wanted = [path, ".".join(self._id_field)] if self._id_field else [path]
+                for batch in reader.iter_batches(rows, row_groups=[number], columns=wanted):
+                    column, ids = batch.column(self._field[0].name), self._ids(batch)
                     # The memory of this batch is wanted for the next.
                     del batch
-                    yield from self._rows(column, n_rows)
+                    yield from self._rows(column, n_rows, ids=ids)
                     del column
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
@@ -159,9 +167,9 @@ class RowsReader:
             self._check(reader.schema)
             index = reader.schema.get_field_index(self._field[0].name)
             for batch in batches:
-                column = batch.column(index)
+                column, ids = batch.column(index), self._ids(batch)
                 del batch
-                yield from self._rows(column, done=source.share_read)
+                yield from self._rows(column, done=source.share_read, ids=ids)
                 del column
             if begin != b"ARROW1" and file.read(1):
                 raise CorpusError(
@@ -218,6 +226,37 @@ class RowsReader:
             )
         if kind not in _bytes_types():
             raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
+        if self._id_field:
+            self._check_id(schema)
+
+    def _check_id(self, schema: Any) -> None:
+        """Raises CorpusError unless the schema has the column of the id and it is text or integers."""
+        types, name = _pyarrow().types, ".".join(self._id_field)
+        if len(schema.get_all_field_indices(self._id_field[0])) != 1:
+            columns = ", ".join(repr(field.name) for field in schema)
+            raise CorpusError(f"{self._name}: no column {name!r}; the columns are {columns}; name one with id_field")
+        kind = schema.field(self._id_field[0]).type
+        for step in self._id_field[1:]:
+            if not types.is_struct(kind) or kind.get_field_index(step) < 0:
+                raise CorpusError(f"{self._name}: column {name!r} is not there; name one with id_field")
+            kind = kind.field(kind.get_field_index(step)).type
+        if types.is_dictionary(kind):
+            kind = kind.value_type
+        if not types.is_integer(kind) and str(kind) not in ("string", "large_string", "string_view", "null"):
+            raise CorpusError(f"{self._name}: column {name!r} is {kind}; an id is a string or an integer")
+
+    def _ids(self, batch: Any) -> list[str | None] | None:
+        """The ids of the rows of a batch."""
+        if not self._id_field:
+            return None
+        column = batch.column(self._id_field[0])
+        column.validate(full=True)
+        for step in self._id_field[1:]:
+            column = _pyarrow("pyarrow.compute").struct_field(column, step)
+        if _pyarrow().types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        found: list[str | None] = column.cast(_pyarrow().string()).to_pylist()
+        return found
 
     def _rows_at_a_time(self, group: Any) -> int:
         """How many rows of a row group hold about half a block, at most, unless a dictionary repeats long texts.
@@ -228,10 +267,15 @@ class RowsReader:
         at_once = min(_MOST_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
         return max(_FEWEST_ROWS if self._memory is None else 1, at_once)
 
-    def _rows(self, column: Any, n_rows: int | None = None, done: float = 0.0) -> Iterator[Rows]:
+    def _rows(
+        self, column: Any, n_rows: int | None = None, done: float = 0.0, ids: list[str | None] | None = None
+    ) -> Iterator[Rows]:
         compute = _pyarrow("pyarrow.compute")
         # Arrow trusts what a file says of its lengths and offsets.
         column.validate()
+        before_all = self._n_read
+        # Of each text its row, among these.
+        rows = np.arange(len(column)) if self._has_origins else None
         self._n_read += len(column)
         done = self._n_read / n_rows if n_rows else done
         n_nulls = 0
@@ -244,6 +288,9 @@ class RowsReader:
                 # Whether its texts are UTF-8 is for the reader of documents to say.
                 column = column.view(_of_bytes(column.type))
                 column.validate(full=True)
+                if rows is not None:
+                    rows, column = rows[column.is_valid().to_numpy(zero_copy_only=False)], column.drop_null()
+                    rows = rows[compute.list_parent_indices(column).to_numpy()]
                 # Leaves out null lists.
                 column = compute.list_flatten(column)
         column = _as_bytes(column)
@@ -258,9 +305,13 @@ class RowsReader:
                 raise MemoryError(
                     f"{self._name}: row {self._n_rows} of {lengths[start]:,} bytes would exceed max_memory; raise it"
                 )
-            documents, n_skipped = self._columns.read(column.slice(start, stop - start), self._n_rows)
+            documents, skipped = self._columns.read(column.slice(start, stop - start), self._n_rows)
+            origins = None
+            if rows is not None:
+                kept = np.delete(rows[start:stop], skipped.astype(np.int64) - self._n_rows)
+                origins = Origins(kept + before_all, None if ids is None else [ids[row] for row in kept.tolist()])
             self._n_rows += stop - start
-            yield Rows(documents, n_skipped + n_nulls, done)
+            yield Rows(documents, len(skipped) + n_nulls, done, origins)
             start, n_nulls = stop, 0
         if n_nulls:
             yield Rows(_core.Documents.from_texts([]), n_nulls, done)

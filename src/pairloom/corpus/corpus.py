@@ -15,6 +15,8 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple, cast
 
+import numpy as np
+
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
 from pairloom._internal.atomic import naming
@@ -23,6 +25,7 @@ from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
 from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
 from pairloom.corpus.content import DigestedFile, digest_of
 from pairloom.corpus.first_bytes import BEGIN_BYTES, holds_nuls, warn_of_nuls
+from pairloom.corpus.origins import Origins
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.corpus.streams import ReadingStopped
 from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
@@ -53,12 +56,13 @@ class Part(NamedTuple):
 class Block(NamedTuple):
     """Consecutive documents of one source, or of several where they are read `joined`.
 
-    parts: of each source. done: progress, in the unit of `Reading.total`.
+    parts: of each source. done: progress, in the unit of `Reading.total`. origins: of the documents, where asked for.
     """
 
     documents: _core.Documents
     parts: list[Part]
     done: int
+    origins: Origins | None = None
 
     @property
     def source(self) -> int:
@@ -69,6 +73,10 @@ class Block(NamedTuple):
     def first(self) -> int:
         """Number of documents of the first source that ended before this block."""
         return self.parts[0].first
+
+
+_Read = tuple[_core.Documents, int, Origins | None]
+"""Documents of a source, how many of its bytes on the disk are read, and where the documents come from, if known."""
 
 
 class SkippedFile(NamedTuple):
@@ -221,15 +229,36 @@ class Corpus:
         piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
+        origins: bool = False,
+        id_field: str | None = None,
     ) -> Reading:
         """One pass over the corpus from `start`.
 
         memory: a single record that takes about so many bytes is a MemoryError. decoder_memory: what decompressing may
         take, by default all of it. piece_bytes: how much text a block holds, about. digests: gets the digest of the
         bytes (XXH3, 128 bits) of each source that is read to its end, by its index. joined: whether a block holds the
-        documents of several small files.
+        documents of several small files. origins: whether blocks say where their documents come from. id_field: the key
+        or column of a document's id, a text or an integer.
         """
-        return Reading(self, start or Position(), memory, decoder_memory or memory, piece_bytes, digests, joined)
+        wanted = (origins, [] if id_field is None else id_field.split("."))
+        return Reading(
+            self, start or Position(), memory, decoder_memory or memory, piece_bytes, digests, joined, wanted
+        )
+
+    def check_id_field(self, id_field: str) -> None:
+        """Raises ValueError unless each source can have a field or column of that name."""
+        if not isinstance(id_field, str) or not all(id_field.split(".")) or "[]" in id_field:
+            raise ValueError(f"id_field must name a key or column, not {shown(id_field)}")
+        for source in self.sources:
+            if source.format not in ("jsonl", "parquet", "arrow"):
+                raise ValueError(
+                    f"{source.shown}: id_field names a field of JSON lines or a column of Parquet or Arrow, this is "
+                    f"{source.format or 'standard input, whose format input_format says'}"
+                )
+        if self._texts is not None:
+            raise ValueError(
+                "id_field names a field of JSON lines or a column of Parquet or Arrow, not of texts in memory"
+            )
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
@@ -292,8 +321,10 @@ class Reading:
         piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
+        origins: tuple[bool, list[str]] = (False, []),
     ) -> None:
         self._corpus = corpus
+        self._has_origins, self._id_field = origins
         self._start = start
         self._memory = memory
         self._decoder_memory = decoder_memory
@@ -366,8 +397,8 @@ class Reading:
             left_out = self._start.documents if number == self._start.source else 0
             state = _SourceState(number, left_out, self.n_skipped, self._before[number])
             try:
-                for documents, done in self._source(number):
-                    block = self._block(state, documents, done)
+                for documents, done, origins in self._source(number):
+                    block = self._block(state, documents, done, origins)
                     if block is not None:
                         yield block
                     if self._limit is not None and self._limit.is_full:
@@ -400,13 +431,18 @@ class Reading:
                 return found
         return error
 
-    def _block(self, state: _SourceState, documents: _core.Documents, done: int) -> Block | None:
+    def _block(
+        self, state: _SourceState, documents: _core.Documents, done: int, origins: Origins | None
+    ) -> Block | None:
         """What of the documents is handed on."""
         if self._limit is not None:
             documents = self._limit.apply(documents)
         self._n_text_bytes += documents.n_bytes
         first = state.n_documents
         state.n_documents += len(documents)
+        if self._has_origins:
+            origins = origins or Origins(np.arange(first, state.n_documents), None)
+            origins = origins.part(max(state.left_out - first, 0), len(documents))
         if first < state.left_out:
             documents = documents.skip(state.left_out - first)
             first = state.left_out
@@ -414,18 +450,18 @@ class Reading:
             return None
         state.is_used = True
         done = state.before + done if self._corpus.max_bytes is None else self._n_text_bytes
-        return Block(documents, [Part(0, state.number, first, state.n_skipped_before)], done)
+        return Block(documents, [Part(0, state.number, first, state.n_skipped_before)], done, origins)
 
     def _may_skip(self, error: Exception) -> bool:
         """Whether a file is left out because of this error."""
         is_of_file = isinstance(error, CorpusError) or error.errno not in _NOT_OF_A_FILE  # type: ignore[attr-defined]
         return self._corpus.skip_bad_files and self._corpus._texts is None and is_of_file
 
-    def _source(self, number: int) -> Iterator[tuple[_core.Documents, int]]:
-        """The documents of one source, with how many of its bytes on the disk are read."""
+    def _source(self, number: int) -> Iterator[_Read]:
+        """The documents of one source."""
         corpus = self._corpus
         if corpus._texts is not None:
-            yield from ((documents, 0) for documents in self._in_memory(corpus._texts))
+            yield from self._in_memory(corpus._texts)
             return
         source = corpus.sources[number]
         self._number = number
@@ -458,7 +494,7 @@ class Reading:
             whole.seek(0)
             yield cast(BinaryIO, whole)
 
-    def _documents_of(self, source: Source, file: BinaryIO) -> Iterator[tuple[_core.Documents, int]]:
+    def _documents_of(self, source: Source, file: BinaryIO) -> Iterator[_Read]:
         format: InputFormat = source.format or "text"
         compression = source.compression
         if source.name == STDIN:
@@ -473,7 +509,7 @@ class Reading:
 
     def _lines_of(
         self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None
-    ) -> Iterator[tuple[_core.Documents, int]]:
+    ) -> Iterator[_Read]:
         corpus = self._corpus
         replace = corpus.input_errors == "replace"
         reader: _core.PlainText | _core.JsonLines
@@ -482,7 +518,13 @@ class Reading:
         else:
             field = corpus.text_field.split(".")
             reader = _core.JsonLines(
-                source.shown, field=field, replace=replace, skip=corpus.skip_bad, max_memory=self._memory
+                source.shown,
+                field=field,
+                replace=replace,
+                skip=corpus.skip_bad,
+                max_memory=self._memory,
+                origins=self._has_origins,
+                id_field=self._id_field,
             )
         before = self.n_skipped
         try:
@@ -491,12 +533,19 @@ class Reading:
                 # The piece, and the parts that it was joined from.
                 self._n_decoder_bytes = len(piece) * (1 if compression is None else 2)
                 self._note(reader, before)
-                yield documents, _told(file, source)
+                yield documents, _told(file, source), self._taken(reader)
             documents = reader.finish()
         except MemoryError as error:
             raise MemoryError(f"{source.shown}: {error}") from error
         self._note(reader, before)
-        yield documents, source.n_bytes or 0
+        yield documents, source.n_bytes or 0, self._taken(reader)
+
+    def _taken(self, reader: _core.PlainText | _core.JsonLines) -> Origins | None:
+        """The origins of the documents that the reader returned."""
+        if not self._has_origins or not isinstance(reader, _core.JsonLines):
+            return None
+        lines, ids = reader.take_origins()
+        return Origins(lines, ids if self._id_field else None)
 
     def _pieces(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[bytes]:
         digested = None if self._digests is None else DigestedFile(file)
@@ -532,9 +581,7 @@ class Reading:
             new = reader.messages[known:] if known < _MOST_MESSAGES else []
             self.messages.extend(new[: _MOST_MESSAGES - len(self.messages)])
 
-    def _records_of(
-        self, source: Source, file: BinaryIO, compression: str | None
-    ) -> Iterator[tuple[_core.Documents, int]]:
+    def _records_of(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[_Read]:
         reader = WarcReader(
             source.shown,
             replace=self._corpus.input_errors == "replace",
@@ -546,14 +593,12 @@ class Reading:
         try:
             for documents in reader.read(self._text_pieces(source, file, compression)):
                 self.n_skipped = before + reader.n_skipped
-                yield documents, _told(file, source)
+                yield documents, _told(file, source), None
         finally:
             self.n_skipped = before + reader.n_skipped
             self.messages.extend(reader.messages[: _MOST_MESSAGES - len(self.messages)])
 
-    def _rows_of(
-        self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None
-    ) -> Iterator[tuple[_core.Documents, int]]:
+    def _rows_of(self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None) -> Iterator[_Read]:
         reader = self._rows_reader(source.shown)
         with contextlib.ExitStack() as stack:
             is_copied = compression is not None or not file.seekable()
@@ -563,10 +608,10 @@ class Reading:
             rows = reader.parquet(file, source.row_group) if format == "parquet" else reader.arrow(file)
             # What the process holds by pyarrow otherwise is not of reading.
             n_before = 0 if self._memory is None else n_bytes_of_arrow()
-            for documents, done in self._noted(source.shown, rows):
+            for documents, done, origins in self._noted(source.shown, rows):
                 if self._memory is not None:
                     self._n_decoder_bytes = max(n_bytes_of_arrow() - n_before, 0)
-                yield documents, int(done * (source.n_bytes or 0))
+                yield documents, int(done * (source.n_bytes or 0)), origins
             if self._digests is not None and not is_copied and not source.is_remote:
                 file.seek(0)
                 self._digests[self._number] = digest_of(file)
@@ -581,26 +626,28 @@ class Reading:
             skip=corpus.skip_bad,
             piece_bytes=self._piece_bytes,
             memory=self._memory,
+            origins=self._has_origins,
+            id_field=self._id_field,
         )
 
-    def _noted(self, name: str, rows: Iterator[Rows]) -> Iterator[tuple[_core.Documents, float]]:
-        for documents, n_skipped, done in rows:
+    def _noted(self, name: str, rows: Iterator[Rows]) -> Iterator[tuple[_core.Documents, float, Origins | None]]:
+        for documents, n_skipped, done, origins in rows:
             if n_skipped:
                 self.n_skipped += n_skipped
                 if len(self.messages) < _MOST_MESSAGES:
                     self.messages.append(f"{name}: {n_skipped} rows whose text is null or not UTF-8")
-            yield documents, done
+            yield documents, done, origins
 
-    def _in_memory(self, texts: Any) -> Iterator[_core.Documents]:
+    def _in_memory(self, texts: Any) -> Iterator[_Read]:
         if is_dataset(texts):
             tables = texts.with_format("arrow").iter(batch_size=_DATASET_ROWS)
             n_rows = len(texts) if hasattr(texts, "__len__") else None
             rows = self._rows_reader("<dataset>").tables(tables, n_rows)
-            yield from (documents for documents, _ in self._noted("<dataset>", rows))
+            yield from ((documents, 0, origins) for documents, _, origins in self._noted("<dataset>", rows))
             return
         first = 0
         for batch in batches_of(texts, self._piece_bytes):
-            yield _core.Documents.from_texts(batch, first=first) if isinstance(batch, list) else batch
+            yield _core.Documents.from_texts(batch, first=first) if isinstance(batch, list) else batch, 0, None
             first += len(batch)
 
 
@@ -633,7 +680,9 @@ def _one(blocks: list[Block]) -> Block:
     for block in blocks:
         parts += [part._replace(start=start + part.start) for part in block.parts]
         start += len(block.documents)
-    return Block(_core.Documents.joined([block.documents for block in blocks]), parts, blocks[-1].done)
+    origins = [block.origins for block in blocks if block.origins is not None]
+    documents = _core.Documents.joined([block.documents for block in blocks])
+    return Block(documents, parts, blocks[-1].done, Origins.joined(origins) if origins else None)
 
 
 def _told(file: BinaryIO, source: Source) -> int:

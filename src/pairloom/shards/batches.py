@@ -151,6 +151,8 @@ class _Shards(Protocol):
 
     @property
     def n_tokens(self) -> int: ...
+    @property
+    def document_bounds(self) -> Lengths: ...
     def copy_pieces(self, starts: Lengths, stops: Lengths, ids: npt.NDArray[Any], places: Lengths) -> None: ...
 
 
@@ -171,6 +173,10 @@ class Rows(Protocol):
 
     def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
         """Rows [n, seq_len] from number `first` on, row 0 being the first of `epoch`; padding after the last row."""
+        ...
+
+    def documents_of(self, epoch: int, first: int, n: int) -> Lengths:
+        """The documents of these rows, as `Batches.documents_of`."""
         ...
 
 
@@ -198,23 +204,50 @@ class FolderRows(Rows):
     def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
         """As `Rows.at`."""
         ids: npt.NDArray[Any] = np.zeros((n, self.seq_len), self._shards.dtype)
-        flat, at = ids.reshape(-1), 0
         n_of_row = np.zeros(n, np.int64)
+        for starts, stops, places in self._placed(epoch, first, n):
+            self._shards.copy_pieces(starts, stops, ids.reshape(-1), places)
+            if self._order.is_stream:
+                n_filled = int(places[-1] + stops[-1] - starts[-1])
+                n_of_row = np.clip(n_filled - np.arange(n) * self.seq_len, 0, self.seq_len)
+            else:
+                n_of_row[places // self.seq_len] = stops - starts
+        ids = ids.astype(self.dtype, copy=False)
+        if self.pad_id is not None and n_of_row.min() < self.seq_len:
+            ids[np.arange(self.seq_len) >= n_of_row[:, None]] = self.pad_id
+        return ids
+
+    def documents_of(self, epoch: int, first: int, n: int) -> Lengths:
+        """As `Rows.documents_of`."""
+        seq_len, bounds = self.seq_len, self._shards.document_bounds
+        found = [np.zeros((0, 5), np.int64)]
+        for starts, stops, places in self._placed(epoch, first, n):
+            # Cut where rows end, then where documents do.
+            piece, row = _spans(places // seq_len, (places + stops - starts - 1) // seq_len)
+            begin_of_row = np.maximum(places[piece], row * seq_len)
+            end_of_row = np.minimum((places + stops - starts)[piece], (row + 1) * seq_len)
+            source = (starts - places)[piece] + begin_of_row
+            source_end = source + end_of_row - begin_of_row
+            first_document, last = (np.searchsorted(bounds, at, side="right") - 1 for at in (source, source_end - 1))
+            part, document = _spans(first_document, last)
+            begin = np.maximum(source[part], bounds[document])
+            end = np.minimum(source_end[part], bounds[document + 1])
+            column = (begin_of_row - row * seq_len - source)[part]
+            lines = [row[part], begin + column, end + column, document, begin - bounds[document]]
+            found.append(np.stack(lines, axis=1)[end > begin])
+        return np.concatenate(found)
+
+    def _placed(self, epoch: int, first: int, n: int) -> Iterator[tuple[Lengths, Lengths, Lengths]]:
+        """(starts, stops, places in the flat rows) of the pieces of `n` rows."""
+        at = 0
         for starts, stops in self._pieces(epoch, first * self.unit, (first + n) * self.unit):
             if self._order.is_stream:
                 places = np.cumsum(stops - starts) - (stops - starts) + at
                 at = int(places[-1] + stops[-1] - starts[-1])
             else:
                 places = at + np.arange(len(starts)) * self.seq_len
-                n_of_row[at // self.seq_len :][: len(starts)] = stops - starts
                 at += len(starts) * self.seq_len
-            self._shards.copy_pieces(starts, stops, flat, places)
-        ids = ids.astype(self.dtype, copy=False)
-        if self.pad_id is not None and self._order.is_stream:
-            ids.reshape(-1)[at:] = self.pad_id
-        elif self.pad_id is not None:
-            ids[np.arange(self.seq_len) >= n_of_row[:, None]] = self.pad_id
-        return ids
+            yield starts, stops, places
 
     def _pieces(self, first_epoch: int, start: int, stop: int) -> Iterator[Pieces]:
         """The pieces of a range of the endless stream, up to the end of the last epoch."""
@@ -327,5 +360,25 @@ class Batches(Iterator[npt.NDArray[Any]]):
     def at(self, step: int) -> npt.NDArray[Any]:
         """The batch of a step, whichever is the next; after the last step of all epochs, padding alone."""
         check_int("step", step, least=0)
-        first = self._row + step * self._rows_per_step + self._rank * self._batch
-        return self._rows.at(self._epoch, first, self._batch)
+        return self._rows.at(self._epoch, self._first_of(step), self._batch)
+
+    def documents_of(self, step: int) -> Lengths:
+        """Which documents the batch of a step is of: int64 [n, 5], a line for each part of a document in a row.
+
+        Columns: row of the batch, the part's first and end column in it, number of the document (an index of the
+        shards, of which `where(document=...)` tells the origin), and how many of its tokens come before the part. Of a
+        mixture a sixth column has the number of the folder.
+        """
+        check_int("step", step, least=0)
+        return self._rows.documents_of(self._epoch, self._first_of(step), self._batch)
+
+    def _first_of(self, step: int) -> int:
+        """The first row of a step."""
+        return self._row + step * self._rows_per_step + self._rank * self._batch
+
+
+def _spans(first: Lengths, last: Lengths) -> Pieces:
+    """(index, number) for each number from first[index] to last[index]."""
+    counts = last - first + 1
+    index = np.repeat(np.arange(len(first)), counts)
+    return index, np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts - first, counts)

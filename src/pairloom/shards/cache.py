@@ -16,6 +16,7 @@ import os
 import shutil
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ from pairloom._internal.folder_lock import locked_file
 from pairloom._internal.urls import public_url
 from pairloom.corpus.remote import copy_remote
 from pairloom.errors import FormatError
-from pairloom.shards.files import MANIFESTS, file_names, remove_any
+from pairloom.shards.files import MANIFESTS, remove_any
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.shards import read_shard
+from pairloom.shards.shards import read_provenance, read_shard
 
 __all__ = ["CACHE_BYTES", "ShardCache"]
 
@@ -64,7 +65,7 @@ class ShardCache:
 
     def read(self, number: int) -> tuple[Any, Any]:
         """(ids, offsets) of a shard, as `read_shard`; where they are read in turn the next one is fetched meanwhile."""
-        found = self._held(number)
+        found: tuple[Any, Any] = self._held(number)
         is_in_turn, self._last = number == self._last + 1, number
         is_idle = self._ahead is None or not self._ahead.is_alive()
         if is_in_turn and is_idle and number + 1 < self.n_shards and self.max_bytes >= 3 * max(self._sizes):
@@ -79,8 +80,12 @@ class ShardCache:
         with contextlib.suppress(Exception):
             self._held(number)
 
-    def _held(self, number: int) -> tuple[Any, Any]:
-        """The shard, fetched unless it is there."""
+    def provenance(self, number: int) -> Any:
+        """The table of provenance of a shard, as `read_provenance`."""
+        return self._held(number, read_provenance)
+
+    def _held(self, number: int, read: Callable[[Path, Manifest, int], Any] = read_shard) -> Any:
+        """What `read` returns of the shard, which is fetched unless it is there."""
         known = "".join(file["file"] + file["sha256"] for file in self._files(number))
         key = hashlib.sha256(known.encode()).hexdigest()[:_KEY_LENGTH]
         place = self.folder / key
@@ -89,15 +94,14 @@ class ShardCache:
                 self._make_room(self._sizes[number])
                 self._fetch(number, place)
             os.utime(place)
-            return read_shard(place, self.manifest, number)
+            return read(place, self.manifest, number)
 
     def _locked(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
         return locked_file(self.folder / f"{key}.lock", wait=wait)
 
     def _files(self, number: int) -> list[dict[str, Any]]:
         """The manifest's entries of the files of a shard."""
-        names = file_names(self.manifest.format, number)
-        return [entries[number] for entries, _ in zip((self.manifest.shards, self.manifest.indexes), names)]
+        return self.manifest.entries_of(number)
 
     def _fetch(self, number: int, place: Path) -> None:
         """Fetches the files of a shard; the caller holds its lock."""

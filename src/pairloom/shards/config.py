@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from pairloom._internal.arguments import check_choice, check_int
+from pairloom._internal.arguments import check_bool, check_choice, check_int
+from pairloom.shards import provenance as provenance_table
 from pairloom.shards.files import FORMATS, dtype_of
 from pairloom.shards.manifest import Manifest
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["SHARD_TOKENS", "new_manifest", "run_config"]
+__all__ = ["SHARD_TOKENS", "model_digest", "new_manifest", "run_config"]
 
 SHARD_TOKENS = 100_000_000
 """Default number of tokens after which a shard ends."""
@@ -27,16 +28,23 @@ def run_config(
     specials: str,
     shard_tokens: int,
     duplicates: str = "keep",
+    provenance: bool = False,
+    id_field: str | None = None,
 ) -> dict[str, Any]:
     """The options as `tokenize_files` takes them, with the ids of the special tokens; ValueError, TypeError."""
     check_choice("duplicates", duplicates, ("keep", "count", "drop"))
     check_choice("format", format, FORMATS)
     check_choice("specials", specials, ("ordinary", "recognise", "error"))
     check_int("shard_tokens", shard_tokens, least=1)
+    if check_bool("provenance", provenance):
+        provenance_table.check_installed()
+    elif id_field is not None:
+        raise ValueError("id_field names the ids of a table of provenance; pass provenance=True")
     chosen = {"eot": _special_named("eot", eot, tokenizer), "bos": _special_named("bos", bos, tokenizer)}
     ids = {f"{name}_id": None if token is None else tokenizer.special_tokens[token] for name, token in chosen.items()}
     selection = {} if duplicates == "keep" else {"duplicates": duplicates}
-    return {"format": format, **chosen, **ids, "specials": specials, "shard_tokens": shard_tokens} | selection
+    origins = {"provenance": True, "id_field": id_field} if provenance else {}
+    return {"format": format, **chosen, **ids, "specials": specials, "shard_tokens": shard_tokens} | selection | origins
 
 
 def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
@@ -60,11 +68,16 @@ def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
     return token
 
 
+def model_digest(tokenizer: Tokenizer) -> str:
+    """What a manifest records of the tokenizer: the SHA-256 of its native file."""
+    return hashlib.sha256(tokenizer.native_file()).hexdigest()
+
+
 def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict[str, Any]]) -> Manifest:
     """The manifest of a folder without shards."""
     format = config["format"]
     return Manifest(
-        model=hashlib.sha256(tokenizer.native_file()).hexdigest(),
+        model=model_digest(tokenizer),
         config=config,
         inputs=inputs,
         format=format,

@@ -7,11 +7,15 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pairloom import _core
 from pairloom._internal.background_io import ReadAhead, WriteBehind
+from pairloom._internal.warnings import warn
 from pairloom.corpus import Block, Corpus, Position, Reading, SkippedFile
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.memory import MemoryPlan
+from pairloom.shards.provenance import ProvenanceRows
 from pairloom.shards.selection import SelectedBlocks, is_selection, start_of
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
@@ -35,10 +39,12 @@ def block_encoder(
 class _Target:
     """A folder while a corpus is encoded into it."""
 
-    def __init__(self, manifest: Manifest, shards: Shards) -> None:
+    def __init__(self, manifest: Manifest, shards: Shards, first_input: int) -> None:
         point = manifest.next
         self.shards = shards
-        self._n_bytes = manifest.text_bytes
+        self.has_ids = False
+        self._first_input = first_input
+        self._n_bytes = self._last_end = manifest.text_bytes
         self._source, self._source_bytes = point.source, point.source_bytes
 
     def batch(self, block: Block, encoded: tuple[Any, Any, Any], skipped_files: Sequence[SkippedFile]) -> Batch:
@@ -53,7 +59,20 @@ class _Target:
                 self._source_bytes = int(byte_ends[part.start - 1]) if part.start else self._n_bytes
             points.append((part.start, Position(self._source, part.first, self._source_bytes, part.n_skipped_before)))
         self._n_bytes += block.documents.n_bytes
-        return Batch(ids, ends, byte_ends, literals, points, tuple(skipped_files))
+        return Batch(
+            ids, ends, byte_ends, literals, points, tuple(skipped_files), self._provenance(block, ends, byte_ends)
+        )
+
+    def _provenance(self, block: Block, ends: Any, byte_ends: Any) -> ProvenanceRows | None:
+        if block.origins is None:
+            return None
+        records, ids = block.origins
+        self.has_ids = self.has_ids or any(id is not None for id in ids or ())
+        n_of_parts = np.diff([*(part.start for part in block.parts), len(ends)])
+        inputs = np.repeat([self._first_input + part.source for part in block.parts], n_of_parts)
+        n_bytes = np.diff(byte_ends, prepend=self._last_end)
+        self._last_end = int(byte_ends[-1]) if len(ends) else self._last_end
+        return ProvenanceRows(np.arange(len(ends)), ends, inputs, records, np.zeros_like(records), n_bytes, ids)
 
 
 def _write(item: tuple[Shards, Batch]) -> None:
@@ -68,12 +87,15 @@ def encode_corpus(
     threads: int,
     report: Any = None,
     plan: MemoryPlan | None = None,
+    *,
+    first_input: int = 0,
 ) -> tuple[Reading, list[int | None]]:
     """Reads, encodes and writes from the resume points of manifests to the end of the corpus.
 
     targets: a folder, or those of the parts of a split, in one pass; the options of their runs differ in nothing else.
-    Memory is a few blocks, with a plan of its sizes. Returns the reading, which says what was left out, and the
-    duplicates of each target, None where they were not counted.
+    Memory is a few blocks, with a plan of its sizes. first_input: the number of the first source among the inputs of
+    the folders, for their provenance. Returns the reading, which says what was left out, and the duplicates of each
+    target, None where they were not counted.
     """
     manifests = [manifest for manifest, _ in targets]
     config, digests = manifests[0].config, manifests[0].digests
@@ -89,13 +111,15 @@ def encode_corpus(
             # To select documents takes their text once more, as str.
             "piece_bytes": plan.piece_bytes // (2 if is_selected else 1),
         }
+    if manifests[0].has_provenance:
+        limits |= {"origins": True, "id_field": config["id_field"]}
     start = start_of(config, [manifest.next for manifest in manifests])
     reading = corpus.read(start, **limits, digests=digests, joined=config["specials"] != "error")
     reading.skipped_files.extend(sorted({file for manifest in manifests for file in manifest.skipped_files}))
     selected = SelectedBlocks(reading, [(manifest.config, manifest.next) for manifest in manifests], plan)
     encoder = block_encoder(tokenizer, config, threads, plan)
     names = corpus.names
-    written = [_Target(manifest, shards) for manifest, shards in targets]
+    written = [_Target(manifest, shards, first_input) for manifest, shards in targets]
     n_documents = sum(manifest.documents for manifest in manifests)
     n_tokens = n_tokens_before = sum(manifest.tokens for manifest in manifests)
     started, counts = time.monotonic(), {}
@@ -137,4 +161,7 @@ def encode_corpus(
                 report("encode", done, total, **counts)
     if report is not None and done != total:
         report("encode", done, done, **counts)
+    id_field = config.get("id_field")
+    if id_field is not None and n_tokens and not n_tokens_before and not any(target.has_ids for target in written):
+        warn(f"no document has an id in {id_field!r}, so the tables of provenance have none; see id_field")
     return reading, selected.n_duplicates

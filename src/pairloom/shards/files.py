@@ -49,7 +49,7 @@ MANIFESTS: Final = ("_manifest.parquet", "manifest.json")
 HIDDEN_FOLDER: Final = re.compile(r"\.pairloom-new-[0-9a-f]{16}")
 """The names of hidden folders in which a run writes what will replace other files."""
 
-_SHARD = r"shard-\d{5,}\.(?:npy|offsets\.npy|bin|idx|parquet)"
+_SHARD = r"(?:shard-\d{5,}\.(?:npy|offsets\.npy|bin|idx|parquet)|\.?shard-\d{5,}\.provenance\.parquet)"
 _RUN_FILE = re.compile(
     rf"{_SHARD}|\.{_SHARD}\.[0-9a-f]{{16}}\.partial|\.(?:{'|'.join(map(re.escape, MANIFESTS))})\.[0-9a-f]{{16}}"
     rf"|{HIDDEN_FOLDER.pattern}"

@@ -180,7 +180,8 @@ class ShardTask:
                 raise CorpusError(
                     f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
                 ) from None
-        return columns.read(batch, first)
+        found, left_out = columns.read(batch, first)
+        return found, len(left_out)
 
 
 def _parts(batch: Any) -> Iterator[Any]:

@@ -24,6 +24,7 @@ from pairloom._internal.arguments import LARGEST_INT
 from pairloom._internal.atomic import open_regular, sync_directory, write_file
 from pairloom.corpus import Position, SkippedFile
 from pairloom.errors import FormatError
+from pairloom.shards import provenance
 from pairloom.shards.files import (
     FORMATS,
     HIDDEN_FOLDER,
@@ -40,7 +41,7 @@ _PARQUET_NAME, _JSON_NAME = MANIFESTS
 SCHEMA: Final = "pairloom-tokens-2"
 METADATA_KEY: Final = b"pairloom.manifest"
 
-_PLAIN_KEYS = ("model", "config", "inputs", "format", "dtype", "n_vocab", "version", "complete")
+_PLAIN_KEYS = ("model", "config", "inputs", "format", "dtype", "n_vocab", "version", "complete", "dropped")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _MOST_IDS = 1 << 31
 
@@ -52,6 +53,7 @@ class Manifest:
     place: the hidden folder that holds the files until they have replaced others; "" if there is none.
     duplicates: documents that had occurred before in the corpus; None where they were not counted.
     digests: of inputs that were read to their ends, by their index; they are added to `inputs` as the run goes on.
+    dropped: a record of each removal of documents.
     """
 
     model: str
@@ -68,6 +70,7 @@ class Manifest:
     duplicates: int | None = None
     complete: bool = False
     place: str = ""
+    dropped: list[dict[str, Any]] = field(default_factory=list)
     digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
     # The JSON of inputs and shards, by their ids: a run saves its manifest once a shard, and encodes each entry once.
     _encoded: dict[int, tuple[dict[str, Any], str]] = field(default_factory=dict, repr=False, compare=False)
@@ -86,6 +89,21 @@ class Manifest:
     def file_names(self) -> set[str]:
         """The names of all files."""
         return {entry["file"] for entry in self.files}
+
+    @property
+    def has_provenance(self) -> bool:
+        """Whether a table beside each shard says where its documents come from."""
+        return bool(self.config.get("provenance"))
+
+    def names_of(self, number: int) -> list[str]:
+        """The names of the files of a shard: the ids first, the table of provenance last."""
+        more = [provenance.name_of(self.format, number)] if self.has_provenance else []
+        return [*file_names(self.format, number), *more]
+
+    def entries_of(self, number: int) -> list[dict[str, Any]]:
+        """The entries of the files of a shard, in the order of `names_of`."""
+        n_more = len(self.names_of(number)) - 1
+        return [self.shards[number], *self.indexes[number * n_more : (number + 1) * n_more]]
 
     @property
     def documents(self) -> int:
@@ -236,7 +254,8 @@ class Manifest:
         _check(_is_number(self.n_vocab) and 0 < self.n_vocab <= _MOST_IDS, f"n_vocab is {self.n_vocab!r}")
         _check(self.dtype == dtype_of(self.format, self.n_vocab).str, f"dtype is {self.dtype!r}")
         _check(type(self.config) is dict, "config is not an object")
-        names = [file_names(self.format, number) for number in range(len(self.shards))]
+        _check(all(type(record["ids_sha256"]) is list for record in self.dropped), "a record of removals is none")
+        names = list(map(self.names_of, range(len(self.shards))))
         _check([entry["file"] for entry in self.shards] == [ids for ids, *_ in names], "a shard has another name")
         _check(
             [entry["file"] for entry in self.indexes] == [name for _, *more in names for name in more],
@@ -246,6 +265,7 @@ class Manifest:
         numbers = [self.skipped, self.duplicates or 0, *(entry["size"] for entry in self.files)]
         numbers += [entry[name] for entry in self.shards for name in ("tokens", "documents", "bytes")]
         numbers += [n for entry in self.shards for n in entry.get("special_literals", {}).values()]
+        numbers += [entry.get("dropped", 0) for entry in self.shards]
         numbers += [number for point in points for number in dataclasses.astuple(point)]
         parts = [part for entry in self.shards for part in entry.get("inputs", [])]
         numbers += [n for number, n_documents, n_tokens in parts for n in (number, n_documents, n_tokens)]
@@ -264,7 +284,7 @@ class Manifest:
         )
         before = Position()
         for entry, point in zip(self.shards, points, strict=True):
-            n, n_before = entry["documents"], before.documents
+            n, n_before = entry["documents"] + entry.get("dropped", 0), before.documents
             fits = point.documents == n_before + n if point.source == before.source else 0 < point.documents <= n
             is_among = before.source <= point.source < max(len(self.inputs), 1)
             # A job, which cannot be resumed, has no points.

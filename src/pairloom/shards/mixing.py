@@ -235,6 +235,19 @@ class _MixedRows(Rows):
                 ids[places] = rows.at(epoch, begins[name], len(places))
         return ids
 
+    def documents_of(self, epoch: int, first: int, n: int) -> Numbers:
+        """As `Rows.documents_of`, with the number of the source as sixth column."""
+        n_read = n if self.total is None else min(n, self.total - first)
+        begins, sources, found = self.counts(first), self._sources(first, n_read), [np.zeros((0, 6), np.int64)]
+        for number, (name, rows) in enumerate(self.sources.items()):
+            places = np.flatnonzero(sources == number)
+            if rows and len(places):
+                parts = rows.documents_of(epoch, begins[name], len(places))
+                parts[:, 0] = places[parts[:, 0]]
+                found.append(np.column_stack([parts, np.full(len(parts), number)]))
+        joined = np.concatenate(found)
+        return joined[np.argsort(joined[:, 0], kind="stable")]
+
     def _sources(self, first: int, n: int) -> npt.NDArray[np.uint16]:
         """The source of each of `n` rows."""
         found = [np.zeros(0, np.uint16)]

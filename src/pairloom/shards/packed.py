@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.folder_lock import locked_new_folder
@@ -26,6 +27,7 @@ from pairloom.shards.batches import Batches
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty, unlinked
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.provenance import ProvenanceRows
 from pairloom.shards.publishing import Publisher, publishing, replacement
 from pairloom.shards.reading import OpenShards, open_shards
 from pairloom.shards.resume import check_options, has_changed
@@ -57,7 +59,8 @@ def pack_shards(
 
     shards: a folder, or `OpenShards`; output: a folder, new or empty, or with shards to overwrite. seed, shuffle: as
     for `OpenShards.batches`. rank, world_size: each world_size-th row, from row `rank` on. format: None keeps it.
-    Every id is in one row of one rank; only the last row of all may be shorter. A killed run is begun again.
+    Every id is in one row of one rank; only the last row of all may be shorter. A killed run is begun again. Tables of
+    provenance are kept, and held in memory meanwhile.
     Raises ValueError, FileExistsError, OSError.
     """
     opened = shards if isinstance(shards, OpenShards) else open_shards(shards)
@@ -67,6 +70,8 @@ def pack_shards(
     check_int("shard_tokens", shard_tokens, least=1)
     check_bool("overwrite", overwrite)
     _check_numbers(seq_len, rank, world_size)
+    if source.has_provenance and "pack" in source.config:
+        raise ValueError(f"{opened.folder}: holds packed rows with provenance; pack the shards that they were made of")
     dtype = dtype_of(format, source.n_vocab)
     order: dict[str, Any] = {"seed": seed, "shuffle": shuffle, "rank": rank, "world_size": world_size}
     rows = (
@@ -113,6 +118,7 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
     n_rows = len(range(rank, n_all, world_size))
     at_once = max(_AT_ONCE // seq_len, 1)
     n_tokens = 0
+    origins = _Origins(shards) if shards.manifest.has_provenance else None
     for first in range(0, n_rows, at_once):
         steps = range(first, min(first + at_once, n_rows))
         ids = np.concatenate([rows.at(step)[0] for step in steps])
@@ -121,8 +127,42 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
             ends[-1] -= n_all * seq_len - shards.n_tokens
         # Which text a row is of is not known: its bytes are the share of its ids.
         byte_ends = (n_tokens + ends) * (shards.manifest.text_bytes / shards.n_tokens)
-        yield Batch(ids[: ends[-1]], ends, byte_ends.astype(np.int64), np.zeros((0, 3), np.int64))
+        parts = None if origins is None else origins.of(np.concatenate([_parts_of(rows, steps, n) for n in steps]))
+        none = np.zeros((0, 3), np.int64)
+        yield Batch(ids[: ends[-1]], ends, byte_ends.astype(np.int64), none, provenance=parts)
         n_tokens += int(ends[-1])
+
+
+def _parts_of(rows: Batches, steps: range, step: int) -> npt.NDArray[np.int64]:
+    """The lines of `documents_of` a step; the row is its number among the steps."""
+    parts = rows.documents_of(step)
+    parts[:, 0] = step - steps.start
+    return parts
+
+
+class _Origins:
+    """Where the documents of shards come from; holds all their tables."""
+
+    def __init__(self, shards: OpenShards) -> None:
+        import pyarrow
+
+        tables = [shards.provenance(number) for number in range(len(shards.manifest.shards))]
+        self._table = pyarrow.concat_tables(tables).select(["input", "record", "bytes", "id"]).combine_chunks()
+        self._has_ids = shards.manifest.config.get("id_field") is not None
+
+    def of(self, parts: npt.NDArray[np.int64]) -> ProvenanceRows:
+        """The rows of provenance of parts of documents, as `Batches.documents_of` has them."""
+        row, start, end, document, before = parts.T
+        inputs, records, n_bytes, ids = self._table.take(document).columns
+        return ProvenanceRows(
+            row,
+            np.cumsum(end - start),
+            inputs.to_numpy(),
+            records.to_numpy(),
+            before,
+            n_bytes.to_numpy(),
+            ids.to_pylist() if self._has_ids else None,
+        )
 
 
 def _check_room(folder: Path, overwrite: bool) -> None:

@@ -38,6 +38,7 @@ __all__ = [
     "Publisher",
     "ShardSink",
     "publishing",
+    "put_in_place",
     "renamed",
     "replacement",
     "sealed",
@@ -208,16 +209,16 @@ def replacement(folder: Path) -> Iterator[Path]:
         raise
     manifest.place = new.name
     manifest.save(folder)
-    _put_in_place(folder, manifest)
+    put_in_place(folder, manifest)
 
 
 def settle(folder: Path) -> None:
     """Completes a replacement that was interrupted, and removes what killed runs left; the caller holds the lock."""
     if manifest_file.exists(folder):
-        _put_in_place(folder, Manifest.load(folder))
+        put_in_place(folder, Manifest.load(folder))
 
 
-def _put_in_place(folder: Path, manifest: Manifest) -> None:
+def put_in_place(folder: Path, manifest: Manifest) -> None:
     """Moves the files of a manifest from its hidden folder, if there is one, and removes all other files of runs."""
     place = manifest.place
     if place:

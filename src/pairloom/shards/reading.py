@@ -14,7 +14,7 @@ import errno
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, overload
 
@@ -28,7 +28,8 @@ from pairloom.shards.batches import Batches, FolderRows, by_block, by_document, 
 from pairloom.shards.cache import CACHE_BYTES, ShardCache
 from pairloom.shards.manifest import Manifest, exists
 from pairloom.shards.mixing import MixedShards, Weights
-from pairloom.shards.shards import check_ids, check_order, read_shard
+from pairloom.shards.shards import check_ids, check_order, read_provenance, read_shard
+from pairloom.shards.where import Origin, origins_in
 
 __all__ = ["OpenShards", "open_shards", "shard_folder"]
 
@@ -129,6 +130,7 @@ class OpenShards(Sequence[Ids]):
         documents = [int(shard["documents"]) for shard in manifest.shards]
         self._first_token = np.cumsum([0, *tokens], dtype=np.int64)
         self._first_document = np.cumsum([0, *documents], dtype=np.int64)
+        self._provenance = lru_cache(2)(self._read_provenance)
         # Those of a URL are mapped, too, but take room on the disk as long as they are.
         self._holds_all = manifest.format != "parquet" and remote is None
         self._shard = lru_cache(None if self._holds_all else 2)(self._opened)
@@ -192,6 +194,45 @@ class OpenShards(Sequence[Ids]):
         check_order(self._path(number), offsets)
         signed: npt.NDArray[np.int64] = offsets.astype(np.int64, copy=False)
         return signed[1:] - signed[:-1]
+
+    @cached_property
+    def document_bounds(self) -> Places:
+        """Where documents begin in all ids joined, and the number of these: int64 [documents + 1]."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths())])
+
+    def where(
+        self,
+        *,
+        shard: int | None = None,
+        token: int | None = None,
+        id: str | None = None,
+        document: int | None = None,
+    ) -> list[Origin]:
+        """Where tokens come from: the document of a token of a shard, all documents with an id, or one by its index.
+
+        Of packed shards the parts of documents that these are. Raises ValueError for arguments that name nothing, and
+        for an id where shards were written without ids.
+        """
+        return origins_in(self, shard, token, id, document)
+
+    def offsets(self, shard: int) -> Places:
+        """Where the documents of a shard begin in its ids, and the number of these: [documents + 1]."""
+        self._lengths(shard)
+        return self._shard(shard)[1]
+
+    def ids(self, shard: int) -> Ids:
+        """All ids of a shard."""
+        return self._checked(self._shard(shard)[0])
+
+    def provenance(self, shard: int) -> Any:
+        """The table of provenance of a shard, a table of pyarrow: docs/shards.md names its columns."""
+        if not self.manifest.has_provenance:
+            raise ValueError(f"{self.folder}: was written without provenance; tokenize with provenance=True")
+        return self._provenance(shard)
+
+    def _read_provenance(self, number: int) -> Any:
+        remote = self._remote
+        return read_provenance(self.folder, self.manifest, number) if remote is None else remote.provenance(number)
 
     def _path(self, number: int) -> Path:
         return self.folder / str(self.manifest.shards[number]["file"])

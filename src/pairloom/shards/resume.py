@@ -18,6 +18,7 @@ from pairloom.shards.manifest import Manifest, with_inputs
 __all__ = [
     "ResumePlan",
     "check_not_of_job",
+    "check_nothing_dropped",
     "check_options",
     "first_shards",
     "has_changed",
@@ -45,11 +46,24 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     """
     check_not_of_job(folder, found)
     check_options(folder, found, fresh)
+    kept = found
     if _are_other_texts(found, fresh):
         if not rewrite:
             raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
-        found = first_shards(found, 0)
-    return _InputComparison(folder, found, fresh, rewrite).result()
+        kept = first_shards(found, 0)
+    plan = _InputComparison(folder, kept, fresh, rewrite).result()
+    for shard in found.shards[len(plan.manifest.shards) :]:
+        check_nothing_dropped(folder, shard)
+    return plan
+
+
+def check_nothing_dropped(folder: Path, shard: dict[str, Any]) -> None:
+    """Raises ResumeError for a shard that documents were dropped from: written again, it would hold them again."""
+    if shard.get("dropped"):
+        raise ResumeError(
+            f"{folder / shard['file']}: documents were dropped from it, which would come back if it was written again;"
+            " put a copy of the file there, or tokenize inputs without them (overwrite=True)"
+        )
 
 
 def check_not_of_job(folder: Path | str, found: Manifest) -> None:
@@ -104,7 +118,7 @@ def first_shards(found: Manifest, n_kept: int) -> Manifest:
     kept = dataclasses.replace(
         found,
         shards=found.shards[:n_kept],
-        indexes=[index for index in found.indexes if index["file"].partition(".")[0] in names],
+        indexes=[index for index in found.indexes if index["file"].lstrip(".").partition(".")[0] in names],
         complete=False,
     )
     kept.skipped = kept.next.source_skipped
@@ -151,7 +165,8 @@ class _InputComparison:
         new = self._fresh.inputs[at] if at < len(self._fresh.inputs) else None
         skipped = self._skipped.get(number)
         if new is None or new["path"] != old["path"]:
-            if skipped is not None:
+            # The tables of provenance number the inputs.
+            if skipped is not None and not self._found.has_provenance:
                 # It contributed no documents then and contributes none now.
                 return None
             if any(entry["path"] == old["path"] for entry in self._fresh.inputs[at:]):
@@ -174,7 +189,9 @@ class _InputComparison:
     def _without_last(self) -> Manifest:
         """The manifest of a finished run without its last shard, unless that is full: it gets more documents."""
         n_kept = len(self._found.shards)
-        if n_kept and self._found.shards[-1]["tokens"] < self._fresh.config["shard_tokens"]:
+        last = self._found.shards[-1] if n_kept else {}
+        # One that documents were dropped from is not written again.
+        if n_kept and last["tokens"] < self._fresh.config["shard_tokens"] and not last.get("dropped"):
             n_kept -= 1
         return first_shards(self._found, n_kept)
 

@@ -167,7 +167,8 @@ class _Target:
         if not parts:
             return None
         documents = _core.Documents.from_texts(list(itertools.compress(texts, is_taken.tolist())))
-        return Block(documents, parts, block.done)
+        origins = None if block.origins is None else block.origins.selected(is_taken)
+        return Block(documents, parts, block.done, origins)
 
 
 class _Digests:

@@ -24,8 +24,10 @@ import numpy.typing as npt
 from pairloom._internal.atomic import naming, open_regular
 from pairloom.corpus import Position, SkippedFile
 from pairloom.errors import FormatError
+from pairloom.shards import provenance
 from pairloom.shards.files import MODULES, damage_reported, file_names, partial_path, unlinked
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.provenance import ProvenanceRows, ProvenanceWriter
 
 __all__ = [
     "Batch",
@@ -36,6 +38,7 @@ __all__ = [
     "check_ids",
     "check_order",
     "open_file",
+    "read_provenance",
     "read_shard",
 ]
 
@@ -49,7 +52,8 @@ class Batch(NamedTuple):
     ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run. literals: int64 [n, 3]
     of (document, special token, count), literals that are plain text, in the order of the documents; a document is
     numbered by the ends before it. points: for each input, the number of documents in the batch before it, and where a
-    run resumes there; none where the documents are of no input. skipped_files: inputs that were left out.
+    run resumes there; none where the documents are of no input. skipped_files: inputs that were left out. provenance:
+    of the documents that end in the batch, where it is wanted.
     """
 
     ids: npt.NDArray[Any]
@@ -58,6 +62,7 @@ class Batch(NamedTuple):
     literals: npt.NDArray[np.int64]
     points: Sequence[tuple[int, Position]] = ()
     skipped_files: Sequence[SkippedFile] = ()
+    provenance: ProvenanceRows | None = None
 
 
 class _Writer(Protocol):
@@ -125,6 +130,14 @@ def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArr
     return ids, offsets
 
 
+def read_provenance(folder: Path, manifest: Manifest, number: int) -> Any:
+    """The table of provenance of a shard, a table of pyarrow; FormatError naming the file, OSError."""
+    name = manifest.names_of(number)[-1]
+    check_file(folder, manifest, manifest.entries_of(number)[-1])
+    with damage_reported(folder / name, "not readable", REMEDY), open_file(folder, manifest, name) as file:
+        return provenance.read(file, len(manifest.inputs))
+
+
 def check_order(path: Path, offsets: npt.NDArray[Any]) -> None:
     """Raises FormatError unless the offsets of the shard at `path` ascend."""
     # Not by differences: those of hostile offsets overflow.
@@ -175,6 +188,9 @@ class Shards:
     ) -> None:
         self._folder = folder
         self._format = manifest.format
+        self._names_of = manifest.names_of
+        self._provenance: ProvenanceWriter | None = None
+        self._has_provenance = manifest.has_provenance
         self._dtype = np.dtype(manifest.dtype)
         self._shard_tokens = shard_tokens
         self._tokens = tokens
@@ -203,7 +219,10 @@ class Shards:
             last = min(int(np.searchsorted(ends, wanted)), len(ends) - 1)
             stop = int(ends[last])
             self._note_inputs(batch, first, last + 1)
+            shift = self._n_tokens + self._n_open_tokens - position
             self._write(ids[position:stop], ends[first : last + 1] - position)
+            if self._provenance is not None and batch.provenance is not None:
+                self._provenance.write(batch.provenance, first, last + 1, shift)
             n_literals = int(np.searchsorted(batch.literals[:, 0], last, side="right"))
             self._count(self._literals, batch.literals[literal:n_literals])
             self._literals.update(self._open_literals)
@@ -219,8 +238,7 @@ class Shards:
     @property
     def n_held_bytes(self) -> int:
         """About how many bytes the shard takes that are not written yet; may be asked by any thread."""
-        writer = self._writer
-        return 0 if writer is None else writer.n_held_bytes
+        return sum(writer.n_held_bytes for writer in (self._writer, self._provenance) if writer is not None)
 
     def finish(self) -> None:
         """Closes the last shard."""
@@ -230,10 +248,11 @@ class Shards:
     def abandon(self) -> None:
         """Closes the files of the incomplete shard without removing them; nothing is written afterwards."""
         self._is_abandoned = True
-        if self._writer is not None:
-            with contextlib.suppress(OSError):
-                self._writer.abandon()
-            self._writer = None
+        for writer in (self._writer, self._provenance):
+            if writer is not None:
+                with contextlib.suppress(OSError):
+                    writer.abandon()
+        self._writer = self._provenance = None
 
     def _note_inputs(self, batch: Batch, first: int, stop: int) -> None:
         """Notes of which inputs the documents from `first` to `stop` are, before they are written."""
@@ -261,9 +280,11 @@ class Shards:
         if self._is_abandoned:
             raise RuntimeError("the shards are abandoned")
         if self._writer is None:
-            names = file_names(self._format, self._number)
-            self._files = [(partial_path(self._folder / name), name) for name in names]
-            writer: _Writer = MODULES[self._format].Writer([partial for partial, _ in self._files], self._dtype)
+            self._files = [(partial_path(self._folder / name), name) for name in self._names_of(self._number)]
+            partials = [partial for partial, _ in self._files]
+            if self._has_provenance:
+                self._provenance = ProvenanceWriter(partials.pop())
+            writer: _Writer = MODULES[self._format].Writer(partials, self._dtype)
             self._writer = writer
         with naming(self._folder):
             self._writer.write(ids, ends)
@@ -278,7 +299,9 @@ class Shards:
         assert self._writer is not None
         with naming(self._folder):
             self._writer.finish()
-        self._writer = None
+            if self._provenance is not None:
+                self._provenance.finish()
+        self._writer = self._provenance = None
         literals = {self._tokens[token]: n for token, n in sorted(self._literals.items())}
         self._publish(
             Shard(

@@ -105,6 +105,8 @@ def tokenize_files(
     max_memory: int | None = None,
     split: Mapping[str, float] | None = None,
     duplicates: str = "keep",
+    provenance: bool = False,
+    id_field: str | None = None,
     **options: Any,
 ) -> TokenizedFiles:
     """Encodes every document of a corpus and writes shards of ids into a folder.
@@ -127,6 +129,8 @@ def tokenize_files(
     ("drop"). Both take 16 bytes a document, and a resumed run reads what it has written once more.
     max_memory: bytes, beside the tokenizer and what the process has already. Blocks are smaller then, and the cache;
     the shards are the same. MemoryError where that is too low, or where a pretoken or a record takes more.
+    provenance: write a table beside each shard, which says of which document, record and input its tokens are; takes
+    pyarrow. id_field: the key or column of JSON lines, Parquet or Arrow that holds a document's id, for that table.
 
     Raises OSError, CorpusError (with file and point), SpecialTokenError (specials="error"), FileExistsError for a
     folder that is not empty, ResumeError when it was made by another model or other options, or when inputs changed
@@ -142,6 +146,8 @@ def tokenize_files(
         specials=specials,
         shard_tokens=shard_tokens,
         duplicates=duplicates,
+        provenance=provenance,
+        id_field=id_field,
     )
     parts = {} if split is None else split_configs(split)
     plan = memory_plan(max_memory, format)
@@ -153,12 +159,15 @@ def tokenize_files(
         corpus = inputs
     else:
         corpus = Corpus(inputs, **options)
+    if id_field is not None:
+        corpus.check_id_field(id_field)
     how: dict[str, Any] = {"resume": resume, "rewrite": rewrite, "overwrite": overwrite}
     if is_url(output):
         url = os.fspath(output).rstrip("/")
         if overwrite and not resume:
-            if parts or duplicates != "keep":
-                raise ValueError(f"{public_url(url)}: split and duplicates cannot overwrite there; name a new folder")
+            if parts or duplicates != "keep" or provenance:
+                what = "split, duplicates and provenance"
+                raise ValueError(f"{public_url(url)}: {what} cannot overwrite there; name a new folder")
             return _tokenize_to_url(tokenizer, corpus, url, config, takeover, threads, progress, max_memory)
         with contextlib.ExitStack() as stack:
             local = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pairloom-")))

@@ -24,7 +24,7 @@ from pairloom.shards.files import damage_reported, is_run_file
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import publishing, sealed, settle
 from pairloom.shards.reading import shard_folder
-from pairloom.shards.resume import check_not_of_job, check_options, first_shards, has_changed
+from pairloom.shards.resume import check_not_of_job, check_nothing_dropped, check_options, first_shards, has_changed
 from pairloom.shards.selection import check_selection, start_of
 from pairloom.shards.shards import Shard, check_file, check_ids, check_order, read_shard
 from pairloom.shards.tokenize_files import write_folders
@@ -32,6 +32,7 @@ from pairloom.tokenizer import Tokenizer
 
 __all__ = ["verify_shards"]
 
+_CHOSEN = ("format", "eot", "bos", "specials", "shard_tokens", "duplicates", "provenance", "id_field")
 _READING = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors", "input_format")
 
 
@@ -93,9 +94,8 @@ def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[tuple[int 
 
 
 def _check_shard(folder: Path, manifest: Manifest, number: int, deep: bool) -> None:
-    for entries in (manifest.shards, manifest.indexes):
-        if number < len(entries):
-            check_file(folder, manifest, entries[number], deep=deep)
+    for entry in manifest.entries_of(number):
+        check_file(folder, manifest, entry, deep=deep)
     ids, offsets = read_shard(folder, manifest, number)
     path = folder / manifest.shards[number]["file"]
     check_order(path, offsets)
@@ -119,11 +119,8 @@ class _Mender:
         check_not_of_job(folder, manifest)
         with self._options_checked():
             check_selection(config)
-            chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
-            chosen |= {name: config[name] for name in ("duplicates",) if name in config}
-            self._config = run_config(tokenizer, **chosen) | {
-                name: config[name] for name in ("split",) if name in config
-            }
+            self._config = run_config(tokenizer, **{name: config[name] for name in _CHOSEN if name in config})
+            self._config |= {name: config[name] for name in ("split",) if name in config}
             self._reading: dict[str, Any] = {name: config[name] for name in _READING}
             fresh = new_manifest(tokenizer, self._config | self._reading, [])
         check_options(folder, manifest, fresh)
@@ -145,6 +142,7 @@ class _Mender:
     def mend(self, number: int) -> None:
         """Encodes a shard again and puts it in its place."""
         entry = self._manifest.shards[number]
+        check_nothing_dropped(self._folder, entry)
         before = first_shards(self._manifest, number)
         first, last = start_of(self._manifest.config, [before.next]).source, entry["next"]["source"]
         corpus = self._corpus(self._paths[first : last + 1])
@@ -166,7 +164,7 @@ class _Mender:
         hidden.mkdir()
         try:
             with publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards:
-                encode_corpus(self._tokenizer, corpus, [(before, shards)], self._threads)
+                encode_corpus(self._tokenizer, corpus, [(before, shards)], self._threads, first_input=first)
         except _Mended:
             return
         finally:

@@ -56,22 +56,23 @@ impl<'a> Rows<'a> {
     }
 
     /// The texts of the rows that are records: neither null nor, unless `replaces` mends it, something else than UTF-8;
-    /// and how many others there are, of which the first is an [`Error::Record`] unless they are left out. Errors call the
-    /// rows `name`, and number them from `first` on.
+    /// and the numbers of the others, of which the first is an [`Error::Record`] unless they are left out. Errors call the
+    /// rows `name`. Rows are numbered from `first` on.
     pub fn records(
         &self,
         name: &str,
         leaves_out: bool,
         replaces: bool,
         first: u64,
-    ) -> Result<(Vec<Cow<'a, str>>, usize)> {
+    ) -> Result<(Vec<Cow<'a, str>>, Vec<u64>)> {
         let mut texts = Vec::with_room(self.items.len(), ROWS)?;
+        let mut others = Vec::new();
         for (index, row) in self.items.iter().enumerate() {
             let is_valid = self.validity.is_valid(index);
             match valid(row.0) {
                 Some(text) if is_valid => texts.push(Cow::Borrowed(text)),
                 None if is_valid && replaces => texts.push(String::from_utf8_lossy(row.0)),
-                _ if leaves_out => {}
+                _ if leaves_out => others.try_push(first + index as u64, ROWS)?,
                 _ => {
                     let location = format!("{name}: row {}", first + index as u64);
                     let message = "the text is null; leave such rows out with skip_bad".into();
@@ -83,8 +84,7 @@ impl<'a> Rows<'a> {
                 }
             }
         }
-        let n_others = self.items.len() - texts.len();
-        Ok((texts, n_others))
+        Ok((texts, others))
     }
 
     fn push(&mut self, row: Option<&'a [u8]>) -> Result<()> {

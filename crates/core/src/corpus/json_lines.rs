@@ -3,7 +3,8 @@
 //! The file is pushed as it is read, in blocks cut anywhere. Every line is a document, also an empty text, so that
 //! documents correspond to rows; blank lines are dropped. The field is named by the path of keys that leads to it; of a
 //! repeated key the last counts, as in Python's json. A key that ends with `[]` holds a list, and each text below it is a
-//! document. A line is parsed by serde_json without building anything but its texts.
+//! document. A line is parsed by serde_json without building anything but its texts. On request the reader also notes
+//! for each document the number of its line, and the id that another field holds.
 
 use std::fmt;
 
@@ -38,7 +39,18 @@ pub struct JsonLines {
     n_lines: u64,
     n_skipped: u64,
     messages: Vec<String>,
+    origins: Option<Origins>,
+    id_field: Vec<String>,
     buffers: BufferPool<String>,
+}
+
+/// Where documents come from.
+#[derive(Debug, Default)]
+pub struct Origins {
+    /// The number of the line of each, from 1.
+    pub lines: Vec<i64>,
+    /// The id of each, `None` where its record has none; empty unless a field was named.
+    pub ids: Vec<Option<String>>,
 }
 
 impl JsonLines {
@@ -59,8 +71,24 @@ impl JsonLines {
             n_lines: 0,
             n_skipped: 0,
             messages: Vec::new(),
+            origins: None,
+            id_field: Vec::new(),
             buffers: BufferPool::default(),
         })
+    }
+
+    /// The same reader, which notes the [`Origins`] of documents; `id_field` is the path of keys to the id, empty for
+    /// none.
+    #[must_use]
+    pub fn with_origins(mut self, id_field: Vec<String>) -> Self {
+        self.origins = Some(Origins::default());
+        self.id_field = id_field;
+        self
+    }
+
+    /// The origins of the documents that were returned since the last call; empty unless they are noted.
+    pub fn take_origins(&mut self) -> Origins {
+        self.origins.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The same reader, which raises [`Error::MemoryLimit`] for a line of more than an eighth of `max_memory` bytes: the
@@ -140,9 +168,9 @@ impl JsonLines {
             read = self.extract(&replaced, documents);
         }
         let error = match read {
-            Ok(n_nulls) => {
+            Ok((n_nulls, id)) => {
                 self.n_skipped += n_nulls;
-                return Ok(());
+                return self.note_origins(id, documents.ends.len() - start.1);
             }
             Err(error) => error,
         };
@@ -161,14 +189,31 @@ impl JsonLines {
         Ok(())
     }
 
-    /// Appends the texts of the field, and returns how many nulls were left out of its lists; after an error some texts
-    /// may have been appended.
-    fn extract(&self, line: &[u8], documents: &mut Documents) -> serde_json::Result<u64> {
+    /// Notes the origin of `n` documents of the line that was read.
+    fn note_origins(&mut self, id: Option<String>, n: usize) -> Result<()> {
+        let Some(origins) = &mut self.origins else { return Ok(()) };
+        let line = i64::try_from(self.n_lines).unwrap_or(i64::MAX);
+        for _ in 0..n {
+            origins.lines.try_push(line, BLOCK)?;
+            if !self.id_field.is_empty() {
+                origins.ids.try_push(id.clone(), BLOCK)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the texts of the field, and returns how many nulls were left out of its lists, and the id; after an error
+    /// some texts may have been appended.
+    fn extract(&self, line: &[u8], documents: &mut Documents) -> serde_json::Result<(u64, Option<String>)> {
         let mut parser = serde_json::Deserializer::from_slice(line);
         let mut nulls = Nulls { are_skipped: self.record_errors.skips, n: 0 };
         Field { path: &self.field, depth: 0, documents, nulls: &mut nulls }.deserialize(&mut parser)?;
         parser.end()?;
-        Ok(nulls.n)
+        if self.id_field.is_empty() {
+            return Ok((nulls.n, None));
+        }
+        let id = IdAt(&self.id_field).deserialize(&mut serde_json::Deserializer::from_slice(line))?;
+        Ok((nulls.n, id))
     }
 }
 
@@ -398,6 +443,63 @@ impl<'de> Visitor<'de> for Element<'_> {
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
         self.0.deserialize(deserializer)
+    }
+}
+
+/// Deserializes the id at a path of keys: a text, or an integer as its digits; `None` where it is null or missing.
+struct IdAt<'a>(&'a [String]);
+
+impl<'de> DeserializeSeed<'de> for IdAt<'_> {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> std::result::Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for IdAt<'_> {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or an integer as id")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+        let Some((key, rest)) = self.0.split_first() else {
+            return Err(A::Error::invalid_type(Unexpected::Map, &self));
+        };
+        let mut id = None;
+        while let Some(is_key) = map.next_key_seed(KeyIs(key))? {
+            if is_key {
+                id = map.next_value_seed(IdAt(rest))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(id)
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, id: &str) -> std::result::Result<Self::Value, E> {
+        if self.0.is_empty() {
+            Ok(Some(id.to_owned()))
+        } else {
+            Err(E::invalid_type(Unexpected::Str(id), &"an object with the id"))
+        }
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, id: u64) -> std::result::Result<Self::Value, E> {
+        self.visit_str(&id.to_string())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, id: i64) -> std::result::Result<Self::Value, E> {
+        self.visit_str(&id.to_string())
     }
 }
 

@@ -24,7 +24,7 @@ pub use buffers::{Buffer, Content};
 pub use columns::TextColumns;
 pub(crate) use columns::not_utf8;
 pub use documents::{Documents, RecordErrors};
-pub use json_lines::JsonLines;
+pub use json_lines::{JsonLines, Origins};
 pub use limit::ByteLimit;
 pub use not_text::not_text;
 pub use plain_text::PlainText;

@@ -1,0 +1,43 @@
+"""`pairloom drop`: remove documents from a folder of shards; prints one JSON line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from pairloom._internal.warnings import warn
+from pairloom.shards.drop import drop_documents
+
+HELP = "remove documents from a folder of shards, by their ids"
+
+_MOST_LISTED = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom drop`."""
+    parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize --provenance wrote")
+    parser.add_argument("--ids", required=True, metavar="FILE", help="the ids, a line each; - for stdin")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Drops the documents; the exit status is 1 if no id is that of a document, now or in an earlier call."""
+    if args.ids == "-":
+        lines = sys.stdin.buffer.read()
+    else:
+        with open(args.ids, "rb") as file:
+            lines = file.read()
+    try:
+        ids = [line.rstrip("\r") for line in lines.decode().split("\n") if line.strip()]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{args.ids}: is not UTF-8: {error}; write an id a line") from None
+    if not ids:
+        raise ValueError(f"{args.ids}: holds no ids; write an id a line")
+    done = drop_documents(args.folder, ids)
+    if done.missing:
+        some = ", ".join(map(repr, done.missing[:_MOST_LISTED]))
+        more = f" and {len(done.missing) - _MOST_LISTED} others" if len(done.missing) > _MOST_LISTED else ""
+        warn(f"{args.folder}: no document has {len(done.missing)} of the ids: {some}{more}")
+    counts = {"documents": done.n_documents, "tokens": done.n_tokens, "shards": len(done.shards)}
+    print(json.dumps({**counts, "missing": len(done.missing), "dropped_earlier": len(done.earlier)}))
+    return 0 if done.n_documents or done.earlier else 1

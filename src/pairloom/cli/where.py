@@ -1,0 +1,49 @@
+"""`pairloom where`: which document, record and input tokens come from; a JSON line each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pairloom.cli.console import whole_number
+from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.shards.config import model_digest
+from pairloom.shards.reading import open_shards
+
+HELP = "tell where a token of a folder of shards comes from, or where a document went"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom where`."""
+    parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote")
+    parser.add_argument("--shard", type=whole_number, metavar="N", help="with --token: the number of the shard, from 0")
+    parser.add_argument("--token", type=whole_number, metavar="T", help="the number of a token in it, from 0")
+    parser.add_argument("--id", metavar="ID", help="the id of a document, of shards with --provenance and --id-field")
+    add_model_arguments(parser, required=False)
+    parser.set_defaults(wrong_usage=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a line for each document, or part of one; the exit status is 1 if there is none."""
+    if (args.shard is None) != (args.token is None) or (args.id is None) == (args.shard is None):
+        args.wrong_usage("name --shard and --token, or --id")
+    shards = open_shards(args.folder, incomplete=True)
+    model = None if args.model is None else load_model(args)
+    if model is not None and model_digest(model) != shards.manifest.model:
+        raise ValueError(f"{args.folder}: was made with another model than {args.model}; name the one that made it")
+    found = shards.where(shard=args.shard, token=args.token, id=args.id)
+    for origin in found:
+        line = origin._asdict()
+        if model is not None:
+            ids = shards.ids(origin.shard)[origin.start : origin.end].tolist()
+            config = shards.manifest.config
+            ids = ids[1:] if ids[:1] == [config["bos_id"]] and not origin.before else ids
+            ids = ids[:-1] if ids[-1:] == [config["eot_id"]] else ids
+            # A part may begin or end within a character.
+            line["text"] = model.decode(ids, errors="replace")
+        print(json.dumps(line, ensure_ascii=False))
+    if not found:
+        args.console.say("error", f"{args.folder}: no document has the id {args.id!r}")
+    elif not shards.manifest.has_provenance:
+        args.console.say("note", f"{args.folder}: was made without --provenance, which tells record and id")
+    return 0 if found else 1

@@ -1,0 +1,102 @@
+"""Where tokens come from: what the tables of provenance, and without them the manifest, tell of a folder of shards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pairloom._internal.arguments import check_int, check_str
+from pairloom.shards.provenance import rows_with
+
+if TYPE_CHECKING:
+    from pairloom.shards.reading import OpenShards
+
+__all__ = ["Origin", "origins_in"]
+
+
+class Origin(NamedTuple):
+    """Where tokens come from, of one document, or in packed shards of a part of one.
+
+    shard: its number. document: its index in `open_shards`; of packed shards that of the row. start, end: its tokens in
+    the shard. before: tokens of the document before them. input: path or URL. record: the line, from 1, or row or
+    document, from 0, of the input. n_bytes: of the document's text. What only a table of provenance tells may be None.
+    """
+
+    shard: int
+    document: int
+    start: int
+    end: int
+    before: int = 0
+    input: str | None = None
+    record: int | None = None
+    id: str | None = None
+    n_bytes: int | None = None
+
+
+def origins_in(
+    shards: OpenShards, shard: int | None, token: int | None, id: str | None, document: int | None
+) -> list[Origin]:
+    """As `OpenShards.where`."""
+    ways = [shard is not None or token is not None, id is not None, document is not None]
+    if ways.count(True) != 1 or (shard is None) != (token is None):
+        raise ValueError("where takes shard and token, or id, or document")
+    if id is not None:
+        return _with_id(shards, id)
+    entries = shards.manifest.shards
+    if not entries:
+        raise ValueError(f"{shards.folder}: holds no documents")
+    if document is not None:
+        check_int("document", document, least=0, most=len(shards) - 1)
+        firsts = np.cumsum([0, *(entry["documents"] for entry in entries)])
+        shard = int(np.searchsorted(firsts, document, side="right")) - 1
+        at = document - int(firsts[shard])
+    else:
+        shard = check_int("shard", shard, least=0, most=len(entries) - 1)
+        token = check_int("token", token, least=0, most=entries[shard]["tokens"] - 1)
+        at = int(np.searchsorted(shards.offsets(shard), token, side="right")) - 1
+    start, end = shards.offsets(shard)[at : at + 2].tolist()
+    if not shards.manifest.has_provenance:
+        first = sum(entry["documents"] for entry in entries[:shard])
+        return [Origin(shard, first + at, start, end, input=_input(shards, shard, at))]
+    if "pack" not in shards.manifest.config:
+        return _origins(shards, shard, [at])
+    # Of a token its part, of a row all parts.
+    ends = shards.provenance(shard).column("end_token").to_numpy()
+    tokens = [start, end - 1] if token is None else [token, token]
+    first, last = np.searchsorted(ends, tokens, side="right").tolist()
+    return _origins(shards, shard, list(range(first, last + 1)))
+
+
+def _with_id(shards: OpenShards, id: str) -> list[Origin]:
+    check_str("id", id)
+    if shards.manifest.config.get("id_field") is None:
+        raise ValueError(f"{shards.folder}: has no ids; tokenize with provenance=True and id_field=, the ids' field")
+    numbers = range(len(shards.manifest.shards))
+    return [
+        origin for number in numbers for origin in _origins(shards, number, rows_with(shards.provenance(number), [id]))
+    ]
+
+
+def _origins(shards: OpenShards, shard: int, rows: list[int]) -> list[Origin]:
+    """The rows of the table of provenance of a shard."""
+    manifest, offsets = shards.manifest, shards.offsets(shard)
+    first = sum(entry["documents"] for entry in manifest.shards[:shard])
+    found = []
+    for row, values in zip(rows, shards.provenance(shard).take(np.array(rows, np.int64)).to_pylist(), strict=True):
+        start = values["first_token"]
+        at = int(np.searchsorted(offsets, start, side="right")) - 1 if "pack" in manifest.config else row
+        path = manifest.inputs[values["input"]]["path"]
+        places = (shard, first + at, start, values["end_token"], values["tokens_before"])
+        found.append(Origin(*places, path, values["record"], values["id"], values["bytes"]))
+    return found
+
+
+def _input(shards: OpenShards, shard: int, at: int) -> str | None:
+    """The input of a document of a shard, as far as the manifest tells."""
+    for number, n_documents, _ in shards.manifest.shards[shard].get("inputs", []):
+        if at < n_documents:
+            path: Any = shards.manifest.inputs[number]["path"]
+            return str(path)
+        at -= n_documents
+    return None
