@@ -57,11 +57,11 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     return plan
 
 
-def check_nothing_dropped(folder: Path, shard: dict[str, Any]) -> None:
+def check_nothing_dropped(folder: Path | str, shard: dict[str, Any]) -> None:
     """Raises ResumeError for a shard that documents were dropped from: written again, it would hold them again."""
     if shard.get("dropped"):
         raise ResumeError(
-            f"{folder / shard['file']}: documents were dropped from it, which would come back if it was written again;"
+            f"{folder}/{shard['file']}: documents were dropped from it, which would come back if it was written again;"
             " put a copy of the file there, or tokenize inputs without them (overwrite=True)"
         )
 
