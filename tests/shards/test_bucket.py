@@ -274,7 +274,7 @@ def test_a_run_at_a_url_is_resumed_without_its_finished_shards(
     monkeypatch.setattr(_Remote, "remove", lambda self, name: remove(self, name) if left > 0 else None)
     n_kills = 0
     while True:
-        left = rng.randint(2, 40)
+        left = rng.randint(2, 40 if n_kills else 8)
         try:
             done = tokenize_files(TOKENIZER, path, "memory://bucket/out", resume=True, takeover=True, **options)
             break
