@@ -26,6 +26,6 @@ def texts_of_all_scripts(n: int = 300) -> list[str]:
     texts = []
     for index in range(n):
         letters = _SCRIPTS[index % len(_SCRIPTS)] + rng.choice(_SCRIPTS)[:5]
-        words = ["".join(rng.choices(letters, k=rng.randrange(1, 9))) for _ in range(rng.randrange(1, 12))]
+        words = ["".join(rng.choices(letters, k=rng.randrange(1, 7))) for _ in range(rng.randrange(1, 6))]
         texts.append("".join(word + rng.choice((" ", rng.choice(_ODD))) for word in words))
     return texts
