@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import CorpusError, ResumeError, Tokenizer, tokenize_files, verify_shards
+from pairloom import CorpusError, ResumeError, Tokenizer, open_shards, tokenize_files, verify_shards
 from pairloom.corpus import corpus as corpus_module
 from pairloom.shards.publishing import Publisher
 from tests.cli.commands import run
@@ -288,3 +288,19 @@ def test_one_document_for_two_parts_is_told(tmp_path: Path) -> None:
     assert "the corpus has 1, and a text file is one; pass --lines if its lines are documents" in done.err
     done = run("verify", out)
     assert done.err == f"pairloom: {out}: is not one folder of shards, but holds a, b; name one of them\n"
+
+
+def test_the_id_decides_where_there_is_one(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    rows = [{"text": f"text {n}", "id": f"page {n // 3}" if n % 10 else None} for n in range(120)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options: dict[str, Any] = {"split": SPLIT, "provenance": True, "id_field": "id", "shard_tokens": 100}
+    tokenize_files(TOKENIZER, path, tmp_path / "out", **options)
+    for name in SPLIT:
+        wanted = [str(row["text"]) for row in rows if part_of(str(row["id"] or row["text"])) == name]
+        assert [ids.tolist() for ids in open_shards(tmp_path / "out" / name)] == TOKENIZER.encode_batch(wanted)
+    whole = contents(tmp_path / "out")
+    (tmp_path / "out" / "train" / "shard-00001.npy").unlink()
+    assert verify_shards(tmp_path / "out" / "train", repair=True, model=TOKENIZER)
+    assert contents(tmp_path / "out") == whole

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--split",
         type=_split_of,
         metavar="NAME=FRACTION,...",
-        help="write each part into a folder NAME of its own, as train=0.99,val=0.01: the text of a document decides",
+        help="write each part into a folder NAME of its own, as train=0.99,val=0.01: a document's id or text decides",
     )
     duplicates = parser.add_mutually_exclusive_group()
     duplicates.add_argument(

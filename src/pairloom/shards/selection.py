@@ -1,8 +1,9 @@
 """Which documents of a corpus a folder of shards gets: those of one part of a split, and none a second time.
 
-A document's number in [0, 1) is that of the first four bytes of the SHA-256 of its text; a part of a split is an
-interval of these numbers, so a document stays in its part whatever else the corpus holds. Two documents are duplicates
-if the first 16 bytes of that digest are equal. docs/shards.md specifies both.
+A document's number in [0, 1) is that of the first four bytes of the SHA-256 of its id, where it has one, or else of its
+text. A part of a split is an interval of these numbers, so a document stays in its part whatever else the corpus holds.
+Two documents are duplicates if the first 16 bytes of the SHA-256 of their texts are equal.
+docs/shards.md specifies both.
 """
 
 from __future__ import annotations
@@ -120,7 +121,11 @@ class SelectedBlocks:
             if block.documents.n_open_bytes:
                 held.append(block.documents.open_text())
             digests = [hashlib.sha256(text.encode()).digest() for text in texts]
-            numbers = np.frombuffer(b"".join(digest[:4] for digest in digests), ">u4") / (1 << 32)
+            deciding = digests
+            if block.origins is not None and block.origins.ids is not None:
+                pairs = zip(block.origins.ids, digests, strict=True)
+                deciding = [text if id is None else hashlib.sha256(id.encode()).digest() for id, text in pairs]
+            numbers = np.frombuffer(b"".join(digest[:4] for digest in deciding), ">u4") / (1 << 32)
             halves = np.frombuffer(b"".join(digest[:_DIGEST_BYTES] for digest in digests), np.uint64)
             is_new = None if self._seen is None else self._seen.add(halves[::2], halves[1::2])
             for number, target in enumerate(self._targets):

@@ -124,7 +124,7 @@ def tokenize_files(
     specials: literals of special tokens in the text are "ordinary" text (counted, with a warning), become the tokens'
     ids ("recognise"), or are an "error".
     split: fractions that add up to 1, as {"train": 0.99, "val": 0.01}: each part is a folder of shards of that name in
-    `output`. A document's text alone decides in which it goes, so it stays there when the corpus grows.
+    `output`. A document's id, or without id_field its text, decides in which it goes: it stays there when others come.
     duplicates: documents that are, byte for byte, the text of an earlier one are only counted ("count"), or left out
     ("drop"). Both take 16 bytes a document, and a resumed run reads what it has written once more.
     max_memory: bytes, beside the tokenizer and what the process has already. Blocks are smaller then, and the cache;
