@@ -231,7 +231,7 @@ def test_what_cannot_be_mixed_is_refused(folders: dict[str, Path], tmp_path: Pat
         open_shards({}, weights={})
     with pytest.raises(ValueError, match="weights are those of a mixture"):
         open_shards(folders["web"], weights={"web": 1})  # type: ignore[call-overload]
-    with pytest.raises(FileNotFoundError, match="no folder of shards"):
+    with pytest.raises(FileNotFoundError, match="not one folder of shards"):
         open_shards({"web": tmp_path}, weights={"web": 1})
     mix = open_shards({name: folders[name] for name in both}, weights=both)
     for epochs, message in (
