@@ -9,6 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error, with the path, offset, id or limit that it is about.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// A file could not be opened, read, mapped or written.
     Io {

@@ -1,8 +1,9 @@
-//! The core of pairloom: byte-pair-encoding tokenizers, without Python.
+#![doc = include_str!("../README.md")]
 //!
 //! Training: documents ([`corpus`]) -> [`pretokens`] -> [`counts`] -> [`train`] -> merges. Encoding: text ->
 //! [`pretokens`] -> [`encoder`], which looks merges up in a [`vocabulary`] -> ids. Decoding: ids -> [`decoder`] -> text.
 
+#[doc(hidden)]
 pub mod arrow;
 mod budget;
 pub mod corpus;
@@ -13,18 +14,46 @@ pub mod encoder;
 pub mod error;
 pub mod format;
 pub mod ids;
+#[doc(hidden)]
 pub mod memory;
 pub mod model;
 pub mod model_file;
 pub mod monitor;
+#[doc(hidden)]
 pub mod pages;
 mod parallel;
+#[doc(hidden)]
 pub mod prefetch;
 pub mod pretokens;
 mod short_bytes;
 pub mod special;
 pub mod text;
+mod tokenizer;
 pub mod train;
 pub mod vocabulary;
 
 pub use error::{Error, Result};
+pub use tokenizer::Tokenizer;
+
+/// `Debug` that names the type alone: what it holds is large, and no use to a reader.
+macro_rules! opaque_debug {
+    ($($of:ty, $name:literal;)*) => {$(
+        impl std::fmt::Debug for $of {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct($name).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+opaque_debug! {
+    counts::BlockCounter, "BlockCounter";
+    counts::CountOptions, "CountOptions";
+    counts::Counter, "Counter";
+    encoder::Encoder, "Encoder";
+    encoder::Session, "Session";
+    encoder::SpecialPolicy<'_>, "SpecialPolicy";
+    encoder::StreamEncoder, "StreamEncoder";
+    format::Said<'_>, "Said";
+    pretokens::Pretokenizer, "Pretokenizer";
+}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pairloom_core::Tokenizer;
 use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::dropout::Dropout;
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
@@ -205,16 +206,11 @@ impl Encoder {
             ..EncoderOptions::default()
         };
         let built = py.detach(|| {
-            let (vocabulary, pretokenizer) = columns.engine(ignore_merges, pattern.texts(), steps)?;
             let specials = SpecialTokens::with_rules(specials, &special_rules)?;
-            let decoder =
-                Decoder::new(&vocabulary, &specials)?.with_leading_spaces(pretokenizer.leading_spaces());
-            let decoder = Arc::new(decoder);
-            let (vocabulary, pretokenizer) = (Arc::new(vocabulary), Arc::new(pretokenizer));
-            let encoder = Arc::new(encoder::Encoder::new(vocabulary, pretokenizer, specials, options)?);
-            Ok((encoder, decoder))
+            Tokenizer::new(columns, ignore_merges, specials, pattern.texts(), steps, options)
         });
-        let (encoder, decoder) = built.map_err(|error| exception(py, error))?;
+        let built = built.map_err(|error| exception(py, error))?;
+        let (encoder, decoder) = (Arc::clone(built.encoder()), Arc::clone(built.decoder()));
         let id_lists = IdLists::new(encoder.n_ids());
         Ok(Encoder { encoder, decoder, skipping: PyOnceLock::new(), skipped, errors, id_lists })
     }

@@ -36,7 +36,6 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::OutOfMemory { .. } | Error::MemoryLimit { .. } => memory_error(py, &message),
         Error::NotCharacters => PyUnicodeEncodeError::new_err(("utf-8", "", 0, 1, "surrogates not allowed")),
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
-        Error::Invalid(_) => PyValueError::new_err(message),
         Error::Pattern { .. } => named(py, "PatternError", message),
         Error::DisallowedSpecial { token, offset } => named(
             py,
@@ -54,6 +53,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::Counts(_) => named(py, "CountsError", message),
         Error::Model(_) => named(py, "FormatError", message),
         Error::MissingKey(_) => named(py, "MissingKeyError", message),
+        _ => PyValueError::new_err(message),
     }
 }
 

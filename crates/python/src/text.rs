@@ -136,11 +136,7 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
         DecodeErrors::Strict => c"strict",
         DecodeErrors::Replace => c"replace",
         DecodeErrors::ReplaceBytes | DecodeErrors::ReplaceRuns => {
-            let mut mended = String::new();
-            for chunk in bytes.utf8_chunks() {
-                mended.push_str(chunk.valid());
-                mended.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-            }
+            let mended = errors.text_of(bytes.to_vec()).map_err(|error| exception(py, error))?;
             return Ok(PyString::new(py, &mended));
         }
         DecodeErrors::Ignore => c"ignore",

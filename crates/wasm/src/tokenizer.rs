@@ -6,18 +6,13 @@ use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::{Encoder, EncoderOptions};
-use pairloom_core::format::{self, Format, Said, gpt2};
+use pairloom_core::format::{self, Said, gpt2};
 use pairloom_core::model::CheckedColumns;
-use pairloom_core::model_file::json::Within;
-use pairloom_core::model_file::{Model, PatternText};
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{Pretokenizer, named_patterns, normalizer};
+use pairloom_core::pretokens::{Pretokenizer, named_patterns};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
 use pairloom_core::{Error, Result};
-
-/// A page encodes little at a time.
-const CACHE_BYTES: usize = 4 << 20;
 
 /// The merges of a longer token are not told: finding them takes time by the square of its length.
 const MAX_TREE_BYTES: usize = 4096;
@@ -30,48 +25,20 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// The tokenizer of columns; with `ignore_merges` a pretoken that is a token is not merged.
-    pub fn new(
-        columns: &CheckedColumns,
-        ignore_merges: bool,
-        specials: SpecialTokens,
-        patterns: &[String],
-        steps: Vec<normalizer::Step>,
-        errors: DecodeErrors,
-    ) -> Result<Tokenizer> {
-        columns.borrowed(specials.tokens()).check_specials()?;
-        let (vocabulary, pretokenizer) = columns.engine(ignore_merges, patterns, steps)?;
-        let decoder =
-            Decoder::new(&vocabulary, &specials)?.with_leading_spaces(pretokenizer.leading_spaces());
-        let options = EncoderOptions { cache_bytes: CACHE_BYTES, ..EncoderOptions::default() };
-        let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;
-        Ok(Tokenizer { encoder: Arc::new(encoder), decoder: Arc::new(decoder), errors })
+    fn of(tokenizer: &pairloom_core::Tokenizer) -> Tokenizer {
+        let (encoder, decoder) = (Arc::clone(tokenizer.encoder()), Arc::clone(tokenizer.decoder()));
+        Tokenizer { encoder, decoder, errors: tokenizer.decode_errors() }
     }
 
     /// The tokenizer of a file of any format; with `merges`, of GPT-2's vocab.json and merges.txt. `pattern` splits what a
     /// .tiktoken file holds.
     pub fn from_files(data: &[u8], merges: &[u8], pattern: &str) -> Result<Tokenizer> {
-        const NAME: &str = "the file";
-        if !merges.is_empty() {
-            return Self::from_model(gpt2::read(data, "vocab.json", merges, "merges.txt", Said::default())?);
-        }
-        let pattern = match named_patterns(pattern) {
-            Some(texts) => PatternText::Several(texts.to_vec()),
-            None => PatternText::One(pattern.to_owned()),
+        let model = if merges.is_empty() {
+            format::read_any(data, "the file", Some(pattern))?
+        } else {
+            gpt2::read(data, "vocab.json", merges, "merges.txt", Said::default())?
         };
-        let said = Said { pattern: Some(pattern), ..Said::default() };
-        let format = Format::of(data).within(|| NAME.to_owned())?;
-        Self::from_model(format::read(data, NAME, format, said)?)
-    }
-
-    fn from_model(model: Model) -> Result<Tokenizer> {
-        let patterns = match &model.pattern {
-            PatternText::One(text) => std::slice::from_ref(text),
-            PatternText::Several(texts) => texts,
-        };
-        let steps = normalizer::steps_named(&model.normalizer)?;
-        let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
-        Tokenizer::new(&model.columns, model.ignore_merges, specials, patterns, steps, model.decode_errors)
+        pairloom_core::Tokenizer::from_model(model, options()).map(|tokenizer| Self::of(&tokenizer))
     }
 
     /// Trains on one text: ids are bytes by value, then merges.
@@ -91,7 +58,7 @@ impl Tokenizer {
         counter.count_texts(&[text], &Silent)?;
         let counts = counter.finish()?;
         let byte_order = std::array::from_fn(|byte| byte as u8);
-        let options = MergeOptions {
+        let merge_options = MergeOptions {
             n_merges,
             tie_break,
             byte_order,
@@ -101,10 +68,13 @@ impl Tokenizer {
             threads: 1,
             n_traced: 0,
         };
-        let merges = train::train(counts.columns(), &options, &Silent)?.merges;
+        let merges = train::train(counts.columns(), &merge_options, &Silent)?.merges;
         let pairs: Vec<[u32; 2]> = merges.into_iter().map(|(left, right)| [left, right]).collect();
         let columns = CheckedColumns::from_pairs(&pairs, &byte_order, 0, 256)?;
-        Tokenizer::new(&columns, false, SpecialTokens::none(), &patterns, Vec::new(), DecodeErrors::Replace)
+        let specials = SpecialTokens::none();
+        let tokenizer =
+            pairloom_core::Tokenizer::new(&columns, false, specials, &patterns, Vec::new(), options())?;
+        Ok(Self::of(&tokenizer))
     }
 
     /// The bytes of ids; with `is_text` a text, where bytes that are not UTF-8 become what the tokenizer says.
@@ -113,18 +83,13 @@ impl Tokenizer {
         let errors = if is_text { self.errors } else { DecodeErrors::Strict };
         let mut bytes = Vec::new();
         self.decoder.decode(ids, errors, &mut bytes)?;
-        if !is_text || std::str::from_utf8(&bytes).is_ok() {
+        if !is_text {
             return Ok(bytes);
         }
-        let mut text = String::with_capacity(bytes.len());
-        for chunk in bytes.utf8_chunks() {
-            text.push_str(chunk.valid());
-            let Some(n) = errors.n_replacements(chunk.invalid()) else {
-                return Err(Error::InvalidUtf8 { path: None, offset: text.len() as u64, hint: HINT });
-            };
-            text.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, n));
-        }
-        Ok(text.into_bytes())
+        errors.text_of(bytes).map(String::into_bytes).map_err(|error| match error {
+            Error::InvalidUtf8 { path, offset, .. } => Error::InvalidUtf8 { path, offset, hint: HINT },
+            other => other,
+        })
     }
 
     /// The merges that make a token of its bytes, in the order in which the encoder does them: rank, left, right and merged
@@ -148,6 +113,11 @@ impl Tokenizer {
         }
         if symbols == [id] { done } else { Vec::new() }
     }
+}
+
+/// A page encodes little at a time.
+fn options() -> EncoderOptions {
+    EncoderOptions { cache_bytes: 4 << 20, ..EncoderOptions::default() }
 }
 
 /// The pattern of a name, or of a regex.

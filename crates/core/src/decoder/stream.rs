@@ -33,6 +33,24 @@ impl DecodeErrors {
             DecodeErrors::Ignore => Some(0),
         }
     }
+
+    /// The text of bytes.
+    pub fn text_of(self, bytes: Vec<u8>) -> Result<String> {
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) => return Ok(text),
+            Err(error) => error.into_bytes(),
+        };
+        let mut text = String::new();
+        for chunk in bytes.utf8_chunks() {
+            text.push_str(chunk.valid());
+            let Some(n_replacements) = self.n_replacements(chunk.invalid()) else {
+                let offset = text.len() as u64;
+                return Err(Error::InvalidUtf8 { path: None, offset, hint: PARTIAL_CHARACTER });
+            };
+            text.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, n_replacements));
+        }
+        Ok(text)
+    }
 }
 
 /// What to do where strict decoding fails, in messages.

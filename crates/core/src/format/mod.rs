@@ -19,7 +19,7 @@ mod unicode_forms;
 use crate::error::{Error, Result};
 use crate::model_file::json::Within;
 use crate::model_file::{self, Model, PatternText, in_file};
-use crate::pretokens::names;
+use crate::pretokens::{named_patterns, names};
 
 pub use specials::Specials;
 
@@ -152,6 +152,16 @@ pub struct Said<'a> {
     pub beside: Option<&'a [u8]>,
     /// Whether a tokenizer.json's special tokens stay text.
     pub are_ordinary: bool,
+}
+
+/// Reads a file of any format that errors call `name`; `pattern`, a name or a regular expression, splits what does not say how.
+pub fn read_any(data: &[u8], name: &str, pattern: Option<&str>) -> Result<Model> {
+    let pattern = pattern.map(|pattern| match named_patterns(pattern) {
+        Some(texts) => PatternText::Several(texts.to_vec()),
+        None => PatternText::One(pattern.to_owned()),
+    });
+    let format = Format::of(data).within(|| name.to_owned())?;
+    read(data, name, format, Said { pattern, ..Said::default() })
 }
 
 /// Reads a file that errors call `name`.

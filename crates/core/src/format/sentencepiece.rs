@@ -172,6 +172,12 @@ pub(super) fn model(
                 "the user-defined piece {id}, {text}, holds a space, which the charsmap may change; this cannot be expressed"
             )));
         }
+        if are_ordinary && text.contains(' ') {
+            let text = quoted(&text);
+            return Err(Error::Model(format!(
+                "piece {id}, {text}, holds a space, which no text makes: write {SPACE_SYMBOL} for it, or remove the piece"
+            )));
+        }
         ids.try_push(id, WHAT)?;
         bytes.try_extend(text.replace(SPACE_SYMBOL, " ").as_bytes(), WHAT)?;
         ends.try_push(bytes.len() as u64, WHAT)?;

@@ -1,0 +1,138 @@
+//! A tokenizer as a program uses it: a model file of any format -> text to ids, and back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::decoder::{DecodeErrors, DecodeStream, Decoder};
+use crate::encoder::{Encoder, EncoderOptions, Session, SpecialPolicy};
+use crate::error::{Error, Result};
+use crate::format;
+use crate::ids::AnyId;
+use crate::model::CheckedColumns;
+use crate::model_file::{Model, PatternText};
+use crate::monitor::Silent;
+use crate::pretokens::normalizer::{self, Step};
+use crate::special::SpecialTokens;
+
+/// Turns text into ids and ids into text. A clone shares everything, and threads may share one.
+///
+/// ```
+/// use pairloom_core::Tokenizer;
+///
+/// let file = b"aGVsbG8= 0\nIHdvcmxk 1\nISE= 2\naA== 3\nZQ== 4\nbA== 5\nbw== 6\n";
+/// let tokenizer = Tokenizer::from_bytes(file, Some("gpt2"))?;
+/// let ids = tokenizer.encode("hello world!!hole")?;
+/// assert_eq!(ids, [0, 1, 2, 3, 6, 5, 4]);
+/// assert_eq!(tokenizer.count("hello world!!hole")?, 7);
+/// assert_eq!(tokenizer.decode(&ids)?, "hello world!!hole");
+/// # pairloom_core::Result::Ok(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    encoder: Arc<Encoder>,
+    decoder: Arc<Decoder>,
+    errors: DecodeErrors,
+}
+
+impl Tokenizer {
+    /// The tokenizer of a file: any that [`format::Format`] names. `pattern`, a name such as "cl100k" or a regular expression,
+    /// splits what a .tiktoken file holds, since that does not say.
+    pub fn load(path: impl AsRef<Path>, pattern: Option<&str>) -> Result<Self> {
+        let path = path.as_ref();
+        let data = std::fs::read(path).map_err(Error::io(path))?;
+        let model = format::read_any(&data, &path.to_string_lossy(), pattern)?;
+        Self::from_model(model, EncoderOptions::default())
+    }
+
+    /// As [`load`](Self::load), from the bytes of the file.
+    pub fn from_bytes(data: &[u8], pattern: Option<&str>) -> Result<Self> {
+        Self::from_model(format::read_any(data, "the file", pattern)?, EncoderOptions::default())
+    }
+
+    /// The tokenizer of a model that was read.
+    pub fn from_model(model: Model, options: EncoderOptions) -> Result<Self> {
+        let patterns = match &model.pattern {
+            PatternText::One(text) => std::slice::from_ref(text),
+            PatternText::Several(texts) => texts,
+        };
+        let steps = normalizer::steps_named(&model.normalizer)?;
+        let specials = SpecialTokens::with_rules(model.special_tokens, &model.special_rules)?;
+        model.columns.borrowed(specials.tokens()).check_specials()?;
+        let tokenizer = Self::new(&model.columns, model.ignore_merges, specials, patterns, steps, options)?;
+        Ok(Tokenizer { errors: model.decode_errors, ..tokenizer })
+    }
+
+    /// The tokenizer of columns, with `specials` that were checked; bytes that are not UTF-8 decode to U+FFFD.
+    pub fn new<S: AsRef<str>>(
+        columns: &CheckedColumns,
+        ignore_merges: bool,
+        specials: SpecialTokens,
+        patterns: &[S],
+        steps: Vec<Step>,
+        options: EncoderOptions,
+    ) -> Result<Self> {
+        let (vocabulary, pretokenizer) = columns.engine(ignore_merges, patterns, steps)?;
+        let decoder =
+            Decoder::new(&vocabulary, &specials)?.with_leading_spaces(pretokenizer.leading_spaces());
+        let encoder = Encoder::new(Arc::new(vocabulary), Arc::new(pretokenizer), specials, options)?;
+        let (encoder, decoder) = (Arc::new(encoder), Arc::new(decoder));
+        Ok(Tokenizer { encoder, decoder, errors: DecodeErrors::Replace })
+    }
+
+    /// The ids of a text; literals of special tokens become their ids. From a stranger's text take
+    /// [`encode_ordinary`](Self::encode_ordinary).
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        self.encoder.encode(text, SpecialPolicy::All, &mut ids)?;
+        Ok(ids)
+    }
+
+    /// The ids of a text in which literals of special tokens are text.
+    pub fn encode_ordinary(&self, text: &str) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        self.encoder.encode(text, SpecialPolicy::None, &mut ids)?;
+        Ok(ids)
+    }
+
+    /// How many ids [`encode`](Self::encode) returns.
+    pub fn count(&self, text: &str) -> Result<usize> {
+        self.encoder.count(text, SpecialPolicy::All, 1, &Silent)
+    }
+
+    /// The text of ids; bytes that are not UTF-8 as the file says, which is U+FFFD or an error.
+    pub fn decode<I: AnyId>(&self, ids: &[I]) -> Result<String> {
+        let mut bytes = Vec::new();
+        self.decoder.decode(ids, self.errors, &mut bytes)?;
+        self.errors.text_of(bytes)
+    }
+
+    /// The text of ids that come one by one; characters appear when they are complete.
+    pub fn decode_stream(&self) -> DecodeStream {
+        self.decoder.stream(self.errors)
+    }
+
+    /// A text that grows at its end, with its ids.
+    pub fn session(&self) -> Session {
+        Session::new(Arc::clone(&self.encoder), None)
+    }
+
+    /// The largest id, + 1.
+    pub fn n_ids(&self) -> usize {
+        self.encoder.n_ids()
+    }
+
+    /// What becomes of bytes that are not UTF-8.
+    pub fn decode_errors(&self) -> DecodeErrors {
+        self.errors
+    }
+
+    /// What encodes: batches and files on all cores, arrays of narrower ids, rules for special tokens.
+    pub fn encoder(&self) -> &Arc<Encoder> {
+        &self.encoder
+    }
+
+    /// What decodes.
+    pub fn decoder(&self) -> &Arc<Decoder> {
+        &self.decoder
+    }
+}
