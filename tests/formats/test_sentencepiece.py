@@ -178,6 +178,9 @@ def test_control_pieces_in_a_text_stay_text(tmp_path: Path) -> None:
         ({}, [("q", 0.0, UNUSED)], "unused"),
         ({}, [("<0x41", 0.0, BYTE)], "another type"),
         ({}, [("az", -1.0, NORMAL)], "no token itself"),
+        # sentencepiece never finds these, since it makes U+2581 of each space first.
+        ({}, [("a a", 0.0, USER_DEFINED)], "holds a space"),
+        ({}, [("a a", -1.0, NORMAL)], "holds a space"),
     ],
 )
 def test_models_that_cannot_be_expressed_are_refused_by_name(

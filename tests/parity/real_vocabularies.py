@@ -14,9 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pairloom.model import Pattern
+
+if TYPE_CHECKING:
+    import tiktoken
 
 Encode = Callable[[str], list[int]]
 
@@ -99,31 +102,34 @@ BY_NAME = {vocabulary.name: vocabulary for vocabulary in VOCABULARIES}
 def owner(name: str) -> Encode:
     """How the owner's library encodes ordinary text with the vocabulary; its package must be installed."""
     vocabulary = BY_NAME[name]
-    path = vocabulary.path
-    assert path is not None
     if vocabulary.kind == "tokenizers":
         import tokenizers
 
-        whole = tokenizers.Tokenizer.from_file(str(path))
+        whole = tokenizers.Tokenizer.from_file(str(vocabulary.path))
         return lambda text: list(whole.encode(text, add_special_tokens=False).ids)
+    return tiktoken_encoding(vocabulary, {}).encode_ordinary
+
+
+def tiktoken_encoding(vocabulary: Vocabulary, special_tokens: dict[str, int]) -> tiktoken.Encoding:
+    """A vocabulary whose owner is tiktoken, in tiktoken."""
     import tiktoken
 
-    shift = 0
+    path = vocabulary.path
+    assert path is not None
     pattern = vocabulary.pattern
     if vocabulary.kind == "tekken":
         file = json.loads(path.read_bytes())
         config = file["config"]
         shift, pattern = config["default_num_special_tokens"], config["pattern"]
         n = config["default_vocab_size"] - shift
-        ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] for entry in file["vocab"][:n]}
+        ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] + shift for entry in file["vocab"][:n]}
     elif vocabulary.kind == "gpt2":
         ranks = _gpt2_ranks(path)
     else:
         lines = path.read_bytes().splitlines()
         ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines if line)}
     assert pattern is not None
-    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    return lambda text: [i + shift for i in encoding.encode_ordinary(text)]
+    return tiktoken.Encoding(vocabulary.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special_tokens)
 
 
 def _gpt2_ranks(path: Path) -> dict[bytes, int]:

@@ -29,6 +29,7 @@ HARNESSES: tuple[str, ...] = (
     "full_disk",
     "huggingface_patterns",
     "huggingface_random",
+    "identity",
     "memory_limits",
     "misuse",
     "mutations",

@@ -61,7 +61,7 @@ _RANGES = ((0x20, 0x7F), (0x20, 0x250), (0x370, 0x500), (0x4E00, 0x5000), (0xAC0
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """A vocabulary: its file, and how its owner encodes and decodes."""
 
     name: str
@@ -75,7 +75,7 @@ class _Case:
 def run(count: int, seed: int) -> Table:
     """Runs `count` texts through each vocabulary."""
     table = Table(("vocabulary", "texts", "other ids", "other text", "other text of random ids"))
-    for case in _cases(count, seed):
+    for case in cases(count, seed):
         rng = random.Random(f"{seed} {case.name}")
         wrong = [0, 0, 0]
         for start in range(0, count, 1000):
@@ -99,7 +99,7 @@ def run(count: int, seed: int) -> Table:
     return table
 
 
-def _decoded(case: _Case, ids: list[int]) -> tuple[bool, str]:
+def _decoded(case: Case, ids: list[int]) -> tuple[bool, str]:
     found, expected = case.tokenizer.decode(ids, skip_special_tokens=case.skips_special), case.decode(ids)
     return found == expected, f"{ids} is {expected!a}, not {found!a}"
 
@@ -148,7 +148,8 @@ def _ids_of(tokenizer: Tokenizer) -> tuple[list[int], list[int], frozenset[int]]
     return _known[id(tokenizer)]
 
 
-def _cases(count: int, seed: int) -> Iterator[_Case]:
+def cases(count: int, seed: int) -> Iterator[Case]:
+    """The vocabularies; published ones from a count of 1,000."""
     has_owner = importlib.util.find_spec("sentencepiece") is not None
     if importlib.util.find_spec("tokenizers"):
         for kind in ("prepend", "first", "always", "none"):
@@ -173,22 +174,22 @@ def _cases(count: int, seed: int) -> Iterator[_Case]:
             yield from _of_family(name, has_owner)
 
 
-def _of_sentencepiece(name: str, data: bytes) -> _Case:
+def _of_sentencepiece(name: str, data: bytes) -> Case:
     sentencepiece: Any = importlib.import_module("sentencepiece")
 
     theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
     ours = Tokenizer.from_model(formats.read("sentencepiece", data))
-    return _Case(name, ours, theirs.encode, theirs.decode, (), skips_special=True)
+    return Case(name, ours, theirs.encode, theirs.decode, (), skips_special=True)
 
 
-def _of_tokenizers(name: str, text: str) -> _Case:
+def _of_tokenizers(name: str, text: str) -> Case:
     import tokenizers
 
     theirs = tokenizers.Tokenizer.from_str(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ours = Tokenizer.from_model(formats.read("huggingface", text.encode()))
-    return _Case(
+    return Case(
         name,
         ours,
         lambda text: list(theirs.encode(text, add_special_tokens=False).ids),
@@ -200,7 +201,7 @@ def _of_tokenizers(name: str, text: str) -> _Case:
 
 _TRAINED: dict[str, dict[str, Any]] = {
     "nfkc": {},
-    "user-defined pieces": {"user_defined_symbols": ["<sep>", "ab", "e\u0301x", "1 2"]},
+    "user-defined pieces": {"user_defined_symbols": ["<sep>", "ab", "e\u0301x", "12"]},
     "identity": {"normalization_rule_name": "identity", "remove_extra_whitespaces": False},
     "no prefix": {"add_dummy_prefix": False, "remove_extra_whitespaces": False},
     "no prefix, extra spaces removed": {"add_dummy_prefix": False},
@@ -241,7 +242,7 @@ def _files_of(package: str, pattern: str) -> list[Path]:
     return sorted(folder.glob(pattern))
 
 
-def _of_family(name: str, has_owner: bool) -> Iterator[_Case]:
+def _of_family(name: str, has_owner: bool) -> Iterator[Case]:
     """The .model and the tokenizer.json files that a GGUF file stands for."""
     columns = _gguf(FAMILIES / f"ggml-vocab-{name}.gguf")
     tokens, kinds = columns["tokens"], columns["token_type"]

@@ -1,0 +1,219 @@
+"""Ids equal to the owners' libraries over as much text as there is time for, with a running total.
+
+Seeded text is encoded by pairloom and by the library that owns each vocabulary: tiktoken, tokenizers, sentencepiece.
+`--total FILE` keeps the sum of all runs in a file, written after each round, and starts where the last run of the same
+seed stopped: `make soak ARGS="identity --total identity-total.json"` may be killed and started again at any time.
+Vocabularies are some that are trained here; from a count of 10 on also those of tests/parity/packages.txt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pairloom import Tokenizer
+from pairloom.patterns import PATTERNS
+from tests.parity import prose, texts
+from tests.parity.real_vocabularies import VOCABULARIES, Vocabulary, tiktoken_encoding
+from tests.soak import sentencepiece_random
+from tests.soak.harness import Table
+
+SUMMARY = "seeded text against tiktoken, tokenizers and sentencepiece; a failure is a document that has other ids there"
+QUICK = 2
+FULL = 1_000_000
+"""Rounds, in each of which every vocabulary encodes a block of text: more than anybody waits for."""
+
+total_file: Path | None = None
+"""The file of the running total, or None."""
+
+_FEWEST_FOR_PUBLISHED = 10
+_CHARACTERS = {"tiktoken": 2_000_000, "tokenizers": 500_000, "sentencepiece": 200_000}
+"""How much text a round has for each vocabulary of an owner: the faster, the more. A quick round has a fiftieth."""
+_MOST_KEPT = 20
+_LITERALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot|>", "<|eot|>x", "</s>", "<unk>")
+_TURNING = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A vocabulary: its owner, and how pairloom and the owner encode a text."""
+
+    name: str
+    owner: str
+    ours: Callable[[list[str]], list[list[int]]]
+    theirs: Callable[[str], list[int]]
+
+
+def run(count: int, seed: int) -> Table:
+    """Runs `count` rounds and tabulates them, or all that the file of the total knows."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    kept: dict[str, Any] = {"families": {}, "divergences": []}
+    if total_file is not None and total_file.exists():
+        kept = json.loads(total_file.read_text())
+    is_quick = count < _FEWEST_FOR_PUBLISHED
+    families = list(_families(count, seed))
+    try:
+        for _ in range(count):
+            for family in families:
+                key = f"{family.name}, {family.owner}"
+                total = kept["families"].setdefault(key, {"rounds": {}, "documents": 0, "tokens": 0, "divergences": 0})
+                number = total["rounds"].get(str(seed), 0)
+                total["rounds"][str(seed)] = number + 1
+                size = _CHARACTERS[family.owner] // (50 if is_quick else 1)
+                documents = list(_documents(random.Random(f"{seed} {key} {number}"), size))
+                for text, found in zip(documents, family.ours(documents), strict=True):
+                    ids = family.theirs(text)
+                    total["documents"] += 1
+                    total["tokens"] += len(ids)
+                    if found != ids:
+                        total["divergences"] += 1
+                        if len(kept["divergences"]) < _MOST_KEPT:
+                            kept["divergences"].append(f"{key}, round {number}: {_shortest(family, text)!a}")
+            if total_file is not None:
+                _write(total_file, kept)
+    except KeyboardInterrupt:  # the round that was not finished counts for nothing
+        if total_file is None:
+            raise
+        kept = json.loads(total_file.read_text())
+    table = Table(("vocabulary, owner", "documents", "tokens", "divergences"))
+    names = ("documents", "tokens", "divergences")
+    for key, total in kept["families"].items():
+        table.add(key, *(total[name] for name in names))
+    table.add("all", *(sum(total[name] for total in kept["families"].values()) for name in names))
+    table.failures = kept["divergences"]
+    return table
+
+
+def _write(path: Path, kept: dict[str, Any]) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_text(json.dumps(kept, indent=1))
+    new.replace(path)
+
+
+def _shortest(family: _Family, text: str) -> str:
+    """A part of the text that still has other ids, from which nothing can be left out."""
+    size = len(text)
+    while size := size // 2:
+        at = 0
+        while at < len(text):
+            shorter = text[:at] + text[at + size :]
+            if family.ours([shorter])[0] != family.theirs(shorter):
+                text = shorter
+            else:
+                at += size
+    return text
+
+
+def _families(count: int, seed: int) -> Iterator[_Family]:
+    for pattern, text in PATTERNS.items():
+        tokenizer = _trained(pattern)
+        if isinstance(text, str):
+            yield _of_tokenizer(f"trained, {pattern}", "tiktoken", tokenizer, _in_tiktoken(tokenizer.to_tiktoken()))
+        yield _of_huggingface(f"trained, {pattern}", tokenizer)
+    for vocabulary in VOCABULARIES if count >= _FEWEST_FOR_PUBLISHED else ():
+        if vocabulary.path is not None:
+            yield from _of_published(vocabulary)
+    for case in sentencepiece_random.cases(1000 if count >= _FEWEST_FOR_PUBLISHED else 1, seed):
+        owner = "tokenizers" if "tokenizer.json" in case.name else "sentencepiece"
+        yield _of_tokenizer(case.name, owner, case.tokenizer, case.encode)
+
+
+def _of_published(vocabulary: Vocabulary) -> Iterator[_Family]:
+    path, name = vocabulary.path, vocabulary.name
+    assert path is not None
+    if vocabulary.kind == "tokenizers":
+        import tokenizers
+
+        whole = tokenizers.Tokenizer.from_file(str(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tokenizer = Tokenizer.load(path)
+        yield _of_tokenizer(
+            name, "tokenizers", tokenizer, lambda text: whole.encode(text, add_special_tokens=False).ids
+        )
+        return
+    specials: dict[str, int] = {}
+    if vocabulary.kind == "tiktoken":
+        n = Tokenizer.load(path, **vocabulary.load).n_vocab
+        specials = vocabulary.load.get("special_tokens", {}) | {text: n + i for i, text in enumerate(_LITERALS[1:4])}
+        tokenizer = Tokenizer.load(path, **vocabulary.load | {"special_tokens": specials})
+    elif vocabulary.kind == "gpt2":
+        tokenizer = Tokenizer.from_files(path, path.with_name("vocab.bpe"))
+    else:
+        tokenizer = Tokenizer.load(path)
+    encoding = tiktoken_encoding(vocabulary, specials)
+    if vocabulary.kind == "tekken":  # its special tokens are no text
+        yield _Family(name, "tiktoken", tokenizer.encode_ordinary_batch, encoding.encode_ordinary)
+        return
+    yield _of_tokenizer(name, "tiktoken", tokenizer, _in_tiktoken(encoding))
+    yield _of_huggingface(name, tokenizer)
+
+
+def _of_tokenizer(name: str, owner: str, tokenizer: Tokenizer, theirs: Callable[[str], list[int]]) -> _Family:
+    return _Family(name, owner, lambda texts: tokenizer.encode_batch(texts, threads=1), theirs)
+
+
+def _of_huggingface(name: str, tokenizer: Tokenizer) -> _Family:
+    whole = tokenizer.to_huggingface()
+    return _of_tokenizer(name, "tokenizers", tokenizer, lambda text: whole.encode(text, add_special_tokens=False).ids)
+
+
+def _in_tiktoken(encoding: Any) -> Callable[[str], list[int]]:
+    return lambda text: encoding.encode(text, allowed_special="all", disallowed_special=())
+
+
+def _trained(pattern: str) -> Tokenizer:
+    corpus = [*texts.library_files(400_000), *texts.languages(200_000)]
+    return Tokenizer.train(corpus, 3000, pattern=pattern, special_tokens=_LITERALS[:3])
+
+
+@cache
+def _sources() -> tuple[str, ...]:
+    """Texts as they are found: those of Python's library, of sixteen alphabets, and prose where it was fetched."""
+    return (*texts.library_files(9_000_000), *texts.languages(2_000_000), *(each.text for each in prose.documents()))
+
+
+@cache
+def _words() -> list[str]:
+    rng = random.Random(0)
+    words = [word for line in texts.ALPHABETS.values() for word in line.split(" ")]
+    for text in rng.choices(_sources(), k=500):
+        start = rng.randrange(len(text) + 1)
+        words += text[start : start + 2000].split(" ")
+    return words
+
+
+def _documents(rng: random.Random, n_characters: int) -> Iterator[str]:
+    while n_characters > 0:
+        text = _document(rng)
+        n_characters -= len(text) + 1
+        yield text
+
+
+def _document(rng: random.Random) -> str:
+    kind, size = rng.random(), int(4 * 1000 ** rng.random())
+    if kind < 0.5:
+        text = rng.choice(_sources())
+        start = rng.randrange(len(text) + 1)
+        text = text[start : start + size]
+    elif kind < 0.8:
+        text = " ".join(rng.choices(_words(), k=size // 6 + 1))
+    elif kind < 0.9:
+        parts = rng.choices((*texts.HOSTILE, *_LITERALS, *rng.choices(_words(), k=20)), k=size % 9)
+        text = "".join(part[: rng.randrange(1, 200)] for part in parts)
+    elif kind < 0.97:
+        text = "".join(rng.choices(_TURNING, k=size // 8))
+    else:
+        text = "".join(next(iter(texts.random_texts(rng.randrange(1 << 30), 1))) for _ in range(size // 40))
+    for _ in range(rng.choice((0, 0, 1, 2, 5))):
+        at = rng.randrange(len(text) + 1)
+        what = rng.choice((*_LITERALS, "", " ", "  ", "\n", "\r\n", rng.choice(_TURNING), text[at : at + 9].upper()))
+        text = text[:at] + what + text[at + rng.randrange(4) :]
+    return text
