@@ -28,8 +28,8 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "make ci",
     ),
     (
-        "(ray|pyspark|java|moto|s3fs|aiohttp) is not installed",
-        "engines, and a store of objects, of some hundred MB",
+        "(ray|pyspark|java|moto|s3fs|aiohttp|flask) is not installed",
+        "engines, and a store of objects (with flask), of some hundred MB",
         "make engines",
     ),
     (

@@ -1,0 +1,82 @@
+"""The HTTP example: its answers are the tokenizer's, and its limits hold."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+
+pytest.importorskip("flask", reason="flask is not installed")
+
+TOKENIZER = Tokenizer.train("low lower lowest " * 20, 270)
+
+
+@pytest.fixture(scope="module")
+def example() -> Any:
+    path = Path(__file__).parents[1] / "examples/serve_http.py"
+    spec = importlib.util.spec_from_file_location("serve_http", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["serve_http"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def client(example: Any) -> Any:
+    return example.create_app(TOKENIZER).test_client()
+
+
+def test_http_encode_decode_and_count_are_the_tokenizers(client: Any) -> None:
+    text = "low lower <|endoftext|> é"
+    ids = client.post("/encode", json={"text": text}).json["ids"]
+    assert ids == TOKENIZER.encode_ordinary(text)
+    assert client.post("/decode", json={"ids": ids}).json == {"text": text}
+    assert client.post("/count", json={"text": text}).json == {"n_tokens": len(ids)}
+
+
+def test_http_session_appends_give_the_ids_of_the_whole(client: Any) -> None:
+    key = client.post("/sessions").json["session"]
+    ids: list[int] = []
+    for part in ("lo", "wer ", "<|endof", "text|>", ""):
+        change = client.post(f"/sessions/{key}", json={"text": part}).json
+        ids[change["keep"] :] = change["ids"]
+    assert ids == TOKENIZER.encode_ordinary("lower <|endoftext|>")
+    assert client.delete(f"/sessions/{key}").status_code == 204
+    assert client.post(f"/sessions/{key}", json={"text": ""}).status_code == 404
+
+
+def test_http_limits_hold_for_bodies_and_sessions(example: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.post("/encode", json={"text": "a" * example.MAX_BODY}).status_code == 413
+    keys = [client.post("/sessions").json["session"] for _ in range(example.MAX_SESSIONS)]
+    assert client.post("/sessions").status_code == 429
+    other = {"REMOTE_ADDR": "127.0.0.2"}
+    assert client.post("/sessions", environ_base=other).status_code == 201
+    assert client.post(f"/sessions/{keys[0]}", json={"text": "a"}, environ_base=other).status_code == 404
+    client.delete(f"/sessions/{keys[0]}")
+    assert client.post("/sessions").status_code == 201
+    monkeypatch.setattr(example, "MAX_CHARS", 3)
+    assert client.post(f"/sessions/{keys[1]}", json={"text": "abcd"}).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/encode", {}),
+        ("/encode", []),
+        ("/encode", {"text": None}),
+        ("/encode", {"text": "\ud800"}),
+        ("/decode", {"ids": [1 << 70]}),
+        ("/decode", {"ids": [999_999]}),
+        ("/decode", {"ids": ["a"]}),
+        ("/count", {"text": 1}),
+    ],
+)
+def test_http_wrong_body_is_refused_with_status_400(client: Any, path: str, body: Any) -> None:
+    assert client.post(path, json=body).status_code == 400
