@@ -1,0 +1,58 @@
+"""What model servers do with a tokenizer of `fast`, as far as it needs no server: docs/guides/servers.md."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Tokenizer
+
+pytest.importorskip("transformers")
+pytest.importorskip("tokenizers")
+
+from pairloom.dropin.transformers import fast
+
+TEXT = "low lower <|end|> é"
+# The members of vLLM's protocol TokenizerLike, less what its own wrapper adds (max_token_id, max_chars_per_token).
+_CALLED = (
+    *("num_special_tokens_to_add", "get_vocab", "get_added_vocab", "encode", "decode", "get_chat_template"),
+    *("apply_chat_template", "convert_tokens_to_ids", "convert_tokens_to_string", "convert_ids_to_tokens", "__call__"),
+)
+_READ = ("all_special_tokens", "all_special_ids", "bos_token_id", "eos_token_id", "pad_token_id", "is_fast")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model")
+    Tokenizer.train("low lower lowest " * 20, 270, special_tokens=["<|end|>"]).save_pretrained(path)
+    return path
+
+
+def test_fast_has_the_members_of_vllms_protocol(folder: Path) -> None:
+    found = fast(folder)
+    assert all(callable(getattr(found, name)) for name in _CALLED)
+    assert all(hasattr(found, name) for name in (*_READ, "vocab_size", "truncation_side"))
+    assert found.is_fast
+    assert len(found) == len(found.get_vocab())
+
+
+def test_fast_survives_the_wrappers_of_vllm(folder: Path) -> None:
+    # They copy the object, shallowly and deeply, and put a subclass with cached properties in its class's place.
+    expected = Tokenizer.load(folder).encode(TEXT)
+    found = fast(folder)
+
+    def cached(tokenizer: Any) -> Any:
+        wrapped = copy.copy(tokenizer)
+        wrapped.__class__ = type("Cached", (type(tokenizer),), {"max_token_id": property(lambda _: 269)})
+        return wrapped
+
+    for each in (cached(found), cached(copy.deepcopy(found)), copy.deepcopy(cached(found))):
+        assert each.encode(TEXT) == expected
+        assert each(TEXT)["input_ids"] == expected
+        assert each.decode(expected) == TEXT
+        assert each.max_token_id == 269
+    assert pickle.loads(pickle.dumps(found)).encode(TEXT) == expected
