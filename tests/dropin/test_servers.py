@@ -47,7 +47,8 @@ def test_fast_survives_the_wrappers_of_vllm(folder: Path) -> None:
 
     def cached(tokenizer: Any) -> Any:
         wrapped = copy.copy(tokenizer)
-        wrapped.__class__ = type("Cached", (type(tokenizer),), {"max_token_id": property(lambda _: 269)})
+        members = {"max_token_id": property(lambda _: 269), "__reduce__": lambda _: (cached, (tokenizer,))}
+        wrapped.__class__ = type("Cached", (type(tokenizer),), members)
         return wrapped
 
     for each in (cached(found), cached(copy.deepcopy(found)), copy.deepcopy(cached(found))):
