@@ -38,7 +38,7 @@ impl Tokenizer {
         } else {
             gpt2::read(data, "vocab.json", merges, "merges.txt", Said::default())?
         };
-        pairloom_core::Tokenizer::from_model(model, options()).map(|tokenizer| Self::of(&tokenizer))
+        pairloom_core::Tokenizer::from_model(model, encoder_options()).map(|tokenizer| Self::of(&tokenizer))
     }
 
     /// Trains on one text: ids are bytes by value, then merges.
@@ -58,7 +58,7 @@ impl Tokenizer {
         counter.count_texts(&[text], &Silent)?;
         let counts = counter.finish()?;
         let byte_order = std::array::from_fn(|byte| byte as u8);
-        let merge_options = MergeOptions {
+        let options = MergeOptions {
             n_merges,
             tie_break,
             byte_order,
@@ -68,12 +68,18 @@ impl Tokenizer {
             threads: 1,
             n_traced: 0,
         };
-        let merges = train::train(counts.columns(), &merge_options, &Silent)?.merges;
+        let merges = train::train(counts.columns(), &options, &Silent)?.merges;
         let pairs: Vec<[u32; 2]> = merges.into_iter().map(|(left, right)| [left, right]).collect();
         let columns = CheckedColumns::from_pairs(&pairs, &byte_order, 0, 256)?;
         let specials = SpecialTokens::none();
-        let tokenizer =
-            pairloom_core::Tokenizer::new(&columns, false, specials, &patterns, Vec::new(), options())?;
+        let tokenizer = pairloom_core::Tokenizer::new(
+            &columns,
+            false,
+            specials,
+            &patterns,
+            Vec::new(),
+            encoder_options(),
+        )?;
         Ok(Self::of(&tokenizer))
     }
 
@@ -116,7 +122,7 @@ impl Tokenizer {
 }
 
 /// A page encodes little at a time.
-fn options() -> EncoderOptions {
+fn encoder_options() -> EncoderOptions {
     EncoderOptions { cache_bytes: 4 << 20, ..EncoderOptions::default() }
 }
 
