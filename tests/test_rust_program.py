@@ -1,0 +1,37 @@
+"""A Rust program outside of the workspace that uses the crate: examples/rust_server is built, and answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from pairloom import Tokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.long
+def test_a_program_outside_the_workspace_counts_alike(tmp_path: Path) -> None:
+    assert shutil.which("cargo"), "cargo, which built the compiled module, is not on the path"
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    manifest = ROOT / "examples/rust_server/Cargo.toml"
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
+    subprocess.run(["cargo", "build", "--quiet", "--manifest-path", manifest], env=environment, check=True)
+    tokenizer = Tokenizer.train("low lower lowest " * 20, 270, special_tokens=["<|end|>"])
+    tokenizer.save(tmp_path / "model.json")
+    with subprocess.Popen(
+        [target / "debug/rust-server", tmp_path / "model.json"], stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            address = f"http://{server.stdout.readline().strip()}/"
+            for text in ("", "low lower <|end|> é", "lowest " * 1000):
+                with urlopen(address, data=text.encode(), timeout=30) as answer:
+                    assert int(answer.read()) == tokenizer.count_tokens(text)
+        finally:
+            server.kill()
