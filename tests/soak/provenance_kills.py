@@ -23,7 +23,7 @@ SUMMARY = (
     "tokenize with provenance, and drop, killed at a random moment (SIGKILL), up to three times each, and run again; a"
     " failure is a shard that is neither as before nor as after, or another folder in the end"
 )
-QUICK = 2
+QUICK = 1
 FULL = 200
 
 _FORMATS = ("npy", "bin", "parquet", "megatron")
