@@ -461,9 +461,9 @@ impl<'a> View<'a> {
 
     #[inline(always)]
     pub(super) fn bucket(self, slot: u32) -> &'a Bucket {
-        let first = self.entry(slot & !(size_of::<Entry>() as u32));
-        // SAFETY: This is the first entry of a bucket; the rest as above.
-        unsafe { &*std::ptr::from_ref(first).cast::<Bucket>() }
+        let first = slot & self.mask & !(size_of::<Entry>() as u32);
+        // SAFETY: This is the offset of a bucket's first entry; the rest as above.
+        unsafe { &*self.buckets.byte_add(first as usize) }
     }
 
     /// Prefetches the entry at an offset.
