@@ -112,7 +112,9 @@ class ProvenanceWriter:
 
 def read(file: BinaryIO, n_inputs: int) -> Any:
     """The table of a shard, a table of pyarrow; an error of any kind for another one, or a number of no input."""
-    table = _pyarrow("pyarrow.parquet").read_table(file).select(_schema().names).cast(_schema())
+    # Its threads may still be at work when the interpreter ends, which aborts the process.
+    table = _pyarrow("pyarrow.parquet").read_table(file, use_threads=False, pre_buffer=False)
+    table = table.select(_schema().names).cast(_schema())
     inputs = table.column("input").to_numpy()
     if not ((inputs >= 0) & (inputs < n_inputs)).all():
         raise ValueError("an input is none of the manifest's")

@@ -451,18 +451,11 @@ impl<'a> View<'a> {
         self.mask
     }
 
-    /// The entry where the key of `slot` is compared first.
-    #[inline(always)]
-    pub(super) fn entry(self, slot: u32) -> &'a Entry {
-        // SAFETY: The mask keeps the offset of an entry within the mapping, which is aligned to a page and lives as
-        // long as the table. Zeros, with which it starts, are valid entries, and so is everything that is written.
-        unsafe { &*self.buckets.byte_add((slot & self.mask) as usize).cast::<Entry>() }
-    }
-
     #[inline(always)]
     pub(super) fn bucket(self, slot: u32) -> &'a Bucket {
         let first = slot & self.mask & !(size_of::<Entry>() as u32);
-        // SAFETY: This is the offset of a bucket's first entry; the rest as above.
+        // SAFETY: The mask keeps the offset, that of a bucket's first entry, within the mapping, which is aligned to a page
+        // and lives as long as the table. Zeros, with which it starts, are valid entries, and so is all that is written.
         unsafe { &*self.buckets.byte_add(first as usize) }
     }
 
