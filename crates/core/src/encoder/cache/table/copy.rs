@@ -125,8 +125,10 @@ mod tests {
                     let is_in_its_own = known(slot);
                     if std::ptr::eq(old.view().bucket(slot), bucket) {
                         assert!(is_in_its_own);
-                        let held =
-                            |table: &Table| table.view().entry(slot).get().map(|(key, _)| key.lookup_key());
+                        let held = |table: &Table| {
+                            let entry = &table.view().bucket(slot).0[own_half(slot)];
+                            entry.get().map(|(key, _)| key.lookup_key())
+                        };
                         assert!(held(&old) != Some(key.lookup_key()) || held(&new) == held(&old));
                     } else {
                         n_away[index % GROUP] += 1;
