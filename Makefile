@@ -4,6 +4,8 @@
 PYTHON ?= python3
 # How long `make parity` may fetch prose before it begins no further package.
 PROSE_SECONDS ?= 900
+# What `make docs` runs: the snippets too, which CI has run with all tests.
+DOCS_TESTS ?= tests/docs
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find crates/core crates/python -name "*.rs") Cargo.toml Cargo.lock $(wildcard crates/*/Cargo.toml)
@@ -129,7 +131,7 @@ audit: ## licences, sources and advisories of the crates, where cargo-deny is in
 	@if command -v cargo-deny > /dev/null; then cargo deny --log-level error check; else echo "make audit: cargo-deny is not installed"; fi
 
 ci: $(MODULE) $(VENV)/tools ## what CI runs: lint, all tests but the slow, test-checked, python-api, parity, docs, browser, audit
-	CARGO_INCREMENTAL=0 $(MAKE) -j2 test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240
+	CARGO_INCREMENTAL=0 $(MAKE) -j2 test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240 DOCS_TESTS=tests/docs/test_site.py
 
 bench: $(VENV)/tools ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(call compile,dist)
@@ -192,7 +194,7 @@ docs: $(MODULE) $(VENV)/docs ## the documentation site, into site/; its snippets
 	@cargo build --quiet --profile wasm --target wasm32-unknown-unknown -p pairloom-wasm 2>/dev/null || \
 		echo "make docs: rustc lacks the target wasm32-unknown-unknown, so the playground has no engine"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
-	$(BIN)/python -m pytest tests/docs
+	$(BIN)/python -m pytest $(DOCS_TESTS)
 	@find site -name "*.html" ! -name 404.html | sort && echo "make docs: $$(find site -name "*.html" ! -name 404.html | wc -l) pages"
 
 WASM := target/wasm32-unknown-unknown/wasm/pairloom_wasm.wasm
