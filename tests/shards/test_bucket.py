@@ -19,7 +19,6 @@ from pairloom.corpus import remote
 from pairloom.shards.files import FORMATS
 from tests.cli.commands import run
 from tests.corpus.files import json_lines
-from tests.shards.test_remote import store  # noqa: F401
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
 TEXTS = [f"the cat {number} ab" for number in range(300)]
@@ -188,7 +187,7 @@ def test_what_a_killed_process_left_in_the_cache_goes(tmp_path: Path, memory: An
 
 def test_ranges_of_a_bucket_that_break_or_are_cut_come_again(
     tmp_path: Path,
-    store: Any,  # noqa: F811
+    store: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(remote, "_FIRST_BYTES", 1000)
@@ -210,7 +209,7 @@ def test_ranges_of_a_bucket_that_break_or_are_cut_come_again(
 
 def test_a_bucket_whose_connection_always_breaks_is_one_line(
     tmp_path: Path,
-    store: Any,  # noqa: F811
+    store: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     put(store, made(tmp_path), "corpus/shards")
@@ -332,7 +331,7 @@ def test_a_run_that_another_has_taken_over_ends(tmp_path: Path, memory: Any, mon
     assert there(memory) == {}
 
 
-def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, store: Any) -> None:  # noqa: F811
+def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, store: Any) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     TOKENIZER.save(tmp_path / "folder", format="gpt2")
     store.put(str(tmp_path / "model.json"), "corpus/model.json")
@@ -352,7 +351,7 @@ def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, store: Any) -> None
 
 def test_a_run_writes_to_a_bucket_and_is_resumed_there(
     tmp_path: Path,
-    store: Any,  # noqa: F811
+    store: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from pairloom.shards.publishing import Publisher
