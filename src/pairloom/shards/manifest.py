@@ -254,7 +254,10 @@ class Manifest:
         _check(_is_number(self.n_vocab) and 0 < self.n_vocab <= _MOST_IDS, f"n_vocab is {self.n_vocab!r}")
         _check(self.dtype == dtype_of(self.format, self.n_vocab).str, f"dtype is {self.dtype!r}")
         _check(type(self.config) is dict, "config is not an object")
-        _check(all(type(record["ids_sha256"]) is list for record in self.dropped), "a record of removals is none")
+        _check(
+            all(type(record["ids_sha256"]) is list for record in self.dropped),
+            "an entry of dropped lacks its list ids_sha256",
+        )
         names = list(map(self.names_of, range(len(self.shards))))
         _check([entry["file"] for entry in self.shards] == [ids for ids, *_ in names], "a shard has another name")
         _check(
