@@ -82,8 +82,8 @@ class _Step(NamedTuple):
 class RowsReader:
     """Reads one column; `field` holds its name, and the names of struct fields below it.
 
-    A name that ends with [] holds lists, of which each element is a row. id_field: the names that lead to the column of
-    the id, where origins are wanted with ids.
+    A name that ends with [] holds lists; each element is a row. id_field: the names that lead to the column of the id,
+    where ids are wanted.
     """
 
     def __init__(

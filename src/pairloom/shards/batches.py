@@ -365,9 +365,9 @@ class Batches(Iterator[npt.NDArray[Any]]):
     def documents_of(self, step: int) -> Lengths:
         """Which documents the batch of a step is of: int64 [n, 5], a line for each part of a document in a row.
 
-        Columns: row of the batch, the part's first and end column in it, number of the document (an index of the
-        shards, of which `where(document=...)` tells the origin), and how many of its tokens come before the part. Of a
-        mixture a sixth column has the number of the folder.
+        Columns: row of the batch, the part's first and end column in it, number of the document (`where(document=...)`
+        of the shards tells its origin), and how many of its tokens come before the part. A mixture has a sixth column,
+        the number of the folder.
         """
         check_int("step", step, least=0)
         return self._rows.documents_of(self._epoch, self._first_of(step), self._batch)
