@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line for each document that is found; in packed rows, for each part of it. Exit status 1 if there is none."""
+    """Prints a line for each document found, in packed rows for each part of it; exit status 1 if there is none."""
     if (args.shard is None) != (args.token is None) or (args.id is None) == (args.shard is None):
         args.wrong_usage("name --shard and --token, or --id")
     shards = open_shards(args.folder, incomplete=True)
