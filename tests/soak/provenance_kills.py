@@ -1,7 +1,8 @@
-"""`pairloom tokenize --provenance` and `pairloom drop` that are killed at a random moment, and then run again."""
+"""`pairloom tokenize --provenance`, into a folder or a bucket, and `pairloom drop`, killed at random and run again."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import shutil
@@ -11,17 +12,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pairloom import open_shards, verify_shards
+from pairloom.shards.files import MANIFESTS
 from tests.corpus.files import DOCUMENTS
 from tests.shards.provenance import TOKENIZER
 from tests.shards.reading import documents_of
+from tests.shards.store import object_store
 from tests.soak.harness import Table
 
 SUMMARY = (
-    "tokenize with provenance, and drop, killed at a random moment (SIGKILL), up to three times each, and run again; a"
-    " failure is a shard that is neither as before nor as after, or another folder in the end"
+    "tokenize with provenance, into a folder and into a bucket, and drop, killed at a random moment (SIGKILL), up to"
+    " three times each, and run again; a failure is a shard that is neither as before nor as after, or another folder"
+    " in the end"
 )
 QUICK = 1
 FULL = 200
@@ -30,9 +34,10 @@ _FORMATS = ("npy", "bin", "parquet", "megatron")
 
 
 class _Runs(NamedTuple):
-    """The folder, the documents by id, and the seconds of an uninterrupted tokenize and drop."""
+    """The folder, the store of a bucket, the documents by id, and the seconds of each command uninterrupted."""
 
     folder: Path
+    bucket: Any
     texts: dict[str, str]
     gone: list[str]
     seconds: list[float]
@@ -40,55 +45,92 @@ class _Runs(NamedTuple):
 
 def run(count: int, seed: int) -> Table:
     """A kill of each command at least for each case."""
-    table = Table(("runs", "kills of tokenize", "kills of drop", "finished and right", "lost, doubled or wrong"))
-    n_kills = [0, 0]
-    with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
-        runs = _prepared(Path(name), 3000 if count > QUICK else 400)
+    kills = ("kills of tokenize", "kills of drop", "kills at the bucket")
+    table = Table(("runs", *kills, "finished and right", "lost, doubled or wrong"))
+    n_kills = [0, 0, 0]
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pairloom-soak-")))
+        # Starting it takes seconds.
+        bucket = stack.enter_context(object_store()) if count > QUICK else None
+        runs = _prepared(folder, bucket, 1000 if bucket else 400)
         for number in range(count):
             rng = random.Random(f"{seed} {number}")
             try:
                 _case(runs, _FORMATS[number % len(_FORMATS)], rng, n_kills)
             except Exception as error:
                 table.failures.append(f"case {number}: {error!r}"[:500])
-            shutil.rmtree(runs.folder / "out", ignore_errors=True)
+            _clear(runs)
     table.add(count, *n_kills, count - len(table.failures), len(table.failures))
     return table
 
 
-def _prepared(folder: Path, n_documents: int) -> _Runs:
+def _prepared(folder: Path, bucket: Any, n_documents: int) -> _Runs:
     rng = random.Random(5)
     texts = {f"d{number}": f"{number} " + " ".join(rng.choices(DOCUMENTS, k=5)) for number in range(n_documents)}
     TOKENIZER.save(folder / "model.json")
     (folder / "in.jsonl").write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in texts.items()))
     gone = rng.sample(sorted(texts), n_documents // 20)
     (folder / "ids").write_text("".join(f"{id}\n" for id in gone))
-    runs = _Runs(folder, texts, gone, [])
-    for command in (_tokenize(runs, "npy"), _drop(runs)):
-        started = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
-        runs.seconds.append(time.perf_counter() - started)
-    shutil.rmtree(folder / "out")
+    runs = _Runs(folder, bucket, texts, gone, [])
+    # The first time takes longer than any other.
+    for _ in range(2 if bucket else 1):
+        runs.seconds.clear()
+        for command in _commands(runs, "npy"):
+            started = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            runs.seconds.append(time.perf_counter() - started)
+        _clear(runs)
     return runs
+
+
+def _clear(runs: _Runs) -> None:
+    shutil.rmtree(runs.folder / "out", ignore_errors=True)
+    if runs.bucket is not None:
+        runs.bucket.invalidate_cache()
+        runs.bucket.rm(runs.bucket.find("corpus"))
+
+
+def _commands(runs: _Runs, format: str) -> list[list[str]]:
+    options = ["--input", str(runs.folder / "in.jsonl"), "--format", format, "--shard-tokens", "10000", "--eot"]
+    options += ["--provenance", "--id-field", "id", "--resume", "--quiet", "--model", str(runs.folder / "model.json")]
+    out = str(runs.folder / "out")
+    commands = [["tokenize", *options, "--output", out], ["drop", out, "--ids", str(runs.folder / "ids")]]
+    if runs.bucket is not None:
+        commands.append(["tokenize", *options, "--output", "s3://corpus/out", "--takeover"])
+    return [[sys.executable, "-m", "pairloom", *command] for command in commands]
 
 
 def _case(runs: _Runs, format: str, rng: random.Random, n_kills: list[int]) -> None:
     out = runs.folder / "out"
-    commands = (_tokenize(runs, format), _drop(runs))
-    for number, command in enumerate(commands):
-        for _ in range(rng.randrange(1, 4)):
-            n_kills[number] += _killed(command, rng.uniform(0.2, 1.0) * runs.seconds[number])
-            if number or any((out / name).exists() for name in ("manifest.json", "_manifest.parquet")):
-                _check_whole_shards(out, runs)
+    for number, command in enumerate(_commands(runs, format)):
+        for _ in range(rng.randrange(1, 4) if runs.bucket is None else 3):
+            n_kills[number] += _killed(command, rng.uniform(0.3, 0.9) * runs.seconds[number])
+            place = _fetched(runs) if number == 2 else out
+            if number == 1 or any((place / name).exists() for name in MANIFESTS):
+                _check_whole_shards(place, runs)
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr[-300:]
     (special,) = TOKENIZER.special_tokens.values()
     kept = [text for id, text in runs.texts.items() if id not in runs.gone]
-    assert documents_of(out) == [[*ids, special] for ids in TOKENIZER.encode_batch(kept)]
-    assert verify_shards(out, deep=True) == []
+    places = [(out, kept)] if runs.bucket is None else [(out, kept), (_fetched(runs), [*runs.texts.values()])]
+    for place, texts in places:
+        assert documents_of(place) == [[*ids, special] for ids in TOKENIZER.encode_batch(texts)]
+        assert verify_shards(place, deep=True) == []
     shards = open_shards(out)
     assert sum(record["documents"] for record in shards.manifest.dropped) == len(runs.gone)
     for id in rng.sample(sorted(runs.texts), 5):
         assert len(shards.where(id=id)) == (id not in runs.gone)
+
+
+def _fetched(runs: _Runs) -> Path:
+    """A copy of what is in the bucket."""
+    place = runs.folder / "fetched"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    runs.bucket.invalidate_cache()
+    for path in runs.bucket.find("corpus/out"):
+        runs.bucket.get_file(path, str(place / path.rpartition("/")[2]))
+    return place
 
 
 def _check_whole_shards(out: Path, runs: _Runs) -> None:
@@ -110,14 +152,3 @@ def _killed(command: list[str], seconds: float) -> bool:
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
         return process.wait() == -signal.SIGKILL
-
-
-def _tokenize(runs: _Runs, format: str) -> list[str]:
-    paths = [f"--{name}={runs.folder / path}" for name, path in (("model", "model.json"), ("output", "out"))]
-    options = ["--input", str(runs.folder / "in.jsonl"), "--format", format, "--shard-tokens", "20000", "--eot"]
-    provenance = ["--provenance", "--id-field", "id", "--resume", "--quiet"]
-    return [sys.executable, "-m", "pairloom", "tokenize", *paths, *options, *provenance]
-
-
-def _drop(runs: _Runs) -> list[str]:
-    return [sys.executable, "-m", "pairloom", "drop", str(runs.folder / "out"), "--ids", str(runs.folder / "ids")]
