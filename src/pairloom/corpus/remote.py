@@ -27,7 +27,8 @@ __all__ = ["RangesFile", "check_version", "copy_remote", "modified_ns", "open_re
 
 _FIRST_BYTES: Final = 256 << 10
 _MOST_BYTES: Final = 8 << 20
-_COPIED_BYTES: Final = 1 << 20
+# Of a file that is copied whole: each request costs a store time before the first byte.
+_COPIED_BYTES: Final = 32 << 20
 _TRIES: Final = 6
 _FIRST_WAIT_SECONDS: Final = 0.25
 # What another try cannot mend.
@@ -69,10 +70,10 @@ def modified_ns(info: dict[str, Any]) -> int | None:
     return int(time * 1e9) if isinstance(time, (int, float)) else None
 
 
-def open_remote(url: str, name: str, n_bytes: int | None, stop: threading.Event) -> Any:
+def open_remote(url: str, name: str, n_bytes: int | None, stop: threading.Event, first_bytes: int | None = None) -> Any:
     """A file of a URL of fsspec, opened for reading bytes; RangesFile where its store gives ranges.
 
-    name: the URL as messages show it.
+    name: the URL as messages show it. first_bytes: of the first range; later ones are as long at least.
     """
     fsspec: Any = import_optional("fsspec", "reading URLs")
     files, path = fsspec.core.url_to_fs(url)
@@ -81,6 +82,7 @@ def open_remote(url: str, name: str, n_bytes: int | None, stop: threading.Event)
         # Compressed on the way, a range would have another length.
         options = {"headers": {"Accept-Encoding": "identity"}} if "http" in protocols else {}
         file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, name, stop)
+        file.first_bytes = first_bytes or _FIRST_BYTES
         with contextlib.suppress(_NoRanges):
             file.begin()
             return file
@@ -98,7 +100,7 @@ def copy_remote(url: str, to: Path, n_bytes: int | None = None) -> str:
             files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
             files.invalidate_cache()
             n_bytes = files.info(path)["size"]
-        with to.open("wb") as target, open_remote(url, name, n_bytes, threading.Event()) as source:
+        with to.open("wb") as target, open_remote(url, name, n_bytes, threading.Event(), _COPIED_BYTES) as source:
             while piece := source.read(_COPIED_BYTES):
                 with naming(to):
                     target.write(piece)
@@ -129,6 +131,7 @@ class RangesFile(io.RawIOBase):
 
     def __init__(self, fetch: Callable[[int, int], bytes], n_bytes: int, name: str, stop: threading.Event) -> None:
         self._fetch, self._n_bytes, self._name, self._stop = fetch, n_bytes, name, stop
+        self.first_bytes = _FIRST_BYTES
         self._position = self._start = 0
         self._held = b""
         self._ahead: ReadAhead[bytes] | None = None
@@ -136,7 +139,7 @@ class RangesFile(io.RawIOBase):
 
     def begin(self) -> None:
         """Fetches the first range."""
-        self._held = self._range(0, min(_FIRST_BYTES, self._n_bytes))
+        self._held = self._range(0, min(self.first_bytes, self._n_bytes))
 
     def readable(self) -> bool:
         """Yes."""
@@ -199,9 +202,9 @@ class RangesFile(io.RawIOBase):
         self._start = start
 
     def _following(self, start: int) -> Iterator[bytes]:
-        size = _FIRST_BYTES
+        size = self.first_bytes
         while start < self._n_bytes:
-            size = min(2 * size, _MOST_BYTES)
+            size = max(size, min(2 * size, _MOST_BYTES))
             yield self._range(start, min(start + size, self._n_bytes))
             start += size
 
