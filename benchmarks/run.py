@@ -50,7 +50,7 @@ SECTIONS = (
     "growth",
     "families",
 )
-OPTIONAL = ("pipeline", "sessions")
+OPTIONAL = ("pipeline", "sessions", "shards")
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 LANGUAGES = {"english": "English", "multilingual": "15 languages", "code": "C code"}
 
