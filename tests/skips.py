@@ -51,6 +51,7 @@ JUSTIFIED: tuple[tuple[str, str, str], ...] = (
         "WebAssembly needs node and a standard library for it",
         "rustup target add wasm32-unknown-unknown",
     ),
+    ("typescript is not installed", "a compiler of 60 MB for one test", "apt-get install node-typescript"),
     ("have no str without data", "CPython 3.12 removed what is tested", "make test with Python 3.11"),
     ("was over before the signal came", "the machine ended the run first; harnesses repeat the case", "make soak"),
     ("cannot fork|RLIMIT_AS is enforced|lacks glibc", "the system lacks what is tested", "make test on Linux"),

@@ -79,6 +79,16 @@ def test_wrong_arguments_freed_handles_and_traps_are_errors(project: Path) -> No
     assert _node(project, "--expose-gc", "checks.mjs") == "passed\n"
 
 
+def test_typescript_takes_right_uses_and_refuses_wrong_ones(project: Path) -> None:
+    compiler = shutil.which("tsc")
+    if compiler is None:
+        pytest.skip("typescript is not installed")
+    shutil.copy(_HERE / "types.mts", project)
+    options = ["--strict", "--noEmit", "--target", "es2022", "--module", "node16", "--moduleResolution", "node16"]
+    done = subprocess.run([compiler, *options, "types.mts"], cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_packed_package_is_the_same_bytes_each_time(module: Path, project: Path, tmp_path: Path) -> None:
     again = _packed(module, tmp_path)
     assert again.read_bytes() == (project / again.name).read_bytes()

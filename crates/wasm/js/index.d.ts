@@ -44,15 +44,15 @@ export interface Tokenizer extends Handle {
   mergesOf(id: number): [number, number, number, number][];
 }
 
-export declare const Tokenizer: {
-  readonly prototype: Tokenizer;
+export declare class Tokenizer {
+  private constructor();
   /** The tokenizer of a file of any format that pairloom reads, recognised by its contents. */
-  fromBytes(bytes: Uint8Array | ArrayBuffer, options?: FileOptions): Promise<Tokenizer>;
+  static fromBytes(bytes: Uint8Array | ArrayBuffer, options?: FileOptions): Promise<Tokenizer>;
   /** The same of a URL; under node also of a path. */
-  load(location: string | URL, options?: FileOptions): Promise<Tokenizer>;
+  static load(location: string | URL, options?: FileOptions): Promise<Tokenizer>;
   /** Trains on one text. */
-  train(text: string, nMerges: number, options?: { pattern?: string; tieBreak?: "ids_least" | "bytes_greatest" }): Promise<Tokenizer>;
-};
+  static train(text: string, nMerges: number, options?: { pattern?: string; tieBreak?: "ids_least" | "bytes_greatest" }): Promise<Tokenizer>;
+}
 
 /** The first `keep` ids stay, the `removed` ids after them go, and `ids` take their place. */
 export interface Change {
