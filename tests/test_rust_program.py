@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -33,5 +34,9 @@ def test_a_program_outside_the_workspace_counts_alike(tmp_path: Path) -> None:
             for text in ("", "low lower <|end|> é", "lowest " * 1000):
                 with urlopen(address, data=text.encode(), timeout=30) as answer:
                     assert int(answer.read()) == tokenizer.count_tokens(text)
+            for body, status in ((b"\xff", 400), (b"a" * (1 << 21), 413)):
+                with pytest.raises(HTTPError) as caught:
+                    urlopen(address, data=body, timeout=30)
+                assert caught.value.code == status
         finally:
             server.kill()
