@@ -71,57 +71,19 @@ class _Gzip:
         return part
 
 
-class _Zstandard:
-    """zstandard.decompressobj with the interface of the others.
-
-    It bounds no output, so it is fed little at a time: 4 bytes of zstd can be a block, which gives 128 KiB at most.
-    """
-
-    _FEED_BYTES: Final = 256
-
-    def __init__(self, library: Any, window_log: int) -> None:
-        self._decoder = library.ZstdDecompressor(max_window_size=1 << window_log).decompressobj()
-        self._waiting = b""
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._decoder.eof)
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._waiting
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._decoder.unused_data) + self._waiting
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        waiting = memoryview(self._waiting + data)
-        parts, size = [], 0
-        while len(waiting) and size < max_length and not self._decoder.eof:
-            parts.append(self._decoder.decompress(waiting[: self._FEED_BYTES]))
-            size += len(parts[-1])
-            waiting = waiting[self._FEED_BYTES :]
-        self._waiting = bytes(waiting)
-        return b"".join(parts)
-
-
 @functools.cache
 def _zstd_library() -> Any:
-    """The module of the standard library (from Python 3.14 on) or its backport; else the library zstandard.
+    """The module of the standard library (from Python 3.14 on) or its backport.
 
     Looking for what is not there takes 0.1 ms, which folders of many files should not pay for each.
     """
-    for name in ("compression.zstd", "backports.zstd", "zstandard"):
-        with contextlib.suppress(ImportError):
-            return importlib.import_module(name)
+    with contextlib.suppress(ImportError):
+        return importlib.import_module("compression.zstd")
     return import_optional("backports.zstd", "reading .zst")
 
 
 def _zstd(window_log: int) -> _Decoder:
     library = _zstd_library()
-    if library.__name__ == "zstandard":
-        return _Zstandard(library, window_log)
     decoder: _Decoder = library.ZstdDecompressor(options={library.DecompressionParameter.window_log_max: window_log})
     return decoder
 
