@@ -33,19 +33,11 @@ def test_a_line_holds_done_total_rate_and_time_left(clock: Clock) -> None:
     pace = Pace(ProgressEvent("encode", 1_000_000, 0))
     clock.now += 2
     event = ProgressEvent("encode", 21_000_000, 100_000_000)
-    assert progress_line(event, pace, "12 tokens") == "encode 21 MB of 100 MB (21 %), 10 MB/s, 8 s left, 12 tokens"
-    assert progress_line(ProgressEvent("encode", 21_000_000, 0), pace) == "encode 21 MB, 10 MB/s"
+    wanted = "encode 21.0MB of 100MB (21 %), 10.0MB/s, 00:02, 00:07 left, 12 tokens"
+    assert progress_line(event, pace, "12 tokens") == wanted
+    assert progress_line(ProgressEvent("encode", 21_000_000, 0), pace) == "encode 21.0MB, 10.0MB/s, 00:02"
     done = ProgressEvent("encode", 100_000_000, 100_000_000)
-    assert progress_line(done, pace) == "encode 100 MB of 100 MB (100 %), 49.5 MB/s, in 2 s"
-    assert progress_line(ProgressEvent("encode", 1_000_200, 10**9), pace).endswith(
-        "100 B/s, 115 h 37 min left".replace("115 h 37", "2774 h 59")
-    )
-    clock.now += 98
-    merges = Pace(ProgressEvent("merge", 0, 32_000))
-    clock.now += 100
-    assert progress_line(ProgressEvent("merge", 4_000, 32_000), merges) == (
-        "merge 4,000 merges of 32,000 merges (12 %), 40 merges/s, 11 min 40 s left"
-    )
+    assert progress_line(done, pace) == "encode 100MB of 100MB (100 %), 49.5MB/s, 00:02"
 
 
 def test_lines_are_whole_and_come_now_and_then(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +51,7 @@ def test_lines_are_whole_and_come_now_and_then(clock: Clock, monkeypatch: pytest
     lines = stderr.getvalue().split("\n")
     assert lines.pop() == "" and "\r" not in stderr.getvalue()
     assert all(line.startswith("pairloom: encode ") and "/s" in line for line in lines)
-    assert 8 <= len(lines) <= 20 and "left" in lines[0] and lines[-1].endswith("in 1 min 40 s")
+    assert 8 <= len(lines) <= 20 and "left" in lines[0] and "left" not in lines[-1]
 
 
 def test_short_work_and_closed_streams_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,44 +99,27 @@ class Pace:
 
 
 def progress_line(event: ProgressEvent, pace: Pace, note: str = "") -> str:
-    """One line about a stage.
+    """One line about a stage, as tqdm words it, without a bar.
 
     >>> event = ProgressEvent("encode", 1_500_000, 3_000_000)
-    >>> progress_line(event, Pace(event))
-    'encode 1.5 MB of 3 MB (50 %)'
+    >>> progress_line(event, Pace(event)).partition(",")[0]
+    'encode 1.50MB of 3.00MB (50 %)'
     """
-    unit = _UNITS.get(event.stage, "")
-    parts = [f"{event.stage} {_scaled(event.done, unit)}"]
-    if event.total > 0:
-        parts[0] += f" of {_scaled(event.total, unit)} ({event.done * 100 // event.total} %)"
-    rate, left = pace.per_second(event), pace.seconds_left(event)
-    if rate:
-        parts.append(f"{_scaled(rate, unit)}/s")
-    if rate and event.total > 0 and event.done >= event.total:
-        parts.append(f"in {_duration(pace.elapsed)}")
-    elif left is not None:
-        parts.append(f"{_duration(left)} left")
-    return ", ".join([*parts, note] if note else parts)
+    from tqdm import tqdm
 
-
-def _scaled(value: float, unit: str) -> str:
-    """Three digits with a decimal prefix."""
-    if unit != "B":
-        return f"{value:,.0f}{unit}"
-    for prefix in ("", "k", "M", "G", "T"):
-        if value < 999.5:
-            return f"{value:.3g} {prefix}B"
-        value /= 1000
-    return f"{value:,.0f} PB"
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    words = "{desc} {n_fmt}{unit}" + (" of {total_fmt}{unit} ({percentage:.0f} %)" if event.total else "")
+    left = ", {remaining} left" if event.done < event.total else ""
+    return tqdm.format_meter(
+        event.done,
+        event.total or None,
+        pace.elapsed,
+        prefix=event.stage,
+        unit=_UNITS.get(event.stage, ""),
+        unit_scale=True,
+        rate=pace.per_second(event),
+        bar_format=words + ", {rate_fmt}, {elapsed}" + left + "{postfix}",
+        postfix=note,
+    )
 
 
 def _note(counts: dict[str, int]) -> str:
