@@ -113,7 +113,7 @@ def test_a_run_at_a_url_that_fails_leaves_the_shards_there(place: _Place, tmp_pa
 
 
 def _methods(place: _Place) -> type[Any]:
-    return storage._Remote if place.is_remote else storage._Local
+    return storage._Remote if place.is_remote else storage.Storage
 
 
 def _cut_off(

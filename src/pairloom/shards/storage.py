@@ -7,9 +7,8 @@ import errno
 import functools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from pairloom._internal.arguments import check_path
 from pairloom._internal.atomic import open_regular, sync_directory, write_file
@@ -32,75 +31,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Storage(Protocol):
-    """What a job does with its folder; names are relative to it."""
+class Storage:
+    """What a job does with its folder, here a local one; names are relative to it.
 
-    url: str
-    """The folder as messages show it."""
-    address: str
-    """The folder as it is opened."""
+    url: the folder as messages show it; address: as it is opened. local: its path, None for a URL.
+    """
 
-    @property
-    def local(self) -> Path | None:
-        """The folder, where it is a local one."""
-
-    def claimed(self, run: str, takeover: bool) -> AbstractContextManager[None]:
-        """Makes the folder unless it is there, and holds its lock; a local one that it made is removed if empty.
-
-        Raises FileExistsError where another job holds it; at a URL a lock remains when its job is killed, and is
-        removed by `takeover`.
-        """
-
-    def check_claim(self, run: str) -> None:
-        """Raises FileExistsError if another job has taken over."""
-
-    def remove_if_empty(self) -> None:
-        """Removes a local folder that is empty, unless another job has its lock."""
-
-    def names(self) -> list[str]:
-        """What is directly in it."""
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        """The names and bytes of the files in a folder of a job; none where it is not there, or is a link."""
-
-    def write(self, name: str, data: bytes) -> None:
-        """Writes a file, whole."""
-
-    def read(self, name: str) -> bytes:
-        """The content of a file."""
-
-    def staged(self, run: str, attempt: str, local: Path, /) -> Path:
-        """The local folder where an attempt writes its files."""
-
-    def upload(self, path: Path, name: str) -> None:
-        """Brings a staged file to its place."""
-
-    def move(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Renames files, replacing what has those names; the last one once the others are safe.
-
-        Renames that an earlier call has done are passed over.
-        """
-
-    def remove(self, name: str) -> None:
-        """Removes a file."""
-
-    def remove_folder(self, name: str) -> None:
-        """Removes a folder and what is in it."""
-
-
-def local_folder(name: str, folder: str | os.PathLike[str]) -> Path:
-    """The path of a folder that may not be a URL, nor a file."""
-    path = Path(check_path(name, folder))
-    check_is_folder(path)
-    return path
-
-
-def storage_of(folder: str) -> Storage:
-    """The storage of a path or URL."""
-    return _Remote(folder) if is_url(folder) else _Local(folder)
-
-
-class _Local:
     def __init__(self, folder: str) -> None:
         self.local: Path | None = Path(folder).absolute()
         self._folder = self.local
@@ -108,22 +44,30 @@ class _Local:
 
     @contextlib.contextmanager
     def claimed(self, run: str, takeover: bool) -> Iterator[None]:
+        """Makes the folder unless it is there, and holds its lock; a local one that it made is removed if empty.
+
+        Raises FileExistsError where another job holds it; at a URL a lock remains when its job is killed, and is
+        removed by `takeover`.
+        """
         check_is_folder(self._folder)
         # The lock ends with the process, so that a job whose driver died is known to be dead.
         with locked_new_folder(self._folder, parents=True):
             yield
 
     def check_claim(self, run: str) -> None:
-        """The lock is never taken away."""
+        """Raises FileExistsError if another job has taken over; of a local folder the lock is never taken away."""
 
     def remove_if_empty(self) -> None:
+        """Removes a local folder that is empty, unless another job has its lock."""
         with contextlib.suppress(OSError), locked_folder(self._folder):
             self._folder.rmdir()
 
     def names(self) -> list[str]:
+        """What is directly in it."""
         return [path.name for path in self._folder.iterdir()] if self._folder.exists() else []
 
     def sizes(self, folder: str) -> dict[str, int]:
+        """The names and bytes of the files in a folder of a job; none where it is not there, or is a link."""
         place = self._folder / folder
         # A link could lead to files of others.
         if not place.exists() or os.path.realpath(place) != str(Path(os.path.realpath(self._folder), folder)):
@@ -132,21 +76,28 @@ class _Local:
             return {entry.name: entry.stat().st_size for entry in entries if entry.is_file(follow_symlinks=False)}
 
     def write(self, name: str, data: bytes) -> None:
+        """Writes a file, whole."""
         write_file(self._folder / name, data, False)
 
     def read(self, name: str) -> bytes:
+        """The content of a file."""
         with open_regular(self._folder / name) as file:
             return file.read()
 
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
+        """The local folder where an attempt writes its files."""
         place = self._folder / run / attempt
         place.mkdir(parents=True)
         return place
 
     def upload(self, path: Path, name: str) -> None:
-        """It is there."""
+        """Brings a staged file to its place; here it is there."""
 
     def move(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Renames files, replacing what has those names; the last one once the others are safe.
+
+        Renames that an earlier call has done are passed over.
+        """
         for group in (moves[:-1], moves[-1:]):
             for name, to in group:
                 try:
@@ -157,9 +108,11 @@ class _Local:
             sync_directory(self._folder)
 
     def remove(self, name: str) -> None:
+        """Removes a file."""
         (self._folder / name).unlink(missing_ok=True)
 
     def remove_folder(self, name: str) -> None:
+        """Removes a folder and what is in it."""
         with contextlib.suppress(OSError):
             remove_any(self._folder / name)
 
@@ -175,10 +128,11 @@ def _naming_the_url(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Co
     return naming
 
 
-class _Remote:
-    local: Path | None = None
+class _Remote(Storage):
+    """A folder at a URL of fsspec."""
 
     def __init__(self, url: str) -> None:
+        self.local = None
         fsspec = import_optional("fsspec", "writing to URLs")
         self.url, self.address = public_url(url), url
         with errors_of_store(self.url):
@@ -278,3 +232,15 @@ class _Remote:
     def remove_folder(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(name), recursive=True)
+
+
+def local_folder(name: str, folder: str | os.PathLike[str]) -> Path:
+    """The path of a folder that may not be a URL, nor a file."""
+    path = Path(check_path(name, folder))
+    check_is_folder(path)
+    return path
+
+
+def storage_of(folder: str) -> Storage:
+    """The storage of a path or URL."""
+    return _Remote(folder) if is_url(folder) else Storage(folder)
