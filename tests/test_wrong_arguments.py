@@ -12,7 +12,7 @@ import pytest
 from pairloom import Corpus, Tokenizer
 from pairloom.analysis.compare import compare, load_side, named_documents, side_of
 from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
-from pairloom.analysis.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
+from pairloom.analysis.stats import corpus_stats, renyi_efficiency, text_stats
 from pairloom.model import Model
 
 NESTED: list[Any] = []
@@ -30,7 +30,6 @@ def tokenizer() -> Tokenizer:
     [
         lambda value: corpus_stats(value, []),
         lambda value: text_stats(value, ["ab"]),
-        lambda value: compression_by_size(value, ["ab"]),
         inspect_tokenizer,
         unreachable_tokens,
     ],
@@ -87,10 +86,6 @@ def test_a_value_without_a_repr_is_named_all_the_same(tmp_path: Path, name: str)
 
 
 def test_texts_and_sizes_of_figures_are_checked(tokenizer: Tokenizer) -> None:
-    with pytest.raises(TypeError, match=r"texts\[1\] must be a str, not bytes"):
-        compression_by_size(tokenizer, ["a", b"b"])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="n_sizes"):
-        compression_by_size(tokenizer, ["a"], 2**63 - 1)
     with pytest.raises(TypeError, match="the text of a document must be a str"):
         compare(side_of(tokenizer, "a"), side_of(tokenizer, "b"), [("t", 5.0)])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="numbers that a float can hold"):

@@ -269,7 +269,7 @@ WRITES: dict[str, tuple[str, list[str]]] = {
     ),
     "view --model old.json --input a.txt --output new.html": ("new.html: a page; open it in a browser", ["new.html"]),
     "stats --model old.json --input a.txt --plot new.svg": ("new.svg: a plot", ["new.svg"]),
-    "compare --model old.json --model old.json --input a.txt --plot new.svg": ("new.svg: a plot", ["new.svg"]),
+    "compare --model old.json --corpus a=a.txt --plot new.svg": ("new.svg: a plot", ["new.svg"]),
 }
 
 

@@ -34,7 +34,7 @@ import pairloom
 from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, TrainingConfig
 from pairloom.analysis.compare import compare, load_side, named_documents, side_of
 from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
-from pairloom.analysis.stats import compression_by_size, corpus_stats, renyi_efficiency, text_stats
+from pairloom.analysis.stats import corpus_stats, renyi_efficiency, text_stats
 from pairloom.model import Model
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import PROFILES
@@ -451,7 +451,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "drop_documents": made(pairloom.drop_documents, folder=inputs.shards, ids=["a"]),
         "corpus_stats": made(corpus_stats, tokenizer=tokenizer, inputs=inputs.records),
         "text_stats": made(text_stats, tokenizer=tokenizer, texts=[_TEXT]),
-        "compression_by_size": made(compression_by_size, tokenizer=tokenizer, texts=[_TEXT], n_sizes=3),
         "renyi_efficiency": made(renyi_efficiency, counts=np.array([1, 2]), n_vocab=3, alpha=2.5),
         "compare": made(documents_named, documents=[("t", _TEXT)]),
         "side_of": made(compared, tokenizer=tokenizer, name="a"),

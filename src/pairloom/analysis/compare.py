@@ -8,9 +8,8 @@ Cost: each document is encoded by both sides; one document is in memory at a tim
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,6 @@ __all__ = ["LIBRARIES", "Comparison", "Difference", "Side", "compare", "load_sid
 LIBRARIES = ("tiktoken:", "hf:")
 """What begins the name of a side that is no file."""
 
-# What `named_documents` puts behind the name of a file with several documents.
-_NUMBER = re.compile(r", document \d+$")
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 5
 _CONTEXT_BYTES = 40
 
@@ -71,21 +68,12 @@ class Difference:
         return plain
 
 
-@dataclass
-class SourceTotals:
-    """The documents of one source together; n_tokens is (first side, second side)."""
-
-    n_bytes: int = 0
-    n_tokens: tuple[int, int] = (0, 0)
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Both sides over all documents; pairs are (first side, second side).
 
     n_differing_ids, n_differing_cuts: documents. n_altered: documents whose tokens do not spell the text (a normaliser,
-    an unknown token). ids, cuts: the first difference of each kind, None if there is none. sources: the totals of each
-    file, or of each document that has a name of its own.
+    an unknown token). ids, cuts: the first difference of each kind, None if there is none.
     """
 
     names: tuple[str, str]
@@ -97,7 +85,6 @@ class Comparison:
     n_differing_cuts: int
     ids: Difference | None
     cuts: Difference | None
-    sources: dict[str, SourceTotals] = field(default_factory=dict)
 
     @property
     def bytes_per_token(self) -> tuple[float, float]:
@@ -112,7 +99,6 @@ class Comparison:
             "bytes_per_token": [ratio if ratio == ratio else None for ratio in self.bytes_per_token],
             "ids": self.ids and self.ids.as_dict(),
             "cuts": self.cuts and self.cuts.as_dict(),
-            "sources": {name: asdict(totals) for name, totals in self.sources.items()},
         }
 
 
@@ -121,7 +107,6 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
     sides = (first, second)
     n_documents = n_bytes = n_differing_ids = n_differing_cuts = 0
     n_tokens, n_altered = [0, 0], [0, 0]
-    sources: dict[str, SourceTotals] = {}
     first_ids: Difference | None = None
     first_cuts: Difference | None = None
     for name, text in documents:
@@ -130,9 +115,6 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
         ends = [np.cumsum(side.lengths[found]) for side, found in zip(sides, ids, strict=True)]
         whole = [(int(end[-1]) if len(end) else 0) == len(data) for end in ends]
         n_documents += 1
-        totals = sources.setdefault(_NUMBER.sub("", name), SourceTotals())
-        totals.n_bytes += len(data)
-        totals.n_tokens = (totals.n_tokens[0] + len(ids[0]), totals.n_tokens[1] + len(ids[1]))
         n_bytes += len(data)
         for which in (0, 1):
             n_tokens[which] += len(ids[which])
@@ -157,7 +139,6 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
         n_differing_cuts=n_differing_cuts,
         ids=first_ids,
         cuts=first_cuts,
-        sources=sources,
     )
 
 

@@ -1,4 +1,4 @@
-"""Plots of corpus statistics and of comparisons; needs the extra [plot].
+"""Plots of corpus statistics; needs the extra [plot].
 
 The image is written atomically, in the format of its suffix. Equal figures give equal bytes. Colours can be told apart
 by colour-blind readers (Okabe and Ito's), and series differ in more than colour. An SVG follows the reader's light or
@@ -16,13 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from pairloom._internal.atomic import check_free, write_file
-from pairloom.analysis.compare import Comparison
 from pairloom.analysis.curve import TrainingCurve
 from pairloom.analysis.report import TokenizerReport
 from pairloom.analysis.shards import ShardStats
 from pairloom.analysis.stats import CorpusStats
 
-__all__ = ["STYLE", "check_plot", "plot_comparison", "plot_report", "plot_shards", "plot_stats", "svg_for_both_modes"]
+__all__ = ["STYLE", "check_plot", "plot_report", "plot_shards", "plot_stats", "svg_for_both_modes"]
 
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, rules) would leave no room for the others.
@@ -70,25 +69,18 @@ def _figure() -> Any:
     return Figure
 
 
-def plot_stats(
-    stats: CorpusStats,
-    sizes: Sequence[tuple[int, float]],
-    path: Path,
-    *,
-    curve: TrainingCurve | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Draws token lengths, how often tokens of each rank come, compression against vocabulary size, and the training
-    curve.
+def plot_stats(stats: CorpusStats, path: Path, *, curve: TrainingCurve | None = None, overwrite: bool = False) -> None:
+    """Draws token lengths, how often tokens of each rank come, and with a training curve compression against vocabulary
+    size, and the curve.
 
-    sizes: what `compression_by_size` gives; empty leaves that plot out, as does no curve. Raises ImportError without
-    matplotlib, ValueError for a suffix that is none of .svg, .png, .pdf, FileExistsError unless `overwrite`.
+    Raises ImportError without matplotlib, ValueError for a suffix that is none of .svg, .png, .pdf, FileExistsError
+    unless `overwrite`.
     """
     check_plot(path, overwrite)
     drawn: list[Callable[[Any], None]] = [partial(_draw_lengths, stats=stats), partial(_draw_frequencies, stats=stats)]
-    if sizes:
-        drawn.append(partial(_draw_compression, sizes=sizes))
     if curve is not None and len(curve.times):
+        n_base = stats.n_vocab_tokens - len(curve.times)
+        drawn.append(partial(_draw_compression, curve=curve, n_base=n_base, n_bytes=stats.n_bytes))
         drawn.append(partial(_draw_curve, curve=curve, n_bytes=stats.n_bytes))
     _save_drawn(drawn, path, overwrite)
 
@@ -112,35 +104,6 @@ def _save_drawn(drawn: Sequence[Callable[[Any], None]], path: Path, overwrite: b
         figure.get_layout_engine().set(w_pad=0.15, h_pad=0.15)
         for place, draw in enumerate(drawn, start=1):
             draw(figure.add_subplot(n_rows, 2, place))
-        _save(figure, path, overwrite)
-
-
-def plot_comparison(comparison: Comparison, path: Path, *, overwrite: bool = False) -> None:
-    """Draws bytes per token of both sides for each source, by name; the largest where there are more than 40.
-
-    Files of one language each make it a plot of fertility by language. Raises what `plot_stats` raises.
-    """
-    check_plot(path, overwrite)
-    import matplotlib
-
-    measured = {name: totals for name, totals in comparison.sources.items() if min(totals.n_tokens) > 0}
-    largest = sorted(sorted(measured, key=lambda name: (-measured[name].n_bytes, name))[:_MOST_SOURCES])
-    with matplotlib.rc_context(STYLE):
-        figure = _figure()(figsize=(9, 1.6 + 0.45 * max(len(largest), 1)), layout="constrained")
-        axes = figure.subplots()
-        at = np.arange(len(largest))[::-1]
-        for side, (colour, hatch, shift) in enumerate(((FIRST, "", 0.2), (SECOND, "//", -0.2))):
-            ratios = [measured[name].n_bytes / measured[name].n_tokens[side] for name in largest]
-            bars = axes.barh(
-                at + shift, ratios, 0.4, color=colour, hatch=hatch, edgecolor=PAPER,
-                label=f"{'AB'[side]}  {_shortened(comparison.names[side])}",
-            )  # fmt: skip
-            axes.bar_label(bars, fmt="%.2f", padding=3, fontsize=8)
-        axes.set_yticks(at, [_shortened(name) for name in largest])
-        axes.set_xlabel("bytes per token (longer bars: fewer tokens for the same text)")
-        axes.margins(x=0.1)
-        axes.grid(axis="x")
-        figure.legend(loc="outside upper left", ncols=1)
         _save(figure, path, overwrite)
 
 
@@ -209,10 +172,12 @@ def svg_for_both_modes(svg: bytes) -> bytes:
     return head + style.encode() + end + rest
 
 
-def _draw_compression(axes: Any, sizes: Sequence[tuple[int, float]]) -> None:
+def _draw_compression(axes: Any, curve: TrainingCurve, n_base: int, n_bytes: int) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    axes.plot([size for size, _ in sizes], [ratio for _, ratio in sizes], marker="o", color=FIRST)
+    # The tokens after n merges are those of the tokenizer truncated to n merges.
+    sizes = np.unique(np.geomspace(n_base, n_base + len(curve.times), 12).round().astype(np.int64))
+    axes.plot(sizes, n_bytes / np.maximum(curve.n_tokens[sizes - n_base], 1), marker="o", color=FIRST)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=8))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.arguments import check_int, check_str, check_texts, resolve_threads
+from pairloom._internal.arguments import resolve_threads
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom.corpus import Block, Corpus
@@ -24,7 +24,6 @@ from pairloom.tokenizer import Tokenizer, check_tokenizer
 __all__ = [
     "RENYI_ALPHA",
     "CorpusStats",
-    "compression_by_size",
     "corpus_stats",
     "renyi_efficiency",
     "text_stats",
@@ -32,8 +31,6 @@ __all__ = [
 
 RENYI_ALPHA: Final = 2.5
 """The order at which Zouhar et al. found the efficiency to follow the quality of translations best."""
-
-_MOST_SIZES: Final = 10_000
 
 # bincount widens what it counts to 64 bits: so many ids at a time keep that small.
 _IDS_AT_ONCE: Final = 1 << 20
@@ -45,8 +42,7 @@ class CorpusStats:
 
     n_words: runs of characters between white space. n_skipped: records that were left out. seconds: reading and
     encoding. token_counts: int64 [n_vocab], how often each id came; token_bytes: int64 [n_vocab], bytes of each id's
-    token, 0 where an id stands for nothing. sample: texts from the beginnings of the files, as many bytes as were asked
-    for. Ratios are NaN where nothing was counted.
+    token, 0 where an id stands for nothing. Ratios are NaN where nothing was counted.
     """
 
     n_documents: int
@@ -56,7 +52,6 @@ class CorpusStats:
     seconds: float
     token_counts: npt.NDArray[np.int64]
     token_bytes: npt.NDArray[np.int64]
-    sample: list[str] = field(repr=False)
 
     @property
     def n_tokens(self) -> int:
@@ -148,13 +143,10 @@ def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int, alpha: float = RENYI_A
 class _Tally:
     """The sums of CorpusStats while they grow."""
 
-    def __init__(self, n_vocab: int, sample_share: int) -> None:
+    def __init__(self, n_vocab: int) -> None:
         self.counts = np.zeros(n_vocab, dtype=np.int64)
         self.n_documents = self.n_bytes = self.n_words = 0
-        self.sample: list[str] = []
         self._in_word = False
-        self._source = -1
-        self._sample_share = self._sample_left = sample_share
 
     def add(self, block: Block, ids: npt.NDArray[Any]) -> None:
         documents = block.documents
@@ -164,18 +156,6 @@ class _Tally:
         self.n_words += n_words
         for start in range(0, len(ids), _IDS_AT_ONCE):
             self.counts += np.bincount(ids[start : start + _IDS_AT_ONCE], minlength=len(self.counts))
-        if block.source != self._source:
-            self._source, self._sample_left = block.source, self._sample_share
-        if self._sample_left:
-            self._take([*documents.texts(), documents.open_text()])
-
-    def _take(self, texts: list[str]) -> None:
-        """Adds texts to the sample while there is room; a character that is cut in two is dropped."""
-        for text in texts:
-            data = text.encode()[: self._sample_left]
-            self._sample_left -= len(data)
-            if data:
-                self.sample.append(data.decode(errors="ignore"))
 
 
 def corpus_stats(
@@ -184,25 +164,22 @@ def corpus_stats(
     *,
     threads: int = 0,
     progress: Progress = None,
-    sample_bytes: int = 0,
     specials: str = "recognise",
     **options: Any,
 ) -> CorpusStats:
     """The figures of a corpus.
 
     inputs: paths, or a `Corpus`; `options` are those of `Corpus`. specials: literals of special tokens are their ids
-    ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). sample_bytes: keep so much text, an equal
-    share from the beginning of each file. Warns when records were left out. Raises OSError, and CorpusError (file and
-    place).
+    ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Warns when records were left out. Raises
+    OSError, and CorpusError (file and place).
     """
     check_tokenizer("tokenizer", tokenizer)
-    check_int("sample_bytes", sample_bytes, least=0)
     if isinstance(inputs, Corpus) and options:
         raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
     corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
     reading = corpus.read()
     encoder = tokenizer.block_encoder(specials=specials, threads=resolve_threads(threads))
-    tally = _Tally(tokenizer.n_vocab, -(-sample_bytes // len(corpus.names)))
+    tally = _Tally(tokenizer.n_vocab)
     done, seconds = 0, 0.0
     with reporter(progress) as report, ReadAhead(reading) as blocks:
         if report is not None:
@@ -227,7 +204,6 @@ def corpus_stats(
         seconds=seconds,
         token_counts=tally.counts,
         token_bytes=tokenizer.token_byte_lengths(count_specials=True),
-        sample=tally.sample,
     )
 
 
@@ -236,24 +212,3 @@ def text_stats(
 ) -> CorpusStats:
     """The figures of texts, each a document; `specials` as in `corpus_stats`."""
     return corpus_stats(tokenizer, Corpus.of_texts(texts), threads=threads, specials=specials)
-
-
-def compression_by_size(tokenizer: Tokenizer, texts: Sequence[str], n_sizes: int = 12) -> list[tuple[int, float]]:
-    """(tokens in the vocabulary, bytes per token of `texts`) of truncations to sizes in geometric steps, ascending.
-
-    Raises ValueError where a tokenizer cannot be truncated: ranks instead of merges, or merges out of order.
-    """
-    model = check_tokenizer("tokenizer", tokenizer).model
-    check_int("n_sizes", n_sizes, least=1, most=_MOST_SIZES)
-    check_texts("texts", texts)
-    texts = [check_str(f"texts[{index}]", text) for index, text in enumerate(texts)]
-    n_bytes, n_merges = sum(len(text.encode()) for text in texts), len(model.merges)
-    n_base = len(model.token_ids) - n_merges
-    # Nothing but merges is left out, so that it makes no difference here whether special tokens are counted.
-    points = []
-    for size in np.unique(
-        np.geomspace(max(n_base, 1), max(n_base, 1) + n_merges, n_sizes).round().astype(np.int64)
-    ).tolist():
-        smaller = tokenizer.truncate_vocab(size, keep_ids=True, specials_counted=False)
-        points.append((len(smaller.vocab), _ratio(n_bytes, int(smaller.count_tokens_batch(texts).sum()))))
-    return points

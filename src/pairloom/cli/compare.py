@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="also draw bytes per token of each file, A beside B; .svg, .png or .pdf; needs pairloom[plot]",
+        help="with --corpus: also draw bytes per token and premium of each; .svg, .png or .pdf; needs pairloom[plot]",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument(
@@ -66,6 +66,8 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.input is None:
         args.wrong_usage("give either --input or --corpus")
+    if args.plot is not None:
+        args.wrong_usage("--plot draws named corpora: give --corpus NAME=PATH in the place of --input")
     if len(args.model) != 2:
         args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
     for option, given in (("--pattern", args.pattern), ("--special", args.special)):
@@ -74,24 +76,12 @@ def run(args: argparse.Namespace) -> None:
     if args.merges:
         _print_explanation(args)
         return
-    plot = None if args.plot is None else Path(args.plot)
-    if plot is not None:
-        from pairloom.analysis.plots import check_plot
-
-        check_plot(plot, args.force)
     first, second = (_side(name, args) for name in args.model)
     comparison = compare(first, second, named_documents(corpus_of(args)))
-    if plot is not None:
-        from pairloom.analysis.plots import plot_comparison
-
-        plot_comparison(comparison, plot, overwrite=args.force)
-        args.console.wrote(args.plot, "a plot")
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
 
 
 def _print_explanation(args: argparse.Namespace) -> None:
-    if args.plot is not None:
-        args.wrong_usage("--plot does not go with --merges")
     mine, theirs = (_own(name, args, "--merges") for name in args.model)
     explanation = explain_difference(mine, theirs, corpus_of(args))
     text = json.dumps(explanation.as_dict()) if args.json else f"cause: {explanation.cause}\n{explanation}"

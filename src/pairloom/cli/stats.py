@@ -8,14 +8,11 @@ import math
 from pathlib import Path
 
 from pairloom.analysis.curve import training_curve
-from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, compression_by_size, corpus_stats
+from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.cli.report import add_report_options, print_report
-
-# The text that every truncation in a plot encodes.
-_SAMPLE_BYTES = 4 << 20
 
 HELP = "measure a tokenizer on a corpus: compression, vocabulary use, Renyi efficiency, throughput"
 
@@ -27,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="also draw token lengths, how often tokens come, compression against vocabulary size (by truncation, on"
-        " the first 4 MB) and the training curve; .svg, .png or .pdf; needs pairloom[plot]",
+        help="also draw token lengths, how often tokens come, compression against vocabulary size and the training"
+        " curve; .svg, .png or .pdf; needs pairloom[plot]",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
@@ -51,30 +48,23 @@ def run(args: argparse.Namespace) -> None:
 
         check_plot(plot, args.force)
     tokenizer = load_model(args)
-    sample_bytes = 0 if plot is None else _SAMPLE_BYTES
     corpus = corpus_of(args)
     stats = corpus_stats(
         tokenizer,
         corpus,
         threads=args.threads,
         progress=args.console.progress,
-        sample_bytes=sample_bytes,
         specials=args.specials,
     )
     if plot is not None:
         from pairloom.analysis.plots import plot_stats
 
-        sizes: list[tuple[int, float]] = []
         curve = None
-        try:
-            sizes = compression_by_size(tokenizer, stats.sample)
-        except ValueError as error:
-            args.console.say("note", f"no plot of compression against vocabulary size: {error}")
         try:
             curve = training_curve(tokenizer, stats)
         except ValueError as error:
-            args.console.say("note", f"no training curve: {error}")
-        plot_stats(stats, sizes, plot, curve=curve, overwrite=args.force)
+            args.console.say("note", f"no plots of vocabulary size and training: {error}")
+        plot_stats(stats, plot, curve=curve, overwrite=args.force)
         args.console.wrote(args.plot, "a plot")
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else _table(stats))
 
