@@ -21,7 +21,6 @@ __all__ = ["HARNESSES", "Harness", "Table", "load"]
 
 HARNESSES: tuple[str, ...] = (
     "bombs",
-    "checkpoint_damage",
     "checkpoint_kills",
     "closed_pipes",
     "corpus_mutations",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -15,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from pairloom import CheckpointError, Corpus, PretokenCounts, ProgressEvent, Tokenizer
-from tests.soak import checkpoint_damage, checkpoint_kills
+from pairloom import CheckpointError, Corpus, ProgressEvent, Tokenizer
+from tests.soak import checkpoint_kills
 
 TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
 
@@ -34,7 +33,10 @@ def test_counts_are_reused_and_sizes_are_nested(tmp_path: Path) -> None:
     assert Tokenizer.train(TEXTS, 280, checkpoint=checkpoint, progress=events.append) == big
     assert {event.stage for event in events} == {"merge"}
     assert Tokenizer.train(TEXTS, 270, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 270)
-    assert Tokenizer.train(TEXTS, 290, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 290)
+    for fields in ({"min_frequency": 3}, {"tie_break": "bytes_greatest", "max_token_bytes": 3}):
+        again = Tokenizer.train(TEXTS, 290, checkpoint=checkpoint, progress=events.append, **fields)
+        assert again == Tokenizer.train(TEXTS, 290, **fields)
+    assert {event.stage for event in events} == {"merge"}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,6 @@ def test_a_checkpoint_of_any_configuration_gives_the_same_model(tmp_path: Path, 
 @pytest.mark.parametrize(
     "other",
     [
-        {"min_frequency": 2},
         {"pattern": "cl100k"},
         {"special_tokens": ["<s>"]},
         {"corpus_specials": "split"},
@@ -65,7 +66,7 @@ def test_a_checkpoint_of_any_configuration_gives_the_same_model(tmp_path: Path, 
 )
 def test_the_checkpoint_of_another_configuration_is_refused(tmp_path: Path, other: dict[str, Any]) -> None:
     Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "checkpoint")
-    with pytest.raises(CheckpointError, match=f"{next(iter(other))}.*another checkpoint path"):
+    with pytest.raises(CheckpointError, match=r"another pattern.*another checkpoint path"):
         Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "checkpoint", **other)
 
 
@@ -93,14 +94,14 @@ class TestCorpusThatChanged:
 
     def test_by_size_is_refused(self, corpus: Path) -> None:
         corpus.write_text(TEXTS[0] + "!")
-        with pytest.raises(CheckpointError, match=r"corpus\.txt has 116 bytes, and had 115; delete the folder"):
+        with pytest.raises(CheckpointError, match=r"of one that has changed.*delete the folder"):
             self.resumed(corpus)
 
     def test_changed_content_of_an_equal_time_is_refused(self, corpus: Path) -> None:
         status = corpus.stat()
         corpus.write_text(TEXTS[0].replace("cat", "rat"))
         os.utime(corpus, ns=(status.st_atime_ns, status.st_mtime_ns))
-        with pytest.raises(CheckpointError, match=r"corpus\.txt has other content"):
+        with pytest.raises(CheckpointError, match="of one that has changed"):
             self.resumed(corpus)
 
     def test_by_time_alone_is_accepted_where_the_content_is_known(self, corpus: Path) -> None:
@@ -115,7 +116,7 @@ class TestCorpusThatChanged:
         expected = self.resumed(corpus)
         assert self.resumed(corpus) == expected
         os.utime(corpus, ns=(1, 1))
-        with pytest.raises(CheckpointError, match=r"corpus\.txt was modified since"):
+        with pytest.raises(CheckpointError, match="of one that has changed"):
             self.resumed(corpus)
 
     def test_that_is_gone_is_an_os_error(self, corpus: Path) -> None:
@@ -127,11 +128,11 @@ class TestCorpusThatChanged:
         other = tmp_path / "other.txt"
         other.write_text(TEXTS[0])
         checkpoint = tmp_path / "checkpoint"
-        with pytest.raises(CheckpointError, match="2 files here, 1 there"):
+        with pytest.raises(CheckpointError, match="another corpus"):
             Tokenizer.train_files([corpus, other], 270, checkpoint=checkpoint)
-        with pytest.raises(CheckpointError, match=r"other\.txt here, .*corpus\.txt there"):
+        with pytest.raises(CheckpointError, match="another corpus"):
             Tokenizer.train_files(other, 270, checkpoint=checkpoint)
-        with pytest.raises(CheckpointError, match="texts in memory here, files there"):
+        with pytest.raises(CheckpointError, match="another corpus"):
             Tokenizer.train(TEXTS[0], 270, checkpoint=checkpoint)
 
     def test_while_it_was_counted_is_refused(self, corpus: Path, tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ class TestCorpusThatChanged:
         Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
         Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
         file.write_text('{"text": "ab ac"}\n')
-        with pytest.raises(CheckpointError, match=r"corpus\.jsonl has other content"):
+        with pytest.raises(CheckpointError, match="of one that has changed"):
             Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
 
 
@@ -159,7 +160,7 @@ def test_other_texts_are_refused(tmp_path: Path, kind: Any) -> None:
     assert expected == Tokenizer.train(TEXTS, 280)
     assert Tokenizer.train(kind(TEXTS), 280, checkpoint=tmp_path / "checkpoint") == expected
     for others in ([], [""], TEXTS[:1], [*TEXTS, "x"], [TEXTS[0], TEXTS[1][:-1]], ["".join(TEXTS)]):
-        with pytest.raises(CheckpointError, match="the texts are not the same"):
+        with pytest.raises(CheckpointError, match="another corpus"):
             Tokenizer.train(kind(others), 280, checkpoint=tmp_path / "checkpoint")
 
 
@@ -244,74 +245,35 @@ def test_a_failure_in_learning_keeps_the_counts(tmp_path: Path) -> None:
     assert stages == {"merge"}
 
 
-class TestDamage:
-    @pytest.fixture
-    def checkpoint(self, tmp_path: Path) -> Path:
-        Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint")
-        return tmp_path / "checkpoint"
+def _counts_in(checkpoint: Path) -> Path:
+    (file,) = checkpoint.iterdir()
+    return file
 
-    def test_counts_cut_short_are_refused_with_the_remedy(self, checkpoint: Path) -> None:
-        counts = checkpoint / "counts"
-        counts.write_bytes(counts.read_bytes()[:-1])
-        with pytest.raises(CheckpointError, match=r"counts.*; delete the folder to count again"):
+
+def test_damaged_counts_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    checkpoint, draw = tmp_path / "checkpoint", random.Random(1)
+    Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    file = _counts_in(checkpoint)
+    whole = file.read_bytes()
+    for turn in range(60):
+        at, damaged = draw.randrange(len(whole)), bytearray(whole)
+        damaged[at] ^= 1 << draw.randrange(8)
+        file.write_bytes(damaged if turn % 2 else whole[:at])
+        with pytest.raises(CheckpointError, match=r"counts-.*; delete the folder to count again"):
             Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
 
-    def test_counts_of_another_corpus_are_refused(self, checkpoint: Path) -> None:
-        counts = PretokenCounts.from_texts([TEXTS[1], TEXTS[0][:-1]], special_tokens=["<|endoftext|>"])
-        counts.save(checkpoint / "counts", overwrite=True)
-        with pytest.raises(CheckpointError, match=r"not the counts that training\.json names"):
-            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
 
-    def test_counts_that_do_not_add_up_are_refused(self, checkpoint: Path) -> None:
-        counts = PretokenCounts.load(checkpoint / "counts")
-        items = dict(counts.items())
-        items[b" cat"] += 1
-        wrong = PretokenCounts.from_items(
-            items, special_tokens=["<|endoftext|>"], n_bytes=counts.n_bytes, n_documents=counts.n_documents
-        )
-        wrong.save(checkpoint / "counts", overwrite=True)
-        training = json.loads((checkpoint / "training.json").read_text())
-        training["counts_sha256"] = (checkpoint / "counts").read_bytes()[-32:].hex()
-        (checkpoint / "training.json").write_text(json.dumps(training))
-        with pytest.raises(CheckpointError, match="188 bytes of a corpus of 184"):
-            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
-
-    def test_counts_without_a_digest_in_training_json_are_recounted(self, checkpoint: Path) -> None:
-        training = json.loads((checkpoint / "training.json").read_text())
-        training["counts_sha256"] = None
-        (checkpoint / "training.json").write_text(json.dumps(training))
-        (checkpoint / "counts").write_bytes(b"junk")
-        assert Tokenizer.train(TEXTS, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
-
-    def test_missing_counts_are_refused(self, checkpoint: Path) -> None:
-        (checkpoint / "counts").unlink()
-        with pytest.raises(CheckpointError, match="'counts' is missing"):
-            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
-
-    @pytest.mark.parametrize(
-        "written", ["", "{", "[]", "5", '{"format": 2}', "[" * 100_000, "\0", '{"format": 2, "config": 5}']
-    )
-    def test_a_damaged_description_is_refused(self, checkpoint: Path, written: str) -> None:
-        (checkpoint / "training.json").write_text(written)
-        with pytest.raises(CheckpointError, match=r"checkpoint.*delete the folder to count again"):
-            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
-
-    def test_the_checkpoint_of_an_earlier_version_is_refused(self, checkpoint: Path) -> None:
-        (checkpoint / "training.json").write_text('{"corpus": "texts", "min_frequency": 1}')
-        with pytest.raises(CheckpointError, match="another version of pairloom; delete the folder"):
-            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
-
-    def test_what_a_killed_run_was_writing_is_removed(self, checkpoint: Path) -> None:
-        (checkpoint / ".counts.0123456789abcdef").write_bytes(b"half")
-        Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
-        assert sorted(path.name for path in checkpoint.iterdir()) == ["counts", "training.json"]
-
-    def test_random_damage_is_refused_or_changes_nothing(self, tmp_path: Path) -> None:
-        assert checkpoint_damage.failures(tmp_path, 100, seed=1) == []
+def test_what_a_killed_run_was_writing_is_removed(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    name = _counts_in(checkpoint).name
+    (checkpoint / f".{name}.0123456789abcdef").write_bytes(b"half")
+    Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    assert _counts_in(checkpoint).name == name
 
 
 @pytest.mark.parametrize("corpus_specials", ["text", "split"])
-def test_totals_hold_for_corpora_of_every_kind(tmp_path: Path, corpus_specials: str) -> None:
+def test_a_checkpoint_of_random_texts_gives_the_same_model(tmp_path: Path, corpus_specials: str) -> None:
     draw = random.Random(9)
     pieces = ["<a>", "<longer special>", "word ", "\r\n", "é", "中文", "\0", "🙂"]
     for turn in range(20):
@@ -334,17 +296,17 @@ def test_a_corpus_object_is_known_by_its_files_and_options(tmp_path: Path, optio
 
     expected = Tokenizer.train(Corpus(file, **options), 262)
     assert train(**options) == train(**options) == expected
-    with pytest.raises(CheckpointError, match="it is read with"):
+    with pytest.raises(CheckpointError, match="another corpus"):
         train(doc_cap=7)
     file.write_text("other")
-    with pytest.raises(CheckpointError, match=r"corpus\.txt has 5 bytes"):
+    with pytest.raises(CheckpointError, match="of one that has changed"):
         train(**options)
 
 
 def test_a_checkpoint_of_a_corpus_in_memory_is_of_its_texts(tmp_path: Path) -> None:
     first = Tokenizer.train(Corpus.of_texts(["aa aa"]), 257, checkpoint=tmp_path / "ck")
     assert Tokenizer.train(Corpus.of_texts(["aa aa"]), 257, checkpoint=tmp_path / "ck") == first
-    with pytest.raises(CheckpointError, match="not the same"):
+    with pytest.raises(CheckpointError, match="another corpus"):
         Tokenizer.train(Corpus.of_texts(["zz zz"]), 257, checkpoint=tmp_path / "ck")
     once = Tokenizer.train(Corpus.of_texts(iter(["aa aa", "bb"])), 257, checkpoint=tmp_path / "other")
     assert once == Tokenizer.train(["aa aa", "bb"], 257)
@@ -354,5 +316,5 @@ def test_a_checkpoint_knows_how_files_were_read(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text('{"text": "zzzz"}\n' * 3)
     Tokenizer.train(Corpus(path, input_format="jsonl"), 258, checkpoint=tmp_path / "ck")
-    with pytest.raises(CheckpointError, match="input_format"):
+    with pytest.raises(CheckpointError, match="another corpus"):
         Tokenizer.train(Corpus(path), 258, checkpoint=tmp_path / "ck")

@@ -1,7 +1,7 @@
 """Fingerprints of corpora: JSON objects by which a checkpoint recognises the corpus that it was counted from.
 
-Files: name, size and modification time of each. If the files hold at most 64 MiB together, the SHA-256 of their content
-is added and replaces the modification time in comparisons. A list or tuple of texts: their number and the SHA-256 of
+Files: name and size of each, and its modification time or, if the files hold at most 64 MiB together, the SHA-256 of
+its content. A list or tuple of texts: their number and the SHA-256 of
 all of them. Any other iterable can be read only once, so only its first texts, up to four million characters, are used.
 """
 
@@ -22,7 +22,7 @@ from pairloom.corpus.corpus import texts_of, with_texts
 from pairloom.corpus.sources import STDIN, Source, resolve
 from pairloom.corpus.text_batches import batches_of, is_arrow
 
-__all__ = ["difference", "of_corpus", "of_files", "of_first_texts", "of_texts"]
+__all__ = ["of_corpus", "of_files", "of_first_texts", "of_texts"]
 
 _MOST_DIGESTED_BYTES = 64 << 20
 _PIECE_CHARACTERS = 1 << 20
@@ -87,38 +87,12 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     return known["sha256"], with_texts(corpus, texts)
 
 
-def difference(theirs: Any, mine: dict[str, Any]) -> str | None:
-    """How the fingerprint of another corpus differs from `mine`; None where the corpora are equal."""
-    if theirs == mine:
-        return None
-    if not isinstance(theirs, dict) or theirs.keys() != mine.keys():
-        return "texts in memory here, files there" if "files" not in mine else "files here, texts in memory there"
-    if "files" not in mine:
-        return "the texts are not the same"
-    if theirs.get("options") != mine.get("options"):
-        return f"it is read with {mine.get('options')} here, with {theirs.get('options')} there"
-    before, now = theirs["files"], mine["files"]
-    if not isinstance(before, list) or len(before) != len(now):
-        return f"{len(now)} files here, {len(before) if isinstance(before, list) else 'no list of files'} there"
-    for old, new in zip(before, now, strict=True):
-        if not isinstance(old, dict) or old.get("path") != new["path"]:
-            return f"{new['path']} here, {old.get('path') if isinstance(old, dict) else 'nothing'} there"
-        if old.get("bytes") != new["bytes"]:
-            return f"{new['path']} has {new['bytes']} bytes, and had {old.get('bytes')}"
-        if new["sha256"] is not None and old.get("sha256") is not None:
-            if old["sha256"] != new["sha256"]:
-                return f"{new['path']} has other content"
-        elif old.get("modified_ns") != new["modified_ns"]:
-            return f"{new['path']} was modified since"
-    return None
-
-
 def _files(sources: list[Source]) -> list[dict[str, Any]]:
     """What is known of each file."""
     files: list[dict[str, Any]] = []
     for source in sources:
         status = None if source.is_remote or source.name == STDIN else Path(source.name).stat()
-        known = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns, "sha256": None}
+        known = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns}
         if status is not None and stat.S_ISREG(status.st_mode):
             known |= {"bytes": status.st_size, "modified_ns": status.st_mtime_ns}
         files.append(known)
@@ -127,6 +101,7 @@ def _files(sources: list[Source]) -> list[dict[str, Any]]:
             if file["modified_ns"] is not None and not source.is_remote:
                 with Path(file["path"]).open("rb") as opened:
                     file["sha256"] = hashlib.file_digest(opened, "sha256").hexdigest()
+                del file["modified_ns"]
     return files
 
 

@@ -240,12 +240,9 @@ class PretokenCounts:
         Raises OSError, CountsError naming the file, the location and the remedy.
         """
         file = Path(check_path("path", path))
-        return cls.from_parquet(file) if file.suffix == ".parquet" else cls._of_file_columns(counts_file.load(file))
-
-    @classmethod
-    def _of_file_columns(cls, loaded: counts_file.CountsColumns) -> PretokenCounts:
-        """Counts out of the columns that `counts_file.load` read and checked."""
-        text, ends, counts, stored = loaded
+        if file.suffix == ".parquet":
+            return cls.from_parquet(file)
+        text, ends, counts, stored = counts_file.load(file)
         columns = _core.PretokenCounts.from_columns(
             text,
             ends,

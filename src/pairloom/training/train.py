@@ -26,7 +26,7 @@ from pairloom.errors import CheckpointError, CountsError
 from pairloom.model import LARGEST_ID, Model
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training import first_seen
-from pairloom.training.checkpoint import open_checkpoint
+from pairloom.training.checkpoint import counts_kept_in
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
@@ -86,8 +86,8 @@ def train_on_files(
 
     def count(**options: Any) -> PretokenCounts:
         counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
-        if identity and (differs := fingerprint.difference(identity, fingerprint.of_files(files))):
-            raise CheckpointError(f"{differs} while it was counted; leave the corpus alone and train again")
+        if identity and identity != fingerprint.of_files(files):
+            raise CheckpointError("a file has changed while it was counted; leave the corpus alone and train again")
         return counts
 
     identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
@@ -134,11 +134,7 @@ def _train(
     learn = partial(train_model, threads=threads, progress=progress, max_memory=max_memory, trace=trace)
     if checkpoint is None:
         return learn(prune(count(**options), config)[0], vocab_size, config)
-    with open_checkpoint(checkpoint, config, corpus) as kept:
-        counts = kept.counts()
-        if counts is None:
-            counts = count(**options)
-            kept.keep_counts(counts)
+    with counts_kept_in(checkpoint, config, corpus, partial(count, **options)) as counts:
         check_counts(counts, config)
         return learn(prune(counts, config)[0], vocab_size, config)
 
