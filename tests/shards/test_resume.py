@@ -111,13 +111,13 @@ def test_damaged_files_of_300_are_repaired_removed_and_skipped(
     with pytest.warns(UserWarning, match="1 files"):
         run(tmp_path / "whole", skip_bad_files=True)
     assert contents(out) == contents(tmp_path / "whole")
-    # A finished run goes on too; what was skipped stays out unless shards may be written again.
+    # A finished run goes on too; what was skipped is taken when shards may be written again.
     write(corpus, 301)
     with pytest.warns(UserWarning, match="1 files"):
         run(skip_bad_files=True)
     assert len(documents_of(out)) == 300 * 6
     write(corpus, 240)
-    with pytest.warns(UserWarning, match=r"part-240.* skipped documents remain skipped"):
+    with pytest.raises(ResumeError, match=r"part-240.* finished shards hold .*rewrite"):
         run()
     assert len(documents_of(out)) == 300 * 6
     with pytest.warns(UserWarning, match=r"part-240.* has changed; \d+ finished shards are written again"):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
-from pairloom.shards.manifest import Manifest, with_inputs
+from pairloom.shards.manifest import Manifest
 
 __all__ = [
     "ResumePlan",
@@ -46,15 +46,34 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     """
     check_not_of_job(folder, found)
     check_options(folder, found, fresh)
-    kept = found
+    kept, notes = found, list[str]()
     if _are_other_texts(found, fresh):
         if not rewrite:
             raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
         kept = first_shards(found, 0)
-    plan = _InputComparison(folder, kept, fresh, rewrite).result()
-    for shard in found.shards[len(plan.manifest.shards) :]:
+    point, was_complete = kept.next, kept.complete
+    n_concerned = len(kept.inputs) if was_complete else point.source + (1 if point.documents else 0)
+    problems = ((number, _problem(kept, fresh, number, rewrite)) for number in range(n_concerned))
+    number, problem = next((each for each in problems if each[1] is not None), (0, None))
+    if was_complete and (problem is not None or len(kept.inputs) < len(fresh.inputs)):
+        kept = _without_last(kept, fresh.config["shard_tokens"])
+    if problem is not None:
+        is_there = number < len(fresh.inputs) and fresh.inputs[number]["path"] == kept.inputs[number]["path"]
+        # To compare the documents of the input in which the run stopped would cost what encoding them again does.
+        if not rewrite and not (number == point.source and is_there and not was_complete):
+            raise ResumeError(
+                f"{folder}: {problem}, but finished shards hold its documents, or were made without them; {_REMEDY}"
+            )
+        kept = first_shards(kept, sum(shard["next"]["source"] < number for shard in kept.shards))
+        notes = [f"{problem}; {len(found.shards) - len(kept.shards)} finished shards are written again"]
+    for shard in found.shards[len(kept.shards) :]:
         check_nothing_dropped(folder, shard)
-    return plan
+    if not kept.complete:
+        n_read = kept.next.source
+        # With their digests.
+        inputs = [{**old, **new} for old, new in zip(kept.inputs[:n_read], fresh.inputs, strict=False)]
+        kept = dataclasses.replace(kept, inputs=[*inputs, *fresh.inputs[n_read:]], version=fresh.version)
+    return ResumePlan(kept, notes)
 
 
 def check_nothing_dropped(folder: Path | str, shard: dict[str, Any]) -> None:
@@ -105,13 +124,6 @@ def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False)
     return False
 
 
-def _skipped_note(path: str) -> str:
-    return (
-        f"{path} could not be read in the earlier run and has changed since; its skipped documents remain skipped: "
-        "tokenize it into a folder of its own, or resume with rewrite=True"
-    )
-
-
 def first_shards(found: Manifest, n_kept: int) -> Manifest:
     """The manifest as it was when the first `n_kept` shards were finished."""
     names = {Path(shard["file"]).stem for shard in found.shards[:n_kept]}
@@ -126,104 +138,28 @@ def first_shards(found: Manifest, n_kept: int) -> Manifest:
     return kept
 
 
-class _InputComparison:
-    """Compares the earlier run's inputs with today's, in order: up to the resume point, or all if it is finished."""
-
-    def __init__(self, folder: Path | str, found: Manifest, fresh: Manifest, rewrite: bool) -> None:
-        self._folder = folder
-        self._found = found
-        self._fresh = fresh
-        self._rewrite = rewrite
-        self._skipped = {file.input: file for file in found.skipped_files}
-        self._notes: list[str] = []
-        # Index of an input then -> index today.
-        self._numbers: dict[int, int] = {}
-        # Manifest entries of inputs that were skipped and have changed since, by today's index.
-        self._kept_entries: dict[int, dict[str, Any]] = {}
-
-    def result(self) -> ResumePlan:
-        found, point = self._found, self._found.next
-        n_concerned = len(found.inputs) if found.complete else point.source + (1 if point.documents else 0)
-        for number in range(n_concerned):
-            problem = self._compare(number)
-            # To compare the documents of the input in which the run stopped would cost what encoding them again does.
-            is_last = number == point.source and number in self._numbers and not found.complete
-            if problem is not None and (self._rewrite or is_last):
-                return self._rewritten(number, problem)
-            if problem is not None:
-                raise ResumeError(f"{self._folder}: {problem}, but finished shards hold its documents; {_REMEDY}")
-        if found.complete:
-            if len(found.inputs) == len(self._fresh.inputs) == len(self._numbers):
-                return ResumePlan(found, self._notes)
-            found = self._without_last()
-        return ResumePlan(self._renumbered(found), self._notes)
-
-    def _compare(self, number: int) -> str | None:
-        """Why input `number` prevents resuming; None if it does not."""
-        old = self._found.inputs[number]
-        at = len(self._numbers)
-        new = self._fresh.inputs[at] if at < len(self._fresh.inputs) else None
-        skipped = self._skipped.get(number)
-        if new is None or new["path"] != old["path"]:
-            # The tables of provenance number the inputs.
-            if skipped is not None and not self._found.has_provenance:
-                # It contributed no documents then and contributes none now.
-                return None
-            if any(entry["path"] == old["path"] for entry in self._fresh.inputs[at:]):
-                return f"{new['path'] if new else ''} stands before {old['path']} now"
-            return f"{old['path']} is not among the inputs any more"
-        self._numbers[number] = at
-        if not has_changed(old, new, deep=self._rewrite):
-            return None
-        if self._rewrite:
-            return f"{old['path']} has changed"
-        if skipped is not None:
-            self._notes.append(_skipped_note(old["path"]))
-            self._kept_entries[at] = old
-        elif old["bytes"] != new["bytes"]:
-            return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
-        else:
-            return f"{old['path']} has other content than when it was read"
+def _problem(found: Manifest, fresh: Manifest, number: int, rewrite: bool) -> str | None:
+    """Why input `number` prevents resuming; None if it does not."""
+    old = found.inputs[number]
+    new = fresh.inputs[number] if number < len(fresh.inputs) else None
+    if new is None or new["path"] != old["path"]:
+        if any(entry["path"] == old["path"] for entry in fresh.inputs[number:]):
+            return f"{new['path'] if new else ''} stands before {old['path']} now"
+        return f"{old['path']} is not among the inputs any more"
+    if not has_changed(old, new, deep=rewrite):
         return None
+    if rewrite:
+        return f"{old['path']} has changed"
+    if old["bytes"] != new["bytes"]:
+        return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
+    return f"{old['path']} has other content than when it was read"
 
-    def _without_last(self) -> Manifest:
-        """The manifest of a finished run without its last shard, unless that is full: it gets more documents."""
-        n_kept = len(self._found.shards)
-        last = self._found.shards[-1] if n_kept else {}
-        # One that documents were dropped from is not written again.
-        if n_kept and last["tokens"] < self._fresh.config["shard_tokens"] and not last.get("dropped"):
-            n_kept -= 1
-        return first_shards(self._found, n_kept)
 
-    def _rewritten(self, number: int, problem: str) -> ResumePlan:
-        """Keeps the shards that ended before input `number` began."""
-        shards = (self._without_last() if self._found.complete else self._found).shards
-        n_kept = sum(shard["next"]["source"] < number for shard in shards)
-        self._notes = [f"{problem}; {len(self._found.shards) - n_kept} finished shards are written again"]
-        return ResumePlan(self._renumbered(first_shards(self._found, n_kept)), self._notes)
-
-    def _renumbered(self, manifest: Manifest) -> Manifest:
-        """The manifest with today's inputs and their indices."""
-        inputs = [self._kept_entries.get(at, entry) for at, entry in enumerate(self._fresh.inputs)]
-        for number, at in self._numbers.items():
-            if number < manifest.next.source:
-                # With its digest.
-                inputs[at] = {**manifest.inputs[number], **inputs[at]}
-        return dataclasses.replace(
-            manifest,
-            inputs=inputs,
-            version=self._fresh.version,
-            shards=[self._shard_renumbered(shard) for shard in manifest.shards],
-            skipped_files=[
-                file._replace(input=self._numbers[file.input])
-                for file in manifest.skipped_files
-                if file.input in self._numbers
-            ],
-        )
-
-    def _shard_renumbered(self, shard: dict[str, Any]) -> dict[str, Any]:
-        return {
-            **shard,
-            "next": {**shard["next"], "source": self._numbers[shard["next"]["source"]]},
-            **with_inputs(shard, self._numbers.__getitem__),
-        }
+def _without_last(found: Manifest, shard_tokens: int) -> Manifest:
+    """The manifest of a finished run without its last shard, unless that is full: it gets more documents."""
+    n_kept = len(found.shards)
+    last = found.shards[-1] if n_kept else {}
+    # One that documents were dropped from is not written again.
+    if n_kept and last["tokens"] < shard_tokens and not last.get("dropped"):
+        n_kept -= 1
+    return first_shards(found, n_kept)
