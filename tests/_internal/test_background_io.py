@@ -55,35 +55,6 @@ def test_a_failure_of_the_writer_comes_out_and_ends_the_writing() -> None:
         put(2)
 
 
-def test_drain_waits_for_all_items() -> None:
-    may_write, written = threading.Event(), list[int]()
-
-    def write(item: int) -> None:
-        assert may_write.wait(10)
-        written.append(item)
-
-    behind = WriteBehind(write)
-    with behind as put:
-        behind.drain()
-        put(1)
-        put(2)
-        threading.Timer(0.05, may_write.set).start()
-        behind.drain()
-        assert written == [1, 2]
-
-
-def test_drain_raises_the_failure_of_the_last_item() -> None:
-    def write(_: int) -> None:
-        raise Stopped
-
-    behind = WriteBehind(write)
-    with pytest.raises(Stopped), behind as put:
-        put(1)
-        with pytest.raises(Stopped):
-            behind.drain()
-        behind.drain()
-
-
 @pytest.mark.parametrize(
     ("always", "ended_by", "written"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import platform
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from pairloom import Corpus, PretokenCounts
 
 _COUNT = """
 import sys
@@ -93,3 +96,33 @@ def test_counting_takes_no_more_than_it_may(n_threads: int) -> None:
     n_bytes = int(subprocess.run(child, capture_output=True, text=True, check=True, timeout=240).stdout)
     # Not less than half: then something else failed. At most a tenth more: pages, stacks, and what the allocator keeps.
     assert limit // 2 < n_bytes < limit + limit // 10
+
+
+def test_what_the_process_holds_by_pyarrow_is_not_counted(tmp_path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    path = tmp_path / "a.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["low lower lowest"] * 1000}), path)
+    held = pyarrow.array(["low lower lowest"] * 2_000_000)
+    assert held.nbytes > 20_000_000
+    assert PretokenCounts.from_corpus(Corpus(path), max_memory=20_000_000).n_documents == 1000
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.warc", "a.arrow"])
+def test_counting_a_record_beyond_max_memory_is_a_memory_error(tmp_path: Path, name: str) -> None:
+    import pyarrow
+
+    path, text = tmp_path / name, "ab " * 3_000_000
+    head = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: %d\r\n\r\n"
+    if name == "a.arrow":
+        table = pyarrow.table({"text": [text]})
+        with pyarrow.ipc.new_file(str(path), table.schema) as writer:
+            writer.write_table(table)
+    else:
+        path.write_bytes(
+            json.dumps({"text": text}).encode() if name == "a.jsonl" else head % len(text) + text.encode() + b"\r\n\r\n"
+        )
+    with pytest.raises(MemoryError, match=rf"{name}: .*max_memory.*; raise"):
+        PretokenCounts.from_corpus(Corpus(path), max_memory=20_000_000)
+    assert PretokenCounts.from_corpus(Corpus(path), max_memory=200_000_000).n_documents == 1

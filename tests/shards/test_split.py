@@ -260,14 +260,6 @@ def test_the_command_line_refuses_what_is_no_split(tmp_path: Path) -> None:
         assert done.status == 2 and "train=0.99,val=0.01" in done.err
 
 
-def test_digests_that_exceed_the_memory_are_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "many.jsonl"
-    path.write_text("".join(f'{{"text": "{number}"}}\n' for number in range(100_000)))
-    with pytest.raises(MemoryError, match=r"digests of .* documents, which tell duplicates"):
-        tokenize_files(TOKENIZER, path, tmp_path / "out", duplicates="drop", max_memory=16_000_000)
-    assert not (tmp_path / "out").exists()
-
-
 def test_texts_in_memory_are_split_in_one_pass(tmp_path: Path) -> None:
     from pairloom import Corpus
 

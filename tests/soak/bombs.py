@@ -1,4 +1,4 @@
-"""Decompression bombs: small files that hold hundreds of times their size, read, counted and tokenized."""
+"""Decompression bombs: small files that hold hundreds of times their size, read and counted."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ import gzip
 import lzma
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
+from pairloom import Corpus, PretokenCounts
 from tests.soak.harness import Table
 from tests.soak.isolation import run_cases
 
 SUMMARY = (
-    "files that hold hundreds of times their size, of lines or of one letter, read and counted with max_memory=100 MB,"
-    " and tokenized; a failure is more memory than 160 MB, another error than MemoryError, or a process that dies"
+    "files that hold hundreds of times their size, of lines or of one letter, read and counted with max_memory=100 MB;"
+    " a failure is more memory than 160 MB, another error than MemoryError, or a process that dies"
 )
 QUICK = 10
 FULL = 500
@@ -37,17 +36,13 @@ def run(count: int, seed: int) -> Table:
     table = Table(("file", "bytes on disk", "MB of text", "what is done", "result", "most memory, MB", "s"))
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
         folder = Path(name)
-        model = folder / "model.json"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            Tokenizer.train(["hello world aaaa"], 300).save(model)
         cases = [(path, what) for path in _bombs(folder, count) for what in _DEEDS]
 
         def case(number: int) -> tuple[str, float]:
             path, what = cases[number]
             started = time.perf_counter()
             try:
-                result = _DEEDS[what](path, model, folder / "out")
+                result = _DEEDS[what](path)
             except MemoryError:
                 result = "MemoryError"
             except Exception as error:
@@ -57,9 +52,8 @@ def run(count: int, seed: int) -> Table:
         for number, outcome in run_cases(case, len(cases), timeout=900):
             path, what = cases[number]
             result, seconds = outcome.result or (f"FAILED {outcome.death}", 0.0)
-            most = MAX_MEMORY if what == "tokenize" else MOST_BYTES
-            if outcome.n_bytes > most:
-                result = f"FAILED, more than {most >> 20} MB ({result})"
+            if outcome.n_bytes > MOST_BYTES:
+                result = f"FAILED, more than {MOST_BYTES >> 20} MB ({result})"
             megabytes = round(outcome.n_bytes / _MEGABYTE)
             table.add(path.name, path.stat().st_size, count, what, result, megabytes, round(seconds, 1))
             if result.startswith("FAILED"):
@@ -67,24 +61,16 @@ def run(count: int, seed: int) -> Table:
     return table
 
 
-def _read(path: Path, model: Path, out: Path) -> str:
+def _read(path: Path) -> str:
     n_bytes = sum(block.documents.n_bytes for block in _corpus(path).read(memory=MAX_MEMORY))
     return f"{n_bytes >> 20:,} MB"
 
 
-def _count(path: Path, model: Path, out: Path) -> str:
+def _count(path: Path) -> str:
     return f"{len(PretokenCounts.from_corpus(_corpus(path), max_memory=MAX_MEMORY, threads=2))} pretokens"
 
 
-def _tokenize(path: Path, model: Path, out: Path) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        options: dict[str, Any] = {"overwrite": True, "shard_tokens": 10_000_000, "threads": 2}
-        result = tokenize_files(model, _corpus(path), out, **options, max_memory=MAX_MEMORY)
-    return f"{result.n_documents:,} documents"
-
-
-_DEEDS: dict[str, Callable[[Path, Path, Path], str]] = {"read": _read, "count": _count, "tokenize": _tokenize}
+_DEEDS: dict[str, Callable[[Path], str]] = {"read": _read, "count": _count}
 
 
 def _corpus(path: Path) -> Corpus:

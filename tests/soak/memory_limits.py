@@ -288,7 +288,6 @@ def _calls() -> dict[str, Call]:
         "pack_shards": packed,
         "ShardJob": jobbed,
         "tokenize_files": tokenized("path", "npy"),
-        "tokenize_files, max_memory": tokenized("path", "npy", max_memory=20_000_000),
         "tokenize_files, .jsonl to .bin": tokenized("json_lines", "bin"),
         "tokenize_files, .zst to Megatron": tokenized("zstandard", "megatron"),
         "tokenize_files, .jsonl to Parquet": tokenized("json_lines", "parquet"),

@@ -107,11 +107,6 @@ class WriteBehind(Generic[Item]):
         if kind is None:
             self._raise()
 
-    def drain(self) -> None:
-        """Waits until all items that were put are written; raises an exception of `write`."""
-        self._waiting.join()
-        self._raise()
-
     def _put(self, item: Item) -> None:
         self._raise()
         self._waiting.put(item)
@@ -130,7 +125,6 @@ class WriteBehind(Generic[Item]):
                     self._failure = error
             # The memory of an item is wanted for the next.
             del item
-            self._waiting.task_done()
 
 
 def _is_started(thread: threading.Thread) -> bool:
@@ -146,7 +140,6 @@ def _clear(items: queue.Queue[Any]) -> None:
     with contextlib.suppress(queue.Empty):
         while True:
             items.get_nowait()
-            items.task_done()
 
 
 def _join(thread: threading.Thread, kind: type[BaseException] | None) -> None:

@@ -82,12 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--id-field", metavar="F", help="with --provenance: key or column of a document's id; nested: a.b"
     )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
-    parser.add_argument(
-        "--max-memory",
-        type=whole_number,
-        metavar="BYTES",
-        help="most memory beside the tokenizer's; with --pack: of tokenizing",
-    )
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
         "--resume",
@@ -134,7 +128,6 @@ def run(args: argparse.Namespace) -> int:
         rewrite=args.rewrite,
         overwrite=args.force,
         progress=args.console.progress,
-        max_memory=args.max_memory,
         duplicates=args.duplicates,
         provenance=args.provenance,
         id_field=args.id_field,

@@ -225,7 +225,6 @@ class Corpus:
         start: Position | None = None,
         *,
         memory: int | None = None,
-        decoder_memory: int | None = None,
         piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
@@ -234,16 +233,14 @@ class Corpus:
     ) -> Reading:
         """One pass over the corpus from `start`.
 
-        memory: a single record that takes about so many bytes is a MemoryError. decoder_memory: what decompressing may
-        take, by default all of it. piece_bytes: how much text a block holds, about. digests: gets the digest of the
-        bytes (XXH3, 128 bits) of each source that is read to its end, by its index. joined: whether a block holds the
-        documents of several small files. origins: whether blocks say where their documents come from. id_field: the key
-        or column of a document's id, a text or an integer.
+        memory: a single record that takes about so many bytes is a MemoryError, and so is decompressing that takes
+        more. piece_bytes: how much text a block holds, about. digests: gets the digest of the bytes (XXH3, 128 bits) of
+        each source that is read to its end, by its index. joined: whether a block holds the documents of several small
+        files. origins: whether blocks say where their documents come from. id_field: the key or column of a document's
+        id, a text or an integer.
         """
         wanted = (origins, [] if id_field is None else id_field.split("."))
-        return Reading(
-            self, start or Position(), memory, decoder_memory or memory, piece_bytes, digests, joined, wanted
-        )
+        return Reading(self, start or Position(), memory, piece_bytes, digests, joined, wanted)
 
     def check_id_field(self, id_field: str) -> None:
         """Raises ValueError unless each source can have a field or column of that name."""
@@ -317,7 +314,6 @@ class Reading:
         corpus: Corpus,
         start: Position,
         memory: int | None = None,
-        decoder_memory: int | None = None,
         piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
@@ -327,7 +323,6 @@ class Reading:
         self._has_origins, self._id_field = origins
         self._start = start
         self._memory = memory
-        self._decoder_memory = decoder_memory
         self._piece_bytes = piece_bytes or PIECE_BYTES
         self._digests = digests
         self._number = 0
@@ -554,7 +549,7 @@ class Reading:
             compression,
             source.shown,
             n_bytes=source.n_bytes,
-            memory=self._decoder_memory,
+            memory=self._memory,
             piece_bytes=self._piece_bytes,
         )
         if digested is not None and self._digests is not None:

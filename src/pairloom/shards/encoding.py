@@ -14,7 +14,6 @@ from pairloom._internal.background_io import ReadAhead, WriteBehind
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Block, Corpus, Position, Reading, SkippedFile
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.memory import MemoryPlan
 from pairloom.shards.provenance import ProvenanceRows
 from pairloom.shards.selection import SelectedBlocks, is_selection, start_of
 from pairloom.shards.shards import Batch, Shards
@@ -23,16 +22,13 @@ from pairloom.tokenizer import Tokenizer
 __all__ = ["block_encoder", "encode_corpus"]
 
 
-def block_encoder(
-    tokenizer: Tokenizer, config: dict[str, Any], threads: int, plan: MemoryPlan | None = None
-) -> _core.BlockEncoder:
+def block_encoder(tokenizer: Tokenizer, config: dict[str, Any], threads: int) -> _core.BlockEncoder:
     """The encoder that the options of a run ask for."""
     return tokenizer.block_encoder(
         begin_id=config["bos_id"],
         end_id=config["eot_id"],
         specials=config["specials"],
         threads=threads,
-        max_memory=None if plan is None else plan.max_memory,
     )
 
 
@@ -86,38 +82,28 @@ def encode_corpus(
     targets: Sequence[tuple[Manifest, Shards]],
     threads: int,
     report: Any = None,
-    plan: MemoryPlan | None = None,
     *,
     first_input: int = 0,
 ) -> tuple[Reading, list[int | None]]:
     """Reads, encodes and writes from the resume points of manifests to the end of the corpus.
 
     targets: a folder, or those of the parts of a split, in one pass; the options of their runs differ in nothing else.
-    Memory is a few blocks, with a plan of its sizes. first_input: the number of the first source among the inputs of
-    the folders, for their provenance. Returns the reading, which says what was left out, and the duplicates of each
-    target, None where they were not counted.
+    Memory is a few blocks. first_input: the number of the first source among the inputs of the folders, for their
+    provenance. Returns the reading, which says what was left out, and the duplicates of each target, None where they
+    were not counted.
     """
     manifests = [manifest for manifest, _ in targets]
     config, digests = manifests[0].config, manifests[0].digests
     for manifest in manifests:
         manifest.digests = digests
     is_selected = is_selection(config)
-    # An error of a literal names the document, of which input only the block tells.
-    limits: dict[str, Any] = {}
-    if plan is not None:
-        limits = {
-            "memory": plan.max_memory,
-            "decoder_memory": plan.decoder_bytes,
-            # To select documents takes their text once more, as str.
-            "piece_bytes": plan.piece_bytes // (2 if is_selected else 1),
-        }
-    if manifests[0].has_provenance:
-        limits |= {"origins": True, "id_field": config["id_field"]}
     start = start_of(config, [manifest.next for manifest in manifests])
-    reading = corpus.read(start, **limits, digests=digests, joined=config["specials"] != "error")
+    origins = {"origins": True, "id_field": config["id_field"]} if manifests[0].has_provenance else {}
+    # An error of a literal names the document, of which input only the block tells.
+    reading = corpus.read(start, **origins, digests=digests, joined=config["specials"] != "error")
     reading.skipped_files.extend(sorted({file for manifest in manifests for file in manifest.skipped_files}))
-    selected = SelectedBlocks(reading, [(manifest.config, manifest.next) for manifest in manifests], plan)
-    encoder = block_encoder(tokenizer, config, threads, plan)
+    selected = SelectedBlocks(reading, [(manifest.config, manifest.next) for manifest in manifests])
+    encoder = block_encoder(tokenizer, config, threads)
     names = corpus.names
     written = [_Target(manifest, shards, first_input) for manifest, shards in targets]
     n_documents = sum(manifest.documents for manifest in manifests)
@@ -127,33 +113,23 @@ def encode_corpus(
     with contextlib.ExitStack() as stack:
         blocks = stack.enter_context(ReadAhead(selected))
         # always: documents encoded before an input turns out to be damaged are still written.
-        behind = WriteBehind(_write, always=True)
-        write = stack.enter_context(behind)
-        # Bytes of ids that may not be written yet.
-        n_unwritten = n_held = 0
+        write = stack.enter_context(WriteBehind(_write, always=True))
         if report is not None:
             report("encode", 0, reading.total)
         for number, block in blocks:
             documents, target = block.documents, written[number]
-            if plan is not None:
-                if n_unwritten > plan.unwritten_bytes:
-                    behind.drain()
-                    n_unwritten = 0
-                n_held = plan.n_held + reading.n_bytes_held(block) + n_unwritten
-                n_held += sum(target.shards.n_held_bytes for target in written)
             # Of selected documents it is not known which of the input they are.
             place = {} if is_selected else {"first": block.first}
             try:
-                encoded = encoder.push(documents, name=names[block.source], **place, n_held=n_held)
+                encoded = encoder.push(documents, name=names[block.source], **place)
             except MemoryError as error:
                 raise MemoryError(f"{names[block.source]}: {error}") from error
-            ids, ends, literals = encoded
-            n_unwritten += ids.nbytes + 2 * ends.nbytes + literals.nbytes
+            ids, ends, _ = encoded
             write((target.shards, target.batch(block, encoded, reading.skipped_files)))
             n_documents, n_tokens = n_documents + len(ends), n_tokens + len(ids)
             done = block.done
             # Frees their memory before the next block is encoded.
-            del ids, ends, literals, encoded, documents
+            del ids, ends, encoded, documents
             if report is not None:
                 total = max(reading.total, done)
                 rate = (n_tokens - n_tokens_before) / max(time.monotonic() - started, 1e-9)

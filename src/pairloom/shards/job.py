@@ -44,7 +44,6 @@ from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
 from pairloom.shards.manifest import Manifest, digested, with_inputs
-from pairloom.shards.memory import memory_plan
 from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
 from pairloom.shards.shards import Batch, Shard, Shards
 from pairloom.shards.storage import HIDDEN, Storage, storage_of
@@ -124,17 +123,14 @@ class ShardTask:
             n_skipped = self._encode(batches, shards)
         return Receipt(self.run, name, number, tuple(attempt.shards), n_skipped)
 
-    def write_corpus(
-        self, corpus: Corpus, task: str | int = "", *, report: Any = None, max_memory: int | None = None
-    ) -> Receipt:
+    def write_corpus(self, corpus: Corpus, task: str | int = "", *, report: Any = None) -> Receipt:
         """Encodes the documents of a corpus, without a Python object for each, as `write` does batches.
 
-        report: called as `tokenize_files` calls `progress`, with the parts of an event. max_memory: as there.
+        report: called as `tokenize_files` calls `progress`, with the parts of an event.
         """
         name = _checked_name(task)
-        plan = memory_plan(max_memory, self.config["format"])
         with self._attempt() as (attempt, number, shards, manifest):
-            reading, _ = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report, plan)
+            reading, _ = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report)
         reading.warn()
         inputs, skipped = tuple(digested(corpus.listing, manifest.digests)), tuple(reading.skipped_files)
         return Receipt(self.run, name, number, tuple(attempt.shards), reading.n_skipped, inputs, skipped)

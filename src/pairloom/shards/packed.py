@@ -189,13 +189,11 @@ def tokenize_packed(
     overwrite: bool = False,
     progress: Progress = None,
     threads: int = 0,
-    max_memory: int | None = None,
     **options: Any,
 ) -> TokenizedFiles:
     """`tokenize_files` into the folder `.NAME.unpacked` beside `output`, then `pack_shards` with the options `pack`.
 
-    What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos, specials,
-    duplicates. max_memory: of tokenizing.
+    What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos, specials, duplicates.
     """
     folder = local_folder("output", output)
     _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
@@ -222,7 +220,6 @@ def tokenize_packed(
         rewrite=rewrite,
         overwrite=overwrite,
         progress=progress,
-        max_memory=max_memory,
         **options,
     )
     packed = pack_shards(done.folder, folder, **pack, format=format, shard_tokens=shard_tokens, overwrite=overwrite)

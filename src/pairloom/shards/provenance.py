@@ -69,11 +69,6 @@ class ProvenanceWriter:
         self._rows = self._schema.empty_table()
         self._end = 0
 
-    @property
-    def n_held_bytes(self) -> int:
-        """The rows that are not written yet, and a copy of them."""
-        return 2 * int(self._rows.nbytes)
-
     def write(self, rows: ProvenanceRows, first: int, stop: int, shift: int) -> None:
         """Appends the rows of the documents from `first` to `stop`; shift: what is added to their places."""
         pyarrow = _pyarrow()

@@ -22,7 +22,6 @@ from pairloom import _core
 from pairloom.corpus import Position, Reading
 from pairloom.corpus.corpus import Block
 from pairloom.shards.files import is_run_file
-from pairloom.shards.memory import MemoryPlan
 
 __all__ = ["SelectedBlocks", "check_selection", "is_selection", "split_configs", "start_of"]
 
@@ -79,16 +78,13 @@ class SelectedBlocks:
     """An iterator of (number of the target, block): what each of several folders gets of a reading.
 
     targets: the config of each folder, and where it resumes; its documents are numbered among those that it gets.
-    Raises MemoryError where the digests of all documents take more than a quarter of the plan's memory.
     """
 
-    def __init__(
-        self, reading: Reading, targets: Sequence[tuple[dict[str, Any], Position]], plan: MemoryPlan | None
-    ) -> None:
+    def __init__(self, reading: Reading, targets: Sequence[tuple[dict[str, Any], Position]]) -> None:
         config = targets[0][0]
         self._reading = reading
         self._targets = [_Target(config, point) for config, point in targets]
-        self._seen = _Digests(plan and plan.max_memory // 4) if "duplicates" in config else None
+        self._seen = _Digests() if "duplicates" in config else None
         self._blocks = self._selected() if is_selection(config) else ((0, block) for block in reading)
 
     @property
@@ -183,8 +179,7 @@ class _Digests:
     is found, so that a document is never taken for a duplicate that is not one.
     """
 
-    def __init__(self, max_bytes: int | None) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self._runs: list[tuple[_Halves, _Halves]] = []
 
     def add(self, first: _Halves, second: _Halves) -> npt.NDArray[np.bool_]:
@@ -198,13 +193,6 @@ class _Digests:
             is_unknown &= (run[at] != firsts) | (run_seconds[at] != seconds)
         firsts, seconds = firsts[is_unknown], seconds[is_unknown]
         is_new[places[is_unknown]] = True
-        n = len(firsts) + sum(len(run) for run, _ in self._runs)
-        # While two arrays are made one, there are both, and their order.
-        if self._max_bytes is not None and 3 * n * _DIGEST_BYTES > self._max_bytes:
-            raise MemoryError(
-                f"max_memory is too low: the digests of {n:,} documents, which tell duplicates, take more than "
-                f"{self._max_bytes:,} bytes of it; raise it, or keep duplicates"
-            )
         while self._runs and len(self._runs[-1][0]) <= 2 * len(firsts):
             more_firsts, more_seconds = self._runs.pop()
             firsts, seconds = np.concatenate([firsts, more_firsts]), np.concatenate([seconds, more_seconds])

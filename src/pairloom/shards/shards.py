@@ -66,8 +66,6 @@ class Batch(NamedTuple):
 
 
 class _Writer(Protocol):
-    @property
-    def n_held_bytes(self) -> int: ...
     def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None: ...
     def finish(self) -> None: ...
     def abandon(self) -> None: ...
@@ -234,11 +232,6 @@ class Shards:
         if position < len(ids):
             self._write(ids[position:], ends[:0])
         self._count(self._open_literals, batch.literals[literal:])
-
-    @property
-    def n_held_bytes(self) -> int:
-        """About how many bytes the shard takes that are not written yet; may be asked by any thread."""
-        return sum(writer.n_held_bytes for writer in (self._writer, self._provenance) if writer is not None)
 
     def finish(self) -> None:
         """Closes the last shard."""

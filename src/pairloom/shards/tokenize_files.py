@@ -32,7 +32,6 @@ from pairloom.shards.encoding import encode_corpus
 from pairloom.shards.files import check_is_folder, clear, is_run_file, not_empty
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.memory import MemoryPlan, memory_plan
 from pairloom.shards.publishing import Mirror, Publisher, publishing, replacement, settle
 from pairloom.shards.resume import plan_resume
 from pairloom.shards.selection import split_configs
@@ -102,7 +101,6 @@ def tokenize_files(
     overwrite: bool = False,
     takeover: bool = False,
     progress: Progress = None,
-    max_memory: int | None = None,
     split: Mapping[str, float] | None = None,
     duplicates: str = "keep",
     provenance: bool = False,
@@ -127,8 +125,6 @@ def tokenize_files(
     `output`. A document's id, or without id_field its text, decides in which it goes: it stays there when others come.
     duplicates: documents that are, byte for byte, the text of an earlier one are only counted ("count"), or left out
     ("drop"). Both take 16 bytes a document, and a resumed run reads what it has written once more.
-    max_memory: bytes, beside the tokenizer and what the process has already. Blocks are smaller then, and the cache;
-    the shards are the same. MemoryError where that is too low, or where a pretoken or a record takes more.
     provenance: write a table beside each shard, which says of which document, record and input its tokens are; takes
     pyarrow. id_field: the key or column of JSON lines, Parquet or Arrow that holds a document's id, for that table.
 
@@ -150,7 +146,6 @@ def tokenize_files(
         id_field=id_field,
     )
     parts = {} if split is None else split_configs(split)
-    plan = memory_plan(max_memory, format)
     if rewrite and not resume:
         raise ValueError("rewrite belongs to resume=True; to replace all shards pass overwrite=True")
     if isinstance(inputs, Corpus):
@@ -168,7 +163,7 @@ def tokenize_files(
             if parts or duplicates != "keep" or provenance:
                 what = "split, duplicates and provenance"
                 raise ValueError(f"{public_url(url)}: {what} cannot overwrite there; name a new folder")
-            return _tokenize_to_url(tokenizer, corpus, url, config, takeover, threads, progress, max_memory)
+            return _tokenize_to_url(tokenizer, corpus, url, config, takeover, threads, progress)
         with contextlib.ExitStack() as stack:
             local = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pairloom-")))
             places = {local / name: f"{url}/{name}" for name in parts} or {local: url}
@@ -183,7 +178,7 @@ def tokenize_files(
                 place.mkdir(exist_ok=True)
                 mirrors[place].fetch(place, resume=resume)
             report = stack.enter_context(reporter(progress))
-            done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, plan, mirrors, **how)
+            done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, mirrors, **how)
         return _result(url, parts, done)
     folder = Path(output)
     configs = {folder / name: config | {"split": part} for name, part in parts.items()} or {folder: config}
@@ -200,7 +195,7 @@ def tokenize_files(
             stack.enter_context(locked_new_folder(folder, parents=True))
             _check_room_for_parts(folder, parts)
         report = stack.enter_context(reporter(progress))
-        done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, plan, **how)
+        done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, **how)
     return _result(folder, parts, done)
 
 
@@ -228,7 +223,6 @@ def write_folders(
     configs: Mapping[Path, dict[str, Any]],
     threads: int,
     report: Any,
-    plan: MemoryPlan | None,
     mirrors: Mapping[Path, Mirror] | None = None,
     *,
     resume: bool,
@@ -267,7 +261,7 @@ def write_folders(
                 stack.callback(_removed_if_empty, target, manifest)
         if unfinished:
             try:
-                _execute(tokenizer, corpus, unfinished, threads, report, plan)
+                _execute(tokenizer, corpus, unfinished, threads, report)
             except OSError as error:
                 if error.errno in _FULL:
                     replaces = any(target not in configs for target, _, _ in unfinished)
@@ -346,13 +340,12 @@ def _tokenize_to_url(
     takeover: bool,
     threads: int,
     progress: Progress,
-    max_memory: int | None,
 ) -> TokenizedFiles:
     """The whole corpus as one task of a job, so that the shards that it replaces stay until it is done."""
     chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
     job = ShardJob(url, tokenizer, **chosen, threads=threads, overwrite=True, takeover=takeover)
     with job, reporter(progress) as report:
-        manifest = job.commit([job.task.write_corpus(corpus, report=report, max_memory=max_memory)])
+        manifest = job.commit([job.task.write_corpus(corpus, report=report)])
     warn_of_literals(manifest.special_literals)
     return TokenizedFiles(url, manifest, was_complete=False)
 
@@ -379,12 +372,7 @@ def _resumed(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None
 
 
 def _execute(
-    tokenizer: Tokenizer,
-    corpus: Corpus,
-    unfinished: Sequence[_Unfinished],
-    threads: int,
-    report: Any,
-    plan: MemoryPlan | None,
+    tokenizer: Tokenizer, corpus: Corpus, unfinished: Sequence[_Unfinished], threads: int, report: Any
 ) -> None:
     """Reads, encodes and writes from the resume points of manifests to the end of the corpus."""
     tokens = list(tokenizer.special_tokens)
@@ -393,7 +381,7 @@ def _execute(
             (manifest, stack.enter_context(publishing(folder, manifest, tokens, Publisher(folder, manifest, mirror))))
             for folder, manifest, mirror in unfinished
         ]
-        reading, n_duplicates = encode_corpus(tokenizer, corpus, targets, threads, report, plan)
+        reading, n_duplicates = encode_corpus(tokenizer, corpus, targets, threads, report)
     literals: Counter[str] = Counter()
     skipped = {"skipped": reading.n_skipped, "skipped_files": list(reading.skipped_files)}
     for (folder, manifest, mirror), n in zip(unfinished, n_duplicates, strict=True):

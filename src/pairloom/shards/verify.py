@@ -193,4 +193,4 @@ class _Mender:
     def finish(self) -> None:
         """Resumes an unfinished run."""
         corpus, configs = self._corpus(self._paths), {self._folder: self._config}
-        write_folders(self._tokenizer, corpus, configs, self._threads, None, None, resume=True)
+        write_folders(self._tokenizer, corpus, configs, self._threads, None, resume=True)

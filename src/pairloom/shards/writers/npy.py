@@ -42,7 +42,6 @@ class FlatWriter:
     """Writes the ids of one shard as a flat array, and offsets as .npy; subclasses add headers, or another index."""
 
     _n_header_bytes = 0
-    n_held_bytes = 0
 
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
         self._path, self._index_path = paths

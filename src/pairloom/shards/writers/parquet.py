@@ -16,13 +16,11 @@ import numpy.typing as npt
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import FormatError
 
-__all__ = ["MOST_BYTES", "SUFFIXES", "Writer", "dtype", "read", "read_metadata", "write_empty"]
+__all__ = ["SUFFIXES", "Writer", "dtype", "read", "read_metadata", "write_empty"]
 
 SUFFIXES = (".parquet",)
 COLUMN = "input_ids"
 ROW_GROUP_TOKENS = 1 << 21
-# What a row group of that size takes while it is written: ids, offsets, copies of both, and pages of the file.
-MOST_BYTES = 64_000_000
 # The largest 32-bit offset.
 _MOST_TOKENS = np.iinfo(np.int32).max
 
@@ -85,11 +83,6 @@ class Writer:
             self._keep(ids[:cut], ends[: last + 1])
             self._flush()
             ids, ends = ids[cut:], ends[last + 1 :] - cut
-
-    @property
-    def n_held_bytes(self) -> int:
-        """What the row group takes beyond MOST_BYTES: a long document is in one, and so are all empty ones."""
-        return max(12 * self._n_tokens + 48 * sum(map(len, self._ends)) - MOST_BYTES, 0)
 
     def _keep(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
         self._ids.append(ids)
