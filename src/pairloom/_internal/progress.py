@@ -111,7 +111,7 @@ def progress_line(event: ProgressEvent, pace: Pace, note: str = "") -> str:
     left = ", {remaining} left" if event.done < event.total else ""
     return tqdm.format_meter(
         event.done,
-        event.total or None,
+        event.total,
         pace.elapsed,
         prefix=event.stage,
         unit=_UNITS.get(event.stage, ""),

@@ -6,7 +6,6 @@ before it ends. A row group has ROW_GROUP rows, so that the file's bytes do not 
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom._internal.optional_deps import import_optional
+from pairloom.shards.writers.parquet import OpenParquet
 
 __all__ = ["ProvenanceRows", "ProvenanceWriter", "check_installed", "name_of", "read", "rows_with", "without"]
 
@@ -59,13 +59,11 @@ class ProvenanceRows(NamedTuple):
     ids: list[str | None] | None
 
 
-class ProvenanceWriter:
+class ProvenanceWriter(OpenParquet):
     """Writes the table of one shard."""
 
     def __init__(self, path: Path) -> None:
-        self._schema = _schema()
-        self._file = path.open("xb")
-        self._writer = _pyarrow("pyarrow.parquet").ParquetWriter(self._file, self._schema)
+        super().__init__(path, _schema())
         self._rows = self._schema.empty_table()
         self._end = 0
 
@@ -95,14 +93,7 @@ class ProvenanceWriter:
     def finish(self) -> None:
         """Completes the file."""
         self._write(self._rows)
-        self._writer.close()
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Closes what is open."""
-        with contextlib.suppress(Exception):
-            self._writer.close()
-        self._file.close()
+        super().finish()
 
 
 def read(file: BinaryIO, n_inputs: int) -> Any:

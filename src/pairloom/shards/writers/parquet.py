@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import FormatError
 
-__all__ = ["SUFFIXES", "Writer", "dtype", "read", "read_metadata", "write_empty"]
+__all__ = ["SUFFIXES", "OpenParquet", "Writer", "dtype", "read", "read_metadata", "write_empty"]
 
 SUFFIXES = (".parquet",)
 COLUMN = "input_ids"
@@ -61,13 +61,32 @@ def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any],
     return np.concatenate([np.zeros(0, np.uint32), *ids]), offsets
 
 
-class Writer:
+class OpenParquet:
+    """A new file that is being written."""
+
+    def __init__(self, path: Path, schema: Any, **options: Any) -> None:
+        self._schema = schema
+        self._file = path.open("xb")
+        self._writer = _pyarrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
+
+    def finish(self) -> None:
+        """Completes the file."""
+        self._writer.close()
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Closes what is open."""
+        # Before the file: a writer that is left open writes when it is collected.
+        with contextlib.suppress(Exception):
+            self._writer.close()
+        self._file.close()
+
+
+class Writer(OpenParquet):
     """Writes one shard."""
 
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
-        self._schema = _schema()
-        self._file = paths[0].open("xb")
-        self._writer = _pyarrow("pyarrow.parquet").ParquetWriter(self._file, self._schema, use_dictionary=False)
+        super().__init__(paths[0], _schema(), use_dictionary=False)
         self._ids: list[npt.NDArray[Any]] = []
         self._ends: list[npt.NDArray[np.int64]] = []
         self._n_tokens = 0
@@ -109,12 +128,4 @@ class Writer:
         """Completes the file."""
         if self._ends:
             self._flush()
-        self._writer.close()
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Closes what is open."""
-        # Before the file: a writer that is left open writes when it is collected.
-        with contextlib.suppress(Exception):
-            self._writer.close()
-        self._file.close()
+        super().finish()
