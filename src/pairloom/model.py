@@ -71,6 +71,7 @@ __all__ = [
     "assign_special_ids",
     "canonical_json",
     "checked_normalizer",
+    "columns_of",
     "config_of",
     "literal_of",
 ]
@@ -79,6 +80,7 @@ __all__ = [
 class Model:
     """Ordinary tokens, how they merge, special tokens, pattern and decode errors; immutable, its arrays read-only.
 
+    columns: tokens and merges, which the core has checked; `columns_of` makes them of the arrays that are named first.
     token_ids: uint32 [n], strictly ascending; gaps are allowed.
     token_bytes: all tokens one after the other, each at least a byte and no two equal; token_ends: uint64 [n], where
     each ends in it.
@@ -138,49 +140,8 @@ class Model:
 
     def __init__(
         self,
-        token_ids: npt.NDArray[np.uint32],
-        token_bytes: bytes,
-        token_ends: npt.NDArray[np.uint64],
-        merges: npt.NDArray[np.uint32],
-        rule: MergeRule,
-        ignore_merges: bool,
-        special_tokens: Mapping[str, int],
-        pattern: Pattern,
-        decode_errors: DecodeErrors,
-        plain_specials: Iterable[str] = frozenset(),
-        post_processor: str | None = None,
-        tokenizer_config: str | None = None,
-        normalizer: tuple[str, ...] = (),
-        special_rules: Iterable[tuple[str, str]] = (),
-        training: str | None = None,
-        priorities: npt.NDArray[np.uint32] | None = None,
-    ) -> None:
-        import numpy as np
-
-        token_ids = _column("token_ids", token_ids, np.uint32, 1)
-        token_ends = _column("token_ends", token_ends, np.uint64, 1)
-        merges = _column("merges", merges, np.uint32, 2)
-        if type(token_bytes) is not bytes:
-            raise TypeError(f"token_bytes must be bytes, not {type(token_bytes).__name__}")
-        if merges.shape[1] != 3:
-            raise TypeError(f"merges must have 3 columns (left, right, merged), not {merges.shape[1]}")
-        check_choice("rule", rule, MERGE_RULES)
-        if (rule == "priorities") != (priorities is not None):
-            raise ValueError('priorities go with rule="priorities", and with no other')
-        columns = _core.ModelColumns(
-            token_ids=token_ids,
-            token_bytes=token_bytes,
-            token_ends=token_ends,
-            merges=merges,
-            ranks=rule == "ranks",
-            priorities=None if priorities is None else _column("priorities", priorities, np.uint32, 1),
-        )
-        fields = (ignore_merges, special_tokens, pattern, decode_errors, plain_specials, post_processor)
-        self._hold(columns, *fields, tokenizer_config, normalizer, special_rules, training)
-
-    def _hold(
-        self,
         columns: _core.ModelColumns,
+        *,
         ignore_merges: bool,
         special_tokens: Mapping[str, int],
         pattern: Pattern,
@@ -188,7 +149,7 @@ class Model:
         plain_specials: Iterable[str] = frozenset(),
         post_processor: str | None = None,
         tokenizer_config: str | None = None,
-        normalizer: tuple[str, ...] = (),
+        normalizer: Sequence[str] = (),
         special_rules: Iterable[tuple[str, str]] = (),
         training: str | None = None,
     ) -> None:
@@ -221,20 +182,12 @@ class Model:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
-    @classmethod
-    def from_columns(cls, columns: _core.ModelColumns, **fields: Any) -> Model:
-        """The Model of tokens and merges that the core has checked; `fields` are the others of the constructor."""
-        model = cls.__new__(cls)
-        model._hold(columns, **fields)
-        return model
-
     def replaced(self, **fields: Any) -> Model:
-        """The Model with some of the constructor's arguments changed; TypeError for an unknown one."""
+        """The Model with some of its fields and columns changed; TypeError for an unknown one."""
         kept = {name: getattr(self, name) for name in self.__slots__}
-        if fields.keys().isdisjoint(_COLUMNS):
-            return Model.from_columns(**{**kept, **fields})
-        del kept["columns"]
-        return Model(**{**{name: getattr(self, name) for name in _COLUMNS}, **kept, **fields})
+        if changed := {name: fields.pop(name) for name in _COLUMNS if name in fields}:
+            kept["columns"] = columns_of(**{**{name: getattr(self, name) for name in _COLUMNS}, **changed})
+        return Model(**{**kept, **fields})
 
     def one_form(self) -> Model:
         """The one form that stands for all models which encode every text as this one does by ranks.
@@ -294,8 +247,9 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By the constructor, so that what was pickled is checked again; a mapping proxy has no pickle.
-        fields = {name: getattr(self, name) for name in (*_COLUMNS, *self.__slots__) if name != "columns"}
-        return _unpickled, ({**fields, "special_tokens": dict(self.special_tokens)},)
+        fields = {name: getattr(self, name) for name in self.__slots__ if name != "columns"}
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        return _unpickled, (columns, {**fields, "special_tokens": dict(self.special_tokens)})
 
     @classmethod
     def from_tokens(
@@ -306,16 +260,13 @@ class Model:
         rule: MergeRule = "pairs",
         ignore_merges: bool = False,
         special_tokens: Mapping[str, int] | None = None,
-        pattern: Pattern,
         decode_errors: DecodeErrors = "replace",
-        plain_specials: Iterable[str] = (),
-        post_processor: str | None = None,
-        tokenizer_config: str | None = None,
-        normalizer: Sequence[str] = (),
-        special_rules: Iterable[tuple[str, str]] = (),
-        training: str | None = None,
+        **fields: Any,
     ) -> Model:
-        """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged)."""
+        """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged).
+
+        fields: the others of the constructor, of which `pattern` must be given.
+        """
         import numpy as np
 
         if not isinstance(tokens, Mapping):
@@ -328,23 +279,15 @@ class Model:
         if ids and not 0 <= ids[0] <= ids[-1] <= LARGEST_ID:
             raise ValueError(f"token ids go from {ids[0]} to {ids[-1]}; they may go from 0 to {LARGEST_ID}")
         lengths = np.fromiter((len(tokens[i]) for i in ids), dtype=np.uint64, count=len(ids))
-        return cls(
+        columns = columns_of(
             token_ids=np.array(ids, dtype=np.uint32),
             token_bytes=b"".join(tokens[i] for i in ids),
             token_ends=np.cumsum(lengths, dtype=np.uint64),
             merges=_merge_rows(merges),
             rule=rule,
-            ignore_merges=ignore_merges,
-            special_tokens=special_tokens or {},
-            pattern=pattern,
-            decode_errors=decode_errors,
-            plain_specials=frozenset(plain_specials),
-            post_processor=post_processor,
-            tokenizer_config=tokenizer_config,
-            normalizer=checked_normalizer(normalizer),
-            special_rules=special_rules,
-            training=training,
         )
+        rest = {"ignore_merges": ignore_merges, "special_tokens": special_tokens or {}, "decode_errors": decode_errors}
+        return cls(columns, **{**rest, **fields})
 
     def check_merges_bytes(self, what: str) -> None:
         """Raises ValueError, which says that `what` cannot be done, where merging starts with characters."""
@@ -392,8 +335,37 @@ class Model:
 _COLUMNS = ("token_ids", "token_bytes", "token_ends", "merges", "rule", "priorities")
 
 
-def _unpickled(fields: dict[str, Any]) -> Model:
-    return Model(**fields)
+def _unpickled(columns: dict[str, Any], fields: dict[str, Any]) -> Model:
+    return Model(columns_of(**columns), **fields)
+
+
+def columns_of(
+    token_ids: npt.NDArray[np.uint32],
+    token_bytes: bytes,
+    token_ends: npt.NDArray[np.uint64],
+    merges: npt.NDArray[np.uint32],
+    rule: MergeRule,
+    priorities: npt.NDArray[np.uint32] | None = None,
+) -> _core.ModelColumns:
+    """The columns of a Model, checked as it says; TypeError, ValueError."""
+    import numpy as np
+
+    merges = _column("merges", merges, np.uint32, 2)
+    if type(token_bytes) is not bytes:
+        raise TypeError(f"token_bytes must be bytes, not {type(token_bytes).__name__}")
+    if merges.shape[1] != 3:
+        raise TypeError(f"merges must have 3 columns (left, right, merged), not {merges.shape[1]}")
+    check_choice("rule", rule, MERGE_RULES)
+    if (rule == "priorities") != (priorities is not None):
+        raise ValueError('priorities go with rule="priorities", and with no other')
+    return _core.ModelColumns(
+        token_ids=_column("token_ids", token_ids, np.uint32, 1),
+        token_bytes=token_bytes,
+        token_ends=_column("token_ends", token_ends, np.uint64, 1),
+        merges=merges,
+        ranks=rule == "ranks",
+        priorities=None if priorities is None else _column("priorities", priorities, np.uint32, 1),
+    )
 
 
 def canonical_json(value: Any) -> str:

@@ -63,7 +63,7 @@ def named(special_tokens: Specials | None) -> list[tuple[str, int]] | list[str]:
 def model_of(fields: dict[str, Any], name: str) -> Model:
     """The Model of what the core has read from the file `name`."""
     try:
-        model = Model.from_columns(**fields)
+        model = Model(**fields)
         if model.training not in (None, _BPETITE):
             from pairloom.training.config import TrainingConfig
 

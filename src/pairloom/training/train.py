@@ -275,7 +275,7 @@ def lay_out(pairs: npt.ArrayLike, config: TrainingConfig) -> Model:
     columns = _core.ModelColumns.from_pairs(
         pairs, byte_order=_byte_order(config), first_byte=first_byte, first_merge=first_merge
     )
-    return Model.from_columns(
+    return Model(
         columns,
         ignore_merges=False,
         special_tokens={token: first_special + index for index, token in enumerate(specials)},
