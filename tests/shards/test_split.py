@@ -187,7 +187,7 @@ def test_an_unfinished_part_is_finished_by_verify(tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == whole
 
 
-def test_a_file_that_was_skipped_and_mended_stays_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_skipped_and_mended_is_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [[f"text {number % 40} of {part // 2}" for number in range(60)] for part in range(4)]
     paths = [tmp_path / f"{part}.jsonl.gz" for part in range(4)]
     for path, part in zip(paths, texts, strict=True):
@@ -205,11 +205,13 @@ def test_a_file_that_was_skipped_and_mended_stays_skipped(tmp_path: Path, monkey
         patched.setattr(Publisher, "publish", interrupted)
         tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
     paths[0].write_bytes(whole)
-    with pytest.warns(UserWarning, match="could not be read in the earlier run"):
-        done = tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
-    kept = dict.fromkeys(text for part in texts[1:] for text in part)
+    with pytest.raises(ResumeError, match=r"0\.jsonl\.gz has \d+ bytes now, not 40, .*rewrite=True"):
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
+    with pytest.warns(UserWarning, match=r"0\.jsonl\.gz has changed"):
+        done = tokenize_files(TOKENIZER, paths, tmp_path / "out", **options, rewrite=True)
+    kept = dict.fromkeys(text for part in texts for text in part)
     assert documents_of(tmp_path / "out") == TOKENIZER.encode_batch(list(kept))
-    assert done.skipped_files == [str(paths[0])] and done.n_duplicates == 180 - len(kept)
+    assert done.skipped_files == [] and done.n_duplicates == 240 - len(kept)
 
 
 def test_other_fractions_or_files_in_the_way_are_refused(tmp_path: Path) -> None:
