@@ -91,7 +91,7 @@ test-checked: $(VENV)/tools ## the Python tests of what the core does, on a buil
 		$(CHECKED)/pairloom/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -c "from pairloom import _core; assert _core.DEBUG_ASSERTIONS"
 	PYTHONPATH=$(abspath $(CHECKED)) $(PYTEST) --quick tests/test_*.py tests/counts tests/training tests/corpus tests/formats \
-		$(addprefix tests/shards/test_,tokenize_files.py max_memory.py special_tokens.py resume.py provenance.py)
+		$(addprefix tests/shards/test_,tokenize_files.py special_tokens.py resume.py provenance.py)
 
 # The C API that a newer CPython no longer has fails to compile here, without that CPython.
 python-api: ## compile the Python module against the API of CPython 3.14, with and without its lock
