@@ -179,8 +179,7 @@ browser: docs ## pages in a headless Chromium, Debian's or one that playwright f
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || $(BIN)/python -m playwright install chromium || true
 	$(BIN)/python -m pytest tests/browser
 
-handout: docs ## the lecture's handout as a PDF of one page, by the headless Chromium of `make browser`
-	$(BIN)/python -m pip install --quiet --group browser
+handout: docs ## the lecture's handout as a PDF of one page, where Chromium or Chrome is installed; `make docs` puts it into the site
 	$(BIN)/python scripts/handout.py $(or $(ARGS),handout.pdf)
 
 playground-figures: docs ## time the playground in a headless Chromium: loading, the first text, a megabyte; prints its size

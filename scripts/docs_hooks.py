@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import handout
 import playground_files
 from mkdocs.structure.files import File, Files
 
@@ -68,6 +69,15 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     }
     tags = (f'<meta property="{name}" content="{html.escape(value)}">' for name, value in shown.items())
     return output.replace("</head>", "\n".join(tags) + "\n</head>", 1)
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Prints the handout as a PDF beside its page, which then links it; without a Chromium the page says how to."""
+    page = Path(config.site_dir) / "handout.html"
+    if handout.print_page(page, page.with_suffix(".pdf")):
+        text = page.read_text(encoding="utf-8")
+        link = '<a href="handout.pdf">take it as a PDF</a>'
+        page.write_text(text.replace("write it as a PDF with <code>make handout</code>", link), encoding="utf-8")
 
 
 def commands_page() -> str:

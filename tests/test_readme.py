@@ -16,16 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
-@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
-def test_the_examples_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "corpus.txt").write_text("low lower lowest newest widest\n" * 40, encoding="utf-8")
-    Tokenizer.train("low lower", 258, decode_errors="replace").save(tmp_path / "tokenizer.json", format="huggingface")
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, "README.md", "exec"), {})
-
-
-def test_the_commands_of_a_newcomer_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make newcomer` runs all of them in a fresh clone."""
+def test_commands_and_examples_run_in_order_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make newcomer` runs the commands in a fresh clone."""
     (tmp_path / "my.txt").write_bytes((ROOT / "README.md").read_bytes())
     monkeypatch.chdir(tmp_path)
     readme_commands = runpy.run_path(str(ROOT / "scripts" / "newcomer.py"))["readme_commands"]
@@ -35,6 +27,10 @@ def test_the_commands_of_a_newcomer_run(tmp_path: Path, monkeypatch: pytest.Monk
         done = run(*(word for word in command[1:] if word != "--open"))
         assert done.returncode == 0, done.stderr.decode()
     assert "my.txt" in (tmp_path / "tokens.html").read_text(encoding="utf-8")
+    (tmp_path / "corpus.txt").write_text("low lower lowest newest widest\n" * 40, encoding="utf-8")
+    Tokenizer.train("low lower", 258, decode_errors="replace").save("tokenizer.json", format="huggingface")
+    for code in BLOCKS:
+        exec(compile(code, "README.md", "exec"), {})
 
 
 def test_every_file_that_architecture_names_exists() -> None:

@@ -213,7 +213,7 @@ def _tiktoken_encoding(name: str) -> Any:
     try:
         import tiktoken
     except ImportError as error:
-        raise ImportError(f"tiktoken:{name} needs tiktoken: pip install pairloom[tiktoken]") from error
+        raise ImportError(f"tiktoken:{name} needs tiktoken: pip install tiktoken") from error
     try:
         return tiktoken.get_encoding(name)
     except ValueError as error:
@@ -227,7 +227,7 @@ def _huggingface_tokenizer(name: str) -> Any:
     try:
         import tokenizers
     except ImportError as error:
-        raise ImportError(f"hf:{name} needs tokenizers: pip install pairloom[huggingface]") from error
+        raise ImportError(f"hf:{name} needs tokenizers: pip install tokenizers") from error
     path = Path(name)
     if path.is_dir():
         path /= "tokenizer.json"

@@ -65,7 +65,7 @@ def _figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install pairloom[plot]") from error
+        raise ImportError("plots need matplotlib: pip install matplotlib") from error
     return Figure
 
 

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="with --corpus: also draw bytes per token and premium of each; .svg, .png or .pdf; needs pairloom[plot]",
+        help="with --corpus: also draw bytes per token and premium of each; .svg, .png or .pdf; needs matplotlib",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument(

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="also draw lengths of documents and tokens of inputs; .svg, .png or .pdf; needs pairloom[plot]",
+        help="also draw lengths of documents and tokens of inputs; .svg, .png or .pdf; needs matplotlib",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
 

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plot",
         metavar="FILE",
         help="also draw token lengths, how often tokens come, compression against vocabulary size and the training"
-        " curve; .svg, .png or .pdf; needs pairloom[plot]",
+        " curve; .svg, .png or .pdf; needs matplotlib",
     )
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom verify`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote")
     parser.add_argument("--deep", action="store_true", help="compare the SHA-256 of every file, too")
-    parser.add_argument("--repair", action="store_true", help="encode damaged shards again; needs --model")
+    parser.add_argument("--repair", action="store_true", help="encode again what --deep finds damaged; needs --model")
     parser.add_argument(
         "--input", nargs="+", metavar="PATH", help="with --repair: the inputs, if they are not where they were"
     )

@@ -100,7 +100,7 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     try:
         import tokenizers
     except ImportError as error:
-        raise ImportError("this needs tokenizers: pip install pairloom[huggingface]") from error
+        raise ImportError("this needs tokenizers: pip install tokenizers") from error
     rules = tuple(rule for rule in model.special_rules if rule[1] != "ordinary")
     made = tokenizers.Tokenizer.from_str(write(model.replaced(special_rules=rules)).decode())
     ordinary = {literal for literal, rule in model.special_rules if rule == "ordinary"}

@@ -49,7 +49,7 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
     try:
         import tiktoken
     except ImportError as error:
-        raise ImportError("this needs tiktoken: pip install pairloom[tiktoken]") from error
+        raise ImportError("this needs tiktoken: pip install tiktoken") from error
     check_none(model, "a tiktoken.Encoding")
     pattern = for_tiktoken(model.pattern)
     for shorter, longer in pairwise(sorted(model.special_tokens)):

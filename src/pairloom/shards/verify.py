@@ -49,7 +49,7 @@ def verify_shards(
 
     Checked are that each file is there, a regular one, of the recorded size, with a header and lengths as in the
     manifest; offsets in order; ids below n_vocab. deep: also the SHA-256 of each file.
-    repair: mend what is found: encode damaged shards again, and finish an unfinished run; that takes `model`, the
+    repair: mend what a deep check finds: encode damaged shards again, and finish an unfinished run; that takes `model`, the
     tokenizer or its file, and the inputs: those that the manifest names, or `inputs`, the same files at other paths.
 
     Raises FileNotFoundError for a folder without a manifest, FormatError for a damaged one, ResumeError for what cannot
@@ -64,7 +64,7 @@ def verify_shards(
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
     with locked_folder(path):
         manifest = Manifest.load(path)
-        found = list(_damage(path, manifest, deep))
+        found = list(_damage(path, manifest, deep=True))
         if not found:
             return []
         mender = _Mender(path, manifest, tokenizer, inputs, resolve_threads(threads))
