@@ -20,9 +20,18 @@ def print_page(html: Path, output: Path) -> int:
         return 0
     with tempfile.TemporaryDirectory() as profile:
         # Containers run as root, where Chromium's own sandbox does not start.
-        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--no-pdf-header-footer"]
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={profile}",
+            "--no-pdf-header-footer",
+        ]
         subprocess.run(
-            [browser, *options, f"--print-to-pdf={output}", html.as_uri()], capture_output=True, timeout=120, check=False
+            [browser, *options, f"--print-to-pdf={output}", html.as_uri()],
+            capture_output=True,
+            timeout=120,
+            check=False,
         )
     return len(re.findall(rb"/Type\s*/Page\b", output.read_bytes())) if output.is_file() else 0
 

@@ -73,4 +73,6 @@ def test_the_handout_prints_on_one_page_that_the_site_links(chromium: Any, site:
     if not n_pages:
         pytest.skip("no browser for tests: Chromium is not installed")
     assert n_pages == 1
-    assert (SITE / "handout.pdf").is_file() and 'href="handout.pdf"' in (SITE / "handout.html").read_text(encoding="utf-8")
+    assert (SITE / "handout.pdf").is_file() and 'href="handout.pdf"' in (SITE / "handout.html").read_text(
+        encoding="utf-8"
+    )

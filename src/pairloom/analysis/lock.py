@@ -48,8 +48,8 @@ def changes(side: Side, text: str) -> list[str]:
         raise FormatError(f"line 1 is {head[:40]!r}, not {_HEAD!r}; write the lock with pairloom lock")
     known = {line.partition(" ")[0]: line.split(" ")[1:] for line in rest.splitlines() if line}
     found = []
-    if known.pop("n_vocab", [""]) != [str(len(side.lengths))]:
-        found.append(f"n_vocab: it has {len(side.lengths)} ids, which are not as many as there were")
+    if (n_before := " ".join(known.pop("n_vocab", []))) != str(len(side.lengths)):
+        found.append(f"n_vocab: {len(side.lengths)} ids, where the lock has {n_before or 'no number'}")
     for name, digests in _digests(side):
         before = known.pop(name.replace(" ", "_"), None)
         if before is None:

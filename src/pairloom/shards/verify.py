@@ -49,8 +49,8 @@ def verify_shards(
 
     Checked are that each file is there, a regular one, of the recorded size, with a header and lengths as in the
     manifest; offsets in order; ids below n_vocab. deep: also the SHA-256 of each file.
-    repair: mend what a deep check finds: encode damaged shards again, and finish an unfinished run; that takes `model`, the
-    tokenizer or its file, and the inputs: those that the manifest names, or `inputs`, the same files at other paths.
+    repair: mend what a deep check finds: encode damaged shards again, and finish an unfinished run. That takes `model`,
+    the tokenizer or its file, and the inputs: those of the manifest, or `inputs`, the same files at other paths.
 
     Raises FileNotFoundError for a folder without a manifest, FormatError for a damaged one, ResumeError for what cannot
     be mended: another model, an input that has changed, rows of `pack_shards`, shards of a `ShardJob`.
