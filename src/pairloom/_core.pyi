@@ -176,11 +176,8 @@ class Counter:
     def add_counts(self, counts: PretokenCounts) -> None:
         """Adds counts and their totals."""
 
-    def add_table(self, table: Any) -> tuple[dict[bytes, bytes], int]:
-        """Adds the columns pretoken and count of an Arrow table, not to the totals.
-
-        Returns the metadata of the table's schema, and the bytes of text that it counts.
-        """
+    def add_rows(self, pretokens: Any, counts: npt.NDArray[np.uint64]) -> int:
+        """Adds an Arrow column of pretokens with their counts, not to the totals; returns the bytes that they count."""
 
     def add_totals(self, n_bytes: int, n_documents: int, n_special_literals: int) -> None:
         """Adds to the totals."""
@@ -211,9 +208,6 @@ class PretokenCounts:
 
     def unsorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """The same in any order, which takes no time."""
-
-    def to_arrow(self, metadata: list[tuple[bytes, bytes]]) -> ArrowColumn:
-        """A table of the columns pretoken and count, sorted, with metadata in its schema; CountsError beyond int64."""
 
     def pruned(self, min_count: int) -> PretokenCounts:
         """The counts of at least `min_count`, with the totals of all."""
@@ -330,27 +324,18 @@ def encode_counts(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """(ids, ends [n], counts [n]): the ids of each pretoken, where they end in `ids`, and how often it occurs."""
 
-@final
-class ArrowColumn:
-    """A column or table for any library that reads Arrow."""
+def encode_rows(
+    encoder: Encoder, texts: Any, *, narrow: bool, threads: int, specials: SpecialPolicy | None
+) -> tuple[npt.NDArray[np.uint16] | npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    """The ids of each row of an Arrow column of text, uint16 if `narrow` and else uint32, and n + 1 offsets."""
 
-    def __len__(self) -> int: ...
-    def __arrow_c_schema__(self) -> object:
-        """A capsule of its type."""
+def count_rows(encoder: Encoder, texts: Any, *, threads: int, specials: SpecialPolicy | None) -> npt.NDArray[np.int64]:
+    """The number of ids of each row of an Arrow column of text."""
 
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Capsules of its type and rows; the type is always its own."""
-
-def encode_arrow(
-    encoder: Encoder, texts: Any, *, type: Any, threads: int, specials: SpecialPolicy | None
-) -> ArrowColumn:
-    """Lists of ids, of the Arrow type `type` or the narrowest, for each row of a column of text."""
-
-def count_tokens_arrow(encoder: Encoder, texts: Any, *, threads: int, specials: SpecialPolicy | None) -> ArrowColumn:
-    """The number of ids, int64, of each row of a column of text."""
-
-def decode_arrow(encoder: Encoder, list_of_ids: Any, *, errors: str | None) -> ArrowColumn:
-    """The text of each row of a column of ids."""
+def decode_rows(
+    encoder: Encoder, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64], *, errors: str | None
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The texts, UTF-8, of lists of ids, which end at `ends`, and n + 1 offsets."""
 
 @final
 class SpecialPolicy:

@@ -67,7 +67,7 @@ def test_tables_of_other_programs_are_summed(counts: PretokenCounts) -> None:
         ({"pretoken": [b"a"]}, 'columns "pretoken" and "count"'),
         ({"text": [b"a"], "count": [1]}, 'columns "pretoken" and "count"'),
         ({"pretoken": [1], "count": [1]}, "not string or binary"),
-        ({"pretoken": [b"a"], "count": [1.5]}, "float64 where integers are expected"),
+        ({"pretoken": [b"a"], "count": [1.5]}, "double, where integers are expected"),
         ({"pretoken": [b"a", b"b"], "count": [1, -2]}, "row 1: the count is -2"),
         ({"pretoken": [b"a", b"b"], "count": [1, None]}, "row 1: the count is null"),
         ({"pretoken": [b"a", None], "count": [1, 2]}, "row 1: the pretoken is null or empty"),

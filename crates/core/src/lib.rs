@@ -3,8 +3,6 @@
 //! Training: documents ([`corpus`]) -> [`pretokens`] -> [`counts`] -> [`train`] -> merges. Encoding: text ->
 //! [`pretokens`] -> [`encoder`], which looks merges up in a [`vocabulary`] -> ids. Decoding: ids -> [`decoder`] -> text.
 
-#[doc(hidden)]
-pub mod arrow;
 mod budget;
 pub mod corpus;
 pub mod counts;

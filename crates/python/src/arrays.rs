@@ -22,6 +22,7 @@ pub struct Owner(#[allow(dead_code)] Memory);
 /// The memory of an array.
 #[allow(dead_code)]
 enum Memory {
+    U8(Vec<u8>),
     U16(Vec<u16>),
     U32(Vec<u32>),
     U64(Vec<u64>),
@@ -52,7 +53,7 @@ macro_rules! items {
 
 // NumPy numbers `long` and `long long` differently, even if both have 64 bits.
 const LONG_IS_64: bool = size_of::<c_ulong>() == 8;
-items!(U16 u16 = 4, U32 u32 = 6, U64 u64 = if LONG_IS_64 { 8 } else { 10 }, I64 i64 = if LONG_IS_64 { 7 } else { 9 });
+items!(U8 u8 = 2, U16 u16 = 4, U32 u32 = 6, U64 u64 = if LONG_IS_64 { 8 } else { 10 }, I64 i64 = if LONG_IS_64 { 7 } else { 9 });
 
 /// An array [n].
 pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyAny>> {

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::arrays::array;
-use crate::arrow::chunked;
+use crate::columns::TextColumn;
 use crate::errors::exception;
 use crate::exclusive::Exclusive;
 use crate::objects::{self, list_of, vec_for};
@@ -104,9 +104,10 @@ impl TextColumns {
         texts: &Bound<'_, PyAny>,
         first_row: u64,
     ) -> PyResult<(Documents, Bound<'py, PyAny>)> {
-        let column = chunked("texts", texts)?;
+        let column = TextColumn::of("texts", texts)?;
+        let chunks = column.chunks();
         let documents = py.detach(|| {
-            let rows = column.rows()?;
+            let rows = corpus::Rows::of(&chunks)?;
             let errors = self.inner.record_errors();
             let (texts, skipped) =
                 rows.records(self.inner.name(), errors.skips, errors.replaces, first_row)?;

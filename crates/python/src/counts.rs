@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pairloom_core::corpus::InputErrors;
+use pairloom_core::corpus::{InputErrors, Rows};
 use pairloom_core::counts::BlockCounter;
 use pairloom_core::counts::{self, CorpusSpecials, CountOptions};
 use pairloom_core::memory::copied;
@@ -11,11 +11,11 @@ use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::WeightedPretokens;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 
 use crate::array_items::Items;
 use crate::arrays::array;
-use crate::arrow::{ArrowColumn, chunked};
+use crate::columns::TextColumn;
 use crate::corpus::Documents;
 use crate::errors::exception;
 use crate::exclusive::{Exclusive, Shared};
@@ -35,9 +35,6 @@ impl From<counts::PretokenCounts> for PretokenCounts {
         PretokenCounts { inner: Shared::new("PretokenCounts", inner) }
     }
 }
-
-/// The key-value pairs of a table's schema.
-type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 type Columns<'py> = (Bound<'py, PyBytes>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
@@ -75,12 +72,6 @@ impl PretokenCounts {
         let copies = || Ok((copied(ends, COLUMNS)?, copied(counts, COLUMNS)?));
         let (ends, counts) = py.detach(copies).map_err(|error| exception(py, error))?;
         Ok((objects::bytes(py, bytes)?, array(py, ends)?, array(py, counts)?))
-    }
-
-    fn to_arrow(&self, py: Python<'_>, metadata: Pairs) -> PyResult<ArrowColumn> {
-        let inner = &*self.inner.read()?;
-        let table = py.detach(|| inner.to_table(&metadata)).map_err(|error| exception(py, error))?;
-        Ok(table.into())
     }
 
     fn pruned(&self, py: Python<'_>, min_count: u64) -> PyResult<Self> {
@@ -233,12 +224,11 @@ impl Counter {
     }
 
     fn count_arrow(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
-        let column = chunked("texts", texts)?;
+        let column = TextColumn::of("texts", texts)?;
         let mut state = self.state.lock()?;
-        let counter = state.open()?;
-        PyMonitor::run(py, self.report.as_ref(), move |monitor| {
-            let rows = column.rows()?;
-            counter.count_texts(&rows.texts()?, monitor)
+        let (counter, chunks) = (state.open()?, column.chunks());
+        PyMonitor::run(py, self.report.as_ref(), |monitor| {
+            counter.count_texts(&Rows::of(&chunks)?.texts()?, monitor)
         })
     }
 
@@ -249,23 +239,15 @@ impl Counter {
         py.detach(|| counter.add_counts(counts)).map_err(|error| exception(py, error))
     }
 
-    fn add_table<'py>(
-        &self,
-        py: Python<'py>,
-        table: &Bound<'py, PyAny>,
-    ) -> PyResult<(Bound<'py, PyDict>, u64)> {
-        let table = chunked("table", table)?;
-        let metadata = PyDict::new(py);
-        for (key, value) in table.metadata() {
-            metadata.set_item(objects::bytes(py, &key)?, objects::bytes(py, &value)?)?;
-        }
+    fn add_rows(&self, py: Python<'_>, pretokens: &Bound<'_, PyAny>, counts: Items<u64>) -> PyResult<u64> {
+        let column = TextColumn::of("pretokens", pretokens)?;
         let mut state = self.state.lock()?;
-        let counter = state.open()?;
-        let n_text_bytes = py.detach(move || {
-            let (bytes, ends, counts) = table.counts()?;
-            counter.add_columns(WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts })
+        let (counter, chunks, counts) = (state.open()?, column.chunks(), counts.as_slice());
+        let n_text_bytes = py.detach(|| {
+            let (bytes, ends) = Rows::of(&chunks)?.pretokens()?;
+            counter.add_columns(WeightedPretokens { bytes: &bytes, ends: &ends, counts })
         });
-        Ok((metadata, n_text_bytes.map_err(|error| exception(py, error))?))
+        n_text_bytes.map_err(|error| exception(py, error))
     }
 
     fn add_totals(&self, n_bytes: u64, n_documents: u64, n_special_literals: u64) -> PyResult<()> {

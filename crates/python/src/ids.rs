@@ -15,6 +15,7 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyString, PyTuple};
 use crate::array_items::Items;
 use crate::arrays::is_array;
 use crate::errors::{exception, type_name, unknown_id};
+use crate::monitor::PyMonitor;
 use crate::objects::no_memory;
 
 /// Number of ids between two checks for a pending signal.
@@ -61,6 +62,23 @@ pub enum Array {
     I16(Items<i16>),
     I32(Items<i32>),
     I64(Items<i64>),
+}
+
+/// Calls a macro with the ids as a slice of their own type.
+macro_rules! each_array {
+    ($ids:expr, $each:ident) => {
+        match $ids {
+            Ids::Collected(ids) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::U8(ids)) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::U16(ids)) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::U32(ids)) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::U64(ids)) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::I8(ids)) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::I16(ids)) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::I32(ids)) => $each!(ids.as_slice()),
+            Ids::Borrowed(Array::I64(ids)) => $each!(ids.as_slice()),
+        }
+    };
 }
 
 impl Ids {
@@ -124,18 +142,25 @@ impl Ids {
                 finished.map_err(|error| failure(py, error, location))?;
             }};
         }
-        match self {
-            Ids::Collected(ids) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::U8(ids)) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::U16(ids)) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::U32(ids)) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::U64(ids)) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::I8(ids)) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::I16(ids)) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::I32(ids)) => each!(ids.as_slice()),
-            Ids::Borrowed(Array::I64(ids)) => each!(ids.as_slice()),
-        }
+        each_array!(self, each);
         Ok(())
+    }
+
+    /// The texts of lists of ids, which end at `ends`, and their offsets.
+    pub fn decode_lists(
+        &self,
+        py: Python<'_>,
+        decoder: &Decoder,
+        ends: &[i64],
+        errors: DecodeErrors,
+    ) -> PyResult<(Vec<u8>, Vec<i64>)> {
+        macro_rules! each {
+            ($ids:expr) => {{
+                let ids = $ids;
+                PyMonitor::run(py, None, |monitor| decoder.decode_lists(ids, ends, errors, monitor))
+            }};
+        }
+        each_array!(self, each)
     }
 }
 

@@ -4,8 +4,8 @@
 
 mod array_items;
 mod arrays;
-mod arrow;
 mod block_encoder;
+mod columns;
 mod corpus;
 mod counts;
 mod digest;
@@ -43,7 +43,6 @@ macro_rules! assert_alignment {
 
 assert_alignment!(
     arrays::Owner,
-    arrow::ArrowColumn,
     counts::Counter,
     counts::PretokenCounts,
     block_encoder::BlockEncoder,
@@ -66,9 +65,9 @@ mod _core {
     use super::*;
 
     #[pymodule_export]
-    use super::arrow::{ArrowColumn, count_tokens_arrow, decode_arrow, encode_arrow};
-    #[pymodule_export]
     use super::block_encoder::BlockEncoder;
+    #[pymodule_export]
+    use super::columns::{count_rows, decode_rows, encode_rows};
     #[pymodule_export]
     use super::corpus::{ByteLimit, Documents, JsonLines, PlainText, TextColumns, not_text};
     #[pymodule_export]

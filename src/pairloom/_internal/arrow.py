@@ -1,27 +1,184 @@
-"""Arrow columns of the core as objects of pyarrow, where that is installed."""
+"""Arrow columns of any library, by pyarrow: their buffers for the core, and columns of what the core returns."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from pairloom import _core
+from pairloom._internal.optional_deps import import_optional
+from pairloom.errors import CountsError
 
-__all__ = ["as_array", "as_table"]
+__all__ = ["add_table", "counts_table", "decoded", "encoded", "n_tokens", "text_chunks"]
 
-
-def as_array(column: _core.ArrowColumn) -> Any:
-    """The column as a pyarrow.Array, or as it is: an object with `__arrow_c_array__`, which polars and others take."""
-    try:
-        import pyarrow
-    except ImportError:
-        return column
-    return pyarrow.array(column)
+# Named types that one pyarrow has and another lacks: the bytes of an offset, or of a view.
+_TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
+_VIEW_BYTES = 16
+_LARGEST = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**32 - 1}
 
 
-def as_table(column: _core.ArrowColumn) -> Any:
-    """The column, a struct, as a pyarrow.Table, or as it is."""
-    try:
-        import pyarrow
-    except ImportError:
-        return column
-    return pyarrow.Table.from_batches([pyarrow.record_batch(column)])
+def _pyarrow(module: str = "pyarrow") -> Any:
+    return import_optional(module, "Arrow")
+
+
+def _check_arrow(name: str, value: Any) -> None:
+    methods = ("__arrow_c_stream__", "__arrow_c_array__")
+    if isinstance(value, type) or not any(hasattr(value, method) for method in methods):
+        raise TypeError(
+            f"{name} must be an Arrow column (anything with {methods[0]} or {methods[1]}: pyarrow, polars, DuckDB, "
+            f"pandas, nanoarrow), not {type(value).__name__}"
+        )
+
+
+def _chunked(name: str, value: Any) -> Any:
+    """The argument `name`, a column or a table of one column, as a pyarrow.ChunkedArray."""
+    _check_arrow(name, value)
+    pyarrow = _pyarrow()
+    if isinstance(value, pyarrow.ChunkedArray):
+        column = value
+    elif isinstance(value, pyarrow.Array) or not hasattr(value, "__arrow_c_stream__"):
+        column = pyarrow.chunked_array([pyarrow.array(value)])
+    else:
+        column = pyarrow.chunked_array(value)
+    if pyarrow.types.is_struct(column.type):
+        if column.type.num_fields != 1:
+            names = ", ".join(f'"{field.name}"' for field in column.type)
+            raise ValueError(f"a table of {column.type.num_fields} columns ({names}); pass one of them")
+        column = column.flatten()[0]
+    return column
+
+
+def text_chunks(name: str, value: Any) -> list[tuple[int, int, int, list[Any]]]:
+    """The chunks of a column of text, for the core.
+
+    Each is (bytes of an offset or of a view, first row in the buffers, number of rows, buffers as Arrow orders them).
+    Raises TypeError for what is no Arrow column, ValueError for one of another type.
+    """
+    column, pyarrow = _chunked(name, value), _pyarrow()
+    is_dictionary = pyarrow.types.is_dictionary(column.type)
+    kind = column.type.value_type if is_dictionary else column.type
+    if pyarrow.types.is_null(kind):
+        column, kind = column.cast(pyarrow.string()), pyarrow.string()
+    width = _TEXT_TYPES.get(str(kind), 0)
+    if not width:
+        raise ValueError(f"the column is {column.type}, not string or binary")
+    chunks = []
+    for chunk in column.chunks:
+        if is_dictionary:
+            chunk.validate(full=True)
+            # pyarrow does not take rows of views.
+            values = chunk.dictionary.cast(pyarrow.large_binary()) if width == _VIEW_BYTES else chunk.dictionary
+            chunk = values.take(chunk.indices)
+        buffers = [memoryview(buffer).cast("B") if buffer else b"" for buffer in chunk.buffers()]
+        chunks.append((_TEXT_TYPES[str(chunk.type)], chunk.offset, len(chunk), buffers))
+    return chunks
+
+
+def _column(kind: Any, n_rows: int, rows: Any, arrays: list[npt.NDArray[Any]], children: Any = None) -> Any:
+    """A column of these buffers; null where `rows`, a ChunkedArray, is."""
+    pyarrow = _pyarrow()
+    validity = None
+    if rows.null_count:
+        validity = pyarrow.py_buffer(np.packbits(rows.is_valid().to_numpy(), bitorder="little"))
+    buffers = [validity, *map(pyarrow.py_buffer, arrays)]
+    return pyarrow.Array.from_buffers(kind, n_rows, buffers, rows.null_count, children=children)
+
+
+def _narrowed(offsets: npt.NDArray[np.int64], is_large: bool | None) -> tuple[npt.NDArray[Any], bool]:
+    """Offsets of 64 bits if `is_large`, of 32 if not; unless it says, 32 if they suffice."""
+    end = int(offsets[-1])
+    if is_large is False and end >= 2**31:
+        raise ValueError(
+            f"{end} items are more than the 32-bit offsets of the type can hold; pass a large type, or fewer rows"
+        )
+    large = end >= 2**31 if is_large is None else is_large
+    return (offsets if large else offsets.astype(np.int32)), large
+
+
+def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
+    """The ids of each row, as a pyarrow.Array of lists of the type `kind`, or of the narrowest if that is None."""
+    rows, pyarrow = _chunked("texts", texts), _pyarrow()
+    types, item = pyarrow.types, "uint16" if encoder.n_vocab <= 2**16 else "uint32"
+    if kind is not None:
+        if not isinstance(kind, pyarrow.DataType):
+            shown = f"type must be an Arrow type, such as pyarrow.list_(pyarrow.int32()), not {type(kind).__name__}"
+            raise TypeError(shown)
+        item = str(kind.value_type) if types.is_list(kind) or types.is_large_list(kind) else ""
+        if item not in _LARGEST:
+            raise ValueError(f"type is {kind}; ids come as list or large_list of uint16, uint32, int32 or int64")
+    if encoder.n_vocab - 1 > _LARGEST[item]:
+        raise ValueError(f"type holds ids up to {_LARGEST[item]}, but this tokenizer has {encoder.n_vocab - 1}")
+    ids, offsets = _core.encode_rows(encoder, rows, narrow=item == "uint16", threads=threads, specials=specials)
+    values = pyarrow.array(ids.astype(item, copy=False))
+    narrow, is_large = _narrowed(offsets, None if kind is None else types.is_large_list(kind))
+    if kind is None:
+        kind = (pyarrow.large_list if is_large else pyarrow.list_)(values.type)
+    return _column(kind, len(rows), rows, [narrow], [values])
+
+
+def n_tokens(encoder: _core.Encoder, texts: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
+    """The number of ids of each row, as a pyarrow.Array of int64."""
+    rows = _chunked("texts", texts)
+    counts = _core.count_rows(encoder, rows, threads=threads, specials=specials)
+    return _column(_pyarrow().int64(), len(rows), rows, [counts])
+
+
+def decoded(encoder: _core.Encoder, list_of_ids: Any, errors: str | None) -> Any:
+    """The text of each row of a column of lists of ids, as a pyarrow.Array of string or large_string."""
+    rows, pyarrow, compute = _chunked("list_of_ids", list_of_ids), _pyarrow(), _pyarrow("pyarrow.compute")
+    types = pyarrow.types
+    is_list = types.is_list(rows.type) or types.is_large_list(rows.type) or types.is_fixed_size_list(rows.type)
+    if not is_list or not types.is_integer(rows.type.value_type):
+        raise ValueError(f"the column is {rows.type}, not list or large_list of integers")
+    lists = rows.chunk(0) if rows.num_chunks == 1 else rows.combine_chunks()
+    lengths = compute.list_value_length(lists).fill_null(0).to_numpy()
+    ends, ids = np.cumsum(lengths, dtype=np.int64), lists.flatten()
+    if ids.null_count:
+        first = int(np.argmin(ids.is_valid().to_numpy(zero_copy_only=False)))
+        row = int(np.searchsorted(ends, first, side="right"))
+        raise ValueError(f"list_of_ids[{row}] holds a null; only whole lists may be null")
+    text, offsets = _core.decode_rows(encoder, ids.to_numpy(), ends, errors=errors)
+    narrow, is_large = _narrowed(offsets, None)
+    return _column(pyarrow.large_string() if is_large else pyarrow.string(), len(rows), rows, [narrow, text])
+
+
+def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], int]:
+    """Adds the columns pretoken and count of an Arrow table to a counter, not to its totals.
+
+    Returns the metadata of the table's schema, and the bytes of text that it counts.
+    """
+    _check_arrow("table", table)
+    pyarrow = _pyarrow()
+    if not isinstance(table, pyarrow.Table):
+        table = pyarrow.table(table)
+    names = table.column_names
+    if "pretoken" not in names or "count" not in names:
+        raise ValueError(f'counts are a table with the columns "pretoken" and "count"; this has {names}')
+    counts = table["count"]
+    if not pyarrow.types.is_integer(counts.type):
+        remedy = "; cast it to int64" if pyarrow.types.is_dictionary(counts.type) else ""
+        raise ValueError(f'the column "count" is {counts.type}, where integers are expected{remedy}')
+    if counts.null_count:
+        row = int(np.argmin(counts.is_valid().to_numpy()))
+        raise CountsError(f"row {row}: the count is null; counts are at least 0")
+    numbers = counts.to_numpy()
+    if len(numbers) and numbers.min() < 0:
+        row = int(np.argmax(numbers < 0))
+        raise CountsError(f"row {row}: the count is {numbers[row]}; counts are at least 0")
+    n_text_bytes = counter.add_rows(table["pretoken"], np.ascontiguousarray(numbers, np.uint64))
+    return table.schema.metadata or {}, n_text_bytes
+
+
+def counts_table(counts: _core.PretokenCounts, metadata: list[tuple[bytes, bytes]]) -> Any:
+    """A pyarrow.Table of the columns pretoken and count, sorted, with metadata in its schema."""
+    pyarrow = _pyarrow()
+    text, ends, numbers = counts.sorted_columns()
+    if len(numbers) and numbers.max() >= 2**63:
+        raise CountsError(f"a count of {numbers.max()}, which int64 cannot hold")
+    offsets = np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)])
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text)]
+    pretokens = pyarrow.Array.from_buffers(pyarrow.large_binary(), len(ends), buffers, 0)
+    table = pyarrow.table({"pretoken": pretokens, "count": numbers.astype(np.int64)})
+    return table.replace_schema_metadata(dict(metadata))

@@ -16,6 +16,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from pairloom import _core
+from pairloom._internal import arrow
 from pairloom._internal.arguments import (
     check_bool,
     check_choice,
@@ -28,7 +29,6 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
-from pairloom._internal.arrow import as_table
 from pairloom._internal.atomic import check_free
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
@@ -299,10 +299,9 @@ class PretokenCounts:
     def to_arrow(self) -> Any:
         """A table of the columns pretoken (large_binary) and count (int64), sorted, with the metadata in its schema.
 
-        A pyarrow.Table where pyarrow is installed, else an object with `__arrow_c_array__`. Raises CountsError for a
-        count beyond 63 bits.
+        A pyarrow.Table. Raises CountsError for a count beyond 63 bits.
         """
-        return as_table(self.columns.to_arrow(counts_file.metadata_pairs(self._stored_metadata())))
+        return arrow.counts_table(self.columns, counts_file.metadata_pairs(self._stored_metadata()))
 
     def pruned(self, min_count: int) -> PretokenCounts:
         """The counts without pretokens that occur less than `min_count` times; their metadata say so.
@@ -461,7 +460,7 @@ class CountBuilder:
         n_text_bytes = 0
         for number, table in enumerate(tables):
             try:
-                pairs, n_bytes = self._counter.add_table(table)
+                pairs, n_bytes = arrow.add_table(self._counter, table)
             except ValueError as error:
                 raise CountsError(f"{name}: {error}") from error
             n_text_bytes += n_bytes

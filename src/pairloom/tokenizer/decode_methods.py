@@ -98,7 +98,7 @@ class DecodeMethods(TokenizerBase):
         """
         if errors is not None:
             check_choice("errors", errors, DECODE_ERRORS)
-        return arrow.as_array(_core.decode_arrow(self._core, list_of_ids, errors=errors))
+        return arrow.decoded(self._core, list_of_ids, errors)
 
     def decode_stream(
         self, prompt_ids: Iterable[int] | npt.NDArray[Any] = (), *, skip_special_tokens: bool = False

@@ -243,14 +243,11 @@ class EncodeMethods(TokenizerBase):
         texts: anything with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB, pandas, nanoarrow):
         string or binary in any layout, chunked or not, or a table of one such column. A null stays a null.
         type: list or large_list of uint16, uint32, int32 or int64; None is list of `id_dtype` (large_list from 2**31
-        ids on). Returns a pyarrow.Array where pyarrow is installed, else an object with `__arrow_c_array__`. Raises
-        TypeError for what is no Arrow column, ValueError for a column or `type` of another kind, UnicodeDecodeError for
-        bytes that are not UTF-8.
+        ids on). Returns a pyarrow.Array, and needs pyarrow. Raises TypeError for what is no Arrow
+        column, ValueError for a column or `type` of another kind, UnicodeDecodeError for bytes that are not UTF-8.
         """
         policy = self._policies.of(allowed_special, disallowed_special)
-        return arrow.as_array(
-            _core.encode_arrow(self._core, texts, type=type, threads=resolve_threads(threads), specials=policy)
-        )
+        return arrow.encoded(self._core, texts, type, resolve_threads(threads), policy)
 
     def encode_iterable(self, iterable: Iterable[str], *, specials: str = "recognise") -> Iterator[int]:
         """Yields the ids of the joined texts, in memory that depends on the longest pretoken only.
@@ -338,9 +335,7 @@ class EncodeMethods(TokenizerBase):
         texts, the result and the errors are as in `encode_arrow`.
         """
         policy = self._policies.of(allowed_special, disallowed_special)
-        return arrow.as_array(
-            _core.count_tokens_arrow(self._core, texts, threads=resolve_threads(threads), specials=policy)
-        )
+        return arrow.n_tokens(self._core, texts, resolve_threads(threads), policy)
 
     def block_encoder(
         self,

@@ -13,6 +13,7 @@ mod json_lines;
 mod limit;
 mod not_text;
 mod plain_text;
+mod rows;
 pub(crate) mod split;
 pub(crate) mod utf8_reader;
 
@@ -28,4 +29,5 @@ pub use json_lines::{JsonLines, Origins};
 pub use limit::ByteLimit;
 pub use not_text::not_text;
 pub use plain_text::PlainText;
+pub use rows::{RowChunk, Rows, Utf8Row};
 pub use utf8_reader::InputErrors;
