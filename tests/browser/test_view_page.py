@@ -184,6 +184,13 @@ def test_two_tokenizers_side_by_side(open_page: Opener, tokenizer: Tokenizer, ot
     assert same.locator(".differs[data-i]").count() == 0
 
 
+def test_tables_fit_a_page_of_any_width(open_page: Opener, tokenizer: Tokenizer, other: Tokenizer) -> None:
+    page = open_page(tokenizer.view("some text", other=other).html())
+    for width in (390, 600, 900, 1024, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert not page.evaluate("[...document.querySelectorAll('.scroll')].some(e => e.scrollWidth > e.clientWidth)")
+
+
 def test_sides_that_never_end_together_are_whole(open_page: Opener, tokenizer: Tokenizer) -> None:
     text, changing = "caf\u00e9 caf\u00e9", tokenizer.with_normalizer("nfd")
     page = ready(open_page(tokenizer.view(text, other=changing).html()))
@@ -309,7 +316,8 @@ def test_the_merge_tree_of_a_long_token_fits(open_page: Opener, tokenizer: Token
     page = ready(open_page(tokenizer.view(longest.decode()).html(), viewport))
     page.locator(".t[data-i]").first.click()
     assert page.locator("#tree li").count() == 2 * len(longest) - 1 > 17
-    assert page.evaluate("document.getElementById('tree').scrollWidth <= document.getElementById('tree').clientWidth")
+    fits = "tree.scrollWidth <= tree.clientWidth && parseFloat(getComputedStyle(tree).fontSize) > 11"
+    assert page.evaluate(f"(tree => {fits})(document.getElementById('tree'))")
 
 
 def test_arabic_keeps_its_order(open_page: Opener, tokenizer: Tokenizer) -> None:

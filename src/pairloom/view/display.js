@@ -623,7 +623,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     const top = element("ul"), open = [[root, top]];
     for (let n = 0; open.length && n < MOST_NODES; n++) {
       const [token, list] = open.shift();
-      const item = element("li", {}, nodeOf(token, `id ${token.id}`, ...(token.rank === null ? [] : [`rank ${token.rank}`])));
+      const item = element("li", {}, nodeOf(token, ...(token.rank === null ? [String(token.id)] : [`id ${token.id}`, `rank ${token.rank}`])));
       list.append(item);
       if (token.rank !== null) {
         const below = element("ul");

@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.documentElement;
 // The panel is beside the tokens; in a notebook below them; in large type and on a narrow page it is a sheet over the lower
 // half of the window, while a token is kept.
-const isSheet = () => !("frame" in page.dataset) && (innerWidth < 900 || page.classList.contains("large"));
+const isSheet = () => !("frame" in page.dataset) && (innerWidth < 1024 || page.classList.contains("large"));
 const layOut = () => page.classList.toggle("sheet", isSheet());
 
 const bytesOfHex = (hex) => Uint8Array.from({ length: hex.length / 2 }, (_, i) => parseInt(hex.substr(2 * i, 2), 16));
