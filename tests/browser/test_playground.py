@@ -213,7 +213,7 @@ def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Pat
         while open_ids:
             each = open_ids.pop(0)
             rank, left, right = nodes.get(each, (None, None, None))
-            told.append(f"{native.id_to_token(each).decode()}id {each}" + ("" if rank is None else f"rank {rank}"))
+            told.append(native.id_to_token(each).decode() + (f"{each}" if rank is None else f"id {each}rank {rank}"))
             open_ids += [part for part in (left, right) if part is not None]
         return told
 
