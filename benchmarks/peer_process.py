@@ -25,6 +25,7 @@ _PEERS = Path(__file__).parent / "peers"
 ENVIRONMENT = Path(__file__).parent / ".venv-peers"
 PINNED = {
     "gigatoken": "0.10.0",
+    "gigabpe": "0.1.0",
     "tokenizers": "0.23.3",
     "rustbpe": "0.1.0",
     "bpeasy": "0.1.6",

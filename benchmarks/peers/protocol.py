@@ -88,6 +88,13 @@ def texts_of(job: Job) -> list[str]:
     return documents(job["path"], job.get("limit"))
 
 
+def byte_of_character() -> dict[str, int]:
+    """The byte that each character of the GPT-2 alphabet stands for."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + index): b for index, b in enumerate(others)}
+
+
 def write_tokens(job: Job, tokens: Iterable[bytes]) -> None:
     """Where the job asks for the answer: the tokens that training made, in order, one a line in hex."""
     if job.get("answer"):

@@ -13,6 +13,7 @@ import numpy as np
 from protocol import (
     Job,
     Result,
+    byte_of_character,
     counts_digest,
     documents,
     documents_digest,
@@ -27,6 +28,7 @@ from protocol import (
     write_tokens,
 )
 
+import pairloom.dropin.tokenizers as hf
 from pairloom import FormatError, PretokenCounts, Tokenizer, formats, tokenize_files
 
 
@@ -34,6 +36,8 @@ def train(job: Job) -> Result:
     """A file to a tokenizer; under the profile whose ties a peer shares, so that answers can be compared."""
     profile, threads = job.get("profile", "huggingface"), job.get("threads", 0)
     fields = {"pattern": job["pattern"]} if "pattern" in job else {}
+    if job.get("by_lines"):
+        return train_by_lines(job)
     if job.get("by_documents"):
         seconds, tokenizer = timed(
             lambda: Tokenizer.train(
@@ -49,6 +53,20 @@ def train(job: Job) -> Result:
         write_tokens(job, (left + right for left, right in tokenizer.merges))
     if job.get("model"):
         tokenizer.save(job["model"], overwrite=True)
+    return result
+
+
+def train_by_lines(job: Job) -> Result:
+    """As HuggingFace's trainer reads a file: each line is a text, and the alphabet is that of the file."""
+    tokenizer = hf.Tokenizer(hf.models.BPE())
+    tokenizer.pre_tokenizer = hf.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = hf.trainers.BpeTrainer(vocab_size=job["vocab_size"], show_progress=False)
+    seconds, _ = timed(lambda: tokenizer.train([job["path"]], trainer))
+    result: Result = {"seconds": seconds, "peak_bytes": peak_bytes(), "n_vocab": tokenizer.get_vocab_size()}
+    if job.get("answer"):
+        byte_of = byte_of_character()
+        pairs = json.loads(tokenizer.to_str())["model"]["merges"]
+        write_tokens(job, (bytes(byte_of[c] for c in left + right) for left, right in pairs))
     return result
 
 

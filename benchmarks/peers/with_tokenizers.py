@@ -10,6 +10,7 @@ from typing import Any
 from protocol import (
     Job,
     Result,
+    byte_of_character,
     documents,
     documents_digest,
     ids_digest,
@@ -23,13 +24,6 @@ from protocol import (
     write_tokens,
 )
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-
-def character_bytes() -> dict[str, int]:
-    """The byte that each character of the GPT-2 alphabet stands for."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(b): b for b in printable} | {chr(256 + index): b for index, b in enumerate(others)}
 
 
 def byte_level(model: Any) -> Any:
@@ -58,7 +52,7 @@ def train(job: Job) -> Result:
     seconds, _ = timed(lambda: tokenizer.train_from_iterator(documents(job["path"], job.get("limit")), trainer))
     result: Result = {"seconds": seconds, "peak_bytes": peak_bytes(), "n_vocab": tokenizer.get_vocab_size()}
     if job.get("answer"):
-        byte_of = character_bytes()
+        byte_of = byte_of_character()
         tokens = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])[256:]
         write_tokens(job, (bytes(byte_of[c] for c in token) for token, _ in tokens))
     return result

@@ -303,6 +303,20 @@ def train_first_seen(
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
     """As `train`, under minbpe's tie rule; the pretokens come in the order in which the corpus first holds them."""
 
+def train_parity(
+    groups: list[PretokenCounts],
+    references: list[PretokenCounts],
+    *,
+    n_merges: int,
+    tie_break: str,
+    byte_order: bytes,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    report: _Report,
+    max_memory: int | None = None,
+) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
+    """As `train`, each step by the group whose text costs most; references: none, or one for each group."""
+
 def extend(
     counts: PretokenCounts,
     encoder: Encoder,

@@ -94,7 +94,9 @@ mod _core {
     #[pymodule_export]
     use super::streams::{DecodeStream, StreamEncoder};
     #[pymodule_export]
-    use super::train::{count_units, encode_counts, extend, train, train_alphabet, train_first_seen};
+    use super::train::{
+        count_units, encode_counts, extend, train, train_alphabet, train_first_seen, train_parity,
+    };
 
     /// The name of the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".
     #[pyfunction]

@@ -4,7 +4,7 @@ use pairloom_core::memory::{TryReserve, copied};
 use pairloom_core::train::{
     Alphabet, Base, ByPlace, MergeOptions, Shortage, TieBreak, Trained as TrainedMerges, WeightedPretokens,
     count_units as count_each_unit, extend as extend_merges, train as train_merges,
-    train_alphabet as train_units, train_first_seen as train_in_order,
+    train_alphabet as train_units, train_first_seen as train_in_order, train_parity as train_in_groups,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -58,17 +58,10 @@ pub fn train<'py>(
     max_memory: Option<u64>,
     n_traced: usize,
 ) -> PyResult<Traced<'py>> {
-    let mut index_of_byte = [0u8; 256];
-    if byte_order.len() != index_of_byte.len() {
-        return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
-    }
-    for (index, &byte) in (0..=255).zip(byte_order) {
-        index_of_byte[usize::from(byte)] = index;
-    }
     let options = MergeOptions {
         n_merges,
         tie_break: tie_break_named(tie_break)?,
-        byte_order: index_of_byte,
+        byte_order: index_of_byte(byte_order)?,
         min_frequency,
         max_token_bytes,
         max_memory,
@@ -83,6 +76,42 @@ pub fn train<'py>(
     times.extend(trained.trace.iter().map(|&(_, count)| count));
     let (merges, reason) = arrays_of(py, symbol_pairs(trained)?)?;
     Ok((merges, reason, rows(py, pairs.into_flattened(), 2)?, array(py, times)?))
+}
+
+/// Learns the merges that groups share: see [`train_in_groups`].
+#[pyfunction]
+#[pyo3(signature = (
+    groups, references, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, report, max_memory = None
+))]
+#[allow(clippy::too_many_arguments)]
+pub fn train_parity<'py>(
+    py: Python<'py>,
+    groups: Vec<PyRef<'py, PretokenCounts>>,
+    references: Vec<PyRef<'py, PretokenCounts>>,
+    n_merges: usize,
+    tie_break: &str,
+    byte_order: &[u8],
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
+) -> PyResult<Trained<'py>> {
+    let options = MergeOptions {
+        n_merges,
+        tie_break: tie_break_named(tie_break)?,
+        byte_order: index_of_byte(byte_order)?,
+        min_frequency,
+        max_token_bytes,
+        max_memory,
+        threads: 1,
+        n_traced: 0,
+    };
+    let groups = groups.iter().map(|counts| counts.inner.read()).collect::<PyResult<Vec<_>>>()?;
+    let references = references.iter().map(|counts| counts.inner.read()).collect::<PyResult<Vec<_>>>()?;
+    let groups: Vec<_> = groups.iter().map(|counts| counts.columns()).collect();
+    let references: Vec<_> = references.iter().map(|counts| counts.columns()).collect();
+    let work = |monitor: &PyMonitor| train_in_groups(&groups, &references, &options, monitor);
+    arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
 /// How often each unit (byte or code point) occurs at each place of a pretoken: see [`ByPlace`].
@@ -220,6 +249,18 @@ pub fn train_first_seen<'py>(
     };
     let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
+}
+
+/// The index of each byte in `byte_order`.
+fn index_of_byte(byte_order: &[u8]) -> PyResult<[u8; 256]> {
+    let mut index_of_byte = [0u8; 256];
+    if byte_order.len() != index_of_byte.len() {
+        return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
+    }
+    for (index, &byte) in (0..=255).zip(byte_order) {
+        index_of_byte[usize::from(byte)] = index;
+    }
+    Ok(index_of_byte)
 }
 
 fn tie_break_named(name: &str) -> PyResult<TieBreak> {

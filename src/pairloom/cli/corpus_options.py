@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any, get_args
 
-from pairloom.cli.console import whole_number
+from pairloom.cli.console import UsageError, whole_number
 from pairloom.tokenizer import SPECIALS
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ __all__ = [
     "add_specials_option",
     "corpus_of",
     "count_options",
+    "named_corpora",
     "pretoken_fields",
 ]
 
@@ -96,6 +97,22 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
         input_errors=input_errors or args.input_errors or "strict",
         input_format=args.input_format,
     )
+
+
+def named_corpora(
+    args: argparse.Namespace, option: str, given: list[str], input_errors: str | None = None
+) -> dict[str, Corpus]:
+    """The corpora that an option names as NAME=PATH, several paths for a name; UsageError for anything else."""
+    paths: dict[str, list[str]] = {}
+    for each in given:
+        name, sign, path = each.partition("=")
+        if not (sign and name and path):
+            raise UsageError(f"{option} {each}: give NAME=PATH, as in en=english.txt")
+        paths.setdefault(name, []).append(path)
+    corpora = {}
+    for name, args.input in paths.items():
+        corpora[name] = corpus_of(args, input_errors)
+    return corpora
 
 
 def add_pretoken_options(parser: argparse.ArgumentParser) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from pairloom import Tokenizer
 from pairloom.analysis.report import report, report_text
 from pairloom.cli.console import UsageError, write_stdout
-from pairloom.cli.corpus_options import corpus_of
+from pairloom.cli.corpus_options import named_corpora
 
 __all__ = ["add_report_options", "print_report"]
 
@@ -33,15 +32,7 @@ def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> 
     """Prints the report of the tokenizers on each --corpus, as text or JSON; the plot is written first."""
     if args.input is not None:
         raise UsageError("give either --input or --corpus")
-    paths: dict[str, list[str]] = {}
-    for given in args.corpus:
-        name, sign, path = given.partition("=")
-        if not (sign and name and path):
-            raise UsageError(f"--corpus {given}: give NAME=PATH, as in en=english.txt")
-        paths.setdefault(name, []).append(path)
-    corpora: dict[str, Any] = {}
-    for name, args.input in paths.items():
-        corpora[name] = corpus_of(args)
+    corpora = named_corpora(args, "--corpus", args.corpus)
     plot = None if args.plot is None else Path(args.plot)
     if plot is not None:
         from pairloom.analysis.plots import check_plot

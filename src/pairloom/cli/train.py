@@ -7,7 +7,7 @@ import json
 import time
 from pathlib import Path
 
-from pairloom import PretokenCounts, Tokenizer, TrainingConfig
+from pairloom import Corpus, PretokenCounts, Tokenizer, TrainingConfig
 from pairloom._internal.atomic import check_free, write_file
 from pairloom.cli.console import whole_number
 from pairloom.cli.corpus_options import (
@@ -16,6 +16,7 @@ from pairloom.cli.corpus_options import (
     add_pretoken_options,
     corpus_of,
     count_options,
+    named_corpora,
     pretoken_fields,
 )
 from pairloom.cli.merge_counts import load_merged
@@ -23,6 +24,7 @@ from pairloom.formats import WRITABLE, check_expressible, check_target
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.patterns import pattern_text
 from pairloom.training.extend import Extension
+from pairloom.training.parity import check_names
 from pairloom.training.trace import TrainingStep
 from pairloom.training.train import check_counts, lay_out
 
@@ -48,6 +50,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --extend: number ids as one training would have, special tokens too (default: all ids stay)",
     )
     parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
+    parser.add_argument(
+        "--parity",
+        action="append",
+        metavar="NAME=PATH",
+        help="instead of --input: a corpus of several, as of a language; each merge is by the one that takes the most"
+        " tokens a byte",
+    )
+    parser.add_argument(
+        "--parity-reference",
+        action="append",
+        metavar="NAME=PATH",
+        help="with --parity: a text of each that says the same; each merge is by the one that takes the most tokens",
+    )
     add_corpus_options(parser, required=False)
     add_pretoken_options(parser)
     parser.add_argument("--min-frequency", type=whole_number, metavar="N", help="merge no pair rarer than this")
@@ -63,8 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Trains, saves, and prints one JSON line."""
-    if (args.input is None) == (args.counts is None):
-        args.wrong_usage("give either --input or --counts")
+    if sum(given is not None for given in (args.input, args.counts, args.parity)) != 1:
+        args.wrong_usage("give one of --input, --counts and --parity")
+    if args.parity_reference is not None and args.parity is None:
+        args.wrong_usage("--parity-reference goes with --parity")
+    if args.parity is not None and (args.extend is not None or args.trace is not None):
+        args.wrong_usage("--parity does not go with --extend or --trace")
     if args.extend is not None and args.special is not None:
         args.wrong_usage("--special does not go with --extend: the special tokens are those of the tokenizer")
     if args.extend is None and (args.n_tokens is not None or args.renumber):
@@ -99,20 +118,32 @@ def run(args: argparse.Namespace) -> None:
         check_expressible(start.model.replaced(pattern=pattern_text(config.pattern)), args.output, args.format)
     started = time.perf_counter()
     progress = args.console.progress
-    if args.counts is not None:
-        counts = load_merged(args.counts)
-    else:
-        corpus = corpus_of(args, config.input_errors)
-        counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
     lines: list[str] = []
     run = {"threads": args.threads, "progress": progress, "max_memory": args.max_memory}
-    if start is None:
-        trace = None if args.trace is None else lambda step: lines.append(_line_of(step))
-        tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, profile, trace=trace, **run, **fields)
+
+    def counted(corpus: Corpus) -> PretokenCounts:
+        return PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
+
+    if args.parity is not None:
+        parity = named_corpora(args, "--parity", args.parity, config.input_errors)
+        reference = named_corpora(args, "--parity-reference", args.parity_reference or [], config.input_errors) or None
+        check_names(parity, reference)
+        groups = {name: counted(corpus) for name, corpus in parity.items()}
+        n_bytes = sum(counts.n_bytes for counts in groups.values())
+        tokenizer = Tokenizer.train(
+            None, args.vocab_size, profile, parity=groups, parity_reference=reference, **run, **fields
+        )
     else:
-        if args.pattern is not None:
-            check_counts(counts, config)
-        tokenizer = start.extend_from_counts(counts, args.vocab_size, profile=args.profile, **more, **run, **fields)
+        counts = load_merged(args.counts) if args.counts else counted(corpus_of(args, config.input_errors))
+        n_bytes = counts.n_bytes
+        if start is None:
+            trace = None if args.trace is None else lambda step: lines.append(_line_of(step))
+            tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, profile, trace=trace, **run, **fields)
+        else:
+            if args.pattern is not None:
+                check_counts(counts, config)
+            more |= {"profile": args.profile}
+            tokenizer = start.extend_from_counts(counts, args.vocab_size, **more, **run, **fields)
     requested = args.vocab_size
     if requested is None:
         assert start is not None
@@ -123,7 +154,7 @@ def run(args: argparse.Namespace) -> None:
         write_file(Path(args.trace), "".join(lines).encode(), args.force)
         args.console.wrote(args.trace, f"a trace of {len(lines)} merges")
     report = {
-        "corpus_bytes": counts.n_bytes,
+        "corpus_bytes": n_bytes,
         "requested_vocab_size": requested,
         "actual_mergeable_vocab_size": tokenizer.model.columns.n_tokens,
         "special_token_count": len(tokenizer.special_tokens),

@@ -14,6 +14,7 @@ Read in the order in which text passes through:
     sessions.py     text -> ids              of a text that grows
     dropout.py      text -> ids, some merges left out at random
     extend.py       model, counts -> model   training that continues from a model's merges
+    parity.py       counts of several languages -> merges, by the language that costs most
     prune.py        model, counts -> model   the tokens that a corpus uses least go
     alphabet.py     counts -> merges         over characters, as HuggingFace's trainer does it
     fairness.py     costs of languages -> premiums, Gini coefficient

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,7 +28,7 @@ class TrainingMethods(TokenizerBase):
     @classmethod
     def train(
         cls,
-        corpus: str | Iterable[Any],
+        corpus: str | Iterable[Any] | None,
         vocab_size: int,
         profile: str = "bpetite",
         *,
@@ -37,6 +37,8 @@ class TrainingMethods(TokenizerBase):
         max_memory: int | None = None,
         checkpoint: PathLike | None = None,
         trace: Trace | None = None,
+        parity: Mapping[str, Any] | None = None,
+        parity_reference: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> Self:
         """Trains on a str (one document) or an iterable of str (each a document).
@@ -48,6 +50,10 @@ class TrainingMethods(TokenizerBase):
         checkpoint: a folder that stores the counts; calling again with the same arguments resumes (of an iterator, only
         the first texts are compared). max_memory: bytes. trace: a function that gets a `TrainingStep` for each merge
         (the pair, its count, the pairs that came next, ties) when all are learned.
+        parity: named corpora (str, iterables of str, `Corpus`) or PretokenCounts, as of languages, in the place of a
+        corpus, which is None; each step merges the best pair of the one that takes the most tokens a byte, or with
+        `parity_reference`, texts by the same names that say the same, the most tokens of those (arXiv 2508.04796). Of
+        equal ones the first counts, and one without a pair left is passed over.
         Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
         Raises ValueError when vocab_size is too small, TypeError for wrong types, MemoryError when `max_memory` would
         be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
@@ -57,6 +63,15 @@ class TrainingMethods(TokenizerBase):
         from pairloom.training.train import train_on_texts
 
         config = TrainingConfig.from_profile(profile, **fields)
+        if parity is not None or parity_reference is not None:
+            from pairloom.training.parity import train_parity
+
+            if not (corpus is None and checkpoint is None and trace is None):
+                raise ValueError("parity does not go with a corpus, a checkpoint or a trace; pass None for them")
+            run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
+            return cls.from_model(train_parity(parity or {}, parity_reference, vocab_size, config, **run))
+        if corpus is None:
+            raise TypeError("corpus must be a str or an iterable of str, not None")
         model = train_on_texts(
             corpus,
             vocab_size,
@@ -258,11 +273,11 @@ class TrainingMethods(TokenizerBase):
         file with special tokens takes n_tokens. Raises ValueError for a larger vocab_size, too many tokens, or a corpus
         without text, CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
         """
-        from pairloom.training.prune import counts_of, n_to_remove, pruned
+        from pairloom.training.prune import counts_of_model, n_to_remove, pruned
 
         n_removed = n_to_remove(self._model, vocab_size, n_tokens)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        counts = counts_of(corpus, self._model, "split", **run)
+        counts = counts_of_model(corpus, self._model, "split", **run)
         return self.from_model(pruned(self._model, self._core, counts, n_removed, keep_ids=keep_ids, **run))
 
     def adapt(
@@ -284,13 +299,13 @@ class TrainingMethods(TokenizerBase):
         the others, as files of ranks need it. `fields` and `profile` are those of `extend`.
         """
         from pairloom.training.extend import Extension
-        from pairloom.training.prune import counts_of, n_to_remove
+        from pairloom.training.prune import counts_of_model, n_to_remove
         from pairloom.vocabulary import refilled
 
         n_to_remove(self._model, None, n_tokens)
         what = Extension.of(self._model, None, None, profile, n_tokens=n_tokens, keep_ids=True, fields=fields)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        counts = counts_of(corpus, self._model, what.config.corpus_specials, **run)
+        counts = counts_of_model(corpus, self._model, what.config.corpus_specials, **run)
         smaller = self.prune(counts, n_tokens=n_tokens, keep_ids=keep_ids, **run)
         adapted = smaller.extend_from_counts(counts, n_tokens=n_tokens, profile=profile, **run, **fields)
         if not keep_ids:

@@ -26,7 +26,7 @@ InputErrors = Literal["strict", "replace"]
 N_BYTES = 256
 
 # What a call that trains takes beside the fields of a config; it changes no merges.
-_RUN_OPTIONS = ("threads", "progress", "max_memory", "checkpoint", "trace")
+_RUN_OPTIONS = ("threads", "progress", "max_memory", "checkpoint", "trace", "parity", "parity_reference")
 
 # Fields that a Model says itself.
 _OF_MODEL = ("pattern", "decode_errors")

@@ -14,20 +14,31 @@ from pairloom._internal.progress import Progress, reporter
 from pairloom.corpus import Corpus
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.model import Model
+from pairloom.model import Model, Pattern
 from pairloom.training.config import TrainingConfig
 from pairloom.training.extend import n_counted
 from pairloom.training.train import check_counts, warn_of_a_file_named
 from pairloom.vocabulary import as_pairs, compacted, warn_of_moved, without_tokens
 
-__all__ = ["counts_of", "n_to_remove", "pruned"]
+__all__ = ["counts_of", "counts_of_model", "n_to_remove", "pruned"]
 
 
-def counts_of(corpus: Any, model: Model, corpus_specials: str, **run: Any) -> PretokenCounts:
+def counts_of_model(corpus: Any, model: Model, corpus_specials: str, **run: Any) -> PretokenCounts:
     """The counts of a corpus, cut as the model cuts it; CountsError for counts that were cut in another way."""
+    counts = counts_of(
+        corpus, model.pattern, special_tokens=list(model.special_tokens), corpus_specials=corpus_specials, **run
+    )
+    cut = {name: getattr(counts.metadata, name) for name in ("special_tokens", "corpus_specials")}
+    check_counts(counts, TrainingConfig(pattern=model.pattern, **cut))
+    return counts
+
+
+def counts_of(corpus: Any, pattern: Pattern, **options: Any) -> PretokenCounts:
+    """The counts of a str, an iterable of str or a `Corpus`; counts are returned as they are.
+
+    options: those of `PretokenCounts.from_texts`.
+    """
     if isinstance(corpus, PretokenCounts):
-        cut = {name: getattr(corpus.metadata, name) for name in ("special_tokens", "corpus_specials")}
-        check_counts(corpus, TrainingConfig(pattern=model.pattern, **cut))
         return corpus
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
@@ -36,10 +47,7 @@ def counts_of(corpus: Any, model: Model, corpus_specials: str, **run: Any) -> Pr
         corpus = [corpus]
     if not isinstance(corpus, Corpus):
         check_texts("corpus", corpus, is_column=is_arrow(corpus))
-    specials = list(model.special_tokens)
-    return PretokenCounts.from_texts(
-        corpus, model.pattern, special_tokens=specials, corpus_specials=corpus_specials, **run
-    )
+    return PretokenCounts.from_texts(corpus, pattern, **options)
 
 
 def n_to_remove(model: Model, vocab_size: int | None, n_tokens: int | None) -> int:

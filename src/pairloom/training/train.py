@@ -31,7 +31,9 @@ from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
 __all__ = [
+    "byte_order",
     "check_counts",
+    "finished",
     "lay_out",
     "prune",
     "shortage_text",
@@ -167,7 +169,7 @@ def train_model(
             counts.columns,
             n_merges=min(n_merges, n_most),
             tie_break=config.tie_break,
-            byte_order=_byte_order(config),
+            byte_order=byte_order(config),
             min_frequency=config.min_frequency,
             max_token_bytes=config.max_token_bytes,
             threads=resolve_threads(threads),
@@ -178,7 +180,7 @@ def train_model(
     if trace is not None:
         for step in steps_of(pairs, traced, times):
             trace(step)
-    return _finished(pairs, shortage, counts.n_bytes, vocab_size, config)
+    return finished(pairs, shortage, counts.n_bytes, vocab_size, config)
 
 
 def _in_order(documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Run) -> Model:
@@ -188,10 +190,10 @@ def _in_order(documents: Iterable[str], vocab_size: int, config: TrainingConfig,
     counts = first_seen.ordered_counts(documents, config)
     n_merges = min(config.n_merges(vocab_size), n_most)
     pairs, shortage = first_seen.learn(counts, n_merges, config, run.get("progress"))
-    return _finished(pairs, shortage, len(counts), vocab_size, config)
+    return finished(pairs, shortage, len(counts), vocab_size, config)
 
 
-def _finished(
+def finished(
     pairs: npt.NDArray[np.uint32],
     shortage: tuple[bool, bool] | None,
     n_bytes: int,
@@ -214,7 +216,7 @@ def _finished(
     return lay_out(pairs, config)
 
 
-def _byte_order(config: TrainingConfig) -> bytes:
+def byte_order(config: TrainingConfig) -> bytes:
     """The byte values in the order of their ids."""
     return bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES))
 
@@ -273,7 +275,7 @@ def lay_out(pairs: npt.ArrayLike, config: TrainingConfig) -> Model:
     first_merge = first_byte + N_BYTES + (len(specials) if config.special_ids == "after_bytes" else 0)
     first_special = {"first": 0, "after_bytes": N_BYTES, "last": first_merge + len(pairs)}[config.special_ids]
     columns = _core.ModelColumns.from_pairs(
-        pairs, byte_order=_byte_order(config), first_byte=first_byte, first_merge=first_merge
+        pairs, byte_order=byte_order(config), first_byte=first_byte, first_merge=first_merge
     )
     return Model(
         columns,

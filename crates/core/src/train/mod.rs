@@ -16,6 +16,7 @@ mod options;
 mod pair_index;
 mod pair_queue;
 mod pair_table;
+mod parity;
 mod progress;
 mod symbol_array;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use extend::{Base, WeightedIds, extend};
 pub use first_seen::train_first_seen;
 use options::Input;
 pub use options::{Merge, MergeOptions, Shortage, TieBreak, Trained, WeightedPretokens};
+pub use parity::train_parity;
 
 use crate::budget::Budget;
 use crate::error::{Error, Result};
@@ -83,11 +85,7 @@ fn train_tuned(
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
     let progress = ProgressReporter::start(options, monitor)?;
-    let mut order = options.byte_order;
-    order.sort_unstable();
-    if (0..=255u8).ne(order) {
-        return Err(Error::Invalid("byte_order must hold each of 0 to 255 once".to_owned()));
-    }
+    check_byte_order(options)?;
     let layout = Layout::measure(pretokens)?;
     let tuning = tuning.unwrap_or_else(|| self::tuning(options, &layout));
     let (symbol_len, position_len) = widths(options, &layout);
@@ -100,6 +98,15 @@ fn train_tuned(
         _ => run::<AtomicU32, AtomicU64>,
     };
     run(pretokens, options, tuning, layout, &budget, progress)
+}
+
+fn check_byte_order(options: &MergeOptions) -> Result<()> {
+    let mut order = options.byte_order;
+    order.sort_unstable();
+    if (0..=255u8).ne(order) {
+        return Err(Error::Invalid("byte_order must hold each of 0 to 255 once".to_owned()));
+    }
+    Ok(())
 }
 
 /// Bytes of memory that training takes besides the pretokens: the symbol array, the arena of position lists and the

@@ -30,6 +30,8 @@ pub(super) struct PairIndex<'a, P> {
     pub threshold: u64,
     /// An upper bound on the count of each pair that was left out since the pairs were last counted.
     pub most_skipped: u64,
+    /// The summed weight of all merged occurrences.
+    pub n_removed: u64,
     max_len: usize,
     /// The length of each symbol in bytes, if symbols of an earlier training take one position; otherwise `lengths` has
     /// them.
@@ -55,6 +57,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
             queue: PairQueue::new(options, budget),
             threshold: 0,
             most_skipped: 0,
+            n_removed: 0,
             max_len: options.max_token_bytes.unwrap_or(usize::MAX),
             n_bytes: has_base.then(|| vec![1; SEPARATOR + 1]),
             arena_next: 1,
@@ -228,6 +231,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
                     weight += std::mem::take(&mut delta.weight);
                     n += delta.n;
                 }
+                self.n_removed += weight;
                 // (merged, a) existed only within this step.
                 if left != merged {
                     self.pairs.subtract(key_of(left, a), weight);

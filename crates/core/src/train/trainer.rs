@@ -48,7 +48,7 @@ const DEFAULT_THRESHOLD_FALL: u64 = 8;
 /// The state between two steps.
 pub(super) struct Trainer<'s, 'a, 'p, S, P> {
     array: &'a SymbolArray<S, P>,
-    pair_index: PairIndex<'a, P>,
+    pub pair_index: PairIndex<'a, P>,
     pool: PoolHandle<'s, 'a, S, P>,
     progress: ProgressReporter<'p>,
     named: NamedTokens,
@@ -109,8 +109,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
 
     /// Learns until there are `n_merges` merges or no pair is left.
     pub fn run(mut self) -> Result<Trained> {
-        self.pair_index.threshold = self.first_threshold;
-        self.recount_pairs()?;
+        self.start()?;
         while self.progress.merges.len() < self.n_merges {
             let best = self.pair_index.best();
             let near =
@@ -130,6 +129,17 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         }
         let is_short = self.progress.merges.len() < self.n_merges;
         let shortage = if is_short { Some(self.shortage()?) } else { None };
+        self.finish(shortage)
+    }
+
+    /// Counts the pairs for the first step.
+    pub fn start(&mut self) -> Result<()> {
+        self.pair_index.threshold = self.first_threshold;
+        self.recount_pairs()
+    }
+
+    /// Reports the end, and returns the merges.
+    pub fn finish(mut self, shortage: Option<Shortage>) -> Result<Trained> {
         self.progress.report()?;
         Ok(Trained { merges: self.progress.merges, shortage, trace: self.trace })
     }
@@ -147,7 +157,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
     }
 
     /// Why none of the pairs that are left may be merged.
-    fn shortage(&mut self) -> Result<Shortage> {
+    pub fn shortage(&mut self) -> Result<Shortage> {
         let Trainer { array, pair_index, progress, .. } = self;
         let mut shortage = Shortage::default();
         count_pairs::for_each_pair(array, &mut || progress.tick(), |_, left, right, _| {
@@ -191,8 +201,8 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         }
     }
 
-    /// Merges one pair everywhere.
-    fn step(&mut self, key: u64) -> Result<()> {
+    /// Merges one pair everywhere; one that is not in the index only makes the next symbol.
+    pub fn step(&mut self, key: u64) -> Result<()> {
         // Each occurrence removes a token and adds at most two positions, one to a list on either side.
         let n_new_slots = self.n_tokens.min(2 * self.pair_index.list(key).len);
         if self.pair_index.arena_next + n_new_slots > self.array.arena.len() {

@@ -1,0 +1,185 @@
+"""Parity-aware training: the cases, equal to the reference, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import Corpus, CountsError, PretokenCounts, Tokenizer, TrainingConfig
+from pairloom.reference.parity import learn_parity_merges
+from pairloom.reference.vocabulary import bytes_in_order
+from tests.cli.commands import run
+from tests.corpora import random_documents
+
+Counts = dict[str, dict[bytes, int]]
+
+CASES = json.loads((Path(__file__).parents[2] / "testdata" / "parity.json").read_text(encoding="utf-8"))["cases"]
+
+
+def reference_merges(groups: Counts, references: Counts | None, n_merges: int, config: TrainingConfig) -> list[Any]:
+    """The merges of the reference, as bytes."""
+    ids = {byte: index for index, byte in enumerate(bytes_in_order(config.byte_order))}
+    vocab = {index: bytes([byte]) for byte, index in ids.items()}
+
+    def words(counts: Counts) -> dict[str, Any]:
+        return {
+            name: [([ids[byte] for byte in pretoken], n) for pretoken, n in of_group.items()]
+            for name, of_group in counts.items()
+        }
+
+    options: Any = {name: getattr(config, name) for name in ("tie_break", "min_frequency", "max_token_bytes")}
+    measured = None if references is None else words(references)
+    merges = learn_parity_merges(words(groups), measured, vocab, n_merges, 256, **options)
+    return [(vocab[merge.left], vocab[merge.right]) for merge in merges]
+
+
+def counts_of(groups: dict[str, dict[str, int]] | None) -> Counts | None:
+    if groups is None:
+        return None
+    return {name: {pretoken.encode(): n for pretoken, n in counts.items()} for name, counts in groups.items()}
+
+
+def trained(groups: Counts, references: Counts | None, n_merges: int, config: TrainingConfig) -> Tokenizer:
+    """The engine on counts."""
+
+    def named(counts: Counts) -> dict[str, PretokenCounts]:
+        return {name: PretokenCounts.from_items(of_group.items(), config.pattern) for name, of_group in counts.items()}
+
+    vocab_size = config.base_vocab_size + n_merges
+    fields: Any = {name: getattr(config, name) for name in TrainingConfig.__dataclass_fields__}
+    measured = None if references is None else named(references)
+    return Tokenizer.train(None, vocab_size, parity=named(groups), parity_reference=measured, **fields)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@pytest.mark.filterwarnings("ignore:the vocabulary has")
+def test_cases_of_parity_give_their_merges(case: dict[str, Any]) -> None:
+    groups, references = counts_of(case["groups"]), counts_of(case.get("references"))
+    assert groups is not None
+    fields = {name: case[name] for name in ("tie_break", "min_frequency") if name in case}
+    config = TrainingConfig(special_tokens=(), **fields)
+    tokens = [bytes([byte]) for byte in range(256)]
+    for left, right in case["merges"]:
+        tokens.append(tokens[left] + tokens[right])
+    expected = [(tokens[left], tokens[right]) for left, right in case["merges"]]
+    assert reference_merges(groups, references, case["n_merges"], config) == expected
+    assert trained(groups, references, case["n_merges"], config).merges == expected
+
+
+@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.filterwarnings("ignore:the vocabulary has", "ignore:the corpus holds")
+def test_parity_equals_the_reference(seed: int) -> None:
+    rng = random.Random(seed)
+    profile = rng.choice(["bpetite", "cs336", "huggingface"])
+    config = TrainingConfig.from_profile(
+        profile,
+        special_tokens=["<s>"],
+        min_frequency=rng.choice([1, 1, 1, 2, 4]),
+        max_token_bytes=rng.choice([None, None, 3, 6]),
+        corpus_specials="text",
+    )
+
+    def texts() -> Counts:
+        return {
+            name: dict(PretokenCounts.from_texts(random_documents(rng) * rng.choice([0, 1, 1, 3])).items())
+            for name in names
+        }
+
+    names = ["en", "hi", "zh", "de"][: rng.randrange(1, 5)]
+    groups, references = texts(), texts() if rng.random() < 0.4 else None
+    n_merges = rng.randrange(1, 60)
+    found = trained(groups, references, n_merges, config)
+    assert found.merges == reference_merges(groups, references, n_merges, config)
+    assert trained(groups, references, n_merges // 2, config).merges == found.merges[: n_merges // 2]
+
+
+def test_parity_on_one_group_is_plain_training() -> None:
+    rng = random.Random(3)
+    words = ["".join(rng.choices("abcdefgh", k=rng.randrange(2, 9))) for _ in range(9000)]
+    # So many words that the lists of positions have to be made anew.
+    text = " ".join(rng.choice(words) for _ in range(40_000))
+    assert Tokenizer.train(None, 3000, parity={"en": [text]}) == Tokenizer.train(text, 3000)
+
+
+LATIN = "the cat sat on the mat and the dog ran to the cat " * 40
+GREEK = "η γάτα κάθισε στο χαλί και ο σκύλος έτρεξε προς τη γάτα και το χαλί " * 3
+
+
+def test_parity_makes_the_costs_of_languages_more_equal() -> None:
+    plain = Tokenizer.train([LATIN, GREEK], 290)
+    fair = Tokenizer.train(None, 290, parity={"en": LATIN, "el": [GREEK]})
+    costs = [
+        {name: len(tokenizer.encode(text)) / len(text.encode()) for name, text in (("en", LATIN), ("el", GREEK))}
+        for tokenizer in (plain, fair)
+    ]
+    assert abs(costs[1]["en"] - costs[1]["el"]) < abs(costs[0]["en"] - costs[0]["el"]) / 4
+
+
+def test_parity_takes_corpora_counts_and_every_option(tmp_path: Path) -> None:
+    path = tmp_path / "el.txt"
+    path.write_text(GREEK + "<s>" + GREEK, encoding="utf-8")
+    fields: dict[str, Any] = {"special_tokens": ["<s>"], "corpus_specials": "split", "pattern": "cl100k"}
+    cut: dict[str, Any] = {"special_tokens": ["<s>"], "corpus_specials": "split"}
+    counts = PretokenCounts.from_texts([LATIN], "cl100k", **cut)
+    found = Tokenizer.train(
+        None, 300, parity={"en": counts, "el": Corpus(path)}, threads=1, max_memory=1 << 30, **fields
+    )
+    assert found == Tokenizer.train(None, 300, parity={"en": [LATIN], "el": [GREEK, GREEK]}, **fields)
+    saved = tmp_path / "model.json"
+    found.save(saved)
+    assert Tokenizer.load(saved) == found
+    assert found.truncate_vocab(280).merges == found.merges[:24]
+    with pytest.raises(CountsError, match="pattern"):
+        Tokenizer.train(None, 300, parity={"en": counts})
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"parity": {}}, ValueError),
+        ({"parity": ["ab"]}, TypeError),
+        ({"parity": {"en": 1}}, TypeError),
+        ({"parity": {"en": Path("x")}}, TypeError),
+        ({"parity_reference": {"en": "ab"}}, ValueError),
+        ({"parity": {"en": "ab"}, "parity_reference": {"hi": "ab"}}, ValueError),
+        ({"parity": {"en": "ab"}, "corpus": "ab"}, ValueError),
+        ({"parity": {"en": "ab"}, "trace": print}, ValueError),
+        ({"parity": {"en": "ab"}, "checkpoint": "x"}, ValueError),
+        ({"parity": {"en": "ab"}, "tie_break": "first_seen"}, ValueError),
+        ({"parity": {"en": "ab"}, "vocab_size": 10}, ValueError),
+        ({"parity": {"en": "ab"}, "max_memory": 1000}, MemoryError),
+        ({}, TypeError),
+    ],
+)
+def test_parity_refuses_what_it_cannot_do(options: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        Tokenizer.train(**{"corpus": None, "vocab_size": 300, **options})
+
+
+def test_the_command_line_trains_with_parity(tmp_path: Path) -> None:
+    for name, text in (("en", LATIN), ("el", GREEK)):
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    en, el, out = f"en={tmp_path / 'en.txt'}", f"el={tmp_path / 'el.txt'}", tmp_path / "fair.json"
+    common = ["train", "--vocab-size", "300", "--output", str(out)]
+    done = run(*common, "--parity", en, "--parity", el)
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["corpus_bytes"] == len(LATIN) + len(GREEK.encode())
+    parity = {"en": [LATIN], "el": [GREEK]}
+    assert Tokenizer.load(out) == Tokenizer.train(None, 300, parity=parity)
+    references = ["--parity-reference", en, "--parity-reference", el, "--force"]
+    assert run(*common, "--parity", en, "--parity", el, *references).status == 0
+    assert Tokenizer.load(out) == Tokenizer.train(None, 300, parity=parity, parity_reference=parity)
+    for wrong in (
+        ["--parity", "english.txt"],
+        ["--parity", en, "--parity-reference", el],
+        ["--parity", en, "--trace", str(tmp_path / "trace")],
+        ["--parity", en, "--input", str(tmp_path / "en.txt")],
+        ["--parity-reference", en, "--input", str(tmp_path / "en.txt")],
+    ):
+        done = run(*common, *wrong, "--force")
+        assert done.status in (1, 2), wrong
+        assert "Traceback" not in done.err
