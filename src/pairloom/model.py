@@ -153,6 +153,8 @@ class Model:
         special_rules: Iterable[tuple[str, str]] = (),
         training: str | None = None,
     ) -> None:
+        if not isinstance(columns, _core.ModelColumns):
+            raise TypeError(f"columns must be what columns_of makes, not {type(columns).__name__}")
         check_choice("decode_errors", decode_errors, DECODE_ERRORS)
         check_bool("ignore_merges", ignore_merges)
         if not isinstance(special_tokens, Mapping):
