@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import multiprocessing
+import os
 import random
 import shutil
 import signal
@@ -111,7 +112,7 @@ def _case(runs: _Runs, format: str, rng: random.Random, n_kills: list[int]) -> N
     out = runs.folder / "out"
     for number, command in enumerate(_commands(runs, format)):
         for _ in range(rng.randrange(1, 4) if runs.bucket is None else 3):
-            n_kills[number] += _killed(command, rng.uniform(0.3, 0.9) * runs.seconds[number])
+            n_kills[number] += _killed(command, rng.uniform(0.1, 0.7) * runs.seconds[number])
             place = _fetched(runs) if number == 2 else out
             if number == 1 or any((place / name).exists() for name in MANIFESTS):
                 _check_whole_shards(place, runs)
@@ -169,4 +170,5 @@ def _status(command: list[str], seconds: float | None = None) -> int | None:
 
 
 def _run(command: list[str]) -> None:
-    sys.exit(main(command))
+    with Path(os.devnull).open("w") as sys.stdout:
+        sys.exit(main(command))
