@@ -18,6 +18,8 @@ import numpy.typing as npt
 __version__: str
 NORMALIZERS: tuple[str, ...]
 UNICODE_VERSION: str
+CLIP_PATTERNS: tuple[str, ...]
+"""What CLIP's words are, as tokenizer.json files write it."""
 DIGIT: str
 """The digits by which a tokenizer.json's step Digits splits, as a class of characters."""
 PUNCTUATION: str

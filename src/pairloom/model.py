@@ -35,8 +35,11 @@ CHARACTERS = "(?#characters)"
 CHARSMAP = "charsmap:"
 """How a step of a normaliser begins that is the table of a SentencePiece model, in base64."""
 
-UNKNOWN = "unknown:"
-"""How a step of a normaliser begins that says the id of characters without a token; they merge with nothing."""
+UNKNOWN, UNKNOWN_EACH = "unknown:", "unknown_each:"
+"""How steps of a normaliser begin that say the id of characters without a token; they merge with nothing."""
+
+WORDS = "words:"
+"""How a step of a normaliser begins that leaves the words of a text; the patterns that cut it follow, as JSON."""
 
 NORMALIZERS = _core.NORMALIZERS
 DROP_STEP = "drop_missing_bytes"
@@ -44,7 +47,7 @@ DROP_STEP = "drop_missing_bytes"
 
 _MAX_STEPS = 5
 
-SPECIAL_RULES = ("lstrip", "normalized", "ordinary", "rstrip", "single_word")
+SPECIAL_RULES = ("any_case", "lstrip", "normalized", "ordinary", "rstrip", "single_word")
 """The rules that a special token can have."""
 
 LARGEST_ID = 2**24 - 1
@@ -64,6 +67,8 @@ __all__ = [
     "NORMALIZERS",
     "SPECIAL_RULES",
     "UNKNOWN",
+    "UNKNOWN_EACH",
+    "WORDS",
     "DecodeErrors",
     "MergeRule",
     "Model",
@@ -98,9 +103,11 @@ class Model:
     tokenizer_config: the tokenizer_config.json of a model folder (bos_token, eos_token, chat_template and so on), as
     the canonical JSON of an object; None if there is none. It changes no ids.
     normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
-    "nfkd" (Unicode 16.0), and last "prefix_space", a space before a text that begins with none.
-    "drop_missing_bytes" leaves bytes that are no token out of pretokens. Files of SentencePiece have others, and
-    "unknown:ID": characters without a token become that id, one for several in a row. Empty: text stays as it is.
+    "nfkd" (Unicode 16.0), "lowercase", and last "prefix_space", a space before a text that begins with none.
+    "drop_missing_bytes" leaves bytes that are no token out of pretokens. Files of SentencePiece have others.
+    "words:LIST" leaves the words of a text, each with a space after it: what the patterns cut that is no white space.
+    "unknown:ID" and "unknown_each:ID": characters without a token become that id, one for several in a row or each.
+    Empty: text stays as it is.
     priorities: uint32 [n], under rule "priorities" only: the priority of each token in merging, 0 first, 2**32 - 1 for
     one that is found as a whole and never merged. Any two neighbours whose joined bytes are a token merge, the leftmost
     of equal priority first: SentencePiece's scores. Merging starts with characters then (pattern CHARACTERS).
@@ -297,6 +304,8 @@ class Model:
             raise ValueError(
                 f"{what}: this tokenizer merges characters, as SentencePiece does, and not bytes; that is not supported"
             )
+        if self.words is not None:
+            raise ValueError(f"{what}: this tokenizer leaves white space out, as CLIP's does; that is not supported")
 
     @property
     def usual_errors(self) -> DecodeErrors:
@@ -306,7 +315,19 @@ class Model:
     @property
     def normalizer_names(self) -> tuple[str, ...]:
         """The steps of the normalizer for people: of a charsmap, which has hundreds of kilobytes, its kind alone."""
-        return tuple(CHARSMAP.rstrip(":") if step.startswith(CHARSMAP) else step for step in self.normalizer)
+        return tuple(step.partition(":")[0] if step.startswith((CHARSMAP, WORDS)) else step for step in self.normalizer)
+
+    @property
+    def unknown(self) -> tuple[int, bool] | None:
+        """The id of characters without a token, and whether it is one for several in a row; None if none says so."""
+        found = [step.partition(":") for step in self.normalizer if step.startswith((UNKNOWN, UNKNOWN_EACH))]
+        return (int(found[0][2]), found[0][0] == UNKNOWN.rstrip(":")) if found else None
+
+    @property
+    def words(self) -> list[str] | None:
+        """The patterns by which a step of the normalizer finds words; None if there is no such step."""
+        found = [step for step in self.normalizer if step.startswith(WORDS)]
+        return json.loads(found[0].removeprefix(WORDS)) if found else None
 
     @property
     def strips(self) -> bool:
@@ -399,7 +420,7 @@ def checked_normalizer(steps: Any) -> tuple[str, ...]:
     if not isinstance(steps, (tuple, list)):
         raise TypeError(f"normalizer must be None, a str or a tuple of str, not {type(steps).__name__}")
     for step in steps:
-        if not isinstance(step, str) or not step.startswith((CHARSMAP, UNKNOWN)):
+        if not isinstance(step, str) or not step.startswith((CHARSMAP, UNKNOWN, UNKNOWN_EACH, WORDS)):
             check_choice("normalizer", step, NORMALIZERS)
     if "prefix_space" in steps[:-1]:
         raise ValueError("normalizer 'prefix_space' must be the last step")

@@ -39,7 +39,7 @@ class TokenSpans:
                     f"special tokens take white space of {shown(text)} along (special_rules), so its tokens have no"
                     " place in it; take them for plain text: allowed_special=()"
                 )
-            steps = self._model.normalizer
+            steps = self._model.normalizer_names
             raise ValueError(
                 f"the normalizer {(steps[0] if len(steps) == 1 else steps)!r} changes the text {shown(text)}, so its"
                 " tokens have no place in it; normalise it first, or use with_normalizer(None)"

@@ -17,7 +17,16 @@ from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import MissingByteError
-from pairloom.model import CHARACTERS, LARGEST_ID, DecodeErrors, Model, Pattern, assign_special_ids
+from pairloom.model import (
+    CHARACTERS,
+    LARGEST_ID,
+    UNKNOWN,
+    UNKNOWN_EACH,
+    DecodeErrors,
+    Model,
+    Pattern,
+    assign_special_ids,
+)
 from pairloom.patterns import pattern_text
 from pairloom.view.merging import merge_lookup, merged
 
@@ -172,7 +181,7 @@ def tokens_made(model: Model) -> set[int]:
         special_tokens={},
         pattern=CHARACTERS if model.pattern == CHARACTERS else "(?s).+",
         decode_errors="replace",
-        normalizer=(),
+        normalizer=tuple(step for step in model.normalizer if step.startswith((UNKNOWN, UNKNOWN_EACH))),
         special_rules=[],
         cache_bytes=None,
     )

@@ -168,10 +168,10 @@ def test_a_tokenizer_from_disk(playground: Callable[..., Any], tmp_path: Path) -
         expected = tokenizer.encode_ordinary(text) if name == "model.tiktoken" else tokenizer.encode(text)
         assert _ids(page, text) == expected
     file = json.loads((tmp_path / "tokenizer.json").read_bytes())
-    file["normalizer"] = {"type": "Lowercase"}
-    (tmp_path / "lowercase.json").write_text(json.dumps(file), encoding="utf-8")
+    file["normalizer"] = {"type": "StripAccents"}
+    (tmp_path / "accents.json").write_text(json.dumps(file), encoding="utf-8")
     for name, content, told in (
-        ("lowercase.json", json.dumps(file), "Lowercase"),
+        ("accents.json", json.dumps(file), "StripAccents"),
         ("broken.json", "{}", "the file"),
         ("broken.tiktoken", "no token", "not a tokenizer file"),
     ):

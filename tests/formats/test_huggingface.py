@@ -159,10 +159,10 @@ def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "lower case": (lambda f: f.update(normalizer={"type": "Lowercase"}), 'normalizer "Lowercase"'),
+    "accents": (lambda f: f.update(normalizer={"type": "StripAccents"}), 'normalizer "StripAccents"'),
     "prefix space of pieces": (sequence(SPLIT, {**BYTES, "add_prefix_space": True}), "add_prefix_space"),
     "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "there is no ByteLevel"),
-    "whitespace": (sequence({"type": "Whitespace"}, BYTES), 'the step "Whitespace" is not taken'),
+    "whitespace": (sequence({"type": "Whitespace"}, BYTES), "white space is left out before ByteLevel"),
     "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), '"Metaspace"'),
     "bytes twice": (sequence(BYTES, SPLIT, BYTES), "a second ByteLevel"),
     "scripts": (sequence({"type": "UnicodeScripts"}, BYTES), 'the step "UnicodeScripts" is not taken'),

@@ -223,9 +223,9 @@ SETTINGS: Final[dict[str, _Setting]] = {
 }
 _DECODER = _bytes(prefix=True, use_regex=True)
 _CHANGES_TEXT: Final[dict[str, tuple[Node, str]]] = {
-    "CLIP": (
-        {"normalizer": {"type": "Sequence", "normalizers": [_NFC, {"type": "Lowercase"}]}},
-        "Lowercase",
+    "accents": (
+        {"normalizer": {"type": "Sequence", "normalizers": [_NFC, {"type": "StripAccents"}]}},
+        "StripAccents",
     ),
     "Gemma": (
         {

@@ -347,7 +347,7 @@ def test_decode_in_turns_drops_one_prefix_only(tmp_path: Path) -> None:
     ("key", "value", "part"),
     [
         ("normalizer", None, "no Replace"),
-        ("normalizer", {"type": "Lowercase"}, "Lowercase"),
+        ("normalizer", {"type": "StripAccents"}, "StripAccents"),
         ("pre_tokenizer", {"type": "Whitespace"}, "Whitespace"),
         ("decoder", None, "no decoder"),
         ("decoder", {"type": "ByteFallback"}, "does not undo"),

@@ -185,7 +185,7 @@ def test_overlapping_added_tokens_are_found_in_library_order(module: Path) -> No
 @pytest.mark.parametrize(
     ("edit", "named"),
     [
-        (lambda file: file.update(normalizer={"type": "Lowercase"}), "Lowercase"),
+        (lambda file: file.update(normalizer={"type": "StripAccents"}), "StripAccents"),
         (lambda file: file.update(pre_tokenizer={"type": "Metaspace", "replacement": "_"}), "Metaspace"),
         (lambda file: file.update(pre_tokenizer=None), "there is no ByteLevel"),
         (lambda file: file.update(pre_tokenizer=_sequence(_split("a(?<=b)"), _BYTE_LEVEL)), "(?<="),

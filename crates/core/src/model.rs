@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
 use crate::pretokens::{Pretokenizer, normalizer};
-use crate::vocabulary::characters::{CHARACTERS, fallback_byte};
+use crate::vocabulary::characters::{CHARACTERS, Unknown, fallback_byte};
 use crate::vocabulary::{MAX_IDS, Tokens, Vocabulary, rank_merges};
 
 /// The columns of a model, borrowed.
@@ -165,6 +165,35 @@ impl CheckedColumns {
         })
     }
 
+    /// The columns of tokens of which some end in `suffix`, where a word does: in its place a space that follows the word,
+    /// and merges with the last byte before anything else.
+    pub(crate) fn with_word_ends(self, suffix: &str) -> Result<Self> {
+        let (mut bytes, mut ends) =
+            (Vec::with_room(self.bytes.len(), WHAT)?, Vec::with_room(self.ends.len(), WHAT)?);
+        let mut of_bytes = [[None; 256]; 2];
+        for (id, token) in self.borrowed(&[]).tokens() {
+            let last = token.strip_suffix(suffix.as_bytes());
+            bytes.extend_from_slice(last.unwrap_or(token));
+            bytes.extend(last.map(|_| b' '));
+            ends.push(bytes.len() as u64);
+            if let &[byte] = last.unwrap_or(token) {
+                of_bytes[usize::from(last.is_some())][usize::from(byte)] = Some(id);
+            }
+        }
+        let mut merges = Vec::with_room(self.merges.len() + 256, WHAT)?;
+        for (byte, pair) in (0..=u8::MAX).zip(of_bytes[0].iter().zip(&of_bytes[1])) {
+            let ((Some(inner), Some(last)), Some(space)) = (pair, of_bytes[0][usize::from(b' ')]) else {
+                return Err(Error::Invalid(format!(
+                    "byte 0x{byte:02x} has no token of its own, or none with {suffix} after it, which each byte needs where words \
+                     end so"
+                )));
+            };
+            merges.push([*inner, space, *last]);
+        }
+        merges.extend_from_slice(&self.merges);
+        Self::new(self.ids, bytes, ends, merges, false, Vec::new())
+    }
+
     /// The columns without the tokens of these ids, which no merge may use.
     pub(crate) fn without(self, removed: &HashSet<u32>) -> Result<Self> {
         if removed.is_empty() {
@@ -190,8 +219,9 @@ impl CheckedColumns {
         let (vocabulary, pretokenizer) = if matches!(patterns, [only] if only.as_ref() == CHARACTERS) {
             let tokens = Tokens::from_columns(&self.ids, &self.bytes, &self.ends)?;
             let priorities = (!self.priorities.is_empty()).then_some(&*self.priorities);
-            let unknown = normalizer.iter().find_map(|step| match step {
-                normalizer::Step::Unknown(id) => Some(*id),
+            let drops_spaces = normalizer.iter().any(|step| matches!(step, normalizer::Step::Words(_)));
+            let unknown = normalizer.iter().find_map(|step| match *step {
+                normalizer::Step::Unknown { id, is_fused } => Some(Unknown { id, is_fused, drops_spaces }),
                 _ => None,
             });
             let merges = copied(&self.merges, WHAT)?;

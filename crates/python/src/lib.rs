@@ -108,6 +108,10 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         CpuTier::checked().map_err(|error| PyValueError::new_err(error.to_string()))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add(
+            "CLIP_PATTERNS",
+            pyo3::types::PyTuple::new(module.py(), pairloom_core::format::pre_tokenizer::CLIP)?,
+        )?;
         module.add("DIGIT", pairloom_core::format::pre_tokenizer::DIGIT)?;
         module.add("PUNCTUATION", pairloom_core::format::pre_tokenizer::PUNCTUATION)?;
         let steps = pairloom_core::pretokens::normalizer::STEPS.map(|(name, _)| name);

@@ -21,7 +21,7 @@ from pairloom.formats.shared.added_tokens import write_added_tokens
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.normalizer import write_normalizer
 from pairloom.formats.shared.post_processor import write_post_processor
-from pairloom.formats.shared.pre_tokenizer import write_splitters
+from pairloom.formats.shared.pre_tokenizer import write_splitters, write_words
 from pairloom.formats.shared.special_entries import with_special_tokens
 from pairloom.model import CARRIED, CHARACTERS, Model, config_of
 
@@ -34,19 +34,22 @@ FILE_NAME = "tokenizer.json"
 """The name by which the file goes in a folder."""
 
 _CARRIED = ("truncation", "padding")
+_WORD_END, _SPACE = "</w>", to_alphabet(b" ")
 _WHAT = "a tokenizer.json"
 
 
 def write(model: Model, indent: int | None = None) -> bytes:
     """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
-    if is_characters := model.pattern == CHARACTERS:
-        settings, spelled = characters.settings(model), characters.spell
-    else:
-        settings, spelled = _settings(model), to_alphabet
+    is_characters = model.pattern == CHARACTERS
+    settings = characters.settings(model) if is_characters else _settings(model)
     rows = ranks.pairs(model) if model.rule == "ranks" else model.merges
-    text_of = {token_id: spelled(token) for token_id, token in model.tokens().items()}
+    text_of = _spelled(model)
+    unknown, is_fused = model.unknown or (None, False)
+    if unknown is not None:
+        text_of[unknown] = texts_of(model)[unknown]
     added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of, model.special_rules)
     vocab = with_special_tokens(text_of, entries, _WHAT)
+    has_word_ends = not is_characters and model.words is not None
     carried = config_of(model).get(CARRIED)
     file = {
         "version": "1.0",
@@ -59,14 +62,19 @@ def write(model: Model, indent: int | None = None) -> bytes:
         "model": {
             "type": "BPE",
             "dropout": None,
-            "unk_token": None,
+            "unk_token": None if unknown is None else text_of[unknown],
             "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": is_characters,
+            "end_of_word_suffix": _WORD_END if has_word_ends else None,
+            "fuse_unk": is_fused,
+            "byte_fallback": is_characters and unknown is None,
             "ignore_merges": model.ignore_merges,
             "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
-            "merges": [f"{text_of[left]} {text_of[right]}" for left, right, _ in rows.tolist()],
+            # What ends a word is no token of its own there.
+            "merges": [
+                f"{text_of[left]} {text_of[right]}"
+                for left, right, _ in rows.tolist()
+                if not (has_word_ends and text_of[right] == _SPACE)
+            ],
         },
     }
     separators = (",", ":") if indent is None else None
@@ -77,7 +85,9 @@ def _settings(model: Model) -> dict[str, Any]:
     """The values of "normalizer", "pre_tokenizer" and "decoder" for byte-level BPE."""
     return {
         "normalizer": write_normalizer(model.normalizer),
-        "pre_tokenizer": write_splitters(model.pattern, "prefix_space" in model.normalizer),
+        "pre_tokenizer": write_splitters(model.pattern, "prefix_space" in model.normalizer)
+        if model.words is None
+        else write_words(model.words, is_byte_level=True),
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
     }
 
@@ -89,10 +99,23 @@ def vocab_of(model: Model) -> dict[str, int]:
 
 def texts_of(model: Model) -> dict[int, str]:
     """All ids, ascending -> tokens, written as in `vocab_of`: two may be written alike."""
-    spelled = characters.spell if model.pattern == CHARACTERS else to_alphabet
-    entries = {token_id: spelled(token) for token_id, token in model.tokens().items()}
+    entries = _spelled(model)
     entries.update((token_id, literal) for literal, token_id in model.special_tokens.items())
     return dict(sorted(entries.items()))
+
+
+def _spelled(model: Model) -> dict[int, str]:
+    """The ordinary tokens as a tokenizer.json writes them."""
+    spelled = characters.spell if model.pattern == CHARACTERS else to_alphabet
+    if model.words is not None and model.pattern != CHARACTERS:
+        spelled = _spell_word
+    return {token_id: spelled(token) for token_id, token in model.tokens().items()}
+
+
+def _spell_word(token: bytes) -> str:
+    """A token of CLIP, where a space after others ends a word."""
+    word = token[:-1]
+    return to_alphabet(word) + _WORD_END if word and token[-1:] == b" " else to_alphabet(token)
 
 
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:

@@ -124,7 +124,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             )
     if incomplete:
         known = tuple(rule for rule in rules if rule[0] in model.special_tokens)
-        model = model.replaced(plain_specials=plain, special_rules=known)
+        model = model.replaced(plain_specials=plain, special_rules=(*model.special_rules, *known))
     from pairloom.vocabulary import with_special_tokens
 
     try:

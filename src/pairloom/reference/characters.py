@@ -24,7 +24,7 @@ class CharacterModel:
     pieces: text -> id. fallback: byte -> id, for all 256. merges: pairs of ids in rank order, with what they make;
     priorities: id -> priority, of pieces that merging makes; one of the two is empty. whole: pieces that are found
     before anything else, the longest first, and never merge. unknown: the id of characters that are no piece;
-    fallback is not used then.
+    fallback is not used then. fuses: it is one for several in a row. are_words: spaces only end words, and are no ids.
     """
 
     pieces: Mapping[str, int]
@@ -33,6 +33,8 @@ class CharacterModel:
     priorities: Mapping[int, int] = field(default_factory=dict)
     whole: frozenset[str] = frozenset()
     unknown: int | None = None
+    fuses: bool = True
+    are_words: bool = False
 
 
 def encode_characters(text: str, model: CharacterModel) -> list[int]:
@@ -115,9 +117,12 @@ def _merged(text: str, model: CharacterModel) -> list[int]:
     ids: list[int] = []
     for character in text:
         own = model.pieces.get(character, model.unknown)
-        if own is None:
+        if model.are_words and character == " ":
+            # It keeps apart what is before it and after it.
+            ids.append(-1)
+        elif own is None:
             ids += [model.fallback[byte] for byte in character.encode()]
-        elif own != model.unknown or ids[-1:] != [own]:
+        elif own != model.unknown or not model.fuses or ids[-1:] != [own]:
             ids.append(own)
     while True:
         found = [
@@ -126,6 +131,6 @@ def _merged(text: str, model: CharacterModel) -> list[int]:
             if (pair := merge(left, right)) is not None
         ]
         if not found:
-            return ids
+            return [token_id for token_id in ids if token_id >= 0]
         _, made, position = min(found, key=lambda each: (each[0], each[2]))
         ids[position : position + 2] = [made]

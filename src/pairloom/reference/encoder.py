@@ -6,10 +6,13 @@ first, the leftmost of equals.
 Cost of a pretoken: quadratic in its length.
 """
 
+import json
 import unicodedata
 from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Literal, cast
+
+import regex
 
 from pairloom.reference.pretokens import pretokenize
 from pairloom.reference.special_rules import split_by_rules
@@ -51,15 +54,24 @@ def encode(
 
 
 def normalize(text: str, steps: Iterable[str]) -> str:
-    """The text after each of the steps: a Unicode form by name, or "prefix_space".
+    """The text after each of the steps: a Unicode form by name, "lowercase", "prefix_space", or "words:" and a list of
+    patterns: what they cut that is no white space, each with a space after it.
 
     >>> normalize("e\u0301", ["nfc", "prefix_space"])
     ' é'
+    >>> normalize("A  b,", ["lowercase", 'words:["[a-z]+"]'])
+    'a b , '
 
     Unicode is that of the interpreter here, and 16.0 elsewhere.
     """
     for step in steps:
-        if step != "prefix_space":
+        if step == "lowercase":
+            # Character by character: a word's last sigma is like any other.
+            text = "".join(map(str.lower, text))
+        elif step.startswith("words:"):
+            pieces = [piece.decode() for piece in pretokenize(text, tuple(json.loads(step.removeprefix("words:"))))]
+            text = "".join(f"{piece} " for piece in pieces if regex.search(r"\S", piece))
+        elif step != "prefix_space":
             text = unicodedata.normalize(cast(Form, step.upper()), text)
         elif text and not text.startswith(" "):
             text = " " + text

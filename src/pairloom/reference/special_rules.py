@@ -2,6 +2,7 @@
 
 A rule is a pair (literal, name):
 
+    any_case         it counts in any case of ASCII, and is normalized; not where NFC would join its end with U+0338
     lstrip, rstrip   the literal takes the white space before or behind it along
     normalized       it is looked for in what is left after all literals without this rule
     ordinary         it stays text
@@ -25,7 +26,7 @@ def split_by_rules(text: str, special_tokens: Collection[str], rules: Rules) -> 
     >>> split_by_rules("a <m>b", ["<m>"], [("<m>", "lstrip")])
     [('a', None), ('', '<m>'), ('b', None)]
     """
-    late = {literal for literal, rule in rules if rule == "normalized"}
+    late = {literal for literal, rule in rules if rule in ("any_case", "normalized")}
     pieces: list[tuple[str, str | None]] = [(text, None)]
     for literals in ([t for t in special_tokens if t not in late], [t for t in special_tokens if t in late]):
         pieces = [
@@ -42,14 +43,17 @@ def _split(text: str, literals: Collection[str], rules: Rules) -> list[tuple[str
     pieces: list[tuple[str, str | None]] = []
     end = 0
     longest_first = sorted(literals, key=len, reverse=True)
-    for match in regex.finditer("|".join(map(regex.escape, longest_first)), text):
-        literal = match.group()
+    in_any_case = any(rule == "any_case" and literal in literals for literal, rule in rules)
+    flags = regex.IGNORECASE | regex.ASCII if in_any_case else 0
+    for match in regex.finditer("|".join(f"({regex.escape(literal)})" for literal in longest_first), text, flags):
+        literal = longest_first[match.lastindex - 1]
         has = {rule for of, rule in rules if of == literal}
         beside_word = regex.search(f"{_WORD}\\Z", text[: match.start()]) or regex.match(_WORD, text[match.end() :])
         # White space that was taken along may hold this literal or its beginning: then it is one all the same, and the
         # text goes on behind it.
         is_inside = match.start() < end
-        if "ordinary" in has or ("single_word" in has and beside_word) or ("lstrip" in has and is_inside):
+        is_joined = "any_case" in has and match.group()[-1] in "<=>" and text[match.end() :].startswith("\u0338")
+        if is_joined or "ordinary" in has or ("single_word" in has and beside_word) or ("lstrip" in has and is_inside):
             continue
         before = text[end : max(end, match.start())]
         pieces += [(before.rstrip(_SPACES) if "lstrip" in has else before, None), ("", literal)]

@@ -57,8 +57,8 @@ class SettingsMethods(TokenizerBase):
     def normalizer(self) -> str | tuple[str, ...] | None:
         """What changes each text between special tokens before it is split: None, a step or a tuple of steps.
 
-        Steps: "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), and "prefix_space", a space before a text that begins with
-        none. Every encoding method applies them, and training does not.
+        Steps: "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), "lowercase", and "prefix_space", a space before a text that
+        begins with none; files have others (`Model`). Every encoding method applies them, and training does not.
         """
         steps = self._model.normalizer
         return None if not steps else steps[0] if len(steps) == 1 else steps

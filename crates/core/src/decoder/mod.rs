@@ -61,12 +61,14 @@ impl Decoder {
             leading: LeadingSpaces::Kept,
             fallback: copied(fallback, WHAT)?,
         };
-        for (id, token) in vocabulary.tokens() {
-            decoder.set(id, token)?;
-        }
-        for (token, id) in specials.tokens() {
-            decoder.set(*id, token.as_bytes())?;
-        }
+        let unknown = vocabulary.characters().and_then(|characters| characters.unknown);
+        let mut set = |id, token: &[u8]| match unknown {
+            // As HuggingFace's library joins tokens where a file names no decoder.
+            Some(unknown) if unknown.drops_spaces => decoder.set(id, &[b" ", token].concat()),
+            _ => decoder.set(id, token),
+        };
+        vocabulary.tokens().try_for_each(|(id, token)| set(id, token))?;
+        specials.tokens().iter().try_for_each(|(token, id)| set(*id, token.as_bytes()))?;
         Ok(decoder)
     }
 

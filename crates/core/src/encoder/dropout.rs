@@ -57,9 +57,11 @@ impl Encoder {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         specials.check(0, text)?;
-        if self.vocabulary().characters().is_some() {
+        if self.vocabulary().characters().is_some() || self.pretokenizer().leaves_words() {
             return Err(Error::Invalid(
-                "dropout is for tokenizers that merge bytes; this one merges characters, as SentencePiece does".into(),
+                "dropout is for tokenizers that merge bytes; this one merges characters, as SentencePiece does, or the ends of \
+                 words first, as CLIP does"
+                    .into(),
             ));
         }
         let mut on_progress = report_progress(monitor, text.len());

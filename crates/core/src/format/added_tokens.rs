@@ -151,7 +151,9 @@ impl<'n> Entry<'n> {
                 rules.push(rule);
             }
         }
-        if is_normalized && !forms.is_empty() && (!rules.is_empty() || !is_unchanged(literal, forms)) {
+        if is_normalized && rules.is_empty() && is_in_any_case(literal, forms) {
+            rules.push("any_case");
+        } else if is_normalized && !forms.is_empty() && (!rules.is_empty() || !is_unchanged(literal, forms)) {
             return Err(Error::Model(format!(
                 "{} is normalized: it is found in the text after {}, where pairloom looks for it before; set normalized to \
                  false if that is meant",
@@ -176,6 +178,19 @@ fn is_unchanged(literal: &str, forms: &[String]) -> bool {
             "spaces" => !literal.contains(' '),
             _ => false,
         })
+}
+
+/// Whether the text in lower case has the literal exactly where the text has it in any case of ASCII, if no mark changes its end
+/// (which the rule sees to).
+pub(super) fn is_in_any_case(literal: &str, forms: &[String]) -> bool {
+    // "K" is made of another character, and "I" is by one that leaves a mark after it.
+    let is_inert = literal.chars().all(|c| c.is_ascii() && !"Kk;`".contains(c));
+    let has = |form: &str| forms.iter().any(|other| other == form);
+    is_inert
+        && literal.ends_with(|c: char| c.is_ascii_punctuation())
+        && has("lowercase")
+        && has("nfc") | !literal.ends_with(['<', '=', '>'])
+        && forms.iter().all(|form| form == "lowercase" || form == "nfc")
 }
 
 /// Refuses tokens, all found in one pass, of which one can take along what another one begins with.

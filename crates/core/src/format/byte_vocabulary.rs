@@ -9,7 +9,9 @@ use std::hash::BuildHasher;
 use hashbrown::hash_map::Entry as MapEntry;
 use hashbrown::hash_table::Entry as TableEntry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use memchr::memmem;
 
+use super::character_pieces::SYMBOL;
 use super::node::twice;
 use crate::error::{Error, Result, quoted};
 use crate::memory::{TryReserve, copied, try_push_str};
@@ -332,8 +334,25 @@ impl Vocabulary {
 }
 
 impl Vocabulary {
-    /// The columns of a vocabulary of characters: entries that are special tokens are left out, and U+2581 is a space.
-    pub fn character_columns(&self, specials: &[(String, u32)]) -> Result<CheckedColumns> {
+    /// Leaves out the merges whose tokens have U+2581 after their first character.
+    pub fn split_at_spaces(&mut self) {
+        let Vocabulary { bytes, entries, merges, .. } = self;
+        merges.retain(|&[.., made]| {
+            let found = entries.binary_search_by_key(&made, |entry| entry.id);
+            let token = found.map_or(&[][..], |index| &bytes[entries[index].start..entries[index].end]);
+            memmem::rfind(token, SYMBOL.as_bytes()).is_none_or(|at| at == 0)
+        });
+    }
+
+    /// Whether some token has U+2581 twice.
+    pub fn has_two_spaces(&self) -> bool {
+        let mut tokens = self.entries.iter().map(|entry| &self.bytes[entry.start..entry.end]);
+        tokens.any(|token| memmem::find_iter(token, SYMBOL.as_bytes()).nth(1).is_some())
+    }
+
+    /// The columns of a vocabulary of characters: entries that are special tokens are left out. U+2581 is a space, unless
+    /// `are_words`, which no space is in.
+    pub fn character_columns(&self, specials: &[(String, u32)], are_words: bool) -> Result<CheckedColumns> {
         let dropped: HashSet<u32> = specials.iter().map(|&(_, id)| id).collect();
         let n = self.entries.len();
         let (mut ids, mut ends, mut bytes) = (Vec::with_room(n, WHAT)?, Vec::with_room(n, WHAT)?, Vec::new());
@@ -346,7 +365,8 @@ impl Vocabulary {
                         "token {text} holds a space, which no text makes; remove it"
                     )));
                 }
-                bytes.try_extend(text.replace(SPACE_SYMBOL, " ").as_bytes(), WHAT)?;
+                let text = if are_words { text } else { text.replace(SPACE_SYMBOL, " ") };
+                bytes.try_extend(text.as_bytes(), WHAT)?;
                 ids.push(entry.id);
                 ends.push(bytes.len() as u64);
             }

@@ -1,18 +1,29 @@
-//! What a tokenizer.json says of a SentencePiece-like tokenizer: BPE over characters with byte fallback.
+//! What a tokenizer.json says of a SentencePiece-like tokenizer: BPE over characters with byte fallback, or with an unknown token.
 //!
 //! Taken are the settings that Llama 2, Mistral, Gemma, Phi-3 and their like have: U+2581 for a space, by `Replace` or
-//! `Metaspace`, and a space before the text, by `Prepend` or `Metaspace`. Others are refused by name.
+//! `Metaspace`, and a space before the text, by `Prepend` or `Metaspace`. Others are refused by name. A Metaspace that splits
+//! leaves no merge across U+2581, so it is taken as one that does not, without these merges.
 
 use super::node::{Node, shown};
 use super::unicode_forms::add_forms;
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::Within;
 
-const SYMBOL: &str = "\u{2581}";
-const REMEDY: &str = "which is not known of a tokenizer with byte_fallback; use the library tokenizers";
+pub const SYMBOL: &str = "\u{2581}";
+const REMEDY: &str = "which is not known of a tokenizer that merges characters; pairloom.dropin.tokenizers.Tokenizer encodes by it";
 
-/// The steps that change a text, and whether one of them puts a space before it.
-pub fn steps(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>) -> Result<(Vec<String>, bool)> {
+/// What encoding does to a text before it merges.
+pub struct Rewriting {
+    /// The steps that change it.
+    pub steps: Vec<String>,
+    /// Whether one of them puts a space before it.
+    pub has_prefix: bool,
+    /// Whether it is cut before each space.
+    pub splits: bool,
+}
+
+/// Reads what encoding does to a text before it merges.
+pub fn rewriting(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>) -> Result<Rewriting> {
     let mut found = Steps::default();
     if let Some(node) = normalizer {
         found.add_normalizer(node).within(|| "normalizer".into())?;
@@ -26,13 +37,14 @@ pub fn steps(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>) ->
     let mut steps = found.forms;
     steps.push("spaces".to_owned());
     steps.extend(found.prefix.map(str::to_owned));
-    Ok((steps, found.prefix.is_some()))
+    Ok(Rewriting { steps, has_prefix: found.prefix.is_some(), splits: found.splits })
 }
 
 #[derive(Default)]
 struct Steps {
     forms: Vec<String>,
     replaces: bool,
+    splits: bool,
     prefix: Option<&'static str>,
 }
 
@@ -46,7 +58,7 @@ impl Steps {
                 Ok(())
             }
             "Prepend" | "Replace" => refused(node),
-            _ if !self.replaces && self.prefix.is_none() => add_forms(node, &mut self.forms, 0),
+            _ if !self.replaces && self.prefix.is_none() => add_forms(node, &mut self.forms, false, 0),
             _ => refused(node),
         }
     }
@@ -59,9 +71,9 @@ impl Steps {
             }
             // There are no spaces left to split at.
             "Split" if self.replaces && pattern_is(node, " ") => Ok(()),
-            "Metaspace" if node.string("replacement")? == SYMBOL && is_false("split") => {
-                self.replaces = true;
-                match node.string("prepend_scheme")? {
+            "Metaspace" if node.string("replacement")? == SYMBOL => {
+                (self.replaces, self.splits) = (true, !is_false("split"));
+                match if node.has("prepend_scheme") { node.string("prepend_scheme")? } else { "always" } {
                     "always" => self.set_prefix("prefix_space"),
                     "first" => self.set_prefix("first_prefix"),
                     "never" => Ok(()),
@@ -80,8 +92,8 @@ impl Steps {
     }
 }
 
-/// Refuses a decoder that does not undo the steps.
-pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool) -> Result<()> {
+/// Refuses a decoder that does not undo the steps; returns whether it leaves out all that U+2581 stands for at the beginning.
+pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool, has_fallback: bool) -> Result<bool> {
     let Some(decoder) = decoder else {
         return Err(Error::Model(format!("there is no decoder, {REMEDY}")));
     };
@@ -89,6 +101,10 @@ pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool) -> Result<()>
         "Sequence" => decoder.list("decoders")?,
         _ => std::slice::from_ref(decoder),
     };
+    if !has_fallback && decoder.string("type")? == "Metaspace" && decoder.string("replacement")? == SYMBOL {
+        let is_never = decoder.string("prepend_scheme").is_ok_and(|scheme| scheme == "never");
+        return if is_never == has_prefix { refused(decoder) } else { Ok(has_prefix) };
+    }
     let (mut strips, mut fused) = (false, 0);
     for step in steps {
         match step.string("type")? {
@@ -109,7 +125,7 @@ pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool) -> Result<()>
         let decoder = shown(decoder.text);
         return Err(Error::Model(format!("decoder {decoder} does not undo what encoding does, {REMEDY}")));
     }
-    Ok(())
+    Ok(false)
 }
 
 fn is_replace(node: &Node<'_>, what: &str, with: &str) -> bool {

@@ -180,9 +180,11 @@ impl<'a> Metadata<'a> {
         let mut rules = Vec::new();
         let name = self.text("pre");
         let (pattern, columns, ignore_merges) = match pattern {
-            None => {
-                (PatternText::One(CHARACTERS.to_owned()), vocabulary.character_columns(&specials)?, false)
-            }
+            None => (
+                PatternText::One(CHARACTERS.to_owned()),
+                vocabulary.character_columns(&specials, false)?,
+                false,
+            ),
             Some(given) => {
                 let (pattern, _) = given.map_or_else(|| pattern_of(name), |pattern| Ok((pattern, false)))?;
                 let ignores = name.is_some_and(|name| IGNORE_MERGES.contains(&name));

@@ -1,11 +1,17 @@
-//! Reads GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet.
+//! Reads GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet. CLIP's are
+//! known by their tokens that end in `</w>`, and mean what its tokenizer.json says.
 
+use super::added_tokens::is_in_any_case;
 use super::byte_vocabulary::{Vocabulary, split};
+use super::pre_tokenizer::{CLIP, WORD, word_step};
 use super::{FOREIGN, Said, check_begin};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{DecodeErrors, Model, PatternText, in_file, text_of};
 use crate::pretokens::{byte_letter, gpt2_pattern};
+
+/// What ends the tokens of CLIP that end a word.
+const WORD_END: &str = "</w>";
 
 /// A line is not searched for spaces after this many bytes.
 const MAX_SEARCHED: usize = 4096;
@@ -35,6 +41,20 @@ pub fn read(
         Ok(vocabulary.id_of(literal)?.or(vocabulary.id_of(&in_alphabet(literal))?))
     })?;
     let columns = vocabulary.columns(&specials, false).within(|| vocab_name.to_owned())?;
+    if said.pattern.is_none() && vocabulary.id_of("!</w>")?.is_some() {
+        let columns = columns.with_word_ends(WORD_END).map_err(in_file).within(|| vocab_name.to_owned())?;
+        let normalizer = vec!["nfc".into(), "lowercase".into(), word_step(&[CLIP[0].to_owned()])];
+        // Its own tokenizer, too, looks for them in lower case.
+        let is_found = |(literal, _): &&(String, u32)| is_in_any_case(literal, &normalizer[..2]);
+        let rules = specials
+            .iter()
+            .filter(is_found)
+            .map(|(literal, _)| (literal.clone(), "any_case".to_owned()))
+            .collect();
+        let pattern = PatternText::One(WORD.into());
+        let model = Model::new(columns, false, specials, pattern, DecodeErrors::Replace);
+        return Ok(Model { normalizer, special_rules: rules, ..model });
+    }
     columns.borrowed(&specials).check_specials().map_err(in_file).within(|| vocab_name.to_owned())?;
     let pattern = said.pattern.unwrap_or_else(|| PatternText::One(gpt2_pattern().into()));
     Ok(Model::new(columns, false, specials, pattern, DecodeErrors::Replace))

@@ -56,7 +56,8 @@ const FOREIGN: [(&[u8], &str); 14] = [
     (b"\xfe\xff", "a byte order mark of UTF-16; save it as UTF-8"),
     (
         b"\x1f\x8b",
-        "what gzip writes; unpack it first (gunzip). CLIP's bpe_simple_vocab_16e6.txt.gz is not read",
+        "what gzip writes; unpack it first (gunzip). CLIP's bpe_simple_vocab_16e6.txt.gz is not read: load the tokenizer.json, or the \
+         vocab.json and merges.txt, of a CLIP of transformers",
     ),
     (b"\x28\xb5\x2f\xfd", "what Zstandard writes; unpack it first (unzstd)"),
     (b"PK\x03\x04", "what zip writes; unpack it first (unzip)"),
@@ -78,7 +79,7 @@ const OTHER_TEXTS: [(&[u8], &str); 11] = [
     (b"#version:", "GPT-2's merges.txt; give its folder, or Tokenizer.from_files(vocab_json, merges_txt)"),
     (
         b"\"bpe_simple_vocab",
-        "CLIP's merges, whose words end in </w>; they are not read: use open_clip or transformers",
+        "CLIP's merges as OpenCLIP has them; load the tokenizer.json, or the vocab.json and merges.txt, of a CLIP of transformers",
     ),
     (b"[PAD]\n", WORD_PIECE),
     (b"[PAD]\r\n", WORD_PIECE),

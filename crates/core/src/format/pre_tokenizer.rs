@@ -1,12 +1,14 @@
 //! The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
 //!
-//! Taken are ByteLevel, and before and after it Split, Digits and Punctuation where they keep the text. Refused by name are
-//! other steps, behaviors that remove text, and a space put before pieces inside of the text.
+//! Taken are ByteLevel, and before and after it Split, Digits and Punctuation where they keep the text; without ByteLevel, and
+//! for CLIP, those that leave white space out. Refused by name are other steps, behaviors that remove other text, and a space
+//! put before pieces inside of the text.
 
 use super::node::{Node, Value, shown};
 use super::oniguruma;
 use crate::error::{Error, Result, quoted};
 use crate::model_file::PatternText;
+use crate::pretokens::normalizer::WORDS;
 use crate::pretokens::{BYTE_LEVEL, Pretokenizer, gpt2_pattern};
 
 /// What `Digits` splits by: HuggingFace's tables are of another version of Unicode. This one, and the next, were measured
@@ -29,10 +31,36 @@ const BEHAVIORS: [(&str, &str, &str); 4] = [
     ("MergedWithPrevious", "(?#merged_with_previous)", "(?#merged_with_next)"),
     ("MergedWithNext", "(?#merged_with_next)", "(?#merged_with_previous)"),
 ];
+/// What splits a text of words that each have a space after them.
+pub const WORD: &str = "[^ ]+ ";
+/// What CLIP splits by, as transformers 4 and 5 write it: all but white space.
+pub const CLIP: [&str; 2] = [
+    r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
+    r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
+];
+/// What takes the files that are refused here.
+pub const REMEDY: &str = "pairloom.dropin.tokenizers.Tokenizer encodes by it";
 const MAX_DEPTH: usize = 8;
 /// Published ones have up to 7 steps and 604 characters.
 const MAX_STEPS: usize = 32;
 const MAX_CHARACTERS: usize = 4096;
+
+/// The step of a normaliser that leaves the words of a text, if the pre_tokenizer leaves white space out; `is_byte_level`: with
+/// ByteLevel at its end.
+pub fn words(node: &Node<'_>, is_byte_level: bool) -> Result<Option<String>> {
+    let mut splits = Splits::default();
+    splits.add(node, 0)?;
+    let Splits { mut patterns, drops_spaces, .. } = splits;
+    let ends_in_bytes = patterns.pop_if(|last| last == BYTE_LEVEL).is_some();
+    let is_taken =
+        drops_spaces && ends_in_bytes == is_byte_level && !patterns.iter().any(|text| text == BYTE_LEVEL);
+    Ok(is_taken.then(|| word_step(&patterns)))
+}
+
+/// The step of a normaliser that leaves the words of a text, which these patterns cut.
+pub fn word_step(patterns: &[String]) -> String {
+    format!("{WORDS}{}", serde_json::json!(patterns))
+}
 
 /// The pattern of a pre_tokenizer, and whether a space is put before the text (add_prefix_space).
 pub fn read(node: Option<&Node<'_>>) -> Result<(PatternText, bool)> {
@@ -42,7 +70,12 @@ pub fn read(node: Option<&Node<'_>>) -> Result<(PatternText, bool)> {
     }
     let Splits { mut patterns, has_prefix, .. } = splits;
     if !patterns.iter().any(|pattern| pattern == BYTE_LEVEL) {
-        return refused("there is no ByteLevel; only byte-level tokenizers can be expressed");
+        return refused(format!(
+            "there is no ByteLevel, and the model has neither unk_token nor byte_fallback, so that text could be lost; {REMEDY}"
+        ));
+    }
+    if splits.drops_spaces {
+        return refused(format!("white space is left out before ByteLevel; {REMEDY}"));
     }
     patterns.pop_if(|last| last == BYTE_LEVEL);
     let pattern = match patterns.len() {
@@ -61,6 +94,8 @@ fn refused<T>(message: impl Into<String>) -> Result<T> {
 struct Splits {
     patterns: Vec<String>,
     has_prefix: bool,
+    /// Whether pieces that are white space are left out.
+    drops_spaces: bool,
     n_steps: usize,
     n_characters: usize,
 }
@@ -88,6 +123,10 @@ impl Splits {
         }
         match kind {
             "ByteLevel" => self.add_byte_level(node)?,
+            "Split" if is_clip(node) => self.drop_spaces(&[node.take("pattern")?.string("Regex")?]),
+            "Whitespace" => self.drop_spaces(&[r"\w+|[^\w\s]+"]),
+            "WhitespaceSplit" => self.drop_spaces(&[r"\s+"]),
+            "BertPreTokenizer" => self.drop_spaces(&[r"\s+", PUNCTUATION]),
             "Split" => self.patterns.push(split(node)?),
             "Digits" => {
                 let many = if node.bool("individual_digits")? { "" } else { "+" };
@@ -104,11 +143,17 @@ impl Splits {
             _ => {
                 let kind = quoted(kind);
                 return refused(format!(
-                    "the step {kind} is not taken, only ByteLevel, Split, Digits and Punctuation are"
+                    "the step {kind} is not taken, only ByteLevel, Split, Digits and Punctuation are, and with an unk_token \
+                     Whitespace, WhitespaceSplit, BertPreTokenizer and Metaspace"
                 ));
             }
         }
         Ok(())
+    }
+
+    fn drop_spaces(&mut self, patterns: &[&str]) {
+        self.patterns.extend(patterns.iter().map(|&pattern| pattern.to_owned()));
+        self.drops_spaces = true;
     }
 
     fn add_byte_level(&mut self, node: &Node<'_>) -> Result<()> {
@@ -129,6 +174,13 @@ impl Splits {
         self.patterns.push(BYTE_LEVEL.into());
         Ok(())
     }
+}
+
+fn is_clip(node: &Node<'_>) -> bool {
+    let regex = node.get("pattern").and_then(|pattern| pattern.string("Regex").ok());
+    regex.is_some_and(|regex| CLIP.contains(&regex))
+        && node.string("behavior").is_ok_and(|behavior| behavior == "Removed")
+        && node.bool("invert").is_ok_and(|invert| invert)
 }
 
 fn removal<T>(what: &str) -> Result<T> {

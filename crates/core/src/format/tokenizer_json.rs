@@ -1,4 +1,4 @@
-//! Reads HuggingFace's tokenizer.json for byte-level BPE.
+//! Reads HuggingFace's tokenizer.json for byte-level BPE, and for BPE over characters.
 //!
 //! Ids are those of `encode(text, add_special_tokens=False)`. The post_processor, truncation and padding are carried and change
 //! no ids. All added tokens become special tokens, also those that the file does not call special. What cannot be expressed
@@ -6,14 +6,16 @@
 
 use super::added_tokens::{self, Beside, check_assigned};
 use super::byte_vocabulary::Vocabulary;
+use super::character_pieces::SYMBOL;
 use super::node::{Node, Object, Value, find, missing, read_object, shown};
+use super::pre_tokenizer::REMEDY;
 use super::unicode_forms::add_forms;
 use super::{character_pieces, pre_tokenizer};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{self, DecodeErrors, Model, PatternText, in_file, text_of};
+use crate::pretokens::normalizer::{UNKNOWN, UNKNOWN_EACH};
 use crate::vocabulary::characters::CHARACTERS;
-
 /// All but the last two may come first.
 const KEYS: [&str; 9] = [
     "version",
@@ -26,7 +28,7 @@ const KEYS: [&str; 9] = [
     "post_processor",
     "decoder",
 ];
-/// unk_token, fuse_unk and byte_fallback say what becomes of a byte that is no token.
+/// unk_token, fuse_unk and byte_fallback say what becomes of a byte or character that is no token.
 const MODEL_KEYS: [&str; 10] = [
     "type",
     "dropout",
@@ -87,30 +89,10 @@ impl<'a> File<'a> {
     }
 
     fn model(self, are_ordinary: bool, beside: Option<&[u8]>) -> Result<Model> {
-        let File { around, settings, vocabulary } = self;
+        let File { around, settings, mut vocabulary } = self;
         let ignore_merges = check_model(&settings).within(|| "model".into())?;
-        let (decoder, splits) = (find(&around, "decoder"), find(&around, "pre_tokenizer"));
-        let is_characters = settings.has("byte_fallback")
-            && settings.bool("byte_fallback")?
-            && splits.is_none_or(|splits| !splits.text.contains("\"ByteLevel\""));
-        let (mut normalizer, mut has_prefix) = (Vec::new(), false);
-        let pattern = if is_characters {
-            if ignore_merges {
-                return Err(Error::Model("ignore_merges with byte_fallback cannot be expressed".into()));
-            }
-            let (steps, has_prefix) = character_pieces::steps(find(&around, "normalizer"), splits)?;
-            character_pieces::check_decoder(decoder, has_prefix)?;
-            normalizer = steps;
-            PatternText::One(CHARACTERS.into())
-        } else {
-            check_decoder(decoder)?;
-            let read = pre_tokenizer::read(splits).map_err(in_file).within(|| "pre_tokenizer".into())?;
-            has_prefix = read.1;
-            if let Some(node) = find(&around, "normalizer") {
-                add_forms(node, &mut normalizer, 0)?;
-            }
-            read.0
-        };
+        let rules = Rules::read(&around, &settings, &mut vocabulary, ignore_merges)?;
+        let Rules { pattern, unknown, mut normalizer, late, is_characters, are_words, word_end } = rules;
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
         let beside = beside.as_ref().map(Beside::new).transpose()?;
@@ -129,15 +111,18 @@ impl<'a> File<'a> {
             }
         }
         let columns = match is_characters {
-            true => vocabulary.character_columns(&added.ids),
+            true => vocabulary.character_columns(&added.ids, are_words),
             false => vocabulary.columns(&added.ids, ignore_merges),
+        };
+        let columns = match &word_end {
+            Some(suffix) => columns.and_then(|columns| columns.with_word_ends(suffix).map_err(in_file)),
+            None => columns,
         };
         let columns = columns.within(|| "model".into())?;
         columns.borrowed(&added.ids).check_specials()?;
         let (columns, looks_up) = if ignore_merges { columns.into_one_form()? } else { (columns, false) };
-        if has_prefix {
-            normalizer.push("prefix_space".into());
-        }
+        normalizer.splice(0..0, unknown);
+        normalizer.extend(late);
         let object = |key: &str| {
             let node = find(&around, key);
             node.map(|node| node.as_object(&format!("'{key}'")).map(|_| node.text)).transpose()
@@ -154,9 +139,113 @@ impl<'a> File<'a> {
             tokenizer_config: (!carried.is_empty()).then(|| format!("{{\"tokenizer.json\":{{{carried}}}}}")),
             normalizer,
             special_rules: added.rules.into_iter().collect(),
-            ..Model::new(columns, looks_up, added.ids, pattern, errors)
+            ..Model::new(
+                columns,
+                looks_up,
+                added.ids,
+                pattern.unwrap_or(PatternText::One(CHARACTERS.into())),
+                errors,
+            )
         })
     }
+}
+
+/// What a file says of text, and which symbols merging starts with.
+#[derive(Default)]
+struct Rules {
+    pattern: Option<PatternText>,
+    /// The step that says what becomes of characters without a token.
+    unknown: Option<String>,
+    /// The steps that change a text before special tokens are found that are "normalized".
+    normalizer: Vec<String>,
+    /// The step after them.
+    late: Option<String>,
+    /// Whether merging starts with characters, not with bytes.
+    is_characters: bool,
+    /// Whether white space is left out.
+    are_words: bool,
+    /// How tokens end that end a word.
+    word_end: Option<String>,
+}
+
+impl Rules {
+    fn read(
+        around: &Object<'_>,
+        settings: &Node<'_>,
+        vocabulary: &mut Vocabulary,
+        ignore_merges: bool,
+    ) -> Result<Self> {
+        let (decoder, splits) = (find(around, "decoder"), find(around, "pre_tokenizer"));
+        let normalizer = find(around, "normalizer");
+        let is_byte_level = splits.is_some_and(|splits| splits.text.contains("\"ByteLevel\""));
+        let has_fallback = settings.has("byte_fallback") && settings.bool("byte_fallback")?;
+        let mut rules = Rules { word_end: word_end(settings)?, ..Rules::default() };
+        if !is_byte_level && !has_fallback {
+            rules.unknown = unknown_step(settings, vocabulary).within(|| "model".into())?;
+        }
+        rules.is_characters = !is_byte_level && (has_fallback || rules.unknown.is_some());
+        if ignore_merges && (rules.is_characters || rules.word_end.is_some()) {
+            return Err(Error::Model("ignore_merges is taken with ByteLevel and whole words only".into()));
+        }
+        let add_forms = |rules: &mut Rules| {
+            normalizer.map_or(Ok(()), |node| add_forms(node, &mut rules.normalizer, rules.are_words, 0))
+        };
+        let is_of_words = rules.unknown.is_some() || rules.word_end.is_some();
+        let words = splits.filter(|splits| is_of_words && !splits.text.contains("\"Metaspace\""));
+        let words = words.map(|splits| pre_tokenizer::words(splits, is_byte_level)).transpose();
+        let words = words.map_err(in_file).within(|| "pre_tokenizer".into())?.flatten();
+        if rules.word_end.is_some() && !(is_byte_level && words.is_some()) {
+            return Err(Error::Model(format!(
+                "model: end_of_word_suffix is taken with CLIP's pre-tokenizer only; {REMEDY}"
+            )));
+        }
+        if words.is_some() {
+            (rules.are_words, rules.late) = (true, words);
+            add_forms(&mut rules)?;
+            match decoder {
+                Some(decoder) if rules.is_characters => {
+                    let decoder = shown(decoder.text);
+                    return Err(Error::Model(format!(
+                        "decoder {decoder} is not taken where white space is left out, only null; {REMEDY}"
+                    )));
+                }
+                _ if rules.is_characters => {}
+                _ => {
+                    check_decoder(decoder)?;
+                    rules.pattern = Some(PatternText::One(pre_tokenizer::WORD.into()));
+                }
+            }
+        } else if rules.is_characters {
+            let rewriting = character_pieces::rewriting(normalizer, splits)?;
+            let drops_all = character_pieces::check_decoder(decoder, rewriting.has_prefix, has_fallback)?;
+            if rewriting.splits {
+                vocabulary.split_at_spaces();
+            }
+            if !has_fallback && vocabulary.id_of(SYMBOL)?.is_none()
+                || drops_all && vocabulary.has_two_spaces()
+            {
+                return Err(Error::Model(format!(
+                    "no token is {SYMBOL}, or one has two of them, which is taken with byte_fallback only; {REMEDY}"
+                )));
+            }
+            rules.normalizer = rewriting.steps;
+        } else {
+            check_decoder(decoder)?;
+            let (pattern, has_prefix) =
+                pre_tokenizer::read(splits).map_err(in_file).within(|| "pre_tokenizer".into())?;
+            rules.pattern = Some(pattern);
+            add_forms(&mut rules)?;
+            rules.late = has_prefix.then(|| "prefix_space".to_owned());
+        }
+        Ok(rules)
+    }
+}
+
+/// How tokens end that end a word, if some do.
+fn word_end(settings: &Node<'_>) -> Result<Option<String>> {
+    let Some(node) = settings.get("end_of_word_suffix") else { return Ok(None) };
+    let suffix = node.as_string("end_of_word_suffix").within(|| "model".into())?;
+    Ok((!suffix.is_empty()).then(|| suffix.to_owned()))
 }
 
 /// The settings of the model, and its vocabulary with the merges.
@@ -199,9 +288,23 @@ fn check_type(kind: &str) -> Result<()> {
     )))
 }
 
+/// The step of a normaliser that says what becomes of characters without a token, if the model has an unk_token.
+fn unknown_step(settings: &Node<'_>, vocabulary: &Vocabulary) -> Result<Option<String>> {
+    let Some(node) = settings.get("unk_token") else { return Ok(None) };
+    let token = node.as_string("unk_token")?;
+    let is_fused = settings.has("fuse_unk") && settings.bool("fuse_unk")?;
+    let kind = if is_fused { UNKNOWN } else { UNKNOWN_EACH };
+    match vocabulary.id_of(token)? {
+        Some(id) => Ok(Some(format!("{kind}{id}"))),
+        None => {
+            Err(Error::Model(format!("unk_token {} is no token; add it to the vocabulary", quoted(token))))
+        }
+    }
+}
+
 /// Refuses settings that cannot be expressed; returns ignore_merges.
 fn check_model(settings: &Node<'_>) -> Result<bool> {
-    for key in ["dropout", "continuing_subword_prefix", "end_of_word_suffix"] {
+    for key in ["dropout", "continuing_subword_prefix"] {
         if let Some(Node { text, .. }) = settings.get(key)
             && !matches!(*text, "\"\"" | "0" | "0.0" | "false")
         {

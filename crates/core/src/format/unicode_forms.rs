@@ -1,19 +1,30 @@
-//! The Unicode forms of a tokenizer.json's normalizer.
+//! The Unicode forms of a tokenizer.json's normalizer, and lower case.
 
 use super::node::Node;
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::Within;
 
-const FORMS: [(&str, &str); 4] = [("NFC", "nfc"), ("NFD", "nfd"), ("NFKC", "nfkc"), ("NFKD", "nfkd")];
+const FORMS: [(&str, &str); 5] =
+    [("NFC", "nfc"), ("NFD", "nfd"), ("NFKC", "nfkc"), ("NFKD", "nfkd"), ("Lowercase", "lowercase")];
 const MAX_NORMALIZERS: usize = 4;
 const MAX_DEPTH: usize = 8;
 
-/// Adds the Unicode forms of a normalizer, alone or in a sequence; others are refused by name.
-pub(super) fn add_forms(node: &Node<'_>, forms: &mut Vec<String>, depth: usize) -> Result<()> {
+/// Adds the Unicode forms of a normalizer, alone or in a sequence; others are refused by name. With `drops_spaces` it does not
+/// matter which white space is in the text.
+pub(super) fn add_forms(
+    node: &Node<'_>,
+    forms: &mut Vec<String>,
+    drops_spaces: bool,
+    depth: usize,
+) -> Result<()> {
     let kind = node.string("type").within(|| "normalizer".into())?;
     if kind == "Sequence" && depth < MAX_DEPTH {
         let steps = node.list("normalizers").within(|| "normalizer".into())?;
-        return steps.iter().try_for_each(|step| add_forms(step, forms, depth + 1));
+        return steps.iter().try_for_each(|step| add_forms(step, forms, drops_spaces, depth + 1));
+    }
+    let pattern = node.get("pattern").and_then(|pattern| pattern.string("Regex").ok());
+    if drops_spaces && kind == "Replace" && pattern == Some(r"\s+") && node.string("content")? == " " {
+        return Ok(());
     }
     let Some((_, form)) = FORMS.iter().find(|(name, _)| *name == kind) else {
         let (kind, known) = (quoted(kind), FORMS.map(|(name, _)| name).join(", "));

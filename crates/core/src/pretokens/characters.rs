@@ -52,8 +52,8 @@ impl CharacterCuts {
                 }
             }
         }
-        if characters.unknown.is_some() {
-            cuts.join_unknown(vocabulary)?;
+        if let Some(unknown) = characters.unknown.filter(|unknown| unknown.is_fused) {
+            cuts.join_unknown(vocabulary, unknown.drops_spaces)?;
         }
         if !characters.whole.is_empty() {
             let literals = characters.whole.iter().filter_map(|&id| vocabulary.token(id));
@@ -63,14 +63,15 @@ impl CharacterCuts {
         Ok(cuts)
     }
 
-    /// Lets characters without a token stand side by side.
-    fn join_unknown(&mut self, vocabulary: &Vocabulary) -> Result<()> {
+    /// Lets characters without a token stand side by side, but no space if those are dropped.
+    fn join_unknown(&mut self, vocabulary: &Vocabulary, drops_spaces: bool) -> Result<()> {
         let mut known = HashSet::new();
         known.try_reserve(vocabulary.n_tokens()).map_err(Error::out_of_memory(WHAT))?;
         known.extend(vocabulary.tokens().filter_map(|(_, token)| {
             let mut characters = std::str::from_utf8(token).ok()?.chars();
             characters.next().filter(|_| characters.next().is_none())
         }));
+        known.extend(drops_spaces.then_some(' '));
         let is_unknown = |byte: &u8| !known.contains(&char::from(*byte));
         for left in (0..0x80).filter(is_unknown) {
             for right in (0..0x80).filter(is_unknown) {
@@ -85,7 +86,7 @@ impl CharacterCuts {
     pub(super) fn ends_between(&self, before: char, after: char) -> bool {
         let [left, right] =
             [before, after].map(|character| if character == SPACE_SYMBOL { ' ' } else { character });
-        self.whole.is_none() && !self.may_join(left, right)
+        self.whole.is_none() && !self.may_join(left, right) && !self.may_join(before, after)
     }
 
     /// Whether a token may hold the two side by side.

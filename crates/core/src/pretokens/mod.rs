@@ -34,6 +34,7 @@ mod steps;
 mod unicode;
 mod unicode_tables;
 mod window;
+mod words;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -182,11 +183,19 @@ impl Pretokenizer {
             Engine::Characters(_) if self.normalizer.contains(&normalizer::Step::CollapseSpaces) => {
                 LeadingSpaces::OneOfEachDropped
             }
-            Engine::Characters(_) if self.normalizer.iter().any(normalizer::Step::is_prefix) => {
+            // Decoding puts a space before each token where encoding leaves them out.
+            Engine::Characters(_)
+                if self.leaves_words() || self.normalizer.iter().any(normalizer::Step::is_prefix) =>
+            {
                 LeadingSpaces::OneDropped
             }
             _ => LeadingSpaces::Kept,
         }
+    }
+
+    /// Whether white space is left out.
+    pub(crate) fn leaves_words(&self) -> bool {
+        self.normalizer.iter().any(|step| matches!(step, normalizer::Step::Words(_)))
     }
 
     /// Whether bytes that are no token are left out of pretokens.
@@ -303,6 +312,10 @@ impl Pretokenizer {
         };
         // In a form of Unicode a mark would change the character directly before it only.
         let has_table = self.normalizer.iter().any(|step| matches!(step, normalizer::Step::Charsmap(_)));
+        // A word ends where its part of the text does.
+        if self.leaves_words() {
+            return Ok(false);
+        }
         let first = if first.is_ascii() && second.is_ascii() && !has_table { '.' } else { first };
         if !normalizer::is_cut(&self.normalizer, before, first) {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Changes documents before they are split: Unicode normalisation forms, and a space before the text.
+//! Changes documents before they are split: Unicode normalisation forms, lower case, and a space before the text.
 //!
 //! A tokenizer does this only if its file or its owner asks for it, since it loses what the text was. Tables: Unicode
 //! 16.0, by the crate `unicode-normalization`.
@@ -19,6 +19,7 @@ use unicode_normalization::{is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_q
 
 use super::charsmap::Charsmap;
 use super::unicode::{self, EAST_ASIAN};
+use super::words::Words;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, try_push_str};
 use crate::vocabulary::characters::SPACE_SYMBOL;
@@ -34,6 +35,8 @@ pub enum Step {
     Nfkc,
     /// Compatibility decomposition.
     Nfkd,
+    /// Each character in lower case, whatever is around it.
+    Lowercase,
     /// A space before a text that does not begin with one.
     PrefixSpace,
     /// A space before any text that is not empty.
@@ -47,9 +50,16 @@ pub enum Step {
     /// Bytes of a pretoken that are no token are left out of it before it is merged, as HuggingFace's library has it. The
     /// encoder does that; the text stays as it is.
     DropMissingBytes,
-    /// Characters without a token become this id, one for several in a row: SentencePiece without byte fallback. The
-    /// encoder does that; the text stays as it is.
-    Unknown(u32),
+    /// Characters without a token become this id, where `is_fused` one for several in a row: SentencePiece without byte
+    /// fallback, HuggingFace's unk_token. The encoder does that; the text stays as it is.
+    Unknown {
+        /// The id.
+        id: u32,
+        /// Whether it stands for several in a row.
+        is_fused: bool,
+    },
+    /// The words of the text, each with a space after it, and nothing else.
+    Words(Arc<Words>),
     /// A SentencePiece model's own table.
     Charsmap(Arc<Charsmap>),
 }
@@ -83,12 +93,19 @@ pub const CHARSMAP: &str = "charsmap:";
 /// How the name of [`Step::Unknown`] begins; the id follows.
 pub const UNKNOWN: &str = "unknown:";
 
+/// The same for one id each.
+pub const UNKNOWN_EACH: &str = "unknown_each:";
+
+/// How the name of [`Step::Words`] begins; a JSON list of patterns follows.
+pub const WORDS: &str = "words:";
+
 /// The steps by name, as Python says them.
-pub const STEPS: [(&str, Step); 10] = [
+pub const STEPS: [(&str, Step); 11] = [
     ("nfc", Step::Nfc),
     ("nfd", Step::Nfd),
     ("nfkc", Step::Nfkc),
     ("nfkd", Step::Nfkd),
+    ("lowercase", Step::Lowercase),
     ("prefix_space", Step::PrefixSpace),
     ("dummy_prefix", Step::DummyPrefix),
     ("first_prefix", Step::FirstPrefix),
@@ -103,8 +120,13 @@ pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
         if let Some(text) = name.strip_prefix(CHARSMAP) {
             return Ok(Step::Charsmap(Arc::new(Charsmap::from_base64(text)?)));
         }
-        if let Some(id) = name.strip_prefix(UNKNOWN).and_then(|id| id.parse().ok()) {
-            return Ok(Step::Unknown(id));
+        for (kind, is_fused) in [(UNKNOWN, true), (UNKNOWN_EACH, false)] {
+            if let Some(id) = name.strip_prefix(kind).and_then(|id| id.parse().ok()) {
+                return Ok(Step::Unknown { id, is_fused });
+            }
+        }
+        if let Some(patterns) = name.strip_prefix(WORDS) {
+            return Ok(Step::Words(Arc::new(Words::from_json(patterns)?)));
         }
         let known = STEPS.iter().find(|(known, _)| known == name).map(|(_, step)| step.clone());
         known.ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known")))
@@ -153,7 +175,9 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -
             return has_symbol.then(|| replaced(text)).transpose();
         }
         Step::CollapseSpaces => return collapsed(text, place == Place::Within).map(Some),
-        Step::DropMissingBytes | Step::Unknown(_) => return Ok(None),
+        Step::DropMissingBytes | Step::Unknown { .. } => return Ok(None),
+        Step::Words(words) => return words.rewritten(text).map(Some),
+        Step::Lowercase => return lowered(text),
         Step::Charsmap(table) => return table.normalized(text, whole).map(Some),
         Step::Nfc => &FORMS[0],
         Step::Nfd => &FORMS[1],
@@ -208,6 +232,19 @@ fn collapsed(text: &str, is_within: bool) -> Result<String> {
     Ok(changed)
 }
 
+fn is_lower(character: char) -> bool {
+    character.to_lowercase().eq([character])
+}
+
+/// The text in lower case, if it is not.
+fn lowered(text: &str) -> Result<Option<String>> {
+    let Some(at) = text.find(|character| !is_lower(character)) else { return Ok(None) };
+    let mut changed = with_room(text.len())?;
+    changed.push_str(&text[..at]);
+    collect(text[at..].chars().flat_map(char::to_lowercase), &mut changed)?;
+    Ok(Some(changed))
+}
+
 /// Appends the form of a stretch.
 fn rewrite(step: &Step, stretch: &str, into: &mut String) -> Result<()> {
     let mut characters = stretch.chars();
@@ -235,7 +272,9 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
         // What is put before a document is put before its first part.
         Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => true,
         // The encoder's units hold all unknown characters in a row.
-        Step::DropMissingBytes | Step::Unknown(_) => true,
+        Step::DropMissingBytes | Step::Unknown { .. } => true,
+        Step::Lowercase => is_lower(before) && is_lower(after),
+        Step::Words(words) => words.cuts.ends_between(before, after),
         Step::Nfc => (is_left || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == LEFT,
         Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
         Step::CollapseSpaces => !matches!(before, ' ' | SPACE_SYMBOL),

@@ -15,16 +15,19 @@ pub struct SpecialMatch {
     pub index: usize,
 }
 
-/// The automaton for leftmost-longest matching.
-pub(super) fn matcher(tokens: &[(String, u32)]) -> Result<AhoCorasick> {
+/// The automaton for leftmost-longest matching, with `in_any_case` of ASCII in upper and lower case.
+pub(super) fn matcher(tokens: &[(String, u32)], in_any_case: bool) -> Result<AhoCorasick> {
     /// The limit for a DFA: (bytes of all literals) x (bytes of the longest). A DFA is the fastest automaton, but
     /// building a state follows as many failure links as the state is deep.
     const MAX_DFA_STEPS: usize = 1 << 20;
     let literals = || tokens.iter().map(|(token, _)| token.as_bytes());
     let n_bytes: usize = literals().map(<[u8]>::len).sum();
     let longest = literals().map(<[u8]>::len).max().unwrap_or(0);
-    let build =
-        |kind| AhoCorasickBuilder::new().match_kind(MatchKind::LeftmostLongest).kind(kind).build(literals());
+    let build = |kind| {
+        let mut builder = AhoCorasickBuilder::new();
+        builder.match_kind(MatchKind::LeftmostLongest).ascii_case_insensitive(in_any_case);
+        builder.kind(kind).build(literals())
+    };
     let built = match n_bytes.saturating_mul(longest) <= MAX_DFA_STEPS {
         true => build(None),
         // The contiguous NFA is faster than the other, but has a limited number of states.

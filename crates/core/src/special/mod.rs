@@ -45,7 +45,7 @@ impl SpecialTokens {
             }
         }
         drop(seen);
-        let matcher = if tokens.is_empty() { None } else { Some(matcher(&tokens)?) };
+        let matcher = if tokens.is_empty() { None } else { Some(matcher(&tokens, false)?) };
         let longest = tokens.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
         let n_ids = tokens.iter().map(|&(_, id)| id as usize + 1).max().unwrap_or(0);
         Ok(SpecialTokens { tokens, matcher, longest, n_ids, rules: None })
@@ -56,6 +56,9 @@ impl SpecialTokens {
         let mut specials = Self::new(tokens)?;
         if !rules.is_empty() {
             specials.rules = Some(Box::new(Rules::new(&specials.tokens, rules)?));
+            if rules.iter().any(|(_, rule)| rule == "any_case") {
+                specials.matcher = Some(matcher(&specials.tokens, true)?);
+            }
         }
         Ok(specials)
     }

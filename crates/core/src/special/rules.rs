@@ -2,6 +2,7 @@
 //!
 //! | rule | a literal |
 //! |---|---|
+//! | `any_case` | counts in any case of ASCII, and is `normalized`; not where NFC joins its end with U+0338 |
 //! | `lstrip`, `rstrip` | includes the white space before or after it |
 //! | `normalized` | is searched for in the text between the literals without this rule |
 //! | `ordinary` | stays text |
@@ -20,12 +21,13 @@ use super::matcher::{SpecialMatch, matcher};
 use crate::error::{Error, Result};
 use crate::memory::filled;
 
-const NAMES: [&str; 5] = ["lstrip", "normalized", "ordinary", "rstrip", "single_word"];
+const NAMES: [&str; 6] = ["lstrip", "normalized", "ordinary", "rstrip", "single_word", "any_case"];
 const LSTRIP: u8 = 1;
 const NORMALIZED: u8 = 2;
 const ORDINARY: u8 = 4;
 const RSTRIP: u8 = 8;
 const SINGLE_WORD: u8 = 16;
+const ANY_CASE: u8 = 32;
 
 /// The rules of a set of special tokens.
 #[derive(Clone, Debug)]
@@ -61,14 +63,15 @@ impl Rules {
             };
             of_tokens[token] |= 1u8 << rule;
         }
-        let pass = |late: u8| {
-            let of_pass =
-                (0..tokens.len()).filter(|&token| of_tokens[token] & NORMALIZED == late).collect::<Vec<_>>();
+        let pass = |is_late: bool| {
+            let is_of_pass = |&token: &usize| (of_tokens[token] & (NORMALIZED | ANY_CASE) != 0) == is_late;
+            let of_pass = (0..tokens.len()).filter(is_of_pass).collect::<Vec<_>>();
             let literals: Vec<(String, u32)> = of_pass.iter().map(|&token| tokens[token].clone()).collect();
-            let found = if literals.is_empty() { None } else { Some(matcher(&literals)?) };
+            let in_any_case = of_pass.iter().any(|&token| of_tokens[token] & ANY_CASE != 0);
+            let found = if literals.is_empty() { None } else { Some(matcher(&literals, in_any_case)?) };
             Ok(Pass { matcher: found, tokens: of_pass })
         };
-        let passes = [pass(0)?, pass(NORMALIZED)?];
+        let passes = [pass(false)?, pass(true)?];
         Ok(Rules { of_tokens, passes })
     }
 
@@ -94,7 +97,12 @@ impl Rules {
                 rules & SINGLE_WORD == 0 || is_apart(segment, start - within.start, end - within.start);
             // White space that the last literal included may contain this literal or its start. It counts in any case,
             // and the text continues after it.
-            if rules & ORDINARY != 0 || !is_single || rules & LSTRIP != 0 && start < floor {
+            let ends_before_mark = |c: char| {
+                segment[..end - within.start].ends_with(c)
+                    && segment[end - within.start..].starts_with('\u{338}')
+            };
+            let is_joined = rules & ANY_CASE != 0 && ['<', '=', '>'].into_iter().any(ends_before_mark);
+            if rules & ORDINARY != 0 || !is_single || rules & LSTRIP != 0 && start < floor || is_joined {
                 continue;
             }
             start = start.max(floor);

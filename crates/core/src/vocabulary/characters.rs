@@ -23,8 +23,19 @@ pub(crate) struct Characters {
     pub(crate) whole: Vec<u32>,
     /// The tokens of single bytes, ascending.
     pub(crate) fallback: Vec<u32>,
-    /// The id of characters without a token, where their bytes have none.
-    pub(crate) unknown: Option<u32>,
+    /// What becomes of characters without a token, where their bytes have none.
+    pub(crate) unknown: Option<Unknown>,
+}
+
+/// What becomes of characters without a token.
+#[derive(Clone, Copy, Debug)]
+pub struct Unknown {
+    /// Their id.
+    pub id: u32,
+    /// Whether it stands for several in a row.
+    pub is_fused: bool,
+    /// Whether spaces only end words: they become no id, and decoding puts one before each token.
+    pub drops_spaces: bool,
 }
 
 /// What decoding does with spaces at the beginning of a text.

@@ -1,21 +1,21 @@
 //! Builds a vocabulary in which merging starts with characters ([`super::characters`]).
 
-use super::characters::{Characters, fallback_byte};
+use super::characters::{Characters, Unknown, fallback_byte};
 use super::{MAX_RANKS, MergeTable, MergedIds, NONE, Rule, Tokens, Vocabulary, WHAT, from_ranks};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
 
 impl Vocabulary {
     /// Tokens of which merging starts with characters. With `priorities`, one for each token, or `u32::MAX` for one that
-    /// is found as a whole, there are no `merges`: any two neighbours whose joined bytes are a token merge. unknown: the id of
-    /// characters without a token, where their bytes have none.
+    /// is found as a whole, there are no `merges`: any two neighbours whose joined bytes are a token merge. unknown: what
+    /// becomes of characters without a token, where their bytes have none.
     ///
     /// [`Error::Model`] if a fallback byte has no token, or a piece a character without one.
     pub fn from_characters(
         tokens: Tokens,
         merges: Vec<[u32; 3]>,
         priorities: Option<&[u32]>,
-        unknown: Option<u32>,
+        unknown: Option<Unknown>,
     ) -> Result<Self> {
         let (mut spelled, mut fallback, mut start) = (Tokens::default(), Vec::new(), 0);
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {

@@ -100,6 +100,8 @@ class Tokenizer(HuggingFaceTokenizer):
             plain = None
             try:
                 loaded = pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
+                if loaded.model.words is not None or loaded.model.unknown is not None:
+                    raise FormatError("the core knows no spans where tokens do not spell the text")
             except FormatError:
                 plain = PlainEncoder(self)
             self._loaded_at, self._plain, self._spare = Component.n_changes, plain, None

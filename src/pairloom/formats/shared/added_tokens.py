@@ -75,7 +75,8 @@ def write_added_tokens(
         {
             "id": token_id,
             "content": literal,
-            **{flag: (literal, flag) in rules for flag in ("single_word", "lstrip", "rstrip", "normalized")},
+            **{flag: (literal, flag) in rules for flag in ("single_word", "lstrip", "rstrip")},
+            "normalized": not rules.isdisjoint({(literal, "normalized"), (literal, "any_case")}),
             "special": literal not in plain,
         }
         for literal, token_id in ordered.items()

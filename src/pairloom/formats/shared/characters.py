@@ -6,7 +6,8 @@ from typing import Any
 
 from pairloom.errors import FormatError
 from pairloom.formats.shared.normalizer import write_normalizer
-from pairloom.model import Model
+from pairloom.formats.shared.pre_tokenizer import write_words
+from pairloom.model import UNKNOWN, UNKNOWN_EACH, Model
 
 __all__ = ["settings", "spell"]
 
@@ -29,9 +30,17 @@ def settings(model: Model) -> dict[str, Any]:
             " scores: some texts would have other ids; save as 'pairloom', or load the tokenizer.json that was"
             " published"
         )
+    if model.words is not None:
+        return {
+            "normalizer": write_normalizer(model.normalizer),
+            "pre_tokenizer": write_words(model.words, is_byte_level=False),
+            "decoder": None,
+        }
     own = ("spaces", "dummy_prefix", *_SCHEMES)
-    forms = tuple(step for step in model.normalizer if step not in own)
-    if "spaces" not in model.normalizer or any(step not in ("nfc", "nfd", "nfkc", "nfkd") for step in forms):
+    forms = tuple(step for step in model.normalizer if not step.startswith((*own, UNKNOWN, UNKNOWN_EACH)))
+    if "spaces" not in model.normalizer or any(
+        step not in ("nfc", "nfd", "nfkc", "nfkd", "lowercase") for step in forms
+    ):
         raise FormatError(
             f"a tokenizer.json cannot express the normalizer {model.normalizer_names}; save as 'pairloom'"
         )
@@ -41,7 +50,7 @@ def settings(model: Model) -> dict[str, Any]:
         steps.append({"type": "Prepend", "prepend": _SYMBOL})
     if scheme is None:
         steps.append(_REPLACE)
-    has_prefix = len(model.normalizer) > len(forms) + 1
+    has_prefix = not {"dummy_prefix", *_SCHEMES}.isdisjoint(model.normalizer)
     undo = [_UNDO, {"type": "ByteFallback"}, {"type": "Fuse"}]
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if has_prefix else []
     metaspace = {"type": "Metaspace", "replacement": _SYMBOL, "prepend_scheme": scheme, "split": False}

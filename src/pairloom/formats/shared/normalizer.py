@@ -1,16 +1,18 @@
-"""Writes the normalizer of a tokenizer.json: Unicode normalisation forms, alone or in a sequence."""
+"""Writes the normalizer of a tokenizer.json: Unicode normalisation forms and lower case, alone or in a sequence."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pairloom.model import DROP_STEP
+from pairloom.model import DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS
 
 __all__ = ["write_normalizer"]
 
 
 def write_normalizer(steps: tuple[str, ...]) -> Any:
-    """The value of the key `normalizer`; a space before the text is the pre-tokenizer's, and missing bytes are left out
-    anyway."""
-    nodes = [{"type": step.upper()} for step in steps if step not in ("prefix_space", DROP_STEP)]
+    """The value of the key `normalizer`; the other steps are the pre-tokenizer's and the model's."""
+    others = ("prefix_space", DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS)
+    nodes = [
+        {"type": "Lowercase" if step == "lowercase" else step.upper()} for step in steps if not step.startswith(others)
+    ]
     return None if not nodes else nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}

@@ -14,7 +14,7 @@ from pairloom.formats.shared.json_text import shown
 from pairloom.model import Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, commented, uncommented
 
-__all__ = ["write_splitters"]
+__all__ = ["write_splitters", "write_words"]
 
 # A text as one pretoken.
 _WHOLE = r"[\s\S]+"
@@ -37,6 +37,15 @@ _STEPS: Final[dict[str, dict[str, Any]]] = {
         if behavior != "Isolated"
     },
 }
+# Steps that leave white space out, by what they cut by.
+_WORDS: Final[dict[str, dict[str, Any]]] = {
+    r"\w+|[^\w\s]+": {"type": "Whitespace"},
+    r"\s+": {"type": "WhitespaceSplit"},
+    **{
+        text: {"type": "Split", "pattern": {"Regex": text}, "behavior": "Removed", "invert": True}
+        for text in _core.CLIP_PATTERNS
+    },
+}
 
 
 def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
@@ -55,6 +64,15 @@ def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
     byte_level = {**_BYTE_LEVEL, "add_prefix_space": prefix, "use_regex": use_regex}
     steps = [*map(_written, before), byte_level, *map(_written, behind)]
     return {"type": "Sequence", "pretokenizers": steps} if len(steps) > 1 else byte_level
+
+
+def write_words(patterns: list[str], is_byte_level: bool) -> dict[str, Any]:
+    """The pre_tokenizer that leaves the words that patterns cut; with is_byte_level it ends in ByteLevel."""
+    steps = [_WORDS.get(text) or _written(text) for text in patterns]
+    if is_byte_level:
+        use_regex = patterns[-1] == GPT2
+        steps[len(steps) - use_regex :] = [{**_BYTE_LEVEL, "add_prefix_space": False, "use_regex": use_regex}]
+    return {"type": "Sequence", "pretokenizers": steps} if len(steps) > 1 else steps[0]
 
 
 def _written(text: str) -> dict[str, Any]:

@@ -71,7 +71,7 @@ pub(in crate::encoder) fn merge(
     symbols.iter().filter(|symbol| symbol.id != NONE).try_for_each(|symbol| put(symbol.id))
 }
 
-/// A symbol for each character that has a token, and for each byte of the others, or one for all others in a row.
+/// A symbol for each character that has a token, and for each byte of the others, or one for each of them or for all in a row.
 fn symbols(vocabulary: &Vocabulary, characters: &Characters, unit: &[u8]) -> Result<Vec<Symbol>> {
     let mut ids: Vec<u32> = Vec::with_room(unit.len(), WHAT)?;
     if let Some(id) = vocabulary.id_of(unit).filter(|id| characters.whole.binary_search(id).is_ok()) {
@@ -82,9 +82,10 @@ fn symbols(vocabulary: &Vocabulary, characters: &Characters, unit: &[u8]) -> Res
                 let mut bytes = [0; 4];
                 let bytes = character.encode_utf8(&mut bytes).as_bytes();
                 match (vocabulary.id_of(bytes), characters.unknown) {
+                    (_, Some(unknown)) if unknown.drops_spaces && character == ' ' => {}
                     (Some(id), _) => ids.push(id),
-                    (None, Some(unknown)) if ids.last() == Some(&unknown) => {}
-                    (None, Some(unknown)) => ids.push(unknown),
+                    (None, Some(unknown)) if unknown.is_fused && ids.last() == Some(&unknown.id) => {}
+                    (None, Some(unknown)) => ids.push(unknown.id),
                     (None, None) => ids.extend(bytes.iter().filter_map(|&byte| vocabulary.id_of_byte(byte))),
                 }
             }
