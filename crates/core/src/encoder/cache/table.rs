@@ -19,14 +19,13 @@
 //! (5 % faster on a first call, 4 % slower when warm).
 
 mod copy;
+mod entry;
 
-use std::cell::UnsafeCell;
 use std::hint::select_unpredictable;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::arena::{Arena, Stored};
-use super::key::CLAIMED;
 use super::packed::Packed;
 use crate::encoder::output::{Ids, Output};
 use crate::error::{Error, Result};
@@ -35,144 +34,12 @@ use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
 
+#[cfg(target_arch = "x86_64")]
+pub(in crate::encoder) use entry::AtOnce;
+pub(in crate::encoder) use entry::{Bucket, ByWords, CompareKeys, Entry};
+
 /// Limits the offset of a bucket to 32 bits.
 pub(in crate::encoder) const MOST_BUCKETS: usize = 1 << 25;
-
-/// A pretoken and its ids.
-#[repr(C, align(32))]
-pub(in crate::encoder) struct Entry {
-    lo: AtomicU64,
-    /// 0 in an empty entry, [`CLAIMED`] while it is written.
-    hi: AtomicU64,
-    ids: UnsafeCell<Packed>,
-}
-
-impl Entry {
-    /// 0 if this is an entry of a long pretoken with this key.
-    #[inline(always)]
-    fn long_difference(&self, key: PretokenKey) -> u64 {
-        let hi = self.hi.load(Ordering::Acquire);
-        let held = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi }.long_lookup_key();
-        (held.hi ^ key.hi) | (held.lo ^ key.lo)
-    }
-
-    /// The key and the ids, if the entry is published.
-    fn get(&self) -> Option<(PretokenKey, Packed)> {
-        let hi = self.hi.load(Ordering::Acquire);
-        let key = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi };
-        // SAFETY: Published ids do not change, and the Acquire load saw the Release store that published them.
-        (hi != PretokenKey::EMPTY.hi && hi != CLAIMED).then(|| (key, unsafe { *self.ids.get() }))
-    }
-
-    /// The ids of a published entry.
-    ///
-    /// # Safety
-    /// Its key was found.
-    #[inline(always)]
-    unsafe fn published(&self) -> &Packed {
-        // SAFETY: By the contract the entry is published, so its ids do not change.
-        unsafe { &*self.ids.get() }
-    }
-
-    /// Claims the entry if it is empty.
-    fn claim(&self) -> bool {
-        // Load first: a failed compare-and-swap invalidates the readers' cache line.
-        let (empty, order) = (PretokenKey::EMPTY.hi, Ordering::Relaxed);
-        self.hi.load(order) == empty && self.hi.compare_exchange(empty, CLAIMED, order, order).is_ok()
-    }
-
-    /// Writes an entry that the caller has claimed, and publishes it.
-    ///
-    /// # Safety
-    /// The caller has claimed it, and publishes it only once.
-    unsafe fn publish(&self, key: PretokenKey, ids: Packed) {
-        self.lo.store(key.lo, Ordering::Relaxed);
-        // SAFETY: Only this caller, which has claimed the entry, writes to it, and nobody reads ids that are not
-        // published.
-        unsafe { *self.ids.get() = ids };
-        self.hi.store(key.hi, Ordering::Release);
-    }
-}
-
-#[repr(C, align(64))]
-pub(in crate::encoder) struct Bucket([Entry; 2]);
-
-impl Bucket {
-    /// Whether both entries are taken.
-    fn is_full(&self) -> bool {
-        self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != PretokenKey::EMPTY.hi)
-    }
-
-    /// Writes what `make` returns, if anything, to the key's own half or, if that is taken, to the other. Returns
-    /// whether there is an entry of the key afterwards.
-    fn write(
-        &self,
-        own_half: usize,
-        key: PretokenKey,
-        make: impl FnOnce() -> Option<(PretokenKey, Packed)>,
-    ) -> bool {
-        if self.0.iter().any(|entry| entry.get().is_some_and(|(held, _)| held.lookup_key() == key)) {
-            return true;
-        }
-        let halves = [own_half, 1 - own_half].map(|half| &self.0[half]);
-        let Some(entry) = halves.into_iter().find(|entry| entry.claim()) else { return false };
-        let Some((key, ids)) = make() else {
-            // Nothing was written, so the entry may be empty again.
-            entry.hi.store(PretokenKey::EMPTY.hi, Ordering::Relaxed);
-            return false;
-        };
-        // SAFETY: The entry was claimed just now.
-        unsafe { entry.publish(key, ids) };
-        true
-    }
-}
-
-/// The instructions that compare the key of an entry.
-pub(in crate::encoder) trait CompareKeys {
-    /// Whether the entry has this key and is published.
-    ///
-    /// # Safety
-    /// The processor has the instructions.
-    unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool;
-}
-
-/// One word of eight bytes after the other, on every processor.
-pub(in crate::encoder) struct ByWords;
-
-impl CompareKeys for ByWords {
-    #[inline(always)]
-    unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool {
-        // First the word that is stored last.
-        entry.hi.load(Ordering::Acquire) == key.hi && entry.lo.load(Ordering::Relaxed) == key.lo
-    }
-}
-
-/// All sixteen bytes at once, with AVX.
-#[cfg(target_arch = "x86_64")]
-pub(in crate::encoder) struct AtOnce;
-
-#[cfg(target_arch = "x86_64")]
-impl CompareKeys for AtOnce {
-    #[inline(always)]
-    unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool {
-        use std::arch::x86_64::*;
-        // SAFETY: The caller vouches for the processor. An entry begins with its key and is aligned to 32 bytes. Other
-        // threads may write to it at the same time, which inline assembly may observe. The makers of processors with
-        // AVX promise that this instruction loads sixteen aligned bytes at once, and x86 reorders neither stores with
-        // stores nor loads with loads. So if `hi`, which is stored last, is seen, then so is the `lo` that was stored
-        // before it, and the ids, which are read after it, are those of this key and do not change any more.
-        unsafe {
-            let held: __m128i;
-            std::arch::asm!(
-                "vmovdqa {held}, [{entry}]",
-                held = out(xmm_reg) held, entry = in(reg) std::ptr::from_ref(entry),
-                options(nostack, preserves_flags),
-            );
-            let difference = _mm_xor_si128(held, _mm_load_si128(std::ptr::from_ref(key).cast()));
-            _mm_testz_si128(difference, difference) == 1
-        }
-    }
-}
 
 /// A power of two of buckets, and the arena of their entries.
 pub(in crate::encoder) struct Table {
