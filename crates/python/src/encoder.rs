@@ -486,16 +486,11 @@ pub(crate) fn errors_or(encoder: &Encoder, errors: Option<&str>) -> PyResult<Dec
 }
 
 fn errors_named(name: &str) -> PyResult<DecodeErrors> {
-    match name {
-        "strict" => Ok(DecodeErrors::Strict),
-        "replace" => Ok(DecodeErrors::Replace),
-        "replace_bytes" => Ok(DecodeErrors::ReplaceBytes),
-        "replace_runs" => Ok(DecodeErrors::ReplaceRuns),
-        "ignore" => Ok(DecodeErrors::Ignore),
-        other => Err(PyValueError::new_err(format!(
-            "errors must be strict, replace, replace_bytes, replace_runs or ignore, not {other:?}"
-        ))),
-    }
+    let found = DecodeErrors::NAMED.iter().find(|(known, _)| *known == name);
+    found.map(|&(_, errors)| errors).ok_or_else(|| {
+        let known = DecodeErrors::NAMED.map(|(known, _)| known).join(", ");
+        PyValueError::new_err(format!("errors must be one of {known}, not {name:?}"))
+    })
 }
 
 /// Number of lists of ids between two checks for a pending signal.

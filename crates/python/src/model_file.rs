@@ -2,7 +2,7 @@
 
 use pairloom_core::format::{self, Format, Said, Specials, added_tokens, gpt2, ranks};
 use pairloom_core::model_file::json::Within;
-use pairloom_core::model_file::{DecodeErrors, Model, PatternText};
+use pairloom_core::model_file::{Model, PatternText};
 use pairloom_core::vocabulary::rank_merges;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -125,14 +125,7 @@ fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
         PatternText::One(text) => fields.set_item("pattern", PyString::new(py, &text))?,
         PatternText::Several(texts) => fields.set_item("pattern", PyTuple::new(py, texts)?)?,
     }
-    let decode_errors = match read.decode_errors {
-        DecodeErrors::Strict => "strict",
-        DecodeErrors::Replace => "replace",
-        DecodeErrors::ReplaceBytes => "replace_bytes",
-        DecodeErrors::ReplaceRuns => "replace_runs",
-        DecodeErrors::Ignore => "ignore",
-    };
-    fields.set_item("decode_errors", decode_errors)?;
+    fields.set_item("decode_errors", read.decode_errors.name())?;
     fields.set_item("post_processor", read.post_processor)?;
     fields.set_item("tokenizer_config", read.tokenizer_config)?;
     fields.set_item("normalizer", PyTuple::new(py, read.normalizer)?)?;

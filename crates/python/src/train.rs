@@ -25,17 +25,6 @@ type Traced<'py> = (Bound<'py, PyAny>, Reason, Bound<'py, PyAny>, Bound<'py, PyA
 
 type Reason = Option<(bool, bool)>;
 
-/// Bytes in the order of their values.
-const BY_VALUE: [u8; 256] = {
-    let mut order = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        order[byte] = byte as u8;
-        byte += 1;
-    }
-    order
-};
-
 type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
 /// Learns merges: (uint32 [m, 2] of symbols, the reason if m < n_merges, and the pairs and counts of the trace).
@@ -141,16 +130,8 @@ pub fn train_alphabet<'py>(
     threads: usize,
     report: Option<Py<PyAny>>,
 ) -> PyResult<Trained<'py>> {
-    let options = MergeOptions {
-        n_merges,
-        tie_break: TieBreak::IdsLeast,
-        byte_order: BY_VALUE,
-        min_frequency,
-        max_token_bytes: max_token_units,
-        max_memory: None,
-        threads,
-        n_traced: 0,
-    };
+    let max_token_bytes = max_token_units;
+    let options = MergeOptions { min_frequency, max_token_bytes, threads, ..MergeOptions::new(n_merges) };
     let alphabet = Alphabet { are_bytes, units: &units, n_symbols, named: &named };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
@@ -178,14 +159,13 @@ pub fn extend<'py>(
 ) -> PyResult<Trained<'py>> {
     let base = Base::of(encoder.shared().vocabulary()).map_err(|error| exception(py, error))?;
     let options = MergeOptions {
-        n_merges,
         tie_break: tie_break_named(tie_break)?,
         byte_order: base.byte_order,
         min_frequency,
         max_token_bytes,
         max_memory,
         threads,
-        n_traced: 0,
+        ..MergeOptions::new(n_merges)
     };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
@@ -237,16 +217,7 @@ pub fn train_first_seen<'py>(
         counts.push(count.extract::<u64>()?);
     }
     let columns = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
-    let options = MergeOptions {
-        n_merges,
-        tie_break: TieBreak::IdsLeast,
-        byte_order: BY_VALUE,
-        min_frequency,
-        max_token_bytes,
-        max_memory: None,
-        threads: 1,
-        n_traced: 0,
-    };
+    let options = MergeOptions { min_frequency, max_token_bytes, ..MergeOptions::new(n_merges) };
     let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }

@@ -57,20 +57,10 @@ impl Tokenizer {
         let mut counter = Counter::new(options)?;
         counter.count_texts(&[text], &Silent)?;
         let counts = counter.finish()?;
-        let byte_order = std::array::from_fn(|byte| byte as u8);
-        let options = MergeOptions {
-            n_merges,
-            tie_break,
-            byte_order,
-            min_frequency: 1,
-            max_token_bytes: None,
-            max_memory: None,
-            threads: 1,
-            n_traced: 0,
-        };
+        let options = MergeOptions { tie_break, ..MergeOptions::new(n_merges) };
         let merges = train::train(counts.columns(), &options, &Silent)?.merges;
         let pairs: Vec<[u32; 2]> = merges.into_iter().map(|(left, right)| [left, right]).collect();
-        let columns = CheckedColumns::from_pairs(&pairs, &byte_order, 0, 256)?;
+        let columns = CheckedColumns::from_pairs(&pairs, &options.byte_order, 0, 256)?;
         let specials = SpecialTokens::none();
         let tokenizer = pairloom_core::Tokenizer::new(
             &columns,

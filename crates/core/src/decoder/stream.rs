@@ -24,6 +24,20 @@ pub enum DecodeErrors {
 }
 
 impl DecodeErrors {
+    /// All of them, by the names that files and callers use.
+    pub const NAMED: [(&str, DecodeErrors); 5] = [
+        ("strict", DecodeErrors::Strict),
+        ("replace", DecodeErrors::Replace),
+        ("replace_bytes", DecodeErrors::ReplaceBytes),
+        ("replace_runs", DecodeErrors::ReplaceRuns),
+        ("ignore", DecodeErrors::Ignore),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMED.iter().find(|&&(_, errors)| errors == self).map_or("", |(name, _)| name)
+    }
+
     /// How often U+FFFD stands for a maximal invalid sequence; `None` where it is an error.
     pub fn n_replacements(self, invalid: &[u8]) -> Option<usize> {
         match self {

@@ -36,16 +36,7 @@ pub(super) const MAX_DERIVED_BYTES: usize = 256;
 /// Reads a file of schema 2.
 pub(super) fn read(file: &File<'_>) -> Result<Model> {
     file.check_keys(&KEYS, &OPTIONAL)?;
-    let decode_errors = file.value("decode_errors", |json| {
-        let choices = [
-            ("strict", DecodeErrors::Strict),
-            ("replace", DecodeErrors::Replace),
-            ("replace_bytes", DecodeErrors::ReplaceBytes),
-            ("replace_runs", DecodeErrors::ReplaceRuns),
-            ("ignore", DecodeErrors::Ignore),
-        ];
-        choice(json, &choices)
-    })?;
+    let decode_errors = file.value("decode_errors", |json| choice(json, &DecodeErrors::NAMED))?;
     let ignore_merges = file.value("ignore_merges", |json| json.boolean())?;
     let merged_runs = file.value("made_ids", numbers)?;
     let flat = file.value("merges", numbers)?;

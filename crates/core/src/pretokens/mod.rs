@@ -259,8 +259,8 @@ impl Pretokenizer {
         match &self.engine {
             Engine::Named(fill, tier) => fill(*tier, document, from, ends),
             Engine::Regex(_, Some(one_pass)) => one_pass.fill(document, from, u32::MAX, ends),
-            Engine::Regex(scanner, None) => scanner.fill(document, from, ends, on_progress),
-            Engine::Sequence(steps) => sequence::fill(steps, document, from, ends, on_progress),
+            Engine::Regex(scanner, None) => scanner.fill(document, from, u32::MAX, ends, on_progress),
+            Engine::Sequence(steps) => sequence::fill(steps, document, from, u32::MAX, ends, on_progress),
             Engine::Characters(cuts) => cuts.fill(document, from, ends),
         }?;
         match ends.last() {

@@ -210,19 +210,8 @@ impl RegexScanner {
         }
     }
 
-    /// [`super::Pretokenizer::fill_with_progress`] for this pattern; no ends if the first is too far away.
+    /// [`super::Pretokenizer::fill_with_progress`] for this pattern; no ends if the first is further away than `most_bytes`.
     pub fn fill(
-        &self,
-        text: &str,
-        from: usize,
-        ends: &mut Vec<u32>,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        self.fill_within(text, from, u32::MAX, ends, on_progress)
-    }
-
-    /// The same with a smaller limit on the distance of an end.
-    pub(super) fn fill_within(
         &self,
         text: &str,
         from: usize,

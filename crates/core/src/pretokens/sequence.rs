@@ -11,21 +11,10 @@ use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
-/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document; no ends if the last is too far away.
-/// A segment of the first pattern is always finished, since a later call could not tell where it began: there may be more
-/// than `ENDS_PER_FILL` ends.
+/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document; no ends if the last is further away
+/// than `most_bytes`. A segment of the first pattern is always finished, since a later call could not tell where it began:
+/// there may be more than `ENDS_PER_FILL` ends.
 pub(super) fn fill(
-    steps: &[Step],
-    text: &str,
-    from: usize,
-    ends: &mut Vec<u32>,
-    on_progress: OnProgress<'_>,
-) -> Result<()> {
-    fill_within(steps, text, from, u32::MAX, ends, on_progress)
-}
-
-/// The same with a smaller limit on the distance of an end.
-pub(super) fn fill_within(
     steps: &[Step],
     text: &str,
     from: usize,

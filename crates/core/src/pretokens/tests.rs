@@ -538,11 +538,9 @@ fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
         match engine {
             Engine::Named(..) | Engine::Characters(_) => unreachable!("other tests have these"),
             Engine::Regex(_, Some(one_pass)) => one_pass.fill(text, from, most_bytes, &mut ends),
-            Engine::Regex(scanner, None) => {
-                scanner.fill_within(text, from, most_bytes, &mut ends, &mut |_| Ok(()))
-            }
+            Engine::Regex(scanner, None) => scanner.fill(text, from, most_bytes, &mut ends, &mut |_| Ok(())),
             Engine::Sequence(steps) => {
-                sequence::fill_within(steps, text, from, most_bytes, &mut ends, &mut |_| Ok(()))
+                sequence::fill(steps, text, from, most_bytes, &mut ends, &mut |_| Ok(()))
             }
         }
         .unwrap();

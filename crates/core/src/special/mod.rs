@@ -6,10 +6,8 @@
 mod matcher;
 mod rules;
 
-use std::hash::BuildHasher;
-
 use aho_corasick::AhoCorasick;
-use hashbrown::{DefaultHashBuilder, HashSet};
+use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
 pub use matcher::SpecialMatch;
@@ -184,50 +182,32 @@ impl Iterator for Finder<'_> {
     }
 }
 
+/// Longer literals count as overlapping, so that the check is linear; published ones have some dozens of bytes.
+const MOST_CHECKED: usize = 256;
+
 /// The index of the first literal of `second` that contains a literal of `first`, or that has a proper suffix which is
 /// a prefix of one.
 ///
 /// Only then does matching all of `first` before all of `second`, as HuggingFace's library does with tokens that it
-/// normalizes, differ from matching all at once. Both lists have distinct literals that are not empty. Linear in their
-/// bytes: suffixes are compared with prefixes by Rabin-Karp hashes modulo 2^61 - 1, and a match is verified.
+/// normalizes, differ from matching all at once. Both lists have distinct literals that are not empty.
 pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize>> {
     if first.is_empty() || second.is_empty() {
         return Ok(None);
     }
     let inside = SpecialTokens::new(first.iter().map(|literal| (literal.clone(), 0)).collect())?;
-    let longest = second.iter().map(String::len).max().unwrap_or(0);
-    let base = DefaultHashBuilder::default().hash_one(0) % PRIME;
-    let mut prefixes = HashSet::new();
-    let n_prefixes: usize = first.iter().map(|literal| literal.len().min(longest)).sum();
-    prefixes.try_reserve(n_prefixes).map_err(Error::out_of_memory("the check of special tokens"))?;
+    let checked = |literal: &'_ String| literal.len().min(MOST_CHECKED);
+    let mut prefixes: HashSet<&[u8]> = HashSet::new();
+    prefixes.try_reserve(first.iter().map(checked).sum()).map_err(Error::out_of_memory("special tokens"))?;
     for literal in first {
-        // The hash of bytes c0, c1, ..., cn is the sum of (ci + 1) * base^i.
-        let (mut value, mut power) = (0, 1);
-        for &byte in literal.as_bytes().iter().take(longest) {
-            value = (value + times(u64::from(byte) + 1, power)) % PRIME;
-            power = times(power, base);
-            prefixes.insert(value);
-        }
+        prefixes.extend((1..=checked(literal)).map(|end| &literal.as_bytes()[..end]));
     }
     let overlaps = |literal: &String| {
         let bytes = literal.as_bytes();
-        // The same hash for each proper suffix, the shortest first.
-        let mut value = 0;
-        let has_suffix = (1..bytes.len()).rev().any(|start| {
-            value = (u64::from(bytes[start]) + 1 + times(value, base)) % PRIME;
-            prefixes.contains(&value)
-                && first.iter().any(|other| other.as_bytes().starts_with(&bytes[start..]))
-        });
-        has_suffix || inside.find(bytes, 0).is_some()
+        bytes.len() > MOST_CHECKED
+            || (1..bytes.len()).any(|start| prefixes.contains(&bytes[start..]))
+            || inside.find(bytes, 0).is_some()
     };
     Ok(second.iter().position(overlaps))
-}
-
-const PRIME: u64 = (1 << 61) - 1;
-
-/// The product modulo [`PRIME`].
-fn times(a: u64, b: u64) -> u64 {
-    (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
 }
 
 #[cfg(test)]

@@ -31,6 +31,20 @@ pub struct MergeOptions {
 }
 
 impl MergeOptions {
+    /// This many merges, ties to the least ids, ids in the order of the bytes; one thread, and no other limit.
+    pub fn new(n_merges: usize) -> Self {
+        MergeOptions {
+            n_merges,
+            tie_break: TieBreak::IdsLeast,
+            byte_order: std::array::from_fn(|byte| byte as u8),
+            min_frequency: 1,
+            max_token_bytes: None,
+            max_memory: None,
+            threads: 1,
+            n_traced: 0,
+        }
+    }
+
     /// The symbol in the symbol array for a symbol as in [`Merge`].
     #[inline]
     pub(super) fn own_symbol(&self, symbol: u32) -> usize {
