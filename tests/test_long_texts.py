@@ -69,6 +69,22 @@ def test_one_text_on_many_threads_has_the_ids_of_one_thread(setting: dict[str, A
     assert tokenizer.encode(text) == tokenizer.encode(text, threads=1)
 
 
+@pytest.mark.parametrize("replaced", ["", "é.", "京。", "😀."], ids=["ascii", "latin1", "ucs2", "ucs4"])
+def test_text_of_each_width_is_divided_alike(replaced: str) -> None:
+    text = text_of(3, 700_000).encode("ascii", "replace").decode().replace("?", replaced)[:700_000]
+    for setting in ({}, {"normalizer": ("nfc",)}, {"special_rules": RULES}):
+        tokenizer = tokenizer_of(setting)
+        ids = tokenizer.encode(text, threads=1)
+        assert tokenizer.encode(text, threads=3) == ids
+        assert tokenizer.encode_to_numpy(text, threads=2).tolist() == ids
+        assert tokenizer.count_tokens(text, threads=2) == len(ids)
+        for at in (0, len(text) // 2, len(text)):
+            wrong = f"{text[:at]}\ud800{text[at:]}"
+            for call in (tokenizer.encode, tokenizer.encode_to_numpy, tokenizer.count_tokens):
+                with pytest.raises(UnicodeEncodeError, match=f"position {at}: surrogates not allowed"):
+                    call(wrong, threads=2)
+
+
 @pytest.mark.parametrize("collapses", [0, 1])
 @pytest.mark.parametrize("has_table", [False, True])
 def test_sentencepiece_text_is_divided_among_threads(collapses: int, has_table: bool, tmp_path: Path) -> None:

@@ -189,7 +189,9 @@ fn main() -> Result<(), Failure> {
             ids.clear();
             Ok(warm.encode(&text, SpecialPolicy::All, &mut ids)?)
         })?;
-        bench.measure("count, warm", rate, || Ok(warm.count(&text, SpecialPolicy::All, 1, &Silent)?))?;
+        bench.measure("count, warm", rate, || {
+            Ok(warm.count(&Characters::Utf8(&text), SpecialPolicy::All, 1, &Silent)?)
+        })?;
         for threads in [1, 2] {
             bench.measure(&format!("file, cold, threads {threads}"), rate, || {
                 Ok(encoder()?.encode_file::<u16>(Path::new(path), Specials::Recognise, threads, &Silent)?)

@@ -13,6 +13,7 @@ use crate::model_file::{Model, PatternText};
 use crate::monitor::Silent;
 use crate::pretokens::normalizer::{self, Step};
 use crate::special::SpecialTokens;
+use crate::text::Characters;
 
 /// Turns text into ids and ids into text. A clone shares everything, and threads may share one.
 ///
@@ -96,7 +97,7 @@ impl Tokenizer {
 
     /// How many ids [`encode`](Self::encode) returns.
     pub fn count(&self, text: &str) -> Result<usize> {
-        self.encoder.count(text, SpecialPolicy::All, 1, &Silent)
+        self.encoder.count(&Characters::Utf8(text), SpecialPolicy::All, 1, &Silent)
     }
 
     /// The text of ids; bytes that are not UTF-8 as the file says, which is U+FFFD or an error.

@@ -66,13 +66,15 @@ impl Encoder {
     fn append<I: Id>(
         &self,
         py: Python<'_>,
-        text: &str,
+        text: &Characters<'_>,
         policy: Policy<'_>,
         threads: Option<usize>,
         ids: &mut Vec<I>,
     ) -> PyResult<()> {
-        if text.len() < SHORT {
-            return self.encoder.encode(text, policy, ids).map_err(|error| exception(py, error));
+        if text.n_bytes() < SHORT {
+            let mut buffer = String::new();
+            let done = text.utf8(&mut buffer).and_then(|text| self.encoder.encode(text, policy, ids));
+            return done.map_err(|error| exception(py, error));
         }
         let threads = threads_for(py, text, threads)?;
         PyMonitor::run(py, None, |monitor| self.encoder.encode_long(text, policy, threads, ids, monitor))
@@ -85,15 +87,17 @@ impl Encoder {
         policy: Policy<'_>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let text = &*utf8(text_argument(text)?)?;
-        with_id!(self, I => self.list_as::<I>(py, text, policy, threads))
+        let text = text_argument(text)?;
+        let readable = characters(text)?;
+        with_id!(self, I => self.list_as::<I>(py, &readable, policy, threads))
+            .map_err(|error| in_text(text, error))
     }
 
     #[inline]
     fn list_as<'py, I: Kept>(
         &self,
         py: Python<'py>,
-        text: &str,
+        text: &Characters<'_>,
         policy: Policy<'_>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
@@ -106,11 +110,11 @@ impl Encoder {
     fn array_as<'py, I: Kept + Item>(
         &self,
         py: Python<'py>,
-        text: &str,
+        text: &Characters<'_>,
         policy: Policy<'_>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if text.len() <= COPIED {
+        if text.n_units() <= COPIED {
             let ids = with_ids(|ids: &mut Vec<I>| {
                 self.append(py, text, policy, threads, ids)?;
                 let mut copy = Vec::with_room(ids.len(), "ids").map_err(|_| no_memory())?;
@@ -120,7 +124,7 @@ impl Encoder {
             return array(py, ids);
         }
         // Hardly any text has more than one id for two bytes.
-        let mut ids = ResultIds::<I>::with_room(text.len() / 2);
+        let mut ids = ResultIds::<I>::with_room(text.n_units() / 2);
         self.append(py, text, policy, threads, &mut ids)?;
         lent(py, ResultIds::from(ids))
     }
@@ -281,8 +285,10 @@ impl Encoder {
         specials: Option<&SpecialPolicy>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let text = &*utf8(text_argument(text)?)?;
-        with_id!(self, I => self.array_as::<I>(py, text, policy(specials), threads))
+        let text = text_argument(text)?;
+        let readable = characters(text)?;
+        with_id!(self, I => self.array_as::<I>(py, &readable, policy(specials), threads))
+            .map_err(|error| in_text(text, error))
     }
 
     fn encode_batch<'py>(
@@ -341,18 +347,17 @@ impl Encoder {
         threads: Option<usize>,
     ) -> PyResult<usize> {
         let (text, policy) = (text_argument(text)?, policy(specials));
-        if let Some(limit) = limit {
-            let readable = characters(text)?;
+        let readable = characters(text)?;
+        let counted = if let Some(limit) = limit {
             let count = |monitor: &PyMonitor| self.encoder.count_up_to(&readable, policy, limit, monitor);
-            return PyMonitor::run(py, None, count).map_err(|error| in_text(text, error));
-        }
-        let text = &*utf8(text)?;
-        if text.len() < SHORT {
-            let counted = self.encoder.count(text, policy, 1, &Silent);
-            return counted.map_err(|error| exception(py, error));
-        }
-        let threads = threads_for(py, text, threads)?;
-        PyMonitor::run(py, None, |monitor| self.encoder.count(text, policy, threads, monitor))
+            PyMonitor::run(py, None, count)
+        } else if readable.n_bytes() < SHORT {
+            self.encoder.count(&readable, policy, 1, &Silent).map_err(|error| exception(py, error))
+        } else {
+            let threads = threads_for(py, &readable, threads)?;
+            PyMonitor::run(py, None, |monitor| self.encoder.count(&readable, policy, threads, monitor))
+        };
+        counted.map_err(|error| in_text(text, error))
     }
 
     fn count_tokens_batch<'py>(
@@ -466,9 +471,9 @@ impl Encoder {
 
 /// The threads for a text. If the caller leaves it to pairloom, a worker process has one, which Python knows; a short text
 /// does not ask.
-fn threads_for(py: Python<'_>, text: &str, threads: Option<usize>) -> PyResult<usize> {
+fn threads_for(py: Python<'_>, text: &Characters<'_>, threads: Option<usize>) -> PyResult<usize> {
     match threads {
-        None if text.len() >= encoder::SHORTEST_IN_PARTS => {
+        None if text.n_units() >= encoder::SHORTEST_IN_PARTS => {
             py.import("pairloom._internal.arguments")?.call_method1("resolve_threads", (0,))?.extract()
         }
         threads => Ok(threads.unwrap_or(1)),

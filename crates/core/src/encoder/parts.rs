@@ -1,7 +1,8 @@
 //! One text in parts: on all threads, or only as much of it as holds the ids that are wanted.
 //!
 //! A text is divided at safe cuts ([`crate::pretokens::safe_cuts`]), also under a normaliser and where special tokens have
-//! rules. So the ids of its parts, one after the other, are those of the text. Where there is no cut, a part goes on.
+//! rules. So the ids of its parts, one after the other, are those of the text. Where there is no cut, a part goes on. Each
+//! part is converted to UTF-8 by the thread that encodes it.
 
 use std::ops::Range;
 
@@ -33,31 +34,34 @@ impl Encoder {
     /// Like [`encode`](Self::encode) on up to `threads` threads (0: one for each processor), with a monitor, for long texts.
     pub fn encode_long<I: Id>(
         &self,
-        text: &str,
+        text: &Characters<'_>,
         specials: SpecialPolicy<'_>,
         threads: usize,
         out: &mut Vec<I>,
         monitor: &dyn Monitor,
     ) -> Result<()> {
         // Hardly any text has more than one id for two bytes.
-        pages::reserve(out, text.len() / 2);
-        let parts = self.parts(text, specials, threads)?;
+        pages::reserve(out, text.n_units() / 2);
+        let mut buffer = String::new();
+        let text = self.readable(text, specials, threads, &mut buffer)?;
+        let parts = self.parts(&text, specials, threads)?;
         if parts.is_empty() {
+            let mut buffer = String::new();
+            let text = text.utf8(&mut buffer)?;
             return self.encode_with_progress(text, specials, out, &mut report_progress(monitor, text.len()));
         }
         self.check_width::<I>()?;
-        specials.check(0, text)?;
         let before = out.len();
         let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
             *ids = ResultIds::for_part(PART_BYTES / 3);
-            self.encode_part(text, &parts[number], specials, &mut Ids(ids), on_progress)
+            self.encode_part(&text, &parts[number], specials, &mut Ids(ids), on_progress)
         };
         let collect = |ids: &mut Vec<I>, _: OnProgress<'_>| {
             out.try_extend(ids, "ids")?;
             ResultIds::keep_part(std::mem::take(ids));
             Ok(())
         };
-        let done = encode_jobs(parts.len(), threads, text.len() as u64, monitor, job, collect);
+        let done = encode_jobs(parts.len(), threads, text.n_bytes() as u64, monitor, job, collect);
         if done.is_err() {
             out.truncate(before);
         }
@@ -67,20 +71,21 @@ impl Encoder {
     /// The number of ids that [`encode`](Self::encode) would append.
     pub fn count(
         &self,
-        text: &str,
+        text: &Characters<'_>,
         specials: SpecialPolicy<'_>,
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<usize> {
-        specials.check(0, text)?;
-        let (parts, mut n_ids) = (self.parts(text, specials, threads)?, 0);
+        let (mut buffer, mut n_ids) = (String::new(), 0);
+        let text = self.readable(text, specials, threads, &mut buffer)?;
+        let parts = self.parts(&text, specials, threads)?;
         let count = |part: &Range<usize>, on_progress: OnProgress<'_>| {
             let mut counter = Counter { n: 0, limit: usize::MAX };
-            self.encode_part(text, part, specials, &mut counter, on_progress)?;
+            self.encode_part(&text, part, specials, &mut counter, on_progress)?;
             Ok(counter.n)
         };
         if parts.is_empty() {
-            return count(&(0..text.len()), &mut report_progress(monitor, text.len()));
+            return count(&(0..text.n_units()), &mut report_progress(monitor, text.n_bytes()));
         }
         let job = |number: usize, n: &mut usize, on_progress: OnProgress<'_>| {
             *n = count(&parts[number], on_progress)?;
@@ -90,7 +95,7 @@ impl Encoder {
             n_ids += *n;
             Ok(())
         };
-        encode_jobs(parts.len(), threads, text.len() as u64, monitor, job, collect)?;
+        encode_jobs(parts.len(), threads, text.n_bytes() as u64, monitor, job, collect)?;
         Ok(n_ids)
     }
 
@@ -106,7 +111,8 @@ impl Encoder {
             let mut counter = Counter { n: 0, limit };
             let on_progress = &mut report_progress(monitor, text.len());
             specials.check(0, text)?;
-            self.encode_part(text, &(0..text.len()), specials, &mut counter, on_progress)?;
+            let text = Characters::Utf8(text);
+            self.encode_part(&text, &(0..text.n_units()), specials, &mut counter, on_progress)?;
             Ok((counter.n.min(limit), counter.n >= limit))
         };
         Ok(self.beginning(text, specials, limit, enough)?.0)
@@ -145,7 +151,7 @@ impl Encoder {
             if can_cut { limit.saturating_mul(CHARS_PER_ID).saturating_add(CHARS_MORE) } else { n_all };
         let recognised = self.recognised(policy);
         loop {
-            let part = text.first(n_chars);
+            let part = text.part(0..n_chars);
             let is_whole = part.n_bytes() == n_all;
             let mut utf8 = part.utf8(&mut buffer)?;
             if !is_whole {
@@ -163,26 +169,61 @@ impl Encoder {
         }
     }
 
-    /// The parts of a text for threads; none if it is encoded as a whole.
-    fn parts(&self, text: &str, policy: SpecialPolicy<'_>, threads: usize) -> Result<Vec<Range<usize>>> {
-        let (mut parts, mut start) = (Vec::new(), 0);
+    /// Whether a text is worth dividing among threads.
+    fn is_divided(&self, text: &Characters<'_>, threads: usize) -> bool {
+        threads != 1 && text.n_units() >= SHORTEST_IN_PARTS && self.pretokenizer().has_cuts_within()
+    }
+
+    /// The text, as UTF-8 where all of it is read at once; checked by the policy.
+    fn readable<'a>(
+        &self,
+        text: &'a Characters<'a>,
+        policy: SpecialPolicy<'_>,
+        threads: usize,
+        buffer: &'a mut String,
+    ) -> Result<Characters<'a>> {
+        if self.is_divided(text, threads) && !policy.reads_all() {
+            return Ok(*text);
+        }
+        let text = text.utf8(buffer)?;
+        policy.check(0, text)?;
+        Ok(Characters::Utf8(text))
+    }
+
+    /// The parts of a text for threads, in units; none if it is encoded as a whole.
+    fn parts(
+        &self,
+        text: &Characters<'_>,
+        policy: SpecialPolicy<'_>,
+        threads: usize,
+    ) -> Result<Vec<Range<usize>>> {
+        let (mut parts, mut start, n_units) = (Vec::new(), 0, text.n_units());
         // Asking for the number of processors takes longer than encoding a short text.
-        let can_divide =
-            threads != 1 && text.len() >= SHORTEST_IN_PARTS && self.pretokenizer().has_cuts_within();
-        let threads = if can_divide { parallel::thread_count(threads) } else { 1 };
+        let threads = if self.is_divided(text, threads) { parallel::thread_count(threads) } else { 1 };
         if threads > 1 {
-            let recognised = self.recognised(policy);
-            let part_bytes = (text.len() / (PARTS_PER_THREAD * threads)).clamp(SMALL_PART, PART_BYTES);
-            for wished in (part_bytes..text.len() - SMALL_PART).step_by(part_bytes) {
-                let range = wished.saturating_sub(REACH_BYTES).max(start + 1)..wished + 1;
-                if let Some(end) = last_free_cut(self.pretokenizer(), text, range, recognised.as_slice()) {
+            let (recognised, mut buffer) = (self.recognised(policy), String::new());
+            let recognised = recognised.as_slice();
+            let longest = recognised.iter().map(|specials| specials.longest()).max().unwrap_or(0).max(1);
+            let part_units = (n_units / (PARTS_PER_THREAD * threads)).clamp(SMALL_PART, PART_BYTES);
+            for wished in (part_units..n_units - SMALL_PART).step_by(part_units) {
+                let mut from = wished.saturating_sub(REACH_BYTES).max(start);
+                if let Characters::Utf8(text) = text {
+                    from = text.floor_char_boundary(from);
+                }
+                let near = text.part(from..wished + longest);
+                let utf8 = near.utf8(&mut buffer)?;
+                // A special token that begins before what is looked at must not reach the cut.
+                let range = longest.min(utf8.len())..utf8.len();
+                if let Some(cut) = last_free_cut(self.pretokenizer(), utf8, range, recognised) {
+                    let is_utf8 = matches!(text, Characters::Utf8(_));
+                    let end = from + if is_utf8 { cut } else { utf8[..cut].chars().count() };
                     parts.try_push(start..end, "the parts of a text")?;
                     start = end;
                 }
             }
         }
         if start > 0 {
-            parts.try_push(start..text.len(), "the parts of a text")?;
+            parts.try_push(start..n_units, "the parts of a text")?;
         }
         Ok(parts)
     }
@@ -190,14 +231,16 @@ impl Encoder {
     /// Encodes a part of a text.
     fn encode_part<S: Output>(
         &self,
-        text: &str,
+        text: &Characters<'_>,
         part: &Range<usize>,
         specials: SpecialPolicy<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let place = if part.start == 0 { Place::Start } else { Place::Within };
-        let (text, recognised) = (text.get(part.clone()).unwrap_or_default(), self.recognised(specials));
+        let (part, mut buffer, recognised) =
+            (text.part(part.clone()), String::new(), self.recognised(specials));
+        let text = part.utf8(&mut buffer)?;
         self.with_worker(|worker| worker.encode(&self.shared, text, place, recognised, output, on_progress))
     }
 }

@@ -108,7 +108,9 @@ fn encode_on_every_tier_equals_the_definition() {
                 let text = setting.text(&mut random, 200);
                 let expected = definition(&encoder, &text).unwrap();
                 assert_eq!(encode(&encoder, &text), expected, "{text:?}");
-                assert_eq!(encoder.count(&text, SpecialPolicy::All, 1, &Silent).unwrap(), expected.len());
+                let counted =
+                    encoder.count(&Characters::Utf8(&text), SpecialPolicy::All, 1, &Silent).unwrap();
+                assert_eq!(counted, expected.len());
                 let limit = random.below(expected.len() + 2);
                 let characters = Characters::Utf8(&text);
                 let counted = encoder.count_up_to(&characters, SpecialPolicy::All, limit, &Silent).unwrap();
@@ -385,7 +387,7 @@ fn count_recognises_the_specials_of_the_policy() {
     let encoder = Encoder::new(vocabulary, pretokenizer, allowed.clone(), EncoderOptions::default()).unwrap();
     let text = "ab<|end|>ab";
     let none = SpecialTokens::none();
-    let count = |policy| encoder.count(text, policy, 1, &Silent);
+    let count = |policy| encoder.count(&Characters::Utf8(text), policy, 1, &Silent);
     let plain = count(SpecialPolicy::None).unwrap();
     assert_eq!(count(SpecialPolicy::Some { allowed: &none, disallowed: &none }).unwrap(), plain);
     let some = SpecialPolicy::Some { allowed: &allowed, disallowed: &none };

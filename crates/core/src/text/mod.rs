@@ -19,6 +19,8 @@ mod shuffles;
 mod to_utf8;
 mod units;
 
+use std::ops::Range;
+
 pub use from_utf8::{from_utf8, measure, valid};
 pub use units::Unit;
 
@@ -69,13 +71,26 @@ pub enum Characters<'a> {
 }
 
 impl Characters<'_> {
-    /// The first `n` characters; of UTF-8 at most so many bytes.
-    pub fn first(&self, n: usize) -> Self {
+    /// How many units there are: bytes of UTF-8, or else characters.
+    pub fn n_units(&self) -> usize {
         match *self {
-            Characters::Utf8(text) => Characters::Utf8(&text[..text.floor_char_boundary(n)]),
-            Characters::Latin1(units) => Characters::Latin1(&units[..n.min(units.len())]),
-            Characters::Ucs2(units) => Characters::Ucs2(&units[..n.min(units.len())]),
-            Characters::Ucs4(units) => Characters::Ucs4(&units[..n.min(units.len())]),
+            Characters::Utf8(text) => text.len(),
+            Characters::Latin1(units) => units.len(),
+            Characters::Ucs2(units) => units.len(),
+            Characters::Ucs4(units) => units.len(),
+        }
+    }
+
+    /// The units of a range, as far as there are any; of UTF-8 the characters that begin there.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        let (start, end) = (range.start, range.end.min(self.n_units()));
+        match *self {
+            Characters::Utf8(text) => {
+                Characters::Utf8(&text[text.floor_char_boundary(start)..text.floor_char_boundary(end)])
+            }
+            Characters::Latin1(units) => Characters::Latin1(&units[start..end]),
+            Characters::Ucs2(units) => Characters::Ucs2(&units[start..end]),
+            Characters::Ucs4(units) => Characters::Ucs4(&units[start..end]),
         }
     }
 }

@@ -18,6 +18,9 @@
 //! - The largest table a step earlier for all texts: English and C 4 % faster when warm, up to 10 % slower on a first
 //!   call.
 //! - One table for all threads besides one for each thread: slower the first time, no faster the second.
+//!
+//! Not built: a cache that is saved with a model. 300 MB of English take 37 % less processor time where the cache has met all of
+//! them, but 14 to 26 % less where it has met 50 MB of other English: 0.2 s of one second on two cores, once a run.
 
 pub(super) mod arena;
 pub(super) mod key;
