@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 __version__: str
 NORMALIZERS: tuple[str, ...]
+NORMALIZER_PREFIXES: tuple[str, str, str, str]
 UNICODE_VERSION: str
 CLIP_PATTERNS: tuple[str, ...]
 """What CLIP's words are, as tokenizer.json files write it."""
@@ -528,7 +529,9 @@ class ContentDigest:
 class PlainText:
     """Reads one file of plain text, piece by piece; CorpusError (file, byte offset) for invalid UTF-8."""
 
-    def __init__(self, name: str, *, separator: str | None, replace: bool) -> None: ...
+    def __init__(
+        self, name: str, *, separator: str | None, replace: bool, keeps_separator: bool = False
+    ) -> None: ...
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
 

@@ -32,18 +32,13 @@ MERGE_RULES = ("pairs", "ranks", "priorities")
 CHARACTERS = "(?#characters)"
 """The pattern of tokenizers whose merging starts with characters, as SentencePiece's does."""
 
-CHARSMAP = "charsmap:"
-"""How a step of a normaliser begins that is the table of a SentencePiece model, in base64."""
-
-UNKNOWN, UNKNOWN_EACH = "unknown:", "unknown_each:"
-"""How steps of a normaliser begin that say the id of characters without a token; they merge with nothing."""
-
-WORDS = "words:"
-"""How a step of a normaliser begins that leaves the words of a text; the patterns that cut it follow, as JSON."""
-
 NORMALIZERS = _core.NORMALIZERS
 DROP_STEP = "drop_missing_bytes"
 """The steps that a normaliser can have."""
+
+CHARSMAP, UNKNOWN, UNKNOWN_EACH, WORDS = _core.NORMALIZER_PREFIXES
+"""How steps of a normaliser begin: the table of a SentencePiece model, in base64; the id of characters without a token;
+the words of a text, and the patterns that cut it as JSON."""
 
 _MAX_STEPS = 5
 

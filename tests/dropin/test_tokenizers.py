@@ -98,9 +98,9 @@ def test_what_is_no_text_is_a_type_error(given: Any, message: str) -> None:
         Tokenizer(models.BPE()).train_from_iterator(given, trainers.BpeTrainer(show_progress=False))
 
 
-def test_a_file_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+def test_a_file_that_is_not_utf8_is_named_with_its_byte(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"good\nb\xe4d\n")
-    with pytest.raises(CorpusError, match=r"latin: line 2 is not UTF-8"):
+    with pytest.raises(CorpusError, match=r"latin: invalid UTF-8 at byte 6"):
         Tokenizer(models.BPE()).train([str(tmp_path / "latin")], trainers.BpeTrainer(show_progress=False))
     with pytest.raises(FileNotFoundError):
         Tokenizer(models.BPE()).train([str(tmp_path / "absent")])

@@ -142,7 +142,7 @@ def test_decoding_drops_the_prefix_and_replaces_bytes_one_by_one(tmp_path: Path)
 
 def test_without_byte_fallback_unknown_characters_are_one_id(tmp_path: Path) -> None:
     pieces: list[Piece] = [*_FIRST, *((each, -9.0, NORMAL) for each in (SYMBOL, "a", "b"))]
-    with pytest.warns(UserWarning, match="a character without a piece becomes id 0"):
+    with pytest.warns(UserWarning, match="a character without a token becomes id 0"):
         tokenizer = load(tmp_path, model_file(pieces))
     assert tokenizer.encode("axyzb\U0001f642a") == [3, 4, 0, 5, 0, 4]
     assert not tokenizer.is_lossless

@@ -133,11 +133,17 @@ pub struct PlainText {
 #[pymethods]
 impl PlainText {
     #[new]
-    #[pyo3(signature = (name, *, separator, replace))]
-    fn new(py: Python<'_>, name: String, separator: Option<&str>, replace: bool) -> PyResult<Self> {
+    #[pyo3(signature = (name, *, separator, replace, keeps_separator=false))]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        separator: Option<&str>,
+        replace: bool,
+        keeps_separator: bool,
+    ) -> PyResult<Self> {
         let record_errors = RecordErrors { replaces: replace, skips: false };
-        let inner =
-            corpus::PlainText::new(name, separator, record_errors).map_err(|error| exception(py, error))?;
+        let inner = corpus::PlainText::new(name, separator, keeps_separator, record_errors)
+            .map_err(|error| exception(py, error))?;
         Ok(PlainText { inner: Exclusive::new("PlainText", inner) })
     }
 

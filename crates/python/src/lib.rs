@@ -116,6 +116,8 @@ mod _core {
         module.add("PUNCTUATION", pairloom_core::format::pre_tokenizer::PUNCTUATION)?;
         let steps = pairloom_core::pretokens::normalizer::STEPS.map(|(name, _)| name);
         module.add("NORMALIZERS", pyo3::types::PyTuple::new(module.py(), steps)?)?;
+        let prefixes = pairloom_core::pretokens::normalizer::PREFIXES;
+        module.add("NORMALIZER_PREFIXES", pyo3::types::PyTuple::new(module.py(), prefixes)?)?;
         module.add("UNICODE_VERSION", pairloom_core::pretokens::UNICODE_VERSION)?;
         module.add("DEBUG_ASSERTIONS", cfg!(debug_assertions))
     }

@@ -49,11 +49,14 @@ def _batches_of(texts: Iterable[Any], characters: int) -> Iterator[list[str] | _
                     check_str(f"texts[{index}][{place}]", text)
                 batch.append(text)
                 size += len(text) + TEXT_OVERHEAD
-        elif is_arrow(item):
-            check_texts(f"texts[{index}]", item, is_column=True)
+        elif isinstance(item, _core.Documents) or is_arrow(item):
             if batch:
                 yield batch
                 batch, size = [], 0
+            if isinstance(item, _core.Documents):
+                yield item
+                continue
+            check_texts(f"texts[{index}]", item, is_column=True)
             yield from _documents_of(item)
         else:
             check_str(f"texts[{index}]", item)

@@ -25,7 +25,7 @@ from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
 from pairloom.formats.reader import Specials, read
-from pairloom.model import CARRIED, DROP_STEP, Model, Pattern, config_of
+from pairloom.model import CARRIED, DROP_STEP, WORDS, Model, Pattern, config_of
 from pairloom.patterns import pattern_name, pattern_text
 
 __all__ = [
@@ -181,9 +181,10 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
     if choice is not None:
         check_choice("missing_bytes", choice, MISSING_BYTES)
     if (unknown := model.unknown) is not None:
+        leaves_out = any(step.startswith(WORDS) for step in model.normalizer)
         warn(
-            f"{name}{': ' * bool(name)}has no byte fallback: a character without a piece becomes id"
-            f" {unknown[0]}, as in its owner's library, and decoding does not bring it back"
+            f"{name}{': ' * bool(name)}a character without a token becomes id {unknown[0]}, as in its"
+            f" owner's library, and decoding does not bring it back{', nor white space' * leaves_out}"
         )
         return model
     # UTF-8 never holds 0xc0, 0xc1 and 0xf5 to 0xff.

@@ -312,6 +312,8 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
         text.push_str(likely_cause(line, false));
     } else if error.is_syntax() && matches!(with_replacements(line), Ok(Some(_))) {
         text.push_str("; replace what is no character with input_errors=\"replace\"");
+    } else if error.is_syntax() {
+        text.push_str("; the line is no JSON: mend it, or leave such lines out with skip_bad");
     } else if error.is_data()
         && let Ok(serde_json::Value::Object(record)) = serde_json::from_slice(line)
         && field.first().is_some_and(|step| !record.contains_key(&step.key))

@@ -1,7 +1,7 @@
 //! Plain text -> documents: a whole file is one document, or documents are separated by a literal.
 //!
-//! The file is pushed as it is read, in blocks cut anywhere. The separator is removed; empty documents (a separator at
-//! the end, or two in a row) are dropped. Nothing else is changed: a byte order mark and carriage returns stay.
+//! The file is pushed as it is read, in blocks cut anywhere. The separator is removed, or kept at the end of its document;
+//! empty documents (a separator at the end, or two that are removed in a row) are dropped. Nothing else is changed: a byte order mark and carriage returns stay.
 
 use memchr::memmem::Finder;
 
@@ -19,6 +19,7 @@ pub struct PlainText {
     name: String,
     /// Boxed: a `Finder` is aligned to 32 bytes, but Python aligns the objects that hold a reader to 16.
     separator: Option<Box<Finder<'static>>>,
+    keeps_separator: bool,
     record_errors: RecordErrors,
     /// The end of the last block, where it may be an incomplete character or separator.
     held: Vec<u8>,
@@ -33,13 +34,19 @@ pub struct PlainText {
 
 impl PlainText {
     /// A reader for the file that errors call `name`; without a separator the file is one document.
-    pub fn new(name: String, separator: Option<&str>, record_errors: RecordErrors) -> Result<Self> {
+    pub fn new(
+        name: String,
+        separator: Option<&str>,
+        keeps_separator: bool,
+        record_errors: RecordErrors,
+    ) -> Result<Self> {
         if separator == Some("") {
             return Err(Error::Invalid("the separator is empty; give it at least one character".into()));
         }
         Ok(PlainText {
             name,
             separator: separator.map(|separator| Box::new(Finder::new(separator.as_bytes()).into_owned())),
+            keeps_separator,
             record_errors,
             held: Vec::new(),
             offset: 0,
@@ -90,9 +97,11 @@ impl PlainText {
         let mut n_held = 0;
         if let Some(separator) = self.separator.take() {
             for found in separator.find_iter(bytes) {
-                self.append(documents, &bytes[start..found], start, true)?;
+                let behind = found + separator.needle().len();
+                let end = if self.keeps_separator { behind } else { found };
+                self.append(documents, &bytes[start..end], start, true)?;
                 self.end(documents)?;
-                start = found + separator.needle().len();
+                start = behind;
             }
             if !is_last {
                 n_held = n_begun(&bytes[start..], separator.needle());

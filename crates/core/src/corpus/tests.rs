@@ -34,7 +34,7 @@ fn plain(
     step: usize,
     record_errors: RecordErrors,
 ) -> Result<Vec<String>> {
-    let mut reader = PlainText::new("a.txt".into(), separator, record_errors)?;
+    let mut reader = PlainText::new("a.txt".into(), separator, false, record_errors)?;
     read(bytes, step, |block| match block {
         Some(bytes) => reader.push(bytes),
         None => reader.finish(),
@@ -51,6 +51,19 @@ fn json(bytes: &[u8], field: &str, step: usize, record_errors: RecordErrors) -> 
 }
 
 const STRICT: RecordErrors = RecordErrors { replaces: false, skips: false };
+
+#[test]
+fn a_separator_that_is_kept_ends_its_document() {
+    let text = "eins\r\n\n東京\nlast";
+    for step in 1..=text.len() {
+        let mut reader = PlainText::new("a.txt".into(), Some("\n"), true, STRICT).unwrap();
+        let documents = read(text.as_bytes(), step, |block| match block {
+            Some(bytes) => reader.push(bytes),
+            None => reader.finish(),
+        });
+        assert_eq!(documents.unwrap(), ["eins\r\n", "\n", "東京\n", "last"]);
+    }
+}
 
 #[test]
 fn plain_text_with_and_without_separator_gives_documents() {

@@ -99,6 +99,9 @@ pub const UNKNOWN_EACH: &str = "unknown_each:";
 /// How the name of [`Step::Words`] begins; a JSON list of patterns follows.
 pub const WORDS: &str = "words:";
 
+/// These four.
+pub const PREFIXES: [&str; 4] = [CHARSMAP, UNKNOWN, UNKNOWN_EACH, WORDS];
+
 /// The steps by name, as Python says them.
 pub const STEPS: [(&str, Step); 11] = [
     ("nfc", Step::Nfc),

@@ -145,13 +145,13 @@ class Tokenizer(HuggingFaceTokenizer):
     def train(self, files: Sequence[str], trainer: BpeTrainer | None = None) -> None:
         """Learns the model from files of UTF-8, each line with its end a text of its own, as the library does.
 
-        Raises OSError, CorpusError for a line that is not UTF-8, ValueError where tokens were added before.
+        Raises OSError, CorpusError for what is not UTF-8, ValueError where tokens were added before.
         """
         if not isinstance(files, (list, tuple)):
             raise TypeError(f"files must be a list of paths, not {type(files).__name__}")
         for path in files:
             Path(path).open("rb").close()
-        self._train(training.lines_of(files), trainer)
+        self._train(training.Lines(files), trainer)
 
     def train_from_iterator(
         self, iterator: Iterable[Any], trainer: BpeTrainer | None = None, length: int | None = None

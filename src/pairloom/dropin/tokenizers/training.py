@@ -16,27 +16,40 @@ from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.normalizers import Normalizer, shortens
 from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Plan, PreTokenizer, steps_of
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
-from pairloom.errors import CorpusError
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
-__all__ = ["count", "lines_of", "train"]
+__all__ = ["Lines", "count", "train"]
 
+_BLOCK_BYTES = 1 << 22
 _LEFT_OUT = 0xFFFFFFFF
 _AT_START, _AT_END = 1, 2
 
 
-def lines_of(files: Iterable[Any]) -> Iterator[str]:
+class Lines:
     """The lines of files with their ends, each of which the library takes for a text of its own."""
-    for path in files:
-        name = check_path("a path", path)
-        with Path(name).open("rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    yield line.decode()
-                except UnicodeDecodeError as error:
-                    raise CorpusError(
-                        f"{name}: line {number} is not UTF-8 at its byte {error.start}; save the file as UTF-8"
-                    ) from None
+
+    def __init__(self, files: Iterable[Any]) -> None:
+        self._files = [check_path("a path", path) for path in files]
+
+    def __iter__(self) -> Iterator[str]:
+        for name in self._files:
+            try:
+                with Path(name).open(encoding="utf-8", newline="\n") as file:
+                    yield from file
+            except UnicodeDecodeError:
+                # Says where.
+                for _ in self.documents():
+                    pass
+                raise
+
+    def documents(self) -> Iterator[_core.Documents]:
+        """The same as documents of the core; CorpusError (file, byte) for what is not UTF-8."""
+        for name in self._files:
+            reader = _core.PlainText(str(name), separator="\n", replace=False, keeps_separator=True)
+            with Path(name).open("rb") as file:
+                while block := file.read(_BLOCK_BYTES):
+                    yield reader.push(block)
+            yield reader.finish()
 
 
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
@@ -67,7 +80,9 @@ def count(
                 "Metaspace with prepend_scheme='first' behind a step that cuts, or leaves characters out, depends on"
                 " where a piece was, which counts do not keep; use 'always' or 'never'"
             )
-    changed = texts if normalizer is None else _normalized(iter(texts), normalizer)
+    changed: Iterable[Any] = texts if normalizer is None else _normalized(iter(texts), normalizer)
+    if changed is texts and isinstance(texts, Lines) and not plan.prefix:
+        changed = texts.documents()
     if plan.prefix:
         changed = (text if not text or text.startswith(plan.starts) else plan.prefix + text for text in changed)
     counts = PretokenCounts.from_texts(changed, plan.pattern, progress=progress or None)
