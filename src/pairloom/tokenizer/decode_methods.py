@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
-from pairloom._internal import arrow
 from pairloom._internal.arguments import check_bool, check_choice, check_several
 from pairloom.model import DECODE_ERRORS
 from pairloom.tokenizer.base import TokenizerBase
@@ -98,6 +97,8 @@ class DecodeMethods(TokenizerBase):
         """
         if errors is not None:
             check_choice("errors", errors, DECODE_ERRORS)
+        from pairloom._internal import arrow
+
         return arrow.decoded(self._core, list_of_ids, errors)
 
     def decode_stream(

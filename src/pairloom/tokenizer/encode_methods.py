@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, overload
 
 from pairloom import _core, encode_streams
 from pairloom import dropout as dropouts
-from pairloom._internal import arrow
 from pairloom._internal.arguments import (
     check_bool,
     check_choice,
@@ -247,6 +246,8 @@ class EncodeMethods(TokenizerBase):
         column, ValueError for a column or `type` of another kind, UnicodeDecodeError for bytes that are not UTF-8.
         """
         policy = self._policies.of(allowed_special, disallowed_special)
+        from pairloom._internal import arrow
+
         return arrow.encoded(self._core, texts, type, resolve_threads(threads), policy)
 
     def encode_iterable(self, iterable: Iterable[str], *, specials: str = "recognise") -> Iterator[int]:
@@ -335,6 +336,8 @@ class EncodeMethods(TokenizerBase):
         texts, the result and the errors are as in `encode_arrow`.
         """
         policy = self._policies.of(allowed_special, disallowed_special)
+        from pairloom._internal import arrow
+
         return arrow.n_tokens(self._core, texts, resolve_threads(threads), policy)
 
     def block_encoder(
