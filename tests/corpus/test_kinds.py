@@ -156,7 +156,7 @@ def test_numbers_that_are_no_json_are_named(tmp_path: Path, value: str, column: 
 
 def test_a_word_after_another_error_is_not_called_a_number(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "NaN" x}\n')
-    with pytest.raises(CorpusError, match=r"line 1: [^;]*; the line is no JSON: mend it, or leave such lines out with skip_bad$"):
+    with pytest.raises(CorpusError, match=r"line 1: [^;]*; the line is no JSON: mend it, [^;]*$"):
         list(Corpus(tmp_path / "a.jsonl"))
 
 
