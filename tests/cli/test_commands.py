@@ -118,6 +118,8 @@ def test_an_unknown_option_is_named_before_a_missing_one() -> None:
     done = run("train", "--vocab-siz", "300", "--input", "corpus.txt")
     assert done.returncode == 2
     assert done.stderr.endswith(b"there is no option --vocab-siz; did you mean --vocab-size?\n")
+    done = run("tokenize", "--max-memory", "1")
+    assert done.stderr.endswith(b"there is no option --max-memory\n")
     done = run("train", "a.txt", "--vocab-size", "300", "--output", "new", "--input", "b.txt")
     assert done.returncode == 2
     assert done.stderr.endswith(b"the argument a.txt belongs to no option; files are named with --input a.txt\n")

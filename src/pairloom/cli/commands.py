@@ -72,7 +72,8 @@ class _CommandParser(argparse.ArgumentParser):
                 break
             # An argument with a space is a value.
             if name.startswith("--") and " " not in argument and name not in self._option_string_actions:
-                close = difflib.get_close_matches(name, self._option_string_actions, n=1)
+                # Closer than --max-memory is to --max-bytes, which would leave most of a corpus out.
+                close = difflib.get_close_matches(name, self._option_string_actions, n=1, cutoff=0.7)
                 self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
         namespace, unknown = super().parse_known_args(args, namespace)
         if unknown:
