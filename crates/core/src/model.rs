@@ -165,8 +165,8 @@ impl CheckedColumns {
         })
     }
 
-    /// The columns of tokens of which some end in `suffix`, where a word does: in its place a space that follows the word,
-    /// and merges with the last byte before anything else.
+    /// The columns with a space in the place of `suffix`, which marks tokens that end a word. That space merges with the
+    /// last byte of the word before anything else.
     pub(crate) fn with_word_ends(self, suffix: &str) -> Result<Self> {
         let (mut bytes, mut ends) =
             (Vec::with_room(self.bytes.len(), WHAT)?, Vec::with_room(self.ends.len(), WHAT)?);

@@ -73,7 +73,7 @@ class Comparison:
     """Both sides over all documents; pairs are (first side, second side).
 
     n_differing_ids, n_differing_cuts: documents. n_altered: documents whose tokens do not spell the text (a normaliser,
-    an unknown token). ids, cuts: the first difference of each kind, None if there is none.
+    an unknown token). ids: the first difference of ids; cuts: the first of cuts; None where nothing differs.
     """
 
     names: tuple[str, str]

@@ -17,7 +17,7 @@ const MOST_WITHIN: usize = 12;
 
 const ROWS: &str = "the rows of a column";
 
-/// Some rows of a column, of which all numbers are little-endian, as Arrow has them on all machines that pairloom is built for.
+/// Some rows of an Arrow column. Its numbers are little-endian.
 pub struct RowChunk<'a> {
     /// Bytes of an offset, or of a view.
     pub width: usize,
@@ -42,7 +42,7 @@ fn by_offsets<'a, const N: usize>(places: &[u8], data: &[&'a [u8]], row: usize) 
     data.first()?.get(number::<N>(places, row * N)?..number::<N>(places, (row + 1) * N)?)
 }
 
-/// The same by views: the length, and the row itself if it is short; else four of its bytes, a buffer and an offset.
+/// A row of a column of views. A view has the length, then a short row itself; of a long one four bytes, a buffer and an offset.
 #[inline(always)]
 fn by_views<'a>(places: &'a [u8], data: &[&'a [u8]], row: usize) -> Option<&'a [u8]> {
     let view: &[u8; VIEW_BYTES] = places.get(row * VIEW_BYTES..)?.first_chunk()?;

@@ -90,10 +90,10 @@ pub enum Place {
 /// How the name of a charsmap begins; base64 follows.
 pub const CHARSMAP: &str = "charsmap:";
 
-/// How the name of [`Step::Unknown`] begins; the id follows.
+/// How the name of [`Step::Unknown`] begins where one id stands for several characters in a row; the id follows.
 pub const UNKNOWN: &str = "unknown:";
 
-/// The same for one id each.
+/// How it begins where each character gets an id; the id follows.
 pub const UNKNOWN_EACH: &str = "unknown_each:";
 
 /// How the name of [`Step::Words`] begins; a JSON list of patterns follows.
