@@ -580,18 +580,15 @@ class BlockEncoder:
         end_id: int | None,
         specials: str,
         threads: int,
-        max_memory: int | None = None,
-    ) -> None:
-        """With max_memory it has a small cache of its own; MemoryError where a block takes more."""
-
+    ) -> None: ...
     def push(
-        self, documents: Documents, *, name: str | None = None, first: int | None = None, n_held: int | None = None
+        self, documents: Documents, *, name: str | None = None, first: int | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(ids [n], ends int64, literals int64 [m, 3]).
 
         ends: where documents end in ids; ids after that belong to the open document. literals: (document, special
         token, how often) of what is plain text, documents counted by the ends before them. name and first: the file,
-        and its documents before these, for messages. n_held: bytes that others hold meanwhile, of max_memory.
+        and its documents before these, for messages.
         """
 
 def check_ascending(bytes: bytes, ends: npt.NDArray[np.uint64]) -> None:

@@ -286,7 +286,7 @@ def calls(folder: Path) -> dict[str, Call]:
 
     def blocks(name: Any, first: Any, n_held: Any, **arguments: Any) -> Any:
         block = next(iter(Corpus(inputs.text).read())).documents
-        return tokenizer.block_encoder(**arguments).push(block, name=name, first=first, n_held=n_held)
+        return tokenizer.block_encoder(**arguments).push(block, name=name, first=first)
 
     def compared(tokenizer: Any, name: Any) -> Any:
         return compare(side_of(tokenizer, name), side_of(inputs.tokenizer, "b"), [("t", _TEXT)])

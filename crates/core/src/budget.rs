@@ -11,27 +11,16 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: u64,
-    /// The remedy in the error message.
-    remedy: &'static str,
     used: AtomicU64,
     /// Bytes of tables and arenas that were freed and that the allocator may still keep.
     kept: AtomicU64,
 }
 
 impl Budget {
-    /// A budget for training, with nothing in use; `None` means no limit.
+    /// A budget with nothing in use; `None` means no limit.
     pub(crate) fn new(limit: Option<u64>) -> Self {
-        Budget::with_remedy(limit, "train on fewer texts")
-    }
-
-    /// A budget for encoding, with nothing in use; `None` means no limit.
-    pub(crate) fn for_encoding(limit: Option<u64>) -> Self {
-        Budget::with_remedy(limit, "divide long documents, for example with a separator or doc_cap")
-    }
-
-    fn with_remedy(limit: Option<u64>, remedy: &'static str) -> Self {
         let (limit, none) = (limit.unwrap_or(u64::MAX), AtomicU64::new(0));
-        Budget { limit, remedy, used: none, kept: AtomicU64::new(0) }
+        Budget { limit, used: none, kept: AtomicU64::new(0) }
     }
 
     /// Whether there is a limit.
@@ -40,19 +29,13 @@ impl Budget {
         self.limit != u64::MAX
     }
 
-    /// Starts over: from now on `n_bytes` are in use, for `what`.
-    pub(crate) fn restart(&self, n_bytes: usize, what: &'static str) -> Result<()> {
-        self.used.store(0, Ordering::Relaxed);
-        self.take(n_bytes, what)
-    }
-
     /// Takes `n_bytes` for `what`; [`Error::MemoryLimit`] if that would exceed the limit.
     pub(crate) fn take(&self, n_bytes: usize, what: &'static str) -> Result<()> {
         let n_bytes = n_bytes as u64;
         let before = self.used.fetch_add(n_bytes, Ordering::Relaxed);
         if before.saturating_add(n_bytes) > self.limit {
             self.used.fetch_sub(n_bytes, Ordering::Relaxed);
-            return Err(Error::MemoryLimit { limit: self.limit, what, remedy: self.remedy });
+            return Err(Error::MemoryLimit { limit: self.limit, what, remedy: "train on fewer texts" });
         }
         Ok(())
     }

@@ -30,8 +30,7 @@ enum AnyBlockEncoder {
 #[pymethods]
 impl BlockEncoder {
     #[new]
-    #[pyo3(signature = (encoder, *, begin_id, end_id, specials, threads, max_memory = None))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (encoder, *, begin_id, end_id, specials, threads))]
     fn new(
         py: Python<'_>,
         encoder: &Encoder,
@@ -39,15 +38,8 @@ impl BlockEncoder {
         end_id: Option<u32>,
         specials: &str,
         threads: usize,
-        max_memory: Option<u64>,
     ) -> PyResult<Self> {
-        let shared = match max_memory {
-            None => Arc::clone(encoder.shared()),
-            Some(n_bytes) => {
-                let limited = encoder.shared().limited(n_bytes);
-                Arc::new(limited.map_err(|error| exception(py, error))?)
-            }
-        };
+        let shared = Arc::clone(encoder.shared());
         let options = BlockOptions { begin_id, end_id, specials: specials_named(specials)?, threads };
         let inner = if encoder.is_narrow() {
             encoder::BlockEncoder::new(shared, options).map(AnyBlockEncoder::Narrow)
@@ -58,14 +50,13 @@ impl BlockEncoder {
         Ok(BlockEncoder(Exclusive::new("BlockEncoder", inner)))
     }
 
-    #[pyo3(signature = (documents, *, name = None, first = None, n_held = None))]
+    #[pyo3(signature = (documents, *, name = None, first = None))]
     fn push<'py>(
         &self,
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
         name: Option<&Bound<'py, PyAny>>,
         first: Option<&Bound<'py, PyAny>>,
-        n_held: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Encoded<'py>> {
         let documents = documents.cast::<Documents>().map_err(|_| {
             let kind = type_name(documents);
@@ -75,9 +66,7 @@ impl BlockEncoder {
         let name = name.map(|name| name.cast().map_err(|_| not_a_str("name", name))).transpose()?;
         let name = name.map(utf8).transpose()?.unwrap_or_default();
         let first = first.map(|first| count_argument("first", first)).transpose()?.unwrap_or(0);
-        let n_held = n_held.map(|n_held| count_argument("n_held", n_held)).transpose()?.unwrap_or(0);
-        let n_held = usize::try_from(n_held).unwrap_or(usize::MAX);
-        let source = BlockSource { name: &name, first_document: first, n_held };
+        let source = BlockSource { name: &name, first_document: first };
         match &mut *self.0.lock()? {
             AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, source),
             AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, source),

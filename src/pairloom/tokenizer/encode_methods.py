@@ -11,7 +11,6 @@ from pairloom._internal.arguments import (
     check_bool,
     check_choice,
     check_int,
-    check_max_memory,
     check_path,
     check_str,
     check_texts,
@@ -347,15 +346,12 @@ class EncodeMethods(TokenizerBase):
         end_id: int | None = None,
         specials: str = "recognise",
         threads: int = 0,
-        max_memory: int | None = None,
     ) -> _core.BlockEncoder:
         """An encoder of blocks of documents, as a `Corpus` reads them.
 
         begin_id and end_id are put before and after each document. specials: literals of special tokens are their ids
-        ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). max_memory: bytes; a block that would
-        take more is a MemoryError, and its cache is its own and small. Raises ValueError for an id
-        that the tokenizer does not have. The encoder is for one thread at a time: a call while another runs is a
-        RuntimeError.
+        ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for an id that the
+        tokenizer does not have. The encoder is for one thread at a time: a call while another runs is a RuntimeError.
         """
         for name, id in (("begin_id", begin_id), ("end_id", end_id)):
             if id is not None and check_int(name, id, least=0) >= self.n_vocab:
@@ -369,7 +365,6 @@ class EncodeMethods(TokenizerBase):
             end_id=end_id,
             specials=specials,
             threads=resolve_threads(threads),
-            max_memory=check_max_memory(max_memory),
         )
 
 

@@ -87,12 +87,6 @@ impl<I: Id> BlockEncoder<I> {
         let BlockEncoder { encoder, parts, options, buffers, at_document_start, n_open_bytes } = self;
         let BlockOptions { begin_id, end_id, specials, threads } = *options;
         let (begin_id, end_id) = (begin_id.map(I::from_u32), end_id.map(I::from_u32));
-        // A document that continues is copied when its buffer grows.
-        let n_held = source.n_held.saturating_add(2 * parts.n_kept());
-        encoder
-            .shared
-            .budget
-            .restart(n_held, "text that is read or kept, and ids that are not written yet,")?;
         parts.with(documents, |texts| {
             // Hardly any block has more than three ids for four bytes. Pages that are not touched take no memory.
             let ids = buffers.take(documents.text().len() / 4 * 3).map_err(Error::out_of_memory("ids"))?;
@@ -106,9 +100,6 @@ impl<I: Id> BlockEncoder<I> {
             let mut is_end = texts.is_end.iter();
             let done = encoder.encode_each::<I>(&texts.texts, policy, threads, monitor, |ids, counts| {
                 let Encoded { ids: all, ends, .. } = &mut encoded;
-                if encoder.shared.budget.is_limited() {
-                    encoder.shared.budget.take(size_of_val(ids), "the ids of a block of documents")?;
-                }
                 all.make_room(ids.len() + 2 * counts.len()).map_err(Error::out_of_memory("ids"))?;
                 let mut rest = ids;
                 for (&n_ids, &is_end) in counts.iter().zip(&mut is_end) {
@@ -159,8 +150,6 @@ pub struct BlockSource<'a> {
     pub name: &'a str,
     /// Number of documents of the file before this block.
     pub first_document: u64,
-    /// Bytes that reading and writing hold at the same time, for a limit on memory.
-    pub n_held: usize,
 }
 
 /// How many bytes of its document come before text `n` of a block; `before` bytes of the open document were in earlier

@@ -382,10 +382,7 @@ impl PretokenEncoder {
                 self.ids.clear();
                 // `by_rank` makes a list for each rank: too many if ids are ranks and far apart.
                 if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
-                    let n_bytes = by_rank::most_bytes(vocabulary, part);
-                    shared.budget.take(n_bytes, "a single pretoken, which is merged as a whole,")?;
                     by_rank::merge(vocabulary, part, |id| output.put(id), on_progress)?;
-                    shared.budget.give(n_bytes);
                 } else if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, |id| output.put(id))?;
                 } else {

@@ -29,7 +29,6 @@ mod worker;
 
 use std::sync::Arc;
 
-use crate::budget::Budget;
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -144,34 +143,12 @@ impl Encoder {
         // The hot loop uses the tier of the cache's hasher and relies on this check.
         options.tier.check_available()?;
         let cache = Cache::new(options.cache_bytes, vocabulary.n_ids(), KeyHasher::new(options.tier))?;
-        let (specials, budget) = (Arc::new(specials), Budget::for_encoding(None));
-        Ok(Encoder::with_budget(vocabulary, pretokenizer, specials, cache, budget))
-    }
-
-    /// An encoder with the same tokens for one [`BlockEncoder`], which may take `max_memory` bytes for a block. It has
-    /// a cache of its own, bounded by an eighth of that (half as much again while its table is replaced).
-    pub fn limited(&self, max_memory: u64) -> Result<Encoder> {
-        let Shared { vocabulary, pretokenizer, specials, cache, .. } = &self.shared;
-        let n_bytes = usize::try_from(max_memory / 8).unwrap_or(usize::MAX).min(cache.max_bytes());
-        let cache = Cache::new(n_bytes, vocabulary.n_ids(), KeyHasher::new(cache.hasher.tier()))?;
-        let (vocabulary, pretokenizer) = (Arc::clone(vocabulary), Arc::clone(pretokenizer));
-        let budget = Budget::for_encoding(Some(max_memory));
-        Ok(Encoder::with_budget(vocabulary, pretokenizer, Arc::clone(specials), cache, budget))
-    }
-
-    fn with_budget(
-        vocabulary: Arc<Vocabulary>,
-        pretokenizer: Arc<Pretokenizer>,
-        specials: Arc<SpecialTokens>,
-        cache: Cache,
-        budget: Budget,
-    ) -> Self {
         let workers = Arc::new(Pool::<Worker>::new());
         let all = Arc::clone(&workers);
         let refresh_idle = move |cache: &Cache| all.visit(|worker| worker.refresh(cache));
         let refresh_idle = Box::new(refresh_idle);
-        let shared = Shared::new(vocabulary, pretokenizer, specials, cache, budget, refresh_idle);
-        Encoder { shared, workers }
+        let shared = Shared::new(vocabulary, pretokenizer, Arc::new(specials), cache, refresh_idle);
+        Ok(Encoder { shared, workers })
     }
 
     /// The ordinary tokens.

@@ -29,9 +29,6 @@ pub(super) trait Output {
     /// Where the next id is written.
     type Cursor: Copy;
 
-    /// Bytes of an id.
-    const ID_BYTES: usize;
-
     /// Whether the ids are wanted, not only their number.
     const HAS_IDS: bool;
 
@@ -85,8 +82,6 @@ pub(super) struct Ids<'a, I>(pub(super) &'a mut Vec<I>);
 
 impl<I: Id> Output for Ids<'_, I> {
     type Cursor = *mut I;
-
-    const ID_BYTES: usize = size_of::<I>();
 
     const HAS_IDS: bool = true;
 
@@ -194,8 +189,6 @@ pub(super) struct Counter {
 
 impl Output for Counter {
     type Cursor = usize;
-
-    const ID_BYTES: usize = 0;
 
     const HAS_IDS: bool = false;
 

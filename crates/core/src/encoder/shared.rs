@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::cache::Cache;
-use crate::budget::Budget;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
@@ -17,8 +16,6 @@ pub(super) struct Shared {
     pub(super) pretokenizer: Arc<Pretokenizer>,
     pub(super) specials: Arc<SpecialTokens>,
     pub(super) cache: Cache,
-    /// Bounds the memory for a block of documents; unlimited except in [`super::Encoder::limited`].
-    pub(super) budget: Budget,
     refresh_idle: RefreshIdle,
 }
 
@@ -28,10 +25,9 @@ impl Shared {
         pretokenizer: Arc<Pretokenizer>,
         specials: Arc<SpecialTokens>,
         cache: Cache,
-        budget: Budget,
         refresh_idle: RefreshIdle,
     ) -> Self {
-        Shared { vocabulary, pretokenizer, specials, cache, budget, refresh_idle }
+        Shared { vocabulary, pretokenizer, specials, cache, refresh_idle }
     }
 
     /// Must be called when the cache has a new table.

@@ -22,9 +22,6 @@ const LONG_BYTES: usize = 1 << 20;
 /// The most bytes of the next text that are prefetched; they must stay in the second-level cache until it is encoded.
 const AHEAD_BYTES: usize = 1 << 16;
 
-/// Names the ids of a block in the message about a memory limit.
-const IDS: &str = "the ids of a block of documents";
-
 /// The buffers of a thread, reused for each text.
 pub(super) struct Worker {
     ends: Vec<u32>,
@@ -204,20 +201,12 @@ impl Worker {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let is_limited = shared.budget.is_limited();
-        if is_limited && shared.pretokenizer.has_normalizer() {
-            shared.budget.take(document.len(), "a document that is normalized")?;
-        }
         let document = &*shared.pretokenizer.normalized(document, place)?;
         let mut from = 0;
         while from < document.len() && !output.is_full() {
-            let n_ids = output.n();
             let end = shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
             let pretokens = Pretokens::from_text(shared, &document[from..], &self.ends);
             self.pretoken_encoder.encode(pretokens, output, on_progress)?;
-            if is_limited {
-                shared.budget.take((output.n() - n_ids) * S::ID_BYTES, IDS)?;
-            }
             on_progress(end - from)?;
             from = end;
         }

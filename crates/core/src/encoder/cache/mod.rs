@@ -138,11 +138,6 @@ impl Cache {
         Ok(Cache { hasher, bounds, newest, generation: AtomicU64::new(0) })
     }
 
-    /// The most bytes that a table takes.
-    pub(in crate::encoder) fn max_bytes(&self) -> usize {
-        self.bounds.max_buckets * size_of::<Bucket>() + self.bounds.max_arena
-    }
-
     /// Whether ids are below 65,536 and take two bytes.
     #[inline(always)]
     pub(in crate::encoder) fn is_narrow(&self) -> bool {

@@ -19,12 +19,6 @@ use crate::vocabulary::Vocabulary;
 /// Steps between two calls of `on_progress`: some milliseconds. A step is a candidate, a rank or an id.
 pub(in crate::encoder) const STEPS_PER_CALL: usize = 1 << 16;
 
-/// An estimate of the most bytes that merging takes: for each byte of the pretoken four for its symbol and two for its
-/// candidate, and a list for each rank.
-pub(in crate::encoder) fn most_bytes(vocabulary: &Vocabulary, pretoken: &[u8]) -> usize {
-    pretoken.len().saturating_mul(6).saturating_add(vocabulary.n_ranks() * size_of::<Offsets>())
-}
-
 /// Calls `put` for each id of `pretoken`, in order.
 pub(in crate::encoder) fn merge(
     vocabulary: &Vocabulary,
