@@ -284,7 +284,7 @@ def calls(folder: Path) -> dict[str, Call]:
         stream = tokenizer.decode_stream(prompt_ids, skip_special_tokens=skip_special_tokens)
         return stream.push(token_id) + stream.finish()
 
-    def blocks(name: Any, first: Any, n_held: Any, **arguments: Any) -> Any:
+    def blocks(name: Any, first: Any, **arguments: Any) -> Any:
         block = next(iter(Corpus(inputs.text).read())).documents
         return tokenizer.block_encoder(**arguments).push(block, name=name, first=first)
 
@@ -382,7 +382,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.canonicalize": made(tokenizer.canonicalize, ids=[97, 98]),
         "Tokenizer.is_canonical": made(tokenizer.is_canonical, ids=[97, 98]),
         "Tokenizer.decode_stream": made(decoded, token_id=97, prompt_ids=[97], skip_special_tokens=False),
-        "Tokenizer.block_encoder": made(blocks, tokenizer.block_encoder, name="text", first=0, n_held=0),
+        "Tokenizer.block_encoder": made(blocks, tokenizer.block_encoder, name="text", first=0),
         "Tokenizer.token_to_id": made(tokenizer.token_to_id, token="a"),
         "Tokenizer.id_to_token": made(tokenizer.id_to_token, id=97),
         "Tokenizer.truncate_vocab": made(tokenizer.truncate_vocab, vocab_size=258),
