@@ -21,7 +21,7 @@ def test_a_program_outside_the_workspace_counts_alike(tmp_path: Path) -> None:
     assert shutil.which("cargo"), "cargo, which built the compiled module, is not on the path"
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     manifest = ROOT / "examples/rust_server/Cargo.toml"
-    environment = os.environ | {"CARGO_TARGET_DIR": str(target)}
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_DEBUG": "false"}
     subprocess.run(["cargo", "build", "--quiet", "--manifest-path", manifest], env=environment, check=True)
     tokenizer = Tokenizer.train("low lower lowest " * 20, 270, special_tokens=["<|end|>"])
     tokenizer.save(tmp_path / "model.json")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from pairloom import Corpus, Tokenizer
-from pairloom.analysis.compare import compare, load_side, named_documents, side_of
-from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
-from pairloom.analysis.stats import corpus_stats, renyi_efficiency, text_stats
+from pairloom import Corpus, Tokenizer, tokenize_files
 from pairloom.model import Model
 
 NESTED: list[Any] = []
@@ -25,28 +20,12 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.train("ab ab the cat", 258)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda value: corpus_stats(value, []),
-        lambda value: text_stats(value, ["ab"]),
-        inspect_tokenizer,
-        unreachable_tokens,
-    ],
-)
-@pytest.mark.parametrize("value", [None, "model.json", 5])
-def test_what_is_no_tokenizer_is_a_type_error(call: Callable[[Any], object], value: Any) -> None:
-    with pytest.raises(TypeError, match=r"tokenizer must be a Tokenizer, not .*Tokenizer\.load"):
-        call(value)
-
-
-def test_what_is_no_model_or_corpus_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="model must be a Model, not dict"):
-        Tokenizer.from_model({})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="corpus must be a Corpus, not str"):
-        list(named_documents("text.txt"))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"name must be a str or os\.PathLike, not NoneType"):
-        load_side(None)  # type: ignore[arg-type]
+def test_what_is_no_model_or_split_is_a_type_error(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    wrong: Any = NESTED
+    with pytest.raises(TypeError, match="model must be a Model, not list"):
+        Tokenizer.from_model(wrong)
+    with pytest.raises(TypeError, match=r"split must be a dict of fractions, .* not a list"):
+        tokenize_files(tokenizer, [], tmp_path / "out", split=wrong)
 
 
 @pytest.mark.parametrize("merges", [5, [(0, 1)], [(0, 1, 2.5)], "ab", [None]])
@@ -83,13 +62,6 @@ def test_a_value_without_a_repr_is_named_all_the_same(tmp_path: Path, name: str)
     wrong: dict[str, Any] = {name: NESTED}
     with pytest.raises(ValueError, match=name):
         Corpus(file, **wrong)
-
-
-def test_texts_and_sizes_of_figures_are_checked(tokenizer: Tokenizer) -> None:
-    with pytest.raises(TypeError, match="the text of a document must be a str"):
-        compare(side_of(tokenizer, "a"), side_of(tokenizer, "b"), [("t", 5.0)])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="numbers that a float can hold"):
-        renyi_efficiency(np.array([1]), 3, alpha=10**400)
 
 
 def test_a_block_encoder_says_what_it_wants(tokenizer: Tokenizer) -> None:

@@ -88,10 +88,7 @@ def test_renyi_efficiency_of_known_distributions() -> None:
     assert renyi_efficiency([5, 5, 5, 5], 4) == pytest.approx(1)
     assert renyi_efficiency([5, 5, 0, 0], 4) == pytest.approx(0.5)
     assert renyi_efficiency([7, 0], 2) == 0
-    assert renyi_efficiency([3, 1], 2, alpha=2) == pytest.approx(-math.log2(10 / 16))
-    assert renyi_efficiency([1, 1, 2], 4, alpha=1) == pytest.approx(1.5 / 2)
-    # Continuous in alpha around Shannon's.
-    assert renyi_efficiency([3, 1], 2, alpha=1 + 1e-7) == pytest.approx(renyi_efficiency([3, 1], 2, alpha=1), abs=1e-6)
+    assert renyi_efficiency([3, 1], 2) == pytest.approx(math.log2(0.75**2.5 + 0.25**2.5) / -1.5)
     assert math.isnan(renyi_efficiency([], 4)) and math.isnan(renyi_efficiency([1], 1))
 
 
@@ -259,24 +256,16 @@ def test_plots_are_files_of_their_suffix_and_the_same_again(
     model: Path, text: Path, tmp_path: Path, suffix: str, head: bytes
 ) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
-    plot, again = tmp_path / f"plot{suffix}", tmp_path / f"again{suffix}"
-    for path in (plot, again):
-        done = run("stats", "--model", model, "--input", text, "--plot", path)
-        assert done.returncode == 0, done.stderr
-    assert plot.read_bytes().startswith(head)
-    assert plot.read_bytes() == again.read_bytes()
-    failed(run("stats", "--model", model, "--input", text, "--plot", plot), plot.name)
-    assert run("stats", "--model", model, "--input", text, "--plot", plot, "--force").returncode == 0
-
-
-@pytest.mark.long
-def test_the_plot_has_a_panel_for_each_question(model: Path, text: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
-    assert run("stats", "--model", model, "--input", text, "--plot", tmp_path / "plot.svg").returncode == 0
-    drawn = (tmp_path / "plot.svg").read_text(encoding="utf-8")
+    plot = tmp_path / f"plot{suffix}"
+    command = ("stats", "--model", model, "--input", text, "--plot", plot)
+    assert run(*command).returncode == 0
+    drawn = plot.read_bytes()
+    assert drawn.startswith(head)
+    failed(run(*command), plot.name)
+    assert run(*command, "--force").returncode == 0 and plot.read_bytes() == drawn
     # matplotlib leaves each text as a comment beside its outlines.
     for title in ("how long tokens are", "how often tokens come", "compression by vocabulary size", "training curve"):
-        assert f"<!-- {title} -->" in drawn
+        assert suffix != ".svg" or f"<!-- {title} -->" in drawn.decode()
 
 
 def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:

@@ -338,9 +338,10 @@ def test_arabic_keeps_its_order(open_page: Opener, tokenizer: Tokenizer) -> None
     assert boxes == sorted(boxes)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", ["desktop", "phone"])
-@pytest.mark.parametrize("sides", [1, 2])
+@pytest.mark.parametrize(
+    ("scheme", "viewport", "sides"),
+    [("light", "desktop", 2), ("dark", "desktop", 1), ("light", "phone", 1), ("dark", "phone", 2)],
+)
 def test_accessibility(
     open_page: Opener,
     tokenizer: Tokenizer,

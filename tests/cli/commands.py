@@ -18,7 +18,7 @@ class Done(NamedTuple):
 
 def run(*arguments: str | Path | int) -> Done:
     # Some commands write bytes.
-    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline=""), io.StringIO()
+    out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline=""), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = main([str(argument) for argument in arguments])

@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 
 from pairloom import PretokenCounts, Tokenizer, formats
+from tests.cli import commands
 
 
-def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def run(*arguments: str | Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Runs the command line, in a process of its own only where it reads standard input."""
+    if stdin is None:
+        done = commands.run(*arguments)
+        out, err = done.out.encode(errors="surrogateescape"), done.err.encode(errors="surrogateescape")
+        return subprocess.CompletedProcess(arguments, done.status, out, err)
     command = [sys.executable, "-m", "pairloom", *map(str, arguments)]
     return subprocess.run(command, input=stdin, capture_output=True, timeout=120)
 

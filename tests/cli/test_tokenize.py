@@ -112,45 +112,6 @@ def command(model: Path, corpus: Path, out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "pairloom", "tokenize", *options, *more]
 
 
-def killed_and_resumed(model: Path, corpus: Path, folder: Path, n_kills: int, seed: int) -> None:
-    whole, out = folder / "whole", folder / "out"
-    started = time.perf_counter()
-    subprocess.run(command(model, corpus, whole), check=True, capture_output=True)
-    seconds = time.perf_counter() - started
-    rng = random.Random(seed)
-    n_killed = 0
-    for _ in range(n_kills):
-        process = subprocess.Popen(
-            command(model, corpus, out, "--resume"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        time.sleep(rng.uniform(0.1, 1.0) * seconds)
-        process.send_signal(signal.SIGKILL)
-        n_killed += process.wait() == -signal.SIGKILL
-        process.communicate()
-        if (out / "manifest.json").exists():
-            for shard in manifest_of(out)["shards"]:
-                assert (out / shard["file"]).read_bytes() == (whole / shard["file"]).read_bytes()
-            if manifest_of(out)["complete"]:
-                assert contents(out) == contents(whole)
-                for path in out.iterdir():
-                    path.unlink()
-    assert n_killed
-    subprocess.run(command(model, corpus, out, "--resume"), check=True, capture_output=True)
-    assert contents(out) == contents(whole)
-
-
-@pytest.mark.long
-def test_killed_a_few_times(model: Path, large: Path, tmp_path: Path) -> None:
-    killed_and_resumed(model, large, tmp_path, n_kills=3, seed=1)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("format", ["npy", "megatron", "parquet"])
-def test_killed_at_twenty_moments(model: Path, large: Path, tmp_path: Path, format: str) -> None:
-    killed_and_resumed(model, large, tmp_path, n_kills=20, seed=2)
-
-
 def test_interrupted(model: Path, large: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(command(model, large, tmp_path / "out"), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

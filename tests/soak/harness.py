@@ -21,7 +21,6 @@ __all__ = ["HARNESSES", "Harness", "Table", "load"]
 
 HARNESSES: tuple[str, ...] = (
     "bombs",
-    "checkpoint_kills",
     "closed_pipes",
     "corpus_mutations",
     "forks",
@@ -29,18 +28,16 @@ HARNESSES: tuple[str, ...] = (
     "huggingface_patterns",
     "huggingface_random",
     "identity",
+    "kills",
     "memory_limits",
     "misuse",
     "mutations",
     "provenance_kills",
     "provenance_random",
-    "receipt_mutations",
     "sentencepiece_random",
     "sessions",
-    "shard_damage",
     "shard_mutations",
     "signals",
-    "tokenize_kills",
 )
 """The names of the harness modules in this folder."""
 

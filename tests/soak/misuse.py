@@ -1,4 +1,4 @@
-"""Each of 144 values at each argument of each public call: a result or a documented error.
+"""Each of 77 values at each argument of each public call: a result or a documented error.
 
 A case makes a sound call and puts one of the values where one argument was. It runs in a child process, in an empty
 folder. Errors are documented when they are one of `pairloom.errors`, a TypeError, a ValueError, an OSError or a
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import array
 import copy
-import decimal
-import fractions
 import inspect
 import io
 import itertools
@@ -32,22 +30,17 @@ import pyarrow
 
 import pairloom
 from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, TrainingConfig
-from pairloom.analysis.compare import compare, load_side, named_documents, side_of
-from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
-from pairloom.analysis.stats import corpus_stats, renyi_efficiency, text_stats
-from pairloom.model import Model
-from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import PROFILES
 from tests.soak.harness import Table
 from tests.soak.isolation import run_cases
 
 SUMMARY = (
-    "each of 144 values at each argument of each public call; a failure is a process that dies or hangs, an error that"
+    "each of 77 values at each argument of each public call; a failure is a process that dies or hangs, an error that"
     " is not documented, or a message of the seam's library"
 )
 QUICK = 1_500
-FULL = 500 * 144
-"""A full run takes the cases that there are: each value at each argument, of which there are fewer than 500."""
+FULL = 50_000
+"""A full run takes the cases that there are, which are fewer."""
 
 _MOST_BYTES = 6 << 30
 _SEAM_WORDS = ("cannot be converted to", "is not an instance of", "is not an exact instance", "orrowed", "PyO3")
@@ -70,16 +63,6 @@ def _raises(*names: str) -> Any:
 
 
 class _LyingList(list[Any]):
-    def __len__(self) -> int:
-        return 10**12
-
-
-class _ShortList(list[Any]):
-    def __len__(self) -> int:
-        return 0
-
-
-class _LyingDict(dict[Any, Any]):
     def __len__(self) -> int:
         return 10**12
 
@@ -109,10 +92,6 @@ class _Int(int):
 
     def __lt__(self, _: object) -> bool:
         raise Mischief
-
-
-class _Float(float):
-    pass
 
 
 def _returning(name: str, value: Any) -> Any:
@@ -146,67 +125,31 @@ def _read_only() -> Any:
 
 
 VALUES: tuple[Callable[[], Any], ...] = (
-    # Constants and integers: 27.
-    *(lambda value=value: value for value in (None, True, False, ..., NotImplemented)),
-    *(lambda value=value: value for value in (0, 1, -1, 2, 3, 97, 255, 256, 257, 258, 65_535, 65_536, 65_537)),
-    *(lambda value=value: value for value in (2**24, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, -(2**64), 10**5000)),
-    # Other numbers: 18.
-    *(lambda value=value: value for value in (0.0, -0.0, 0.5, 300.0, 1e308, math.inf, -math.inf, math.nan, 1j)),
-    *(lambda: fractions.Fraction(1, 3), lambda: decimal.Decimal("300"), lambda: _Int(300), lambda: _Float(1)),
-    *(lambda: np.int8(5), lambda: np.int64(300), lambda: np.uint64(2**64 - 1), lambda: np.float32(1.5)),
-    lambda: np.bool_(True),
-    # Text: 34.
-    *(
-        lambda value=value: value
-        for value in ("", "a", " ", "ab ab", "\x00", "\ud800", "a\udcff", "é東😀", "\U0010ffff")
-    ),
-    *(
-        lambda value=value: value
-        for value in ("a" * 300, "a" * 5000, "x" * 100_000, "a\nb", "<|endoftext|>", "0", "None")
-    ),
-    *(lambda value=value: value for value in ("gpt2", "cl100k", "all", "strict", "replace", "text", "split", "npy")),
-    *(lambda value=value: value for value in ("[", "(a+)+$", "(?P<n>a)(?P=n)", "\\", "-", ".", "/dev/null")),
-    *(lambda value=value: value for value in ("missing/file.json", "http://127.0.0.1:9/x")),
-    lambda: _Str("abc"),
-    # Bytes: 7.
-    *(lambda value=value: value for value in (b"", b"abc", b"\xff")),
-    *(lambda: bytearray(b"ab"), lambda: memoryview(b"ab"), lambda: array.array("i", [1, 2]), lambda: np.bytes_(b"ab")),
-    # Arrays: 14.
+    # Numbers.
+    *(lambda value=value: value for value in (None, True, 0, -1, 3, 256, 2**32, 2**63, -(2**64), 10**5000, 0.5, 1j)),
+    *(lambda: math.nan, lambda: np.int64(300), lambda: np.uint64(2**64 - 1), lambda: np.float32(1.5), lambda: _Int(3)),
+    # Text and bytes.
+    *(lambda value=value: value for value in ("", "a", "ab ab", "\x00", "\ud800", "é東😀", "a" * 5000, "a\nb")),
+    *(lambda value=value: value for value in ("<|endoftext|>", "gpt2", "all", "[", "(?P<n>a)(?P=n)", "-", "/dev/null")),
+    *(lambda value=value: value for value in ("missing/file.json", "http://127.0.0.1:9/x", b"abc", b"\xff")),
+    *(lambda: _Str("abc"), lambda: bytearray(b"ab"), lambda: memoryview(b"ab"), lambda: array.array("i", [1, 2])),
+    # Arrays.
     *(lambda: np.zeros(0, np.int64), lambda: np.arange(3), lambda: np.arange(3, dtype=">i8"), _read_only),
-    *(lambda: np.arange(3, dtype=np.uint16), lambda: np.array([-1, 2**40]), lambda: np.arange(6)[::-2]),
-    *(lambda: np.zeros((2, 3), np.uint32), lambda: np.array(5), lambda: np.array([1.5, math.nan])),
+    *(lambda: np.array([-1, 2**40]), lambda: np.zeros((2, 3), np.uint32), lambda: np.array(5)),
+    *(lambda: np.array([1.5, math.nan]), lambda: np.array([None, "a"]), lambda: np.zeros(2, "i4,f8")),
+    # Containers, iterators and files.
+    *(list, dict, set, lambda: [None], lambda: [-1], lambda: [2**70], lambda: ["a", "b"], lambda: ["a", "\ud800"]),
+    *(lambda: [["a"], [1]], lambda: {"a": -1}, lambda: {1: b"a"}, lambda: [(b"a", b"b")], lambda: [(1,)]),
+    *(lambda: _nested(100_000), _in_itself, lambda: range(10**6), lambda: iter([]), lambda: io.BytesIO(b"a b")),
+    *(lambda: _generator("a", None), lambda: _generator("a", Mischief)),
+    # Objects that lie or raise, and objects of other kinds.
+    *(lambda: _LyingList(["a"]), _LyingHint, lambda: _returning("__fspath__", 5), object, lambda: Path("missing")),
     *(
-        lambda: np.array([None, "a"]),
-        lambda: np.array(["a", "b"]),
-        lambda: np.array([True]),
-        lambda: np.zeros(2, "i4,f8"),
+        lambda: _raises("__iter__", "__index__", "__fspath__", "__len__"),
+        lambda: _raises("__eq__", "__hash__", "__bool__", "__repr__", "__str__"),
     ),
-    # Containers: 27.
-    *(list, tuple, dict, set, lambda: [None], lambda: [1, 2], lambda: [-1], lambda: [2**70], lambda: ["a", "b"]),
-    *(
-        lambda: ["a", "a"],
-        lambda: [""],
-        lambda: ["a", "\ud800"],
-        lambda: [["a"], [1]],
-        lambda: [b"a"],
-        lambda: {"a": 1},
-    ),
-    *(lambda: {1: "a"}, lambda: {1: b"a"}, lambda: {"a": -1}, lambda: {"a": 2**70}, lambda: {"a", "b"}),
-    *(lambda: [(b"a", b"b")], lambda: [(1,)], lambda: _nested(100_000), _in_itself, lambda: range(5)),
-    *(lambda: range(10**6), lambda: {"a": 1}.keys()),
-    # Iterators and files: 8.
-    *(lambda: iter([]), lambda: _generator("a", "b"), lambda: _generator(1, 2), lambda: _generator("a", None)),
-    *(lambda: _generator("a", Mischief), lambda: zip("ab", [1, 2], strict=True), lambda: io.StringIO("a b")),
-    lambda: io.BytesIO(b"a b"),
-    # Objects that lie or raise, and objects of other kinds: 9.
-    *(lambda: _LyingList(["a"]), lambda: _ShortList([1, 2]), lambda: _LyingDict(a=1), _LyingHint),
-    *(lambda: _returning("__fspath__", 5), lambda: _raises("__iter__", "__index__", "__fspath__", "__len__")),
-    *(lambda: _raises("__eq__", "__hash__", "__bool__", "__repr__", "__str__"), object, lambda: Path("missing")),
 )
-"""Makers of the values: an iterator is used up by one case."""
-
-if len(VALUES) != 144:
-    raise AssertionError(f"{len(VALUES)} values")
+"""Makers of the values, one for each class that was ever refused badly: an iterator is used up by one case."""
 
 
 # The calls -------------------------------------------------------------------------------------------------------
@@ -264,7 +207,6 @@ def calls(folder: Path) -> dict[str, Call]:
 
     fields = {name: getattr(PROFILES["bpetite"], name) for name in TrainingConfig.__dataclass_fields__}
     ids = tokenizer.encode(_TEXT)
-    columns: dict[str, Any] = {field: getattr(model, field) for field in inspect.signature(Model).parameters}
     made_by_hand: dict[str, Any] = {
         "vocab": tokenizer.vocab,
         "merges": tokenizer.merges,
@@ -287,12 +229,6 @@ def calls(folder: Path) -> dict[str, Call]:
     def blocks(name: Any, first: Any, **arguments: Any) -> Any:
         block = next(iter(Corpus(inputs.text).read())).documents
         return tokenizer.block_encoder(**arguments).push(block, name=name, first=first)
-
-    def compared(tokenizer: Any, name: Any) -> Any:
-        return compare(side_of(tokenizer, name), side_of(inputs.tokenizer, "b"), [("t", _TEXT)])
-
-    def documents_named(documents: Any) -> Any:
-        return compare(side_of(tokenizer, "a"), side_of(tokenizer, "b"), documents)
 
     def built(texts: Any, column: Any, counts: Any) -> Any:
         builder = CountBuilder(threads=1)
@@ -335,7 +271,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "explain_difference": made(pairloom.explain_difference, mine=tokenizer, theirs=tokenizer, corpus=[_TEXT]),
         "TrainingConfig": made(TrainingConfig, **fields),
         "TrainingConfig.from_profile": made(TrainingConfig.from_profile, profile="cs336"),
-        "TrainingConfig.n_merges": made(PROFILES["bpetite"].n_merges, vocab_size=300),
         "Tokenizer.from_files": made(
             Tokenizer.from_files,
             vocab_filepath=inputs.gpt2 / "vocab.json",
@@ -396,16 +331,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.token_byte_lengths": made(tokenizer.token_byte_lengths),
         "Tokenizer.bits_per_byte": made(tokenizer.bits_per_byte, loss=[0.5, 1.0], targets=[97, 98]),
         "Tokenizer ==": made(tokenizer.__eq__, other=tokenizer),
-        "Model": made(Model, **columns),
-        "Model.from_tokens": made(
-            Model.from_tokens,
-            tokens={0: b"a", 1: b"b", 2: b"ab"},
-            merges=[(0, 1, 2)],
-            rule="pairs",
-            ignore_merges=False,
-            special_tokens=None,
-            pattern="gpt2",
-        ),
         "PretokenCounts.from_texts": made(PretokenCounts.from_texts, texts=[_TEXT]),
         "PretokenCounts.from_files": made(PretokenCounts.from_files, paths=[inputs.text]),
         "PretokenCounts.from_corpus": made(PretokenCounts.from_corpus, corpus=Corpus(inputs.records)),
@@ -440,8 +365,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "PretokenCounts +": made(lambda other: counts + other, other=counts),
         "PretokenCounts +=": made(added, other=counts),
         "pretokenize": made(pairloom.pretokenize, text=_TEXT),
-        "pattern_text": made(pattern_text, pattern="gpt2"),
-        "pattern_name": made(pattern_name, text=pattern_text("gpt2")),
         "Corpus": made(documents, Corpus, paths=inputs.records),
         "Corpus.of_texts": made(texts_read, Corpus.of_texts, texts=[_TEXT]),
         "tokenize_files": made(
@@ -449,15 +372,6 @@ def calls(folder: Path) -> dict[str, Call]:
         ),
         "verify_shards": made(pairloom.verify_shards, folder=inputs.shards),
         "drop_documents": made(pairloom.drop_documents, folder=inputs.shards, ids=["a"]),
-        "corpus_stats": made(corpus_stats, tokenizer=tokenizer, inputs=inputs.records),
-        "text_stats": made(text_stats, tokenizer=tokenizer, texts=[_TEXT]),
-        "renyi_efficiency": made(renyi_efficiency, counts=np.array([1, 2]), n_vocab=3, alpha=2.5),
-        "compare": made(documents_named, documents=[("t", _TEXT)]),
-        "side_of": made(compared, tokenizer=tokenizer, name="a"),
-        "load_side": made(load_side, name=str(inputs.model)),
-        "named_documents": made(lambda corpus: list(named_documents(corpus)), corpus=Corpus(inputs.records)),
-        "inspect_tokenizer": made(inspect_tokenizer, tokenizer=tokenizer),
-        "unreachable_tokens": made(unreachable_tokens, tokenizer=tokenizer),
     }
 
 

@@ -126,6 +126,7 @@ class _World:
             rng.choice(_CHANGES)(self, original, rng)
         data = _data_of(self.folder)
         is_data_changed = data != {name: known for name, known in _data_of(original.folder).items() if name in data}
+        is_mendable = all(_is_as_in(self.folder / name, original.folder / name) for name in _MANIFESTS)
         n_vocab = self.tokenizer.n_vocab
         with contextlib.suppress(Exception):
             manifest = _manifest_of(self.folder)
@@ -154,6 +155,8 @@ class _World:
                 what = "FAILED other ids than those of the files"
             elif not is_data_changed and use in ("resume", "replace", "repair") and what != "same":
                 what = "FAILED not all documents"
+            elif use == "repair" and is_mendable and what != "same":
+                what = "FAILED not mended"
         if self._outside() != self.before:
             changed = {*self._outside().items()} ^ {*self.before.items()}
             what = f"FAILED changed outside: {sorted({name for name, _ in changed})[:3]}"
@@ -391,6 +394,13 @@ def _put_something_else(world: _World, original: _Original, rng: random.Random) 
         path.mkdir()
     elif how == 5:
         path.symlink_to(original.folder / "shard-00000.npy")
+
+
+def _is_as_in(path: Path, original: Path) -> bool:
+    """Whether both are files of one content, or neither is there."""
+    if path.is_symlink() or path.exists() != original.exists():
+        return False
+    return not path.exists() or (path.is_file() and path.read_bytes() == original.read_bytes())
 
 
 def _data_of(folder: Path) -> dict[str, bytes | None]:

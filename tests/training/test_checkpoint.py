@@ -15,15 +15,8 @@ from typing import Any
 import pytest
 
 from pairloom import CheckpointError, Corpus, ProgressEvent, Tokenizer
-from tests.soak import checkpoint_kills
 
 TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
-
-
-@pytest.mark.long
-def test_a_killed_and_resumed_training_gives_the_same_model(tmp_path: Path) -> None:
-    corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
-    assert checkpoint_kills.failures_of_kills(corpus, tmp_path, 3, seed=3) == []
 
 
 def test_counts_are_reused_and_sizes_are_nested(tmp_path: Path) -> None:
@@ -192,12 +185,6 @@ def test_a_folder_takes_one_training_at_a_time(tmp_path: Path) -> None:
     first = Tokenizer.train(TEXTS, 280, checkpoint=checkpoint, progress=at_work)
     assert errors and all("another run is writing here" in str(error) for error in errors)
     assert first == Tokenizer.train(TEXTS, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
-
-
-@pytest.mark.long
-def test_two_processes_on_one_folder_give_a_model_or_an_error(tmp_path: Path) -> None:
-    corpus = checkpoint_kills.write_corpus(tmp_path, 400_000)
-    assert checkpoint_kills.failures_of_pairs(corpus, tmp_path, 2, seed=1) == []
 
 
 def test_a_process_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.arguments import check_path, check_str
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import from_alphabet
@@ -110,7 +109,7 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
     first_ids: Difference | None = None
     first_cuts: Difference | None = None
     for name, text in documents:
-        data = check_str("the text of a document", text).encode()
+        data = text.encode()
         ids = [side.encode(text) for side in sides]
         ends = [np.cumsum(side.lengths[found]) for side, found in zip(sides, ids, strict=True)]
         whole = [(int(end[-1]) if len(end) else 0) == len(data) for end in ends]
@@ -181,8 +180,6 @@ def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
     One document is in memory at a time. Warns when records were left out. Raises OSError, and CorpusError naming the
     file and the location.
     """
-    if not isinstance(corpus, Corpus):
-        raise TypeError(f"corpus must be a Corpus, not {type(corpus).__name__}; make one with Corpus(paths)")
     reading = corpus.read()
     parts: list[str] = []
     for block in reading:
@@ -201,7 +198,7 @@ def load_side(name: str) -> Side:
     The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError naming the extra,
     OSError, FormatError.
     """
-    kind, _, rest = check_path("name", name).partition(":")
+    kind, _, rest = name.partition(":")
     if kind == "tiktoken":
         return side_of(_tiktoken_encoding(rest), name)
     if kind == "hf":

@@ -11,13 +11,14 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from pairloom._internal.arguments import check_int
 from pairloom.model import CHARACTERS, Pattern
 from pairloom.patterns import pattern_name
-from pairloom.tokenizer import Tokenizer, check_tokenizer
+from pairloom.tokenizer import Tokenizer
 from pairloom.vocabulary import tokens_made
 
 __all__ = ["Inspection", "inspect_tokenizer", "unreachable_tokens"]
+
+_N_LONGEST = 10
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,15 @@ class Inspection:
         }
 
 
-def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspection:
-    """Inspects a tokenizer; `n_longest` is how many of the longest tokens are named."""
-    model = check_tokenizer("tokenizer", tokenizer).model
-    check_int("n_longest", n_longest, least=0)
+def inspect_tokenizer(tokenizer: Tokenizer) -> Inspection:
+    """Inspects a tokenizer."""
+    model = tokenizer.model
     tokens = model.tokens()
     named: dict[bytes, set[int]] = {}
     for token_id, token in [*tokens.items(), *((i, text.encode()) for text, i in model.special_tokens.items())]:
         named.setdefault(token, set()).add(token_id)
     unreachable, cut_alone = unreachable_tokens(tokenizer)
-    longest = sorted(tokens.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:n_longest]
+    longest = sorted(tokens.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:_N_LONGEST]
     return Inspection(
         n_vocab=tokenizer.n_vocab,
         n_tokens=len(tokens),
@@ -89,7 +89,7 @@ def inspect_tokenizer(tokenizer: Tokenizer, *, n_longest: int = 10) -> Inspectio
 
 def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     """(ids unreachable by merging, ids of tokens that the pattern splits when they are the whole text), ascending."""
-    model = check_tokenizer("tokenizer", tokenizer).model
+    model = tokenizer.model
     made = tokens_made(model)
     if model.pattern == CHARACTERS:
         # A space before the text belongs to its first token, and no pattern cuts.

@@ -19,7 +19,7 @@ from pairloom._internal.arguments import resolve_threads
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom.corpus import Block, Corpus
-from pairloom.tokenizer import Tokenizer, check_tokenizer
+from pairloom.tokenizer import Tokenizer
 
 __all__ = [
     "RENYI_ALPHA",
@@ -117,25 +117,18 @@ def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int, alpha: float = RENYI_ALPHA) -> float:
-    """Renyi entropy of order `alpha` of the token distribution, over that of `n_vocab` tokens used evenly: 0 to 1.
+def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int) -> float:
+    """Renyi entropy of order RENYI_ALPHA of the token distribution, over that of `n_vocab` tokens used evenly: 0 to 1.
 
-    counts: how often each token came. At alpha = 1 this is Shannon's entropy. NaN where nothing was counted or a
+    counts: how often each token came. NaN where nothing was counted or a
     vocabulary of one token has no entropy. Source: Zouhar et al. 2023, Eff_alpha = H_alpha(p) / log |V|.
     """
-    try:
-        alpha = float(alpha)
-        used = np.asarray(counts, dtype=np.float64)
-    except OverflowError as error:
-        raise ValueError("counts and alpha must be numbers that a float can hold") from error
+    used = np.asarray(counts, dtype=np.float64)
     used = used[used > 0]
     if not len(used) or n_vocab < 2:
         return math.nan
     share = used / used.sum()
-    if alpha == 1:
-        entropy = -float((share * np.log(share)).sum())
-    else:
-        entropy = math.log(float((share**alpha).sum())) / (1 - alpha)
+    entropy = math.log(float((share**RENYI_ALPHA).sum())) / (1 - RENYI_ALPHA)
     # A single token used has entropy 0, not -0.
     return abs(entropy) / math.log(n_vocab)
 
@@ -173,7 +166,6 @@ def corpus_stats(
     ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Warns when records were left out. Raises
     OSError, and CorpusError (file and place).
     """
-    check_tokenizer("tokenizer", tokenizer)
     if isinstance(inputs, Corpus) and options:
         raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
     corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
+from pairloom._internal.arguments import shown
 from pairloom.corpus import Position, Reading
 from pairloom.corpus.corpus import Block
 from pairloom.shards.files import is_run_file
@@ -34,13 +35,15 @@ _Halves = npt.NDArray[np.uint64]
 def split_configs(split: Any) -> dict[str, dict[str, Any]]:
     """The entry `split` of the options of each part, by its name; ValueError, TypeError for what is no split."""
     if not isinstance(split, Mapping):
-        raise TypeError(f'split must be a dict of fractions, as {{"train": 0.99, "val": 0.01}}, not {split!r}')
+        raise TypeError(f'split must be a dict of fractions, as {{"train": 0.99, "val": 0.01}}, not {shown(split)}')
     configs, end = {}, Fraction(0)
     for name, share in split.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name) or is_run_file(name):
-            raise ValueError(f"split: {name!r} cannot name a folder; use letters and digits")
+            raise ValueError(f"split: {shown(name)} cannot name a folder; use letters and digits")
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
-            raise ValueError(f"split: the fraction of {name} must be a number above 0 and at most 1, not {share!r}")
+            raise ValueError(
+                f"split: the fraction of {name} must be a number above 0 and at most 1, not {shown(share)}"
+            )
         # The decimal number that was written: 0.7 + 0.2 + 0.1 is 1.
         start, end = end, end + Fraction(str(share))
         configs[name] = {"from": float(start), "part": name, "to": float(end)}

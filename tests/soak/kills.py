@@ -1,0 +1,162 @@
+"""Trainings with a checkpoint and runs of `pairloom tokenize`, killed at a random moment and run again.
+
+Half of the kills hit a run that is alone in its folder, half one of two in the same folder.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from pairloom import Tokenizer
+from tests.corpus.files import DOCUMENTS, json_lines
+from tests.shards.reading import manifest_of
+from tests.soak.harness import Table
+
+SUMMARY = (
+    "trainings with a checkpoint, and tokenize, killed at a random moment (SIGKILL), up to three times in a row; a"
+    " failure is another model or folder in the end, or a shard that the manifest names and that is lost or wrong"
+)
+QUICK = 4
+FULL = 200
+
+_FORMATS = ("npy", "bin", "parquet", "megatron")
+_REFUSED = "another run is writing here"
+
+
+class _Run(NamedTuple):
+    """A command that writes `out`, which it takes as the last argument; its files and seconds uninterrupted."""
+
+    name: str
+    command: list[str]
+    whole: dict[str, bytes]
+    seconds: float
+
+
+def run(count: int, seed: int) -> Table:
+    """A quarter of the kills for each program, alone and with another process on its folder."""
+    table = Table(("run", "kills", "lost or wrong"))
+    is_quick = count <= QUICK
+    with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
+        folder = Path(name)
+        runs = {
+            "train": [_training(folder, 400_000 if is_quick else 2_000_000)],
+            "tokenize": _tokenizings(folder, _FORMATS[:1] if is_quick else _FORMATS, 1500 if is_quick else 6000),
+        }
+        for what, of_program in runs.items():
+            for where, case in (("alone in its folder", _alone), ("two on one folder, one killed", _pair)):
+                failures = []
+                for turn in range(count // 4):
+                    rng = random.Random(f"{seed} {what} {where} {turn}")
+                    each = of_program[turn % len(of_program)]
+                    if failure := case(each, folder / "out", rng):
+                        failures.append(f"{each.name}, {where}, turn {turn}: {failure}")
+                table.add(f"{what}, {where}", count // 4, len(failures))
+                table.failures += failures
+    return table
+
+
+def _training(folder: Path, n_words: int) -> _Run:
+    """A training with a checkpoint beside its model, on some megabytes of text that are the same every time."""
+    draw = random.Random(5)
+    words = ["".join(draw.choices("etaoinshrdlu", k=draw.randrange(2, 12))) for _ in range(30_000)]
+    corpus = folder / "corpus.txt"
+    corpus.write_text(" ".join(draw.choices(words, k=n_words)))
+    script = (
+        "import sys; from pairloom import Tokenizer; out = sys.argv[1];"
+        f"Tokenizer.train_files([{str(corpus)!r}], 6000, checkpoint=out).save(out + '.json', overwrite=True)"
+    )
+    return _measured("train", [sys.executable, "-W", "ignore", "-c", script], folder / "out")
+
+
+def _tokenizings(folder: Path, formats: tuple[str, ...], n_documents: int) -> list[_Run]:
+    model, corpus = folder / "model.json", folder / "corpus"
+    corpus.mkdir()
+    Tokenizer.train(DOCUMENTS, 500).save(model)
+    rng = random.Random(5)
+    for name in "ab":
+        documents = [" ".join(rng.choices(DOCUMENTS, k=20)) for _ in range(n_documents // 2)]
+        (corpus / f"{name}.jsonl").write_text(json_lines(documents))
+    options = ["--shard-tokens", "100000", "--eot", "--resume", "--quiet", "--model", str(model)]
+    command = [sys.executable, "-m", "pairloom", "tokenize", *options, "--input", str(corpus)]
+    return [_measured(format, [*command, "--format", format, "--output"], folder / "out") for format in formats]
+
+
+def _measured(name: str, command: list[str], out: Path) -> _Run:
+    started = time.perf_counter()
+    subprocess.run([*command, str(out)], check=True, capture_output=True, timeout=120)
+    found = _Run(name, command, _contents(out), time.perf_counter() - started)
+    _clear(out)
+    return found
+
+
+def _alone(run: _Run, out: Path, rng: random.Random) -> str | None:
+    """Kills a run, up to three times over, and runs it again; what is wrong then."""
+    for _ in range(rng.randrange(1, 4)):
+        with _started(run, out) as process:
+            time.sleep(rng.uniform(0.1, 1.0) * run.seconds)
+            process.send_signal(signal.SIGKILL)
+        if lost := _lost(run, out):
+            return lost
+    return _ended(run, out)
+
+
+def _pair(run: _Run, out: Path, rng: random.Random) -> str | None:
+    """Starts two at about the same time and kills one of them; the other ends well or is refused."""
+    with _started(run, out) as first:
+        time.sleep(rng.uniform(0, 0.5) * run.seconds)
+        with _started(run, out) as second:
+            time.sleep(rng.uniform(0, 1.0) * run.seconds)
+            killed, survivor = rng.sample([first, second], 2)
+            killed.send_signal(signal.SIGKILL)
+            killed.communicate()
+            _, errors = survivor.communicate(timeout=120)
+    if survivor.returncode not in (0, 1) or (survivor.returncode == 1 and _REFUSED not in errors):
+        return f"the one that was not killed ended with {survivor.returncode}: {errors[-300:]}"
+    return _lost(run, out) or _ended(run, out)
+
+
+def _started(run: _Run, out: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([*run.command, str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def _lost(run: _Run, out: Path) -> str | None:
+    """The first file that a manifest names and that is not as it should be."""
+    if not any((out / name).exists() for name in ("manifest.json", "_manifest.parquet")):
+        return None
+    manifest = manifest_of(out)
+    for entry in [*manifest["shards"], *manifest["indexes"]]:
+        path = out / entry["file"]
+        if not path.exists() or path.read_bytes() != run.whole[entry["file"]]:
+            return f"{entry['file']} is in the manifest, but lost or wrong"
+    return None
+
+
+def _ended(run: _Run, out: Path) -> str | None:
+    """Runs it once more, to its end, and clears the place."""
+    done = subprocess.run([*run.command, str(out)], capture_output=True, text=True, timeout=120)
+    found = _contents(out)
+    _clear(out)
+    if done.returncode:
+        return f"the last run ended with {done.returncode}: {done.stderr[-300:]}"
+    wrong = sorted(name for name in {*found, *run.whole} if found.get(name) != run.whole.get(name))
+    return f"another result: {wrong}" if wrong else None
+
+
+def _contents(out: Path) -> dict[str, bytes]:
+    """The files of a folder of shards, or the model beside a checkpoint."""
+    model = out.with_suffix(".json")
+    paths = [model] if model.exists() else [*out.iterdir()]
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def _clear(out: Path) -> None:
+    shutil.rmtree(out, ignore_errors=True)
+    out.with_suffix(".json").unlink(missing_ok=True)
