@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import CheckpointError, Corpus, ProgressEvent, Tokenizer
+from pairloom import CheckpointError, Corpus, ProgressEvent, ResumeError, Tokenizer, open_shards, tokenize_files
 
 TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
 
@@ -155,6 +155,50 @@ def test_other_texts_are_refused(tmp_path: Path, kind: Any) -> None:
     for others in ([], [""], TEXTS[:1], [*TEXTS, "x"], [TEXTS[0], TEXTS[1][:-1]], ["".join(TEXTS)]):
         with pytest.raises(CheckpointError, match="another corpus"):
             Tokenizer.train(kind(others), 280, checkpoint=tmp_path / "checkpoint")
+
+
+class StreamedDataset:
+    """What a data set of `datasets` that is streamed has: batches of rows, without a length or a fingerprint."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+
+    def with_format(self, _: str) -> StreamedDataset:
+        return self
+
+    def iter(self, batch_size: int) -> Iterator[Any]:
+        pyarrow = pytest.importorskip("pyarrow")
+        yield pyarrow.table({"text": self.texts})
+
+
+def in_arrow(kind: str, texts: list[str]) -> Any:
+    """The texts as an Arrow column, as several chunks, as a stream that can be read once, or as a streamed data set."""
+    pyarrow = pytest.importorskip("pyarrow")
+    column = pyarrow.array(texts)
+    if kind == "stream":
+        schema = pyarrow.schema([("text", pyarrow.string())])
+        return pyarrow.RecordBatchReader.from_batches(schema, [pyarrow.record_batch([column], schema=schema)])
+    if kind == "data set":
+        return Corpus(StreamedDataset(texts))
+    return pyarrow.chunked_array([column[:1], column[1:]]) if kind == "chunks" else column
+
+
+@pytest.mark.parametrize("kind", ["column", "chunks", "stream", "data set"])
+def test_arrow_texts_are_known_again_and_others_refused(tmp_path: Path, kind: str) -> None:
+    expected = Tokenizer.train(TEXTS, 280)
+    for _ in range(2):
+        assert Tokenizer.train(in_arrow(kind, TEXTS), 280, checkpoint=tmp_path / "checkpoint") == expected
+    with pytest.raises(CheckpointError, match="another corpus"):
+        Tokenizer.train(in_arrow(kind, TEXTS[::-1]), 280, checkpoint=tmp_path / "checkpoint")
+    # Shards: of other texts no run goes on.
+    out = tmp_path / "out"
+    for _ in range(2):
+        given = in_arrow(kind, TEXTS)
+        tokenize_files(expected, given if kind == "data set" else Corpus.of_texts(given), out, resume=True)
+        assert [ids.tolist() for ids in open_shards(out)] == expected.encode_batch(TEXTS)
+    given = in_arrow(kind, TEXTS[::-1])
+    with pytest.raises(ResumeError, match="was made of other texts"):
+        tokenize_files(expected, given if kind == "data set" else Corpus.of_texts(given), out, resume=True)
 
 
 def test_an_iterator_is_trained_on_whole_after_its_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

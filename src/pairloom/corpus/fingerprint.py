@@ -2,7 +2,8 @@
 
 Files: name and size of each, and its modification time or, if the files hold at most 64 MiB together, the SHA-256 of
 its content. A list or tuple of texts: their number and the SHA-256 of
-all of them. Any other iterable can be read only once, so only its first texts, up to four million characters, are used.
+all of them. Any other iterable can be read only once, so only its first texts, up to four million characters, are used;
+so is a data set without a fingerprint of its own, as one that is streamed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pairloom import _core
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.corpus import texts_of, with_texts
 from pairloom.corpus.sources import STDIN, Source, resolve
-from pairloom.corpus.text_batches import batches_of, is_arrow
+from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
 
 __all__ = ["of_corpus", "of_files", "of_first_texts", "of_texts"]
 
@@ -42,6 +43,9 @@ def of_corpus(corpus: Corpus) -> tuple[dict[str, Any], Corpus]:
     options = {**corpus.options, "skip_bad": corpus.skip_bad, "skip_bad_files": corpus.skip_bad_files}
     if (texts := texts_of(corpus)) is None:
         return {"files": _files(corpus.sources), "options": options}, corpus
+    if is_dataset(texts):
+        n_rows = len(texts) if hasattr(texts, "__len__") else None
+        return {"dataset": _of_dataset(corpus), "rows": n_rows, "options": options}, corpus
     known, texts = of_texts(texts)
     return {**known, "options": options}, with_texts(corpus, texts)
 
@@ -50,14 +54,10 @@ def of_texts(texts: Iterable[Any]) -> tuple[dict[str, Any], Iterable[Any]]:
     """(the fingerprint of texts, the texts): the first texts of an iterator are taken and put back."""
     if isinstance(texts, Corpus):
         return of_corpus(texts)
-    if is_dataset(texts):
-        dataset: Any = texts
-        n_rows = len(dataset) if hasattr(dataset, "__len__") else None
-        known = getattr(dataset, "_fingerprint", None)
-        return {"dataset": known if isinstance(known, str) else None, "rows": n_rows}, texts
     if isinstance(texts, (list, tuple)):
         return {"texts": len(texts), "sha256": _digest(batches_of(texts))}, texts
     if is_arrow(texts):
+        texts = _read_again(texts)
         return {"texts": None, "sha256": _digest(batches_of(texts))}, texts
     remaining = iter(texts)
     taken: list[Any] = []
@@ -74,17 +74,35 @@ def of_texts(texts: Iterable[Any]) -> tuple[dict[str, Any], Iterable[Any]]:
 def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     """(the SHA-256 of the first texts of a corpus in memory, up to four million characters, the corpus).
 
-    None for files, and for Arrow columns, of which no part can be taken.
+    None for files.
     """
     texts = texts_of(corpus)
-    if texts is None or is_arrow(texts):
+    if texts is None:
         return None, corpus
     if is_dataset(texts):
-        return of_texts(texts)[0]["dataset"], corpus
+        return _of_dataset(corpus), corpus
+    if is_arrow(texts):
+        texts = _read_again(texts)
+        first = next(batches_of(texts), [])
+        if not isinstance(first, list):
+            first = _core.ByteLimit(doc_cap=None, max_bytes=BATCH_CHARACTERS).apply(first)
+        return _digest([first]), with_texts(corpus, texts)
     if isinstance(texts, (list, tuple)):
         return _digest([next(batches_of(texts), [])]), corpus
     known, texts = of_texts(texts)
     return known["sha256"], with_texts(corpus, texts)
+
+
+def _of_dataset(corpus: Corpus) -> str:
+    """The fingerprint that a data set has, else the SHA-256 of its first texts."""
+    known = getattr(texts_of(corpus), "_fingerprint", None)
+    return known if isinstance(known, str) else of_texts(iter(corpus))[0]["sha256"]
+
+
+def _read_again(column: Any) -> Any:
+    """An Arrow column in a form that can be read twice: a stream may be empty the second time."""
+    is_stream = not hasattr(column, "__arrow_c_array__") and getattr(column, "chunks", None) is None
+    return list(batches_of(column)) if is_stream else column
 
 
 def _files(sources: list[Source]) -> list[dict[str, Any]]:
