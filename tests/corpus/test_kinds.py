@@ -11,6 +11,7 @@ import tarfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,36 @@ def test_many_nuls_are_warned_of_by_every_entry_point(tmp_path: Path) -> None:
         (tmp_path / "b.txt.gz").write_bytes(gzip.compress(data))
         with pytest.warns(UserWarning, match=r"b\.txt\.gz holds many NUL"):
             PretokenCounts.from_files(tmp_path / "b.txt.gz")
+
+
+def test_json_that_is_read_as_text_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "part-00000"
+    path.write_text(json_lines(["ab ab", "the cat"]))
+    (tmp_path / "b.gz").write_bytes(gzip.compress(path.read_bytes()))
+    wanted = r"JSON that is read as plain text, .* suffix \.jsonl or pass input_format=\"jsonl\""
+    for name, call in entries(path, tmp_path / "out").items():
+        with nullcontext() if name == "encode_file" else pytest.warns(UserWarning, match=wanted):
+            call()
+    with pytest.warns(UserWarning, match=r"b\.gz holds JSON"):
+        PretokenCounts.from_files(tmp_path / "b.gz")
+    # What is meant, and text that only begins with a brace.
+    (tmp_path / "code").write_text('{\n  "name": 1\n} {"ab"} { x: 1 }')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PretokenCounts.from_files(tmp_path / "code")
+        for given in ("text", "jsonl"):
+            PretokenCounts.from_corpus(Corpus(path, input_format=given))
+
+
+@pytest.mark.parametrize("separator", ["\n", "\n\n"])
+def test_lines_of_windows_cut_at_lf_alone_are_warned_of(tmp_path: Path, separator: str) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\n\r\ntwo\r\n")
+    with pytest.warns(UserWarning, match=r'a\.txt holds lines that end with CR LF, .* pass separator="(\\r\\n)+"'):
+        list(Corpus(tmp_path / "a.txt", separator=separator))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(Corpus(tmp_path / "a.txt", separator="\r\n")) == ["one", "two"]
+        list(Corpus(tmp_path / "a.txt"))
 
 
 def test_nuls_that_separate_documents_cause_no_warning(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from pairloom._internal.warnings import warn
 from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
 from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
 from pairloom.corpus.content import DigestedFile, digest_of
-from pairloom.corpus.first_bytes import BEGIN_BYTES, holds_nuls, warn_of_nuls
+from pairloom.corpus.first_bytes import BEGIN_BYTES, doubt_of, warn_of
 from pairloom.corpus.origins import Origins
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.corpus.streams import ReadingStopped
@@ -337,7 +337,7 @@ class Reading:
         self.n_skipped = start.source_skipped
         self.messages: list[str] = []
         self.skipped_files: list[SkippedFile] = []
-        self._with_nuls: list[str] = []
+        self._doubts: dict[str, list[str]] = {}
         self._n_text_bytes = start.source_bytes
         self._n_decoder_bytes = 0
         self._blocks = _joined(self._read(), self._piece_bytes // 4) if joined else self._read()
@@ -365,7 +365,7 @@ class Reading:
 
     def warn(self) -> None:
         """Warns when records or files were left out, or are hardly text."""
-        warn_of_nuls(self._with_nuls)
+        warn_of(self._doubts)
         if self.n_skipped:
             shown = "".join(f"\n  {message}" for message in self.messages)
             warn(f"{self.n_skipped} records that cannot be read were left out; the first:{shown}")
@@ -562,11 +562,21 @@ class Reading:
             if is_first:
                 if kind := _core.not_text(piece[:BEGIN_BYTES]):
                     raise CorpusError(f"{source.shown}: {kind}")
-                is_separated = "\0" in (self._corpus.separator or "")
-                if holds_nuls(piece[:BEGIN_BYTES]) and not is_separated and source.name not in self._with_nuls:
-                    self._with_nuls.append(source.name)
+                if (doubt := self._doubt_of(source, piece)) and source.shown not in self._doubts.setdefault(doubt, []):
+                    self._doubts[doubt].append(source.shown)
                 is_first = False
             yield piece
+
+    def _doubt_of(self, source: Source, piece: bytes) -> str | None:
+        """Why a file that begins with this piece is hardly read as it is meant."""
+        separator = self._corpus.separator or ""
+        is_text = source.format in ("text", None)
+        if is_text and "\n" in separator and "\r" not in separator and piece.partition(b"\n")[0].endswith(b"\r"):
+            wanted = separator.replace("\n", "\r\n").encode("unicode_escape").decode()
+            return f'lines that end with CR LF, where the separator has LF alone; pass separator="{wanted}"'
+        if "\0" in separator:
+            return None
+        return doubt_of(piece[:BEGIN_BYTES], is_meant=not is_text or self._corpus.input_format is not None)
 
     def _note(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
         """Keeps the count of left out records, and what was wrong with the first."""

@@ -1,42 +1,56 @@
-"""What the first bytes of a file tell: that it is hardly text. What is certainly none the core refuses (`not_text`)."""
+"""What the first bytes of a file tell: that it is hardly what it is read as. What is certainly no text the core refuses
+(`not_text`).
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from pairloom._internal.arguments import as_text
 from pairloom._internal.warnings import warn
 
-__all__ = ["BEGIN_BYTES", "files_with_nuls", "holds_nuls", "warn_of_nuls"]
+__all__ = ["BEGIN_BYTES", "doubt_of", "doubts_of_files", "warn_of"]
 
 BEGIN_BYTES = 512
 """How many first bytes of a file are looked at."""
 
 # Of many files, so many are looked at before the core reads them.
 _MOST_PEEKED = 1000
+_RECORD = re.compile(rb'\s*\{[ \t]*"(?:[^"\\\n]|\\.)*"[ \t]*:')
 
 
-def holds_nuls(begin: bytes) -> bool:
-    """Whether a quarter of the bytes or more are NUL, as of UTF-16 and of numbers."""
-    return len(begin) > 0 and begin.count(0) * 4 >= len(begin)
+def doubt_of(begin: bytes, *, is_meant: bool = False) -> str | None:
+    """Why what begins so is hardly what it is read as, plain text; None for no reason.
+
+    Many NULs, a quarter of the bytes or more, as of UTF-16 and of numbers; a record of JSON, unless it `is_meant`.
+    """
+    if len(begin) > 0 and begin.count(0) * 4 >= len(begin):
+        return (
+            "many NUL characters: it may be UTF-16 without a byte order mark, or no text at all; convert it to UTF-8, "
+            "or leave it out"
+        )
+    if not is_meant and _RECORD.match(begin):
+        return (
+            "JSON that is read as plain text, with keys, quotes and escapes; for JSON lines give it the suffix .jsonl "
+            'or pass input_format="jsonl", or, if all of it is meant, pass input_format="text"'
+        )
+    return None
 
 
-def files_with_nuls(paths: Sequence[str]) -> list[str]:
-    """The files, of the first thousand, that begin with many NULs."""
-    found = []
+def doubts_of_files(paths: Sequence[str], *, is_meant: bool = False) -> dict[str, list[str]]:
+    """The files that hardly are plain text by each reason, of the first thousand."""
+    found: dict[str, list[str]] = {}
     for path in paths[:_MOST_PEEKED]:
         with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
-            if holds_nuls(file.read(BEGIN_BYTES)):
-                found.append(path)
+            if doubt := doubt_of(file.read(BEGIN_BYTES), is_meant=is_meant):
+                found.setdefault(doubt, []).append(path)
     return found
 
 
-def warn_of_nuls(names: Sequence[str]) -> None:
-    """Warns of files that begin with many NULs, if there are any."""
-    if names:
+def warn_of(doubts: Mapping[str, Sequence[str]]) -> None:
+    """Warns of the files, for each reason once."""
+    for doubt, names in doubts.items():
         more = f" and {len(names) - 1} others hold" if len(names) > 1 else " holds"
-        warn(
-            f"{as_text(names[0])}{more} many NUL characters: it may be UTF-16 without a byte order mark, or no text at "
-            "all; convert it to UTF-8, or leave it out"
-        )
+        warn(f"{as_text(names[0])}{more} {doubt}")

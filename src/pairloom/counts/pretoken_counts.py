@@ -34,7 +34,7 @@ from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, Reading
-from pairloom.corpus.first_bytes import files_with_nuls, warn_of_nuls
+from pairloom.corpus.first_bytes import doubts_of_files, warn_of
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
 from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_metadata
@@ -165,7 +165,7 @@ class PretokenCounts:
             elif is_plain:
                 # The core reads such files by itself, on all threads: blocks of a Reading take a fifth more time.
                 names = [source.name for source in texts.sources]
-                warn_of_nuls(files_with_nuls(names))
+                warn_of(doubts_of_files(names, is_meant=texts.input_format is not None))
                 counter.count_files(names)
             else:
                 _count_blocks(counter, texts.read(memory=max_memory, joined=True), report)

@@ -287,7 +287,7 @@ class EncodeMethods(TokenizerBase):
             if streams.is_stream(file):
                 encoder = self.block_encoder(specials=specials, threads=threads)
                 return encode_streams.encode_pipe(encoder, file, self.id_dtype, report)
-            first_bytes.warn_of_nuls(first_bytes.files_with_nuls([file]))
+            first_bytes.warn_of(first_bytes.doubts_of_files([file], is_meant=True))
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
 
     def count_tokens(
