@@ -25,6 +25,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "a.txt").write_text("ab <|endoftext|> ab")
     (tmp_path / "a.csv").write_bytes(b"id,text\n1,\xff")
     (tmp_path / "bad.txt").write_bytes(b"ab\xff")
+    (tmp_path / "cut.jsonl").write_text('{"text": "ab"} {}')
     (tmp_path / "empty").mkdir()
     return tmp_path
 
@@ -56,8 +57,8 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         (f"{TRAIN} absent.txt", "pairloom: absent.txt: No such file or directory\n"),
         (f"{TOKENIZE} a.txt --shard-tokens 0", "pairloom: --shard-tokens must be at least 1"),
         (
-            "tokenize --model model.json --output a.txt --input a.txt",
-            "pairloom: a.txt: is not a folder; name a new one",
+            "tokenize --model model.json --output bad.txt --input a.txt",
+            "pairloom: bad.txt: is not a folder; name a new one",
         ),
         ("tokenize --model model.json --output a.txt/d --input a.txt", "pairloom: a.txt/d: Not a directory\n"),
         ("inspect --model empty/none", "pairloom: empty/none: No such file or directory\n"),
@@ -65,6 +66,14 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         ("inspect --model model.json --pattern gpt2", "leave out --pattern\n"),
         ("inspect --model model.json --special <e>", "leave out --special\n"),
         ("inspect --model a.txt", "name its format with --model-format, one of"),
+        (f"{TRAIN} cut.jsonl", "or leave such lines out with --skip-bad\n"),
+        (f"{TOKENIZE} a.txt --provenance --id-field id", "--id-field names a field"),
+        (f"{TOKENIZE} a.txt --pack 0", "pairloom: --pack must be at least 1"),
+        (f"{TOKENIZE} a.txt --pack 4 --rank 2 --world-size 2", "pairloom: --rank is 2; the largest is 1"),
+        (
+            "decode --model model.json --ids 200",
+            "the ids hold a part of a character: --errors replace puts U+FFFD there",
+        ),
     ],
 )
 def test_remedies_are_options(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str) -> None:
@@ -75,6 +84,33 @@ def test_remedies_are_options(folder: Path, monkeypatch: pytest.MonkeyPatch, arg
     assert "Errno" not in done.err and "PosixPath" not in done.err
     assert not re.search(r"\b[a-z]+_[a-z]+\b|=(True|None)", done.err), "the library's words"
     assert not (folder / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "train --vocab-size 300 --input a.txt b.txt --output a.txt",
+        "train --vocab-size 300 --input . --output ./link.txt",
+        "train --vocab-size 300 --input a.txt --output new --trace a.txt",
+        "train --vocab-size 300 --parity en=b.txt --parity de=a.txt --output a.txt",
+        "train --vocab-size 300 --extend model.json --input a.txt --output a.txt",
+        "train --vocab-size 300 --counts a.txt --output a.txt",
+        "count --input a.txt --output a.txt",
+        "prune --model model.json --n-tokens 1 --input a.txt --output a.txt",
+        "view --model model.json --input a.txt --output a.txt",
+        "stats --model model.json --input a.svg --plot a.svg",
+        "compare --model model.json --model model.json --corpus en=a.svg --plot a.svg",
+    ],
+)
+def test_no_input_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
+    monkeypatch.chdir(folder)
+    for name in ("b.txt", "a.svg"):
+        (folder / name).write_text("ab <|endoftext|> ab")
+    (folder / "link.txt").symlink_to("a.txt")
+    (folder / "bad.txt").unlink()
+    done = run(*arguments.split(), "--force")
+    assert done.status == 2 and "is one of the inputs; name another file" in done.err
+    assert (folder / "a.txt").read_text() == (folder / "a.svg").read_text() == "ab <|endoftext|> ab"
 
 
 @pytest.mark.parametrize("arguments", [f"{TRAIN} none.txt", f"{TOKENIZE} none.txt"])

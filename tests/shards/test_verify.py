@@ -140,7 +140,11 @@ def test_what_cannot_be_mended_is_refused_and_left_as_it_is(tmp_path: Path) -> N
     pack_shards(out, tmp_path / "packed", seq_len=64)
     with ShardJob(tmp_path / "job", TOKENIZER) as job:
         job.commit([job.task.write([DOCUMENTS])])
-    for folder, match in (("packed", "holds packed rows"), ("job", "written by a ShardJob"), ("out", "another model")):
+    for folder, match in (
+        ("packed", "holds packed rows"),
+        ("job", "holds shards of a ShardJob"),
+        ("out", "another model"),
+    ):
         model = TOKENIZER.truncate_vocab(400) if folder == "out" else TOKENIZER
         (tmp_path / folder / "shard-00000.npy").write_bytes(b"")
         before = contents(tmp_path / folder)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pairloom.cli.console import UsageError, whole_number
@@ -17,6 +19,7 @@ __all__ = [
     "add_corpus_options",
     "add_pretoken_options",
     "add_specials_option",
+    "check_not_replaced",
     "corpus_of",
     "count_options",
     "named_corpora",
@@ -86,7 +89,7 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
     separator = "\n" if args.lines else args.separator
     if separator is not None and not args.lines:
         separator = re.sub(r"\\[ntr0\\]", lambda found: _ESCAPES[found[0]], separator)
-    return Corpus(
+    corpus = Corpus(
         args.input,
         text_field=args.text_field,
         separator=separator,
@@ -97,6 +100,18 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
         input_errors=input_errors or args.input_errors or "strict",
         input_format=args.input_format,
     )
+    check_not_replaced(args, [source.name for source in corpus.sources if not source.is_remote])
+    return corpus
+
+
+def check_not_replaced(args: argparse.Namespace, inputs: list[str]) -> None:
+    """UsageError where a file that the command is to replace is one that it reads."""
+    for option in ("output", "trace", "plot"):
+        path = getattr(args, option, None)
+        if path is not None and Path(path).is_file():
+            place = os.path.realpath(path)
+            if any(os.path.realpath(name) == place for name in inputs):
+                raise UsageError(f"--{option} {path}: is one of the inputs; name another file")
 
 
 def named_corpora(

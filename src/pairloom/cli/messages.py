@@ -24,6 +24,8 @@ def _specials(found: re.Match[str]) -> str:
 
 def _made_with(found: re.Match[str]) -> str:
     """The option in which a run differs from the one that it resumes."""
+    if found[1] == "duplicates":
+        return ": was made with another choice of --drop-duplicates and --count-duplicates; resume with the same,"
     name = found[1].replace("_", "-")
 
     def shown(value: str) -> str:
@@ -45,7 +47,14 @@ _PHRASES = tuple(
         (r'\bpass input_format="(text|jsonl)"', r"pass --input-format \1"),
         (r'\bpass separator="([^"]+)"', r"pass --separator '\1'"),
         (r'\bpass corpus_specials="split"', "pass --corpus-specials split"),
-        (r"\bleave such (rows|records) out with skip_bad\b", r"leave such \1 out with --skip-bad"),
+        (r"\bleave such (lines|rows|records) out with skip_bad\b", r"leave such \1 out with --skip-bad"),
+        (r"^(.*: )?id_field names\b", r"\1--id-field names"),
+        (r", whose format input_format says$", ", whose format --input-format says"),
+        (r"\btokenize with provenance=True and id_field=,", "tokenize with --provenance and --id-field,"),
+        (
+            r'\bdecode_bytes\(ids\) returns .* errors="replace" puts U\+FFFD there.*',
+            "--errors replace puts U+FFFD there",
+        ),
         (r"\bname one with text_field\b", "name one with --text-field"),
         (r"\bname its format with format=", "name its format with --model-format"),
         (r"\bwhen it is loaded, pass pattern=(?=['(])", "when it is loaded, pass --pattern "),
@@ -80,10 +89,11 @@ _PHRASES = tuple(
         (r"\(resume=True, rewrite=True\)", "(--resume --rewrite)"),
         (r"\bresume with rewrite=True\b", "resume with --resume --rewrite"),
         (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
+        (r"^seq_len(?= (?:must|is)\b)", "--pack"),
         # Messages of argument checks begin with the argument's name.
         (
             r"^(doc_cap|max_bytes|max_memory|max_token_bytes|min_frequency|separator|shard_tokens|text_field|threads"
-            r"|vocab_size)(?= (?:must|is)\b)",
+            r"|vocab_size|id_field|rank|world_size|shard|token)(?= (?:must|is)\b)",
             lambda found: "--" + found[0].replace("_", "-"),
         ),
     )

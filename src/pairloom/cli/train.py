@@ -14,6 +14,7 @@ from pairloom.cli.corpus_options import (
     DEFAULT_PROFILE,
     add_corpus_options,
     add_pretoken_options,
+    check_not_replaced,
     corpus_of,
     count_options,
     named_corpora,
@@ -105,6 +106,7 @@ def run(args: argparse.Namespace) -> None:
         if Path(args.trace).resolve() == Path(args.output).resolve():
             args.wrong_usage("--trace and --output name the same file")
         check_free(Path(args.trace), args.force)
+    check_not_replaced(args, args.counts or [])
     start = None
     more = {"n_tokens": args.n_tokens, "keep_ids": not args.renumber}
     if args.extend is None:

@@ -119,7 +119,8 @@ class Corpus:
     input_errors: "replace" turns malformed bytes and lone surrogates into U+FFFD. input_format: "text", "jsonl",
     "parquet", "arrow" or "warc"; overrides the suffix.
 
-    Warns of files of a folder that have no such suffix and are left out, and of .csv and .tsv, which are read as text.
+    Warns of files of a folder that have no such suffix and are left out, and of .csv, .tsv and JSON that are read as
+    text.
     Raises OSError for a path that does not exist, CorpusError for a folder or glob without files.
     """
 

@@ -88,7 +88,8 @@ def check_nothing_dropped(folder: Path | str, shard: dict[str, Any]) -> None:
 def check_not_of_job(folder: Path | str, found: Manifest) -> None:
     """Raises ResumeError for a folder without resume points."""
     if found.shards and not found.next.documents:
-        raise ResumeError(f"{folder}: was written by a ShardJob, which is not resumed or mended; run the job again")
+        what = "packed rows" if "pack" in found.config else "shards of a ShardJob"
+        raise ResumeError(f"{folder}: holds {what}, which are not resumed or mended; write them again")
 
 
 def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
