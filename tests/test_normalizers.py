@@ -13,12 +13,10 @@ import pytest
 import tokenizers
 
 from pairloom import FormatError, Tokenizer
-from pairloom.formats import native
 from pairloom.reference import encoder as reference
 from pairloom.reference.vocabulary import Model
 from tests.encoding_calls import check_encoding_calls
 from tests.formats.models import trained
-from tests.formats.native_spec import read as read_by_specification
 
 MERGES = [(0xC3, 0xA9), (32, 97), (0xCC, 0x81), (101, 258), (32, 32), (102, 105)]
 SPECIALS = {"<s>": 300, "[x]": 301}
@@ -125,8 +123,6 @@ def test_the_normaliser_is_a_part_of_the_tokenizer(tmp_path: Path) -> None:
         assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
         tokenizer.save(tmp_path / "model.json", overwrite=True)
         assert Tokenizer.load(tmp_path / "model.json") == tokenizer
-        data = native.write(tokenizer.model)
-        assert read_by_specification(data, "model") == tokenizer.model
         for format in ("tiktoken", "gpt2"):
             with pytest.raises(FormatError, match="cannot hold the normalizer"):
                 tokenizer.save(tmp_path / "other", format=format)

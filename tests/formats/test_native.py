@@ -1,11 +1,10 @@
-"""The native file: what is written, what is read, and that the core reads exactly what the specification does."""
+"""The native file: what is written, what is read, and that what is read is all that the file says."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,9 +12,7 @@ import pytest
 from pairloom import formats
 from pairloom.errors import FormatError, MissingKeyError
 from pairloom.formats import native
-from pairloom.model import Model
 
-from . import native_spec
 from .models import ENDOFTEXT, random_model, trained
 
 SMALL = trained([(97, 98), (32, 256)])
@@ -72,7 +69,6 @@ def test_any_model_survives_and_a_second_save_is_identical(seed: int) -> None:
     data = native.write(model)
     read = formats.read("pairloom", data)
     assert read == model
-    assert native_spec.read(data, "model") == model
     assert native.write(read) == data
 
 
@@ -126,11 +122,10 @@ DEFECTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_each_defect_is_a_value_error_that_says_where(defect: str) -> None:
     edit, expected = DEFECTS[defect]
-    for read in (partial(formats.read, "pairloom"), native_spec.read):
-        with pytest.raises(FormatError, match=expected) as caught:
-            read(edited(edit), "model.json")
-        assert not isinstance(caught.value, KeyError)
-        assert str(caught.value).startswith("model.json: ")
+    with pytest.raises(FormatError, match=expected) as caught:
+        formats.read("pairloom", edited(edit), "model.json")
+    assert not isinstance(caught.value, KeyError)
+    assert str(caught.value).startswith("model.json: ")
 
 
 @pytest.mark.parametrize(
@@ -148,9 +143,8 @@ def test_each_defect_is_a_value_error_that_says_where(defect: str) -> None:
 def test_damage_to_the_text_is_a_value_error(old: bytes, new: bytes, expected: str) -> None:
     data = native.write(SMALL)
     assert old in data
-    for read in (partial(formats.read, "pairloom"), native_spec.read):
-        with pytest.raises(FormatError, match=expected):
-            read(data.replace(old, new, 1), "model.json")
+    with pytest.raises(FormatError, match=expected):
+        formats.read("pairloom", data.replace(old, new, 1), "model.json")
 
 
 def test_every_cut_is_refused() -> None:
@@ -160,19 +154,12 @@ def test_every_cut_is_refused() -> None:
                 formats.read("pairloom", data[:end])
 
 
-def accepted(read: Callable[[bytes, str], Model], data: bytes) -> Model | None:
-    try:
-        return read(data, "model")
-    except FormatError:
-        return None
-
-
 TOKENS = [b"[", b"]", b"{", b"}", b",", b":", b'"', b"0", b"1", b"-", b".", b"e1", b" ", b"true", b"null", b"-0", b"\\"]
 TOKENS += [b"\\u0061", b"\\ud800", b"\xc3\xa9", b"\xff", b"97", b"256", b"[97,98]", b'"merges"', b"NaN", b"\n", b"\x00"]
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_core_reads_what_the_specification_reads(seed: int) -> None:
+def test_a_changed_file_is_refused_or_saved_as_it_says(seed: int) -> None:
     rng = random.Random(seed)
     originals = [native.write(SMALL), *(native.write(random_model(seed * 5 + k)) for k in range(5))]
     n_accepted = 0
@@ -191,8 +178,10 @@ def test_the_core_reads_what_the_specification_reads(seed: int) -> None:
             else:
                 other = rng.randrange(len(data))
                 data[at], data[other] = data[other], data[at]
-        expected = accepted(native_spec.read, bytes(data))
-        found = accepted(partial(formats.read, "pairloom"), bytes(data))
-        assert found == expected, bytes(data)
-        n_accepted += expected is not None
+        try:
+            found = formats.read("pairloom", bytes(data))
+        except FormatError:
+            continue
+        n_accepted += 1
+        assert json.loads(native.write(found)) == json.loads(data), bytes(data)
     assert n_accepted > 0

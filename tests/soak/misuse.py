@@ -263,10 +263,6 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.train_files": made(Tokenizer.train_files, paths=inputs.text, vocab_size=260),
         "Tokenizer.train_from_counts": made(Tokenizer.train_from_counts, counts=counts, vocab_size=260),
         "Tokenizer.extend": made(tokenizer.extend, corpus=_TEXT, vocab_size=270, profile="bpetite"),
-        "Tokenizer.extend_files": made(tokenizer.extend_files, paths=inputs.text, vocab_size=270, profile="bpetite"),
-        "Tokenizer.extend_from_counts": made(
-            tokenizer.extend_from_counts, counts=counts, vocab_size=270, profile="bpetite"
-        ),
         "train_bpe": made(pairloom.train_bpe, input_path=inputs.text, vocab_size=260, special_tokens=["<|endoftext|>"]),
         "explain_difference": made(pairloom.explain_difference, mine=tokenizer, theirs=tokenizer, corpus=[_TEXT]),
         "TrainingConfig": made(TrainingConfig, **fields),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import FormatError, PretokenCounts, Tokenizer, TrainingConfig, formats
+from pairloom import Corpus, FormatError, PretokenCounts, Tokenizer, TrainingConfig, formats
 from pairloom.formats import native, ranks
 from pairloom.model import canonical_json
 from pairloom.patterns import pattern_text
@@ -165,7 +165,7 @@ def test_extend_across_words_makes_superwords(tmp_path: Path) -> None:
     path.write_text(text)
     start = Tokenizer.train(text, 280)
     extended = start.extend(text, 310, pattern=LINES)
-    assert extended == start.extend_files(path, 310, pattern=LINES)
+    assert extended == start.extend(Corpus(path), 310, pattern=LINES)
     assert extended.pattern == LINES
     assert any(b" the way" in token for token in extended.vocab.values()) and len(extended.merges) > len(start.merges)
     assert extended.merges[: len(start.merges)] == start.merges
@@ -200,7 +200,7 @@ NOT_MADE = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b")])
         (lambda t: t.extend("ab", n_tokens=1, keep_ids=1), "keep_ids must be True or False"),
         (lambda t: t.extend("ab", 300, special_tokens=["<s>"]), "cannot change in extend"),
         (lambda t: t.extend("ab", 300, unknown=1), "unknown training option"),
-        (lambda t: t.extend(Path("ab"), 300), "extend_files"),
+        (lambda t: t.extend(Path("ab"), 300), r"pass pairloom\.Corpus\(path\)"),
         (lambda t: t.extend("ab", 300, pattern="(a"), "pattern"),
         (lambda t: t.extend("ab", "300"), "vocab_size"),
         (lambda t: WITHOUT_BYTES.extend("a", 9, profile="bpetite"), "bytes"),
@@ -224,14 +224,14 @@ def test_extend_of_a_tokenizer_without_merges_is_training() -> None:
 def test_extend_on_the_name_of_a_file_warns(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("the cat")
-    with pytest.warns(UserWarning, match="extend_files"):
+    with pytest.warns(UserWarning, match=r"pairloom\.Corpus\(path\)"):
         Tokenizer.train("ab ab", 257).extend(str(path), 258)
 
 
 @pytest.mark.parametrize("count", [2**61, 2**62])
 def test_extend_on_huge_counts_learns_their_pairs(count: int) -> None:
     counts = PretokenCounts.from_items([(b"zzz", count)], "gpt2")
-    extended = Tokenizer.train("ab ab", 258).extend_from_counts(counts, 259)
+    extended = Tokenizer.train("ab ab", 258).extend(counts, 259)
     assert extended.merges[-1] == (b"z", b"z")
 
 

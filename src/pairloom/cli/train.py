@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> None:
             if args.pattern is not None:
                 check_counts(counts, config)
             more |= {"profile": args.profile}
-            tokenizer = start.extend_from_counts(counts, args.vocab_size, **more, **run, **fields)
+            tokenizer = start.extend(counts, args.vocab_size, **more, **run, **fields)
     requested = args.vocab_size
     if requested is None:
         assert start is not None

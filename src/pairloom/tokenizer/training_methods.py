@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from pairloom._internal.arguments import check_texts
 from pairloom._internal.progress import Progress
 from pairloom.model import Pattern
 from pairloom.tokenizer.base import PathLike, TokenizerBase
 
 if TYPE_CHECKING:
     from pairloom.counts.pretoken_counts import PretokenCounts
-    from pairloom.training.extend import Extension
     from pairloom.training.trace import Trace
 
 __all__ = ["TrainingMethods"]
@@ -159,7 +156,7 @@ class TrainingMethods(TokenizerBase):
 
     def extend(
         self,
-        corpus: str | Iterable[str],
+        corpus: Any,
         vocab_size: int | None = None,
         *,
         n_tokens: int | None = None,
@@ -171,87 +168,31 @@ class TrainingMethods(TokenizerBase):
         max_memory: int | None = None,
         **fields: Any,
     ) -> Self:
-        """The tokenizer with the tokens that training learns next, on a str or an iterable of str; all ids stay.
+        """The tokenizer with the tokens that training learns next; all ids stay.
 
-        The corpus is split by `pattern` (None: this tokenizer's own), encoded, and training goes on to `vocab_size`, or
-        until there are `n_tokens` more. New tokens take the ids after the largest. keep_ids=False numbers tokens and
-        special tokens as one training would have, and warns with the number of ids that move; `changes_from` lists
-        them. The new tokenizer splits by the pattern; one that crosses words makes superwords.
+        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. It is split by `pattern` (None: that of the
+        counts, or this tokenizer's own), encoded, and training goes on to `vocab_size`, or until there are `n_tokens`
+        more. New tokens take the ids after the largest. keep_ids=False numbers tokens and special tokens as one
+        training would have, and warns with the number of ids that move; `changes_from` lists them. The new tokenizer
+        splits by the pattern; one that crosses words makes superwords.
 
         It continues as it was trained (`config`), or by `profile`; `fields` are those of `TrainingConfig` (tie_break,
         min_frequency, max_token_bytes, ...). A tokenizer of another library's file with special tokens takes n_tokens:
         nothing says whether its vocab_size counts them. Raises ValueError for a smaller vocab_size and for a vocabulary
-        that lacks some of the 256 bytes; MemoryError when `max_memory` (bytes) would be exceeded.
+        that lacks some of the 256 bytes; CountsError for counts that were cut in another way; OSError and CorpusError
+        as reading the corpus does; MemoryError when `max_memory` (bytes) would be exceeded.
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
-        from pairloom.training.extend import Extension
-        from pairloom.training.train import warn_of_a_file_named
+        from pairloom.training.extend import Extension, extend_counted
+        from pairloom.training.prune import counts_of
 
-        if isinstance(corpus, str):
-            warn_of_a_file_named(corpus, "extend_files")
-            corpus = [corpus]
-        if isinstance(corpus, os.PathLike):
-            raise TypeError("corpus is a path; use extend_files to train on the file")
-        check_texts("corpus", corpus)
+        if pattern is None and isinstance(corpus, PretokenCounts):
+            pattern = corpus.metadata.pattern
         what = Extension.of(
             self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
-        count = partial(PretokenCounts.from_texts, corpus)
-        return self._extended(what, count, threads=threads, progress=progress, max_memory=max_memory)
-
-    def extend_files(
-        self,
-        paths: PathLike | Iterable[PathLike],
-        vocab_size: int | None = None,
-        *,
-        n_tokens: int | None = None,
-        keep_ids: bool = True,
-        pattern: Pattern | None = None,
-        profile: str | None = None,
-        threads: int = 0,
-        progress: Progress = None,
-        max_memory: int | None = None,
-        **fields: Any,
-    ) -> Self:
-        """`extend` on UTF-8 files, each a document; raises OSError and CorpusError as `train_files` does."""
-        from pairloom.counts.pretoken_counts import PretokenCounts
-        from pairloom.training.extend import Extension
-
-        what = Extension.of(
-            self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
-        )
-        count = partial(PretokenCounts.from_files, paths, input_errors=what.config.input_errors)
-        return self._extended(what, count, threads=threads, progress=progress, max_memory=max_memory)
-
-    def extend_from_counts(
-        self,
-        counts: PretokenCounts,
-        vocab_size: int | None = None,
-        *,
-        n_tokens: int | None = None,
-        keep_ids: bool = True,
-        profile: str | None = None,
-        threads: int = 0,
-        progress: Progress = None,
-        max_memory: int | None = None,
-        **fields: Any,
-    ) -> Self:
-        """`extend` on counts made before, with their pattern; raises CountsError as `train_from_counts` does."""
-        from pairloom.counts.pretoken_counts import PretokenCounts
-        from pairloom.training.extend import Extension
-
-        if not isinstance(counts, PretokenCounts):
-            raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
-        pattern = counts.metadata.pattern
-        what = Extension.of(
-            self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
-        )
-        return self._extended(what, lambda **_: counts, threads=threads, progress=progress, max_memory=max_memory)
-
-    def _extended(self, what: Extension, count: Callable[..., PretokenCounts], **run: Any) -> Self:
-        from pairloom.training.extend import extend_counted
-
-        return self.from_model(extend_counted(what, self._core, count, **run))
+        run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
+        return self.from_model(extend_counted(what, self._core, partial(counts_of, corpus), **run))
 
     def prune(
         self,
@@ -307,7 +248,7 @@ class TrainingMethods(TokenizerBase):
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
         counts = counts_of_model(corpus, self._model, what.config.corpus_specials, **run)
         smaller = self.prune(counts, n_tokens=n_tokens, keep_ids=keep_ids, **run)
-        adapted = smaller.extend_from_counts(counts, n_tokens=n_tokens, profile=profile, **run, **fields)
+        adapted = smaller.extend(counts, n_tokens=n_tokens, profile=profile, **run, **fields)
         if not keep_ids:
             return adapted
         return self.from_model(refilled(self._model, smaller._model, adapted._model))
