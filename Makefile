@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -n auto
 # Prints a line every few seconds, and the output of the command only if it fails.
 PROGRESS := $(PYTHON) scripts/progress.py
 
-.PHONY: help demo first-page newcomer test test-all test-checked audit python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser handout playground-figures docs js wheel workflows clean pre-commit
+.PHONY: help demo first-page newcomer test test-all test-checked audit python-api test-slow soak limits check ci format lint bench ladder parity engines torch fuzz fuzz-python miri sanitize browser handout playground-figures docs wasm-module js wheel workflows clean pre-commit
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/'
@@ -90,8 +90,8 @@ test-checked: $(VENV)/tools ## the Python tests of what the core does, on a buil
 	cp "$$(ls target/debug/lib_core.so target/debug/lib_core.dylib 2>/dev/null)" \
 		$(CHECKED)/pairloom/_core$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 	PYTHONPATH=$(abspath $(CHECKED)) $(BIN)/python -c "from pairloom import _core; assert _core.DEBUG_ASSERTIONS"
-	PYTHONPATH=$(abspath $(CHECKED)) $(PYTEST) --quick tests/test_*.py tests/counts tests/training tests/corpus tests/formats \
-		$(addprefix tests/shards/test_,tokenize_files.py special_tokens.py resume.py provenance.py)
+	PYTHONPATH=$(abspath $(CHECKED)) $(PYTEST) --quick tests/test_*.py tests/counts tests/training tests/formats \
+		tests/shards/test_special_tokens.py $(addprefix tests/corpus/test_,broken.py damage.py formats.py kinds.py text_batches.py)
 
 # The C API that a newer CPython no longer has fails to compile here, without that CPython.
 python-api: ## compile the Python module against the API of CPython 3.14, with and without its lock
@@ -132,7 +132,7 @@ audit: ## licences, sources and advisories of the crates, where cargo-deny is in
 	@if command -v cargo-deny > /dev/null; then cargo deny --log-level error check; else echo "make audit: cargo-deny is not installed"; fi
 
 ci: $(MODULE) $(VENV)/tools ## what CI runs: lint, all tests but the slow, test-checked, python-api, parity, docs, browser, audit
-	CARGO_INCREMENTAL=0 $(MAKE) -j2 test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240 DOCS_TESTS=tests/docs/test_site.py
+	CARGO_INCREMENTAL=0 $(MAKE) -j2 wasm-module test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240 DOCS_TESTS=tests/docs/test_site.py
 
 bench: $(VENV)/tools ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(call compile,dist)
@@ -190,9 +190,12 @@ $(VENV)/docs: $(VENV)/tools
 	$(BIN)/python -m pip install --quiet --group docs
 	@touch $@
 
-docs: $(MODULE) $(VENV)/docs ## the documentation site, into site/; its snippets are run and its links checked
+# First in CI: later both processes of the tests would wait for it.
+wasm-module:
 	@cargo build --quiet --profile wasm --target wasm32-unknown-unknown -p pairloom-wasm 2>/dev/null || \
 		echo "make docs: rustc lacks the target wasm32-unknown-unknown, so the playground has no engine"
+
+docs: $(MODULE) $(VENV)/docs wasm-module ## the documentation site, into site/; its snippets are run and its links checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m pytest $(DOCS_TESTS)
 	@find site -name "*.html" ! -name 404.html | sort && echo "make docs: $$(find site -name "*.html" ! -name 404.html | wc -l) pages"
