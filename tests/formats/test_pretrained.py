@@ -340,46 +340,9 @@ def test_from_ranks_is_the_tokenizer_of_the_rank_file(tmp_path: Path) -> None:
         Tokenizer.from_ranks({b"a": 0, b"b": 0}, "gpt2", missing_bytes="raise")
 
 
-def test_from_objects_takes_the_forms_that_people_pickle(tokenizer: Tokenizer) -> None:
-    wanted = Tokenizer(tokenizer.vocab, tokenizer.merges, tokenizer.special_tokens)
-    names = {token_id: text for text, token_id in tokenizer.get_vocab().items()}
-    ids = {token: token_id for token_id, token in tokenizer.vocab.items()}
-    specials = tokenizer.special_tokens
-    vocabularies: list[Any] = [tokenizer.vocab, ids, names, tokenizer.get_vocab()]
-    as_text = [(names[ids[left]], names[ids[right]]) for left, right in tokenizer.merges]
-    by_id = {(ids[left], ids[right]): ids[left + right] for left, right in tokenizer.merges}
-    merges: list[Any] = [
-        tokenizer.merges,
-        as_text,
-        [" ".join(pair) for pair in as_text],
-        [list(pair) for pair in by_id],
-        dict(reversed(by_id.items())),
-    ]
-    for vocab in vocabularies:
-        for pairs in merges:
-            assert Tokenizer.from_objects(vocab, pairs, specials) == wanted
-    for vocab, pairs, expected in (
-        (tokenizer.vocab, [(1, 9999)], "id 9999, which the vocabulary lacks"),
-        (tokenizer.vocab, [(b"a",)], "two tokens or two ids"),
-        (tokenizer.vocab, [(b"a", 1.5)], "must be bytes"),
-        ({b"a": 0, b"b": 0}, [], "two tokens"),
-        ({b"a": 1.5}, [], "integer"),
-        ({0: b"a", 1: b"b", 2: b"ab", 3: b"bc", 4: b"c"}, {(1, 4): 2, (0, 1): 3}, "makes b'bc' with id 2, .* to b'ab'"),
-        ({0: b"a", 1: b"b", 2: b"ab"}, {(0, 1): 999}, "makes b'ab' with id 999, .* to no token"),
-        ({0: b"a", 1: b"b", 2: b"ab"}, {(0, 1): "2"}, "integer"),
-    ):
-        with pytest.raises(FormatError, match=expected):
-            Tokenizer.from_objects(vocab, pairs, missing_bytes="raise")
-
-
-def test_merges_in_a_set_and_a_false_overwrite_are_type_errors(tmp_path: Path) -> None:
-    vocab = {**{i: bytes([i]) for i in range(256)}, 256: b"ab", 257: b"bc"}
-    with pytest.raises(TypeError, match="not a set"):
-        Tokenizer.from_objects(vocab, {(b"a", b"b"), (b"b", b"c")})
-    made = Tokenizer.from_objects(vocab, {(97, 98): 256, (98, 99): 257}.keys())
-    made.save(tmp_path / "model.json")
+def test_a_format_in_the_place_of_overwrite_is_a_type_error(tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="overwrite must be True or False"):
-        made.save(tmp_path / "model.json", "huggingface")  # type: ignore[arg-type]
+        tokenizer.save(tmp_path / "model.json", "huggingface")  # type: ignore[arg-type]
 
 
 # Names that others use ----------------------------------------------------------------------------------------------

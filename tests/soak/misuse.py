@@ -279,7 +279,6 @@ def calls(folder: Path) -> dict[str, Call]:
             mergeable_ranks={token: i for i, token in tokenizer.model.tokens().items()},
             pattern="gpt2",
         ),
-        "Tokenizer.from_objects": made(Tokenizer.from_objects, **made_by_hand),
         "Tokenizer.with_tokenizer_config": made(tokenizer.with_tokenizer_config, eos_token=None, chat_template="x"),
         "Tokenizer.save": made(tokenizer.save, path="saved.json"),
         "Tokenizer.from_tiktoken": made(Tokenizer.from_tiktoken, encoding=tokenizer.to_tiktoken()),

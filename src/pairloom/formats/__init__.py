@@ -23,7 +23,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, native, objects, pretrained, ranks, tekken, tiktoken
+from pairloom.formats import gpt2, huggingface, native, pretrained, ranks, tekken, tiktoken
 from pairloom.formats.reader import Specials, read
 from pairloom.model import CARRIED, DROP_STEP, WORDS, Model, Pattern, config_of
 from pairloom.patterns import pattern_name, pattern_text
@@ -40,7 +40,6 @@ __all__ = [
     "huggingface",
     "load",
     "native",
-    "objects",
     "pretrained",
     "ranks",
     "read",

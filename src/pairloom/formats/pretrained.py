@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pairloom._internal.arguments import shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, read_added_tokens
 from pairloom.formats.shared.byte_alphabet import from_alphabet
-from pairloom.formats.shared.json_text import parse, shown, take_id
+from pairloom.formats.shared.json_text import parse, take_id
 from pairloom.model import CARRIED, Model, canonical_json, config_of, literal_of
 
 __all__ = [

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
+from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
 from pairloom.formats.reader import model_of
-from pairloom.formats.shared.json_text import shown, take_id
+from pairloom.formats.shared.json_text import take_id
 from pairloom.model import Model, Pattern
 
 if TYPE_CHECKING:

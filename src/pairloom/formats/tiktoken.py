@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
+from pairloom._internal.arguments import shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.reader import Specials, model_of, named
-from pairloom.formats.shared.json_text import shown
 from pairloom.formats.shared.pattern_aliases import named_of
 from pairloom.formats.shared.post_processor import check_none
 from pairloom.formats.shared.tiktoken_pattern import for_tiktoken, left_out
@@ -78,7 +78,7 @@ def from_tiktoken(encoding: Any) -> Model:
     _core.check_run_as_written(pattern)
     if (lost := left_out(pattern)) is not None:
         warn(
-            f"tiktoken leaves out what the pattern {shown(pattern, 200)} does not match, such as {shown(lost)};"
+            f"tiktoken leaves out what the pattern {shown(pattern)} does not match, such as {shown(lost)};"
             " pairloom keeps it, as pretokens of their own"
         )
     return model

@@ -7,13 +7,13 @@ of the class itself costs, since CPython caches where it found a method.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from pairloom._internal.arguments import check_choice, check_str
 from pairloom._internal.warnings import warn
-from pairloom.formats import MissingBytes, objects, reader, with_missing_bytes
+from pairloom.formats import MissingBytes, reader, with_missing_bytes
 from pairloom.model import DecodeErrors, Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer.base import SPECIALS, Specials
@@ -63,33 +63,6 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         if (text := unreachable_text(model)) is not None:
             warn(text)
         self._hold(model)
-
-    @classmethod
-    def from_objects(
-        cls,
-        vocab: Mapping[Any, Any],
-        merges: Iterable[Any],
-        special_tokens: Specials | None = None,
-        *,
-        pattern: Pattern = "gpt2",
-        decode_errors: DecodeErrors = "replace",
-        missing_bytes: MissingBytes | None = None,
-    ) -> Self:
-        """The tokenizer of a vocabulary and merges in any of the forms that people pickle.
-
-        vocab: id -> token or token -> id; a token is bytes, or a str in the GPT-2 byte alphabet. merges: pairs of
-        tokens or of ids in rank order, or a dict (left id, right id) -> merged id. Unpickle them yourself, if you
-        trust the file. Raises FormatError for other objects, ValueError where they do not fit together.
-        """
-        tokens, pairs = objects.read(vocab, merges)
-        return cls(
-            tokens,
-            pairs,
-            special_tokens,
-            pattern=pattern,
-            decode_errors=decode_errors,
-            missing_bytes=missing_bytes,
-        )
 
     def as_tiktoken(self, name: str = "pairloom") -> Encoding:
         """An object that behaves as tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.

@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from pairloom import _core
-from pairloom._internal.arguments import as_text
+from pairloom._internal.arguments import as_text, shown
 from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import from_alphabet
-from pairloom.formats.shared.json_text import shown
 
 __all__ = ["FLAGS", "AddedTokens", "read_added_tokens", "write_added_tokens"]
 

@@ -1,14 +1,15 @@
-"""Parsing of the JSON files beside a tokenizer, and what the format modules say of values."""
+"""Parsing of the JSON files beside a tokenizer, and of ids in them."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
 from pairloom.model import LARGEST_ID
 
-__all__ = ["parse", "shown", "take_id"]
+__all__ = ["parse", "take_id"]
 
 
 def parse(data: bytes, name: str) -> Any:
@@ -23,12 +24,6 @@ def parse(data: bytes, name: str) -> Any:
         raise FormatError(f"{name}: not JSON: {error.msg} at line {error.lineno} column {error.colno}{cut}") from None
     except (RecursionError, ValueError):
         raise FormatError(f"{name}: nested too deeply, or has a number of thousands of digits") from None
-
-
-def shown(value: object, limit: int = 60) -> str:
-    """The value as a message shows it: cut to `limit` characters."""
-    text = repr(value[:limit] if isinstance(value, (str, bytes)) else value)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def take_id(value: object, where: str) -> int:

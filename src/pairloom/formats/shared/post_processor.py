@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
-from pairloom.formats.shared.json_text import shown
 from pairloom.model import Model
 
 __all__ = ["adds_ids", "check_none", "write_post_processor"]

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pairloom import _core
 from pairloom._core import DIGIT, PUNCTUATION
+from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError, PatternError
-from pairloom.formats.shared.json_text import shown
 from pairloom.model import Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, commented, uncommented
 
@@ -88,7 +88,7 @@ def _written(text: str) -> dict[str, Any]:
         raise FormatError(str(error)) from None
     if comment is None and can_be_empty:
         raise FormatError(
-            f"a tokenizer.json would cut where the pattern {shown(regex, 200)} matches nothing; save as 'pairloom', or"
+            f"a tokenizer.json would cut where the pattern {shown(regex)} matches nothing; save as 'pairloom', or"
             " write the pattern so that each match has a character"
         )
     behavior = "Isolated" if comment is None else _BEHAVIORS[comment]

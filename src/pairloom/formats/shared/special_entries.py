@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
-from pairloom.formats.shared.json_text import shown
 
 __all__ = ["with_special_tokens"]
 

@@ -6,8 +6,8 @@ Both run fancy-regex, but pairloom runs some patterns by other engines, and keep
 from __future__ import annotations
 
 from pairloom import _core
+from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
-from pairloom.formats.shared.json_text import shown
 from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
 
@@ -26,12 +26,12 @@ def for_tiktoken(pattern: Pattern) -> str:
         raise FormatError(f"tiktoken does not know what {shown(pattern)} says about its matches; use to_huggingface")
     if (lost := left_out(pattern)) is not None:
         raise FormatError(
-            f"the pattern {shown(pattern, 200)} does not match {shown(lost)}, and tiktoken leaves out what it does not"
+            f"the pattern {shown(pattern)} does not match {shown(lost)}, and tiktoken leaves out what it does not"
             " match; use as_tiktoken, which keeps it, or add an alternative such as [\\s\\S]"
         )
     if _core.can_match_nothing(pattern):
         raise FormatError(
-            f"the pattern {shown(pattern, 200)} may match nothing, or keep text out of a match, where tiktoken fails or"
+            f"the pattern {shown(pattern)} may match nothing, or keep text out of a match, where tiktoken fails or"
             " loses text; use as_tiktoken"
         )
     _core.check_run_as_written(pattern)
