@@ -68,13 +68,19 @@ impl Alphabet {
         usize::from(self.classes[self.blocks[(code >> 8) as usize] as usize + (code & 255) as usize])
     }
 
+    /// The class of a character of one byte; `None` for the first byte of a longer one.
+    #[inline(always)]
+    pub fn class_of_byte(&self, byte: u8) -> Option<usize> {
+        let class = self.by_byte[usize::from(byte)];
+        (class != LONGER).then_some(usize::from(class))
+    }
+
     /// The class and the length of the character at `at`; of the end of the text, one more than the last class, and 1.
     #[inline(always)]
     pub fn class_at(&self, bytes: &[u8], at: usize) -> (usize, usize) {
         let Some(&byte) = bytes.get(at) else { return (self.n_classes, 1) };
-        let class = self.by_byte[usize::from(byte)];
-        if class != LONGER {
-            return (usize::from(class), 1);
+        if let Some(class) = self.class_of_byte(byte) {
+            return (class, 1);
         }
         let (code, n_bytes) = unicode::decoded(bytes, at, byte);
         (self.class_of(code), n_bytes)

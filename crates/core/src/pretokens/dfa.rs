@@ -257,7 +257,9 @@ impl Dfa {
             }
             (state, at) = (next, at + n_bytes);
         };
-        failed.ahead.extend(since.into_iter().map(|place| (place, is_found)));
+        if !since.is_empty() {
+            failed.ahead.extend(since.into_iter().map(|place| (place, is_found)));
+        }
         is_found
     }
 

@@ -2,12 +2,15 @@
 //!
 //! Its states say where each pattern is: in a gap, or so far in a match. Nearly always the next character decides all that
 //! came before it: a match ends before it, or before the last character (as `\s+(?!\S)` does), or what seemed to begin at
-//! the last character is none. Then the entry of the table has the ends, and the loop goes on without asking anything.
-//! Where more is open (`"` of `"[^"]*"`, white space of another kind), the entry says so: the loop goes back to the last
-//! offset at which all patterns could start anew, and the next pretokens are found pattern by pattern.
+//! the last character is none. Where it does not, the state also says how things stand if a pretoken ends further back
+//! ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether a line break follows. Then the entry of the
+//! table has the ends, and the loop goes on without asking anything. Where more is open (`"` of `"[^"]*"`), the entry says
+//! so: the loop goes back to the last offset at which all patterns could start anew, and the next pretokens are found
+//! pattern by pattern.
 //!
 //! Cost: a step of a table for each character, however many patterns there are.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -19,18 +22,30 @@ use super::unicode::byte_letter;
 use crate::error::Result;
 use crate::memory::{TryReserve, filled};
 
-/// Bits of an entry: a pretoken ends before the last character, before this one, all patterns start anew here, the loop
-/// stops. The row of the next state is above them.
-const BEFORE_LAST: usize = 1;
-const HERE: usize = 2;
-const ANEW: usize = 4;
-const STOP: usize = 8;
-const N_BITS: u32 = 4;
-/// Not an entry: no state is followed by the first one.
-const FULL: usize = 0;
+/// Bits of an entry: a pretoken ends before the character, all patterns start anew there, the loop stops, a pretoken ends
+/// before the last character, before the last two, at the mark; the mark is before the last two from now on. The row of
+/// the next state is above them.
+const HERE: usize = 1;
+const ANEW: usize = 2;
+const STOP: usize = 4;
+const ONE_BACK: usize = 8;
+const TWO_BACK: usize = 16;
+const AT_MARK: usize = 32;
+const MARK: usize = 64;
+const N_BITS: u32 = 8;
+/// In no entry: there is no room for more ends.
+const FULL: usize = 128;
+/// What few entries say.
+const RARE: usize = STOP | ONE_BACK | TWO_BACK | AT_MARK | MARK | FULL;
 
-/// The most states: published patterns need up to a few hundred.
+/// The most states: published patterns need some tens.
 const MAX_STATES: usize = 1 << 13;
+
+/// How often places may be read for the table: about a tenth of a second. Published patterns need some ten thousand.
+const MAX_READS: usize = 1 << 20;
+
+/// How deep other places may lie in others. Of "aaaa" `a*b|a` might find the first letter, the first two, and so on.
+const MAX_DEPTH: usize = 3;
 
 /// How much that was read in vain may be read once more.
 const FAR_BYTES: usize = 64;
@@ -40,7 +55,7 @@ const FAR_AHEAD: usize = 1 << 16;
 const MOST_ENDS: usize = 1 << 18;
 
 /// Where a pattern is, after a character.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Place {
     /// No match has the character.
     Gap,
@@ -51,19 +66,31 @@ enum Place {
         is_first: bool,
         /// It follows a gap that may go on instead.
         in_gap: bool,
-        /// The class of the last character, if a match ends before it. Only for the last pattern.
-        last: Option<usize>,
+        /// What holds if the gap ended where this began, or a match ended while this goes on for a longer one.
+        other: Option<Other>,
     },
 }
 
-/// What a character shows of one pattern.
-#[derive(Clone, Copy)]
+/// What holds if a pretoken has ended before what is read now.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Other {
+    Known {
+        /// The places of the pattern and of those after it, which started anew there.
+        places: Vec<Place>,
+        /// How many characters back it ended; 0 for at the mark.
+        n_back: usize,
+        /// The end is in any case one.
+        is_written: bool,
+    },
+    /// More ends are written already than would hold.
+    Lost,
+}
+
+/// The places of a pattern and of those after it after one more character, and the bits of its entry.
+#[derive(Default)]
 struct Shown {
-    place: Place,
-    before_last: bool,
-    here: bool,
-    /// The pattern was in a gap before the character, so that it can start anew there.
-    was_in_gap: bool,
+    places: Vec<Place>,
+    bits: usize,
 }
 
 /// A compiled sequence of patterns.
@@ -125,17 +152,18 @@ impl OnePass {
     fn determinize(&mut self, classes: &[Vec<usize>]) -> Option<()> {
         let stride = self.alphabet.n_classes + 1;
         // The first state is before the first character.
-        let (mut states, mut rows) = (vec![None], HashMap::new());
-        let mut done = 0;
+        let (mut states, mut rows) = (vec![Vec::new()], HashMap::new());
+        let (mut done, n_left) = (0, Cell::new(MAX_READS));
         while done < states.len() {
             for class in 0..stride {
                 let is_end = class + 1 == stride;
-                let entry = match self.next(states[done].as_deref(), class, is_end, classes) {
+                let reader = Reader { steps: &self.steps, classes, class, n_left: &n_left };
+                let entry = match reader.next(&states[done]) {
                     None => STOP,
-                    Some((_, bits)) if is_end => bits | HERE | ANEW | STOP,
-                    Some((next, bits)) => {
-                        let row = *rows.entry(next).or_insert_with_key(|next| {
-                            states.push(Some(next.clone()));
+                    Some(shown) if is_end => shown.bits | HERE | ANEW | STOP,
+                    Some(Shown { places, bits }) => {
+                        let row = *rows.entry(places).or_insert_with_key(|places| {
+                            states.push(places.clone());
                             (states.len() - 1) * stride
                         });
                         row << N_BITS | bits
@@ -144,62 +172,11 @@ impl OnePass {
                 self.table.push(u32::try_from(entry).ok()?);
             }
             done += 1;
-            if states.len() > MAX_STATES {
+            if states.len() > MAX_STATES || n_left.get() == 0 {
                 return None;
             }
         }
         Some(())
-    }
-
-    /// The places after a character, and the bits of the entry; `None` if more is open than a table can decide.
-    fn next(
-        &self,
-        places: Option<&[Place]>,
-        class: usize,
-        is_end: bool,
-        classes: &[Vec<usize>],
-    ) -> Option<(Vec<Place>, usize)> {
-        let (mut next, mut bits, mut are_in_gaps) = (Vec::new(), 0, true);
-        // An earlier pattern may begin here, so that the segment would end: do the others know the same then?
-        let (mut is_open, mut is_certain) = (false, true);
-        for (nth, (dfa, classes)) in self.steps.iter().zip(classes).enumerate() {
-            let is_last = nth + 1 == self.steps.len();
-            let Some(places) = places else {
-                next.push(begin(dfa, classes[class], false)?.place);
-                continue;
-            };
-            // A pattern's segment ends where an earlier pattern ends one.
-            let is_cut = is_end || bits & HERE != 0;
-            let read = if is_cut { dfa.end() } else { classes[class] };
-            let shown = read_on(dfa, places[nth], read, classes, class, is_last)?;
-            bits |= usize::from(shown.before_last) * BEFORE_LAST;
-            if is_cut {
-                next.push(begin(dfa, classes[class], false)?.place);
-                continue;
-            }
-            if is_open {
-                let at_end = read_on(dfa, places[nth], dfa.end(), classes, class, is_last);
-                is_certain &= at_end.is_some_and(|at_end| {
-                    let is_alike = shown.here || at_end.was_in_gap == shown.was_in_gap;
-                    is_alike && at_end.before_last == shown.before_last
-                });
-            }
-            is_open |= matches!(shown.place, Place::Match { is_first: true, in_gap: true, .. });
-            next.push(shown.place);
-            if shown.here {
-                bits |= HERE | if are_in_gaps && is_certain { ANEW } else { 0 };
-            }
-            are_in_gaps &= shown.was_in_gap;
-        }
-        if bits & ANEW != 0 {
-            // Whatever begins here follows no gap.
-            for place in &mut next {
-                if let Place::Match { is_first: true, in_gap, .. } = place {
-                    *in_gap = false;
-                }
-            }
-        }
-        Some((next, bits))
     }
 
     /// [`super::Pretokenizer::fill`]; no ends if the first is further away than `most_bytes`.
@@ -210,23 +187,26 @@ impl OnePass {
         if text.is_empty() {
             return Ok(());
         }
-        ends.grow(ENDS_PER_FILL, "pretoken ends")?;
+        ends.grow(ENDS_PER_FILL.min(text.len()), "pretoken ends")?;
         let mut search =
             Search { next: vec![0; self.steps.len()], failed: Failed::default(), found: Vec::new() };
-        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + 2), ENDS_PER_FILL);
+        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + 3), ENDS_PER_FILL);
         let (mut read, mut buffer) = (Read::default(), filled(most_ends, 0, "pretoken ends")?);
         while ends.len() < wanted {
             let room = &mut buffer[..most_ends.min(wanted - ends.len())];
             let entry = self.read(text.as_bytes(), stop, &mut read, room);
-            if entry & !STOP != 0 {
+            if entry & !(STOP | FULL) != 0 {
                 // What is decided at once, but rarely.
-                if entry & BEFORE_LAST != 0 {
-                    buffer[read.n] = text.floor_char_boundary(read.at - 1) as u32;
+                let before = |at: usize| text.floor_char_boundary(at.saturating_sub(1));
+                let (one_back, two_back) = (before(read.at), before(before(read.at)));
+                let found =
+                    [(AT_MARK, read.mark), (TWO_BACK, two_back), (ONE_BACK, one_back), (HERE, read.at)];
+                for (_, end) in found.into_iter().filter(|(bit, _)| entry & bit != 0) {
+                    buffer[read.n] = end as u32;
                     read.n += 1;
                 }
-                if entry & HERE != 0 {
-                    buffer[read.n] = read.at as u32;
-                    read.n += 1;
+                if entry & MARK != 0 {
+                    read.mark = two_back;
                 }
                 if entry & ANEW != 0 {
                     read.n_sure = read.n;
@@ -271,26 +251,45 @@ impl OnePass {
         Ok(())
     }
 
-    /// Reads on while entries say nothing rare, up to the character at `stop` or while there is room for two ends; returns
+    /// Reads on while entries say nothing rare, up to the character at `stop` or while there is room for three ends; returns
     /// the entry of the character at `read.at`, or [`FULL`].
     #[inline(never)]
     fn read(&self, text: &[u8], stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
-        let Read { mut row, mut at, mut n, mut n_sure } = *read;
-        let entry = loop {
-            if at > stop || n + 2 > ends.len() {
+        let mut now = *read;
+        let n_most = ends.len().saturating_sub(2);
+        let ends = &mut ends[..n_most];
+        let entry = 'all: loop {
+            for &byte in text.get(now.at..stop).unwrap_or_default() {
+                let Some(class) = self.alphabet.class_of_byte(byte) else { break };
+                let entry = self.step(class, 1, &mut now, ends);
+                if entry & RARE != 0 {
+                    break 'all entry;
+                }
+            }
+            if now.at > stop {
                 break FULL;
             }
-            let (class, n_bytes) = self.alphabet.class_at(text, at);
-            let entry = self.table[row + class] as usize;
-            if entry & (BEFORE_LAST | STOP) != 0 {
+            let (class, n_bytes) = self.alphabet.class_at(text, now.at);
+            let entry = self.step(class, n_bytes, &mut now, ends);
+            if entry & RARE != 0 {
                 break entry;
             }
-            ends[n] = at as u32;
-            n += (entry & HERE) / HERE;
-            n_sure = if entry & ANEW != 0 { n } else { n_sure };
-            (row, at) = (entry >> N_BITS, at + n_bytes);
         };
-        *read = Read { row, at, n, n_sure };
+        *read = now;
+        entry
+    }
+
+    /// Reads a character unless its entry says something rare; returns the entry, or [`FULL`].
+    #[inline(always)]
+    fn step(&self, class: usize, n_bytes: usize, read: &mut Read, ends: &mut [u32]) -> usize {
+        let Some(end) = ends.get_mut(read.n) else { return FULL };
+        let entry = self.table[read.row + class] as usize;
+        if entry & RARE == 0 {
+            *end = read.at as u32;
+            read.n += (entry & HERE) / HERE;
+            read.n_sure = if entry & ANEW != 0 { read.n } else { read.n_sure };
+            (read.row, read.at) = (entry >> N_BITS, read.at + n_bytes);
+        }
         entry
     }
 
@@ -346,6 +345,8 @@ struct Read {
     /// The ends so far, and those up to the last one at which all patterns start anew.
     n: usize,
     n_sure: usize,
+    /// Where a pretoken may have ended.
+    mark: usize,
 }
 
 /// What is kept while pretokens are found pattern by pattern.
@@ -356,55 +357,213 @@ struct Search {
     found: Vec<usize>,
 }
 
-/// A pattern at a character before which a gap is open, or a pretoken ends; `None` if what decides may be far ahead.
-fn begin(dfa: &Dfa, class: usize, in_gap: bool) -> Option<Shown> {
-    let state = dfa.first(class);
-    if state != DEAD && dfa.looks_far_ahead() {
-        return None;
-    }
-    let (place, here) = if state == DEAD {
-        (Place::Gap, false)
-    } else {
-        let is_sure = dfa.surely_ends(state);
-        (Place::Match { state, is_first: true, in_gap: in_gap && !is_sure, last: None }, in_gap && is_sure)
-    };
-    Some(Shown { place, before_last: false, here, was_in_gap: in_gap })
+/// Reads a character of a class, by which places of all patterns become others. `None` is more than a table can decide.
+struct Reader<'a> {
+    steps: &'a [Arc<Dfa>],
+    /// By pattern and class, the pattern's own class; the last one is the end of the text.
+    classes: &'a [Vec<usize>],
+    class: usize,
+    /// How often places may still be read.
+    n_left: &'a Cell<usize>,
 }
 
-/// A pattern after one more character; `class` is that of all patterns, `read` its own, or the end of its segment.
-fn read_on(
-    dfa: &Dfa,
-    place: Place,
-    read: usize,
-    classes: &[usize],
-    class: usize,
-    is_last: bool,
-) -> Option<Shown> {
-    let Place::Match { state, is_first, in_gap, last } = place else { return begin(dfa, read, true) };
-    let (next, is_match) = dfa.step(state, read);
-    // The match that ended the gap began at the last character, or further back.
-    let before_last = in_gap && is_match;
-    if before_last && !(is_first && is_last) {
-        return None;
+impl Reader<'_> {
+    /// The places of all patterns, of which there are none before the first character.
+    fn next(&self, places: &[Place]) -> Option<Shown> {
+        if places.is_empty() {
+            return Some(Shown { places: self.anew(0)?, bits: 0 });
+        }
+        let mut shown = self.read(0, places)?;
+        if shown.bits & ANEW != 0 && !self.is_end() {
+            shown.places = self.anew(0)?;
+        }
+        (n_marks(&shown.places) <= 1).then_some(shown)
     }
-    if next != DEAD {
-        let place = Place::Match {
-            state: next,
-            is_first: false,
-            in_gap: in_gap && !is_match,
-            last: (is_last && is_match).then_some(class),
+
+    fn is_end(&self) -> bool {
+        self.class + 1 == self.classes[0].len()
+    }
+
+    /// The same with the end of a segment in place of the character.
+    fn at_end(&self) -> Self {
+        Reader { class: self.classes[0].len() - 1, ..*self }
+    }
+
+    /// The places of pattern `nth` and those after it, which start anew at the character.
+    fn anew(&self, nth: usize) -> Option<Vec<Place>> {
+        let begun = |nth: usize| {
+            let dfa = &self.steps[nth];
+            let state = if self.is_end() { DEAD } else { dfa.first(self.classes[nth][self.class]) };
+            match state {
+                DEAD => Some(Place::Gap),
+                _ if dfa.looks_far_ahead() => None,
+                state => Some(Place::Match { state, is_first: true, in_gap: false, other: None }),
+            }
         };
-        return Some(Shown { place, before_last, here: false, was_in_gap: false });
+        (nth..self.steps.len()).map(begun).collect()
     }
-    if is_match {
-        return Some(Shown { here: true, before_last, ..begin(dfa, read, false)? });
+
+    /// Reads on in the places of pattern `nth` and those after it.
+    fn read(&self, nth: usize, places: &[Place]) -> Option<Shown> {
+        let Some((place, rest)) = places.split_first() else { return Some(Shown::default()) };
+        self.n_left.set(self.n_left.get().checked_sub(1)?);
+        let Place::Match { state, is_first, in_gap, other } = place else {
+            return self.read_in_gap(nth, rest);
+        };
+        let dfa = &self.steps[nth];
+        let (state, is_match) = dfa.step(*state, self.classes[nth][self.class]);
+        let (is_over, is_first) = (state == DEAD, *is_first);
+        let is_sure = is_match || !is_over && *in_gap && dfa.surely_ends(state);
+        match other {
+            Some(other) if *in_gap && is_sure || !in_gap && is_over && !is_match => self.take(nth, other),
+            _ if is_over && is_match => self.cut(nth, rest),
+            _ if is_over && is_first => self.read_in_gap(nth, rest),
+            _ if is_over => None,
+            other => {
+                let mut shown = self.read(nth + 1, rest)?;
+                shown.bits &= !ANEW;
+                let other = match other {
+                    _ if is_match => Some(self.other(nth, rest, shown.bits)),
+                    Some(other) => Some(self.read_other(nth, other, &mut shown.bits)),
+                    None => None,
+                };
+                shown.places.insert(0, Place::Match { state, is_first: false, in_gap: *in_gap, other });
+                Some(shown)
+            }
+        }
     }
-    if let Some(last) = last {
-        // It ended before the last character, where the pattern went on.
-        let place = begin(dfa, classes[last], false)?.place;
-        let shown = read_on(dfa, place, read, classes, class, is_last)?;
-        return Some(Shown { before_last: true, ..shown });
+
+    /// The same where a gap of pattern `nth` is open.
+    fn read_in_gap(&self, nth: usize, rest: &[Place]) -> Option<Shown> {
+        let place = self.anew(nth)?.swap_remove(0);
+        let Place::Match { state, .. } = place else {
+            let mut shown = self.read(nth + 1, rest)?;
+            shown.places.insert(0, place);
+            return Some(shown);
+        };
+        if self.steps[nth].surely_ends(state) {
+            return self.cut(nth, rest);
+        }
+        let mut shown = self.read(nth + 1, rest)?;
+        let other = self.other(nth, rest, shown.bits);
+        if !matches!(other, Other::Known { is_written: true, .. }) {
+            shown.bits &= !ANEW;
+        }
+        shown.places.insert(0, Place::Match { state, is_first: true, in_gap: true, other: Some(other) });
+        Some(shown)
     }
-    // What began at the last character is no match, so a gap has it.
-    if is_first { begin(dfa, read, true) } else { None }
+
+    /// A segment of pattern `nth` ends before the character.
+    fn cut(&self, nth: usize, rest: &[Place]) -> Option<Shown> {
+        let ended = self.at_end().read(nth + 1, rest)?;
+        if self.is_end() {
+            return Some(ended);
+        }
+        Some(Shown { places: self.anew(nth)?, bits: ended.bits | HERE | ANEW })
+    }
+
+    /// What holds if a segment of pattern `nth` ends before the character, where `bits` are those of going on.
+    fn other(&self, nth: usize, rest: &[Place], bits: usize) -> Other {
+        match (self.at_end().read(nth + 1, rest), self.anew(nth)) {
+            (Some(ended), Some(places)) if ended.bits == bits & !(HERE | ANEW) => {
+                Other::Known { places, n_back: 1, is_written: bits & HERE != 0 }
+            }
+            _ => Other::Lost,
+        }
+    }
+
+    /// Reads on in the other places, where `bits` are those of going on.
+    fn read_other(&self, nth: usize, other: &Other, bits: &mut usize) -> Other {
+        let &Other::Known { ref places, n_back, is_written } = other else { return Other::Lost };
+        match self.read(nth, places) {
+            Some(shown) if (shown.bits | *bits) & (RARE | HERE) == 0 && depth(&shown.places) < MAX_DEPTH => {
+                if n_back == 2 && !is_written {
+                    *bits |= MARK;
+                }
+                let n_back = if n_back == 1 { 2 } else { 0 };
+                Other::Known { places: shown.places, n_back, is_written }
+            }
+            _ => Other::Lost,
+        }
+    }
+
+    /// Goes on with the other places.
+    fn take(&self, nth: usize, other: &Other) -> Option<Shown> {
+        let Other::Known { places, n_back, is_written } = other else { return None };
+        let mut shown = self.read(nth, places)?;
+        let end = [AT_MARK, ONE_BACK, TWO_BACK][*n_back];
+        if !is_written {
+            if shown.bits & end != 0 {
+                return None;
+            }
+            shown.bits |= end;
+        }
+        Some(shown)
+    }
+}
+
+/// How deep other places lie in others.
+fn depth(places: &[Place]) -> usize {
+    let of = |place: &Place| match place {
+        Place::Match { other: Some(Other::Known { places, .. }), .. } => 1 + depth(places),
+        _ => 0,
+    };
+    places.iter().map(of).max().unwrap_or(0)
+}
+
+/// How many other places need the mark.
+fn n_marks(places: &[Place]) -> usize {
+    let of = |place: &Place| match place {
+        Place::Match { other: Some(Other::Known { places, n_back, is_written }), .. } => {
+            usize::from(*n_back == 0 && !is_written) + n_marks(places)
+        }
+        _ => 0,
+    };
+    places.iter().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether the table decides all of the text up to its end, and the number of its states.
+    fn reads_all(patterns: &[&str], text: &str) -> (bool, usize) {
+        let steps = patterns.iter().map(|pattern| Arc::new(Dfa::new(pattern, 1 << 20).unwrap())).collect();
+        let one_pass = OnePass::new(steps).unwrap();
+        let (mut read, mut ends) = (Read::default(), vec![0; text.len() + 3]);
+        loop {
+            let entry = one_pass.read(text.as_bytes(), text.len(), &mut read, &mut ends);
+            if entry & STOP != 0 {
+                let n_states = one_pass.table.len() / (one_pass.alphabet.n_classes + 1);
+                return (entry & HERE != 0, n_states);
+            }
+            read.at += one_pass.alphabet.class_at(text.as_bytes(), read.at).1;
+            read.row = entry >> N_BITS;
+        }
+    }
+
+    #[test]
+    fn table_decides_prose_and_indented_lines() {
+        let text = "A word, it's (two) words.\n\n    and more\r\n\t\tif x == 1:\n        é = 中国 ? \u{a0}y : z;  \n";
+        let patterns: [&[&str]; 6] = [
+            &[r" ?[^(\s|[.,!?…。，、।۔،])]+"],
+            &[r" ?[^(\s|[.,!?…。，、।۔،])]+", r"\p{N}"],
+            &["[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[一-龥ࠀ-一가-퟿]+", r"\p{N}"],
+            &[
+                r"\p{N}{1,3}",
+                "[一-龥]+",
+                r"[!-/:-@][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+            ],
+            &[
+                r"[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+",
+            ],
+            &[r"\p{N}", r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"],
+        ];
+        for patterns in patterns {
+            let (is_whole, n_states) = reads_all(patterns, text);
+            assert!(is_whole && n_states < 50, "{patterns:?}: {n_states} states");
+        }
+        // What a quotation mark begins ends far away.
+        assert!(!reads_all(&[r#""[^"]*"|."#], r#"a "quotation"#).0);
+    }
 }
