@@ -12,13 +12,13 @@ from tokenizers import models, pre_tokenizers, trainers
 from pairloom import Tokenizer
 from tests.cases import gpt2_alphabet
 
-N_BYTES = 10_000_000
+N_BYTES = 3_000_000
 VOCAB_SIZE = 4257  # one special token, 256 bytes, 4,000 merges
 
 
 @pytest.fixture(scope="module")
 def corpus() -> list[str]:
-    """Ten megabytes of the standard library's sources, a document a file."""
+    """Three megabytes of the standard library's sources, a document a file."""
     texts, size = [], 0
     for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
         if size >= N_BYTES:

@@ -689,14 +689,6 @@ def test_what_is_no_path_is_a_type_error_in_words_of_ours(path: Any) -> None:
             call()
 
 
-def test_lone_surrogates_are_placed_in_batches() -> None:
-    texts = ["plain", "é", "東 ab", "a\ud800b"]
-    for road in (AB.encode_batch, AB.encode_batch_to_numpy, AB.count_tokens_batch):
-        with pytest.raises(UnicodeEncodeError, match="position 1") as caught:
-            road(texts)
-        assert caught.value.object == "a\ud800b"
-
-
 def test_calls_without_options_equal_those_with_defaults() -> None:
     call: Any = AB.encode
     assert call(text="ab") == call("ab", None) == call("ab", add_special_tokens=False) == [256]
