@@ -24,7 +24,7 @@ SUMMARY = (
     "every command that writes, on a disk with too little room; a failure is another end than status 1 with the reason,"
     " a half-written file that is left, an older file that is lost, or another result once there is room"
 )
-QUICK = 8
+QUICK = 5
 FULL = 120
 
 _DISK_BYTES = 8 << 20
@@ -37,7 +37,7 @@ def run(count: int, seed: int) -> Table:
         folder = Path(name)
         commands = _commands(folder)
         outcomes = {command: Counter[str]() for command in commands}
-        expected = {command: _expected(folder, command, arguments) for command, arguments in commands.items()}
+        expected = {command: _expected(folder, command, commands[command]) for command in list(commands)[:count]}
         for number in range(count):
             command = list(commands)[number % len(commands)]
             rng = random.Random(f"{seed} {number}")
