@@ -173,6 +173,29 @@ def test_nulls_in_lists_are_an_error_or_left_out_one_by_one(tmp_path: Path) -> N
         assert reading.n_skipped == 2, path
 
 
+def test_messages_without_content_are_left_out_one_by_one(tmp_path: Path) -> None:
+    # As a call of a tool is: its conversation stays.
+    chats: list[Any] = [
+        [{"content": "a"}, {"content": None}, None, {"content": "b"}],
+        [{"content": "c"}, {"role": "tool"}],
+        None,
+        [{"content": None}],
+    ]
+    (tmp_path / "l.jsonl").write_text("".join(json.dumps({"t": chat}) + "\n" for chat in chats))
+    for path in [*_write_columns(tmp_path, {"t": chats}), tmp_path / "l.jsonl"]:
+        reading = Corpus(path, text_field="t[].content", skip_bad=True).read(origins=True)
+        blocks = list(reading)
+        assert [text for block in blocks for text in block.documents.texts()] == ["a", "b", "c"], path
+        records = [int(record) for block in blocks if block.origins for record in block.origins.records]
+        assert [record - records[0] for record in records] == [0, 0, 1], path
+        assert reading.n_skipped == 5, path
+        with pytest.raises(CorpusError, match="null"):
+            list(Corpus(path, text_field="t[].content"))
+    (tmp_path / "l.jsonl").write_text('{"t": [{"content": "a"}, {}]}\n')
+    with pytest.raises(CorpusError, match='no field "content"'):
+        list(Corpus(tmp_path / "l.jsonl", text_field="t[].content"))
+
+
 def test_columns_of_bytes(tmp_path: Path) -> None:
     pyarrow: Any = pytest.importorskip("pyarrow")
     texts = [text.encode() for text in DOCUMENTS]

@@ -207,7 +207,8 @@ impl JsonLines {
     fn extract(&self, line: &[u8], documents: &mut Documents) -> serde_json::Result<(u64, Option<String>)> {
         let mut parser = serde_json::Deserializer::from_slice(line);
         let mut nulls = Nulls { are_skipped: self.record_errors.skips, n: 0 };
-        Field { path: &self.field, depth: 0, documents, nulls: &mut nulls }.deserialize(&mut parser)?;
+        Field { path: &self.field, depth: 0, in_list: false, documents, nulls: &mut nulls }
+            .deserialize(&mut parser)?;
         parser.end()?;
         if self.id_field.is_empty() {
             return Ok((nulls.n, None));
@@ -354,6 +355,8 @@ struct Field<'a> {
     path: &'a [Step],
     /// How many lists are in one another before the first key of the path.
     depth: usize,
+    /// Whether a list was entered: there a null, or a key that is missing, is one text and not the record.
+    in_list: bool,
     documents: &'a mut Documents,
     nulls: &'a mut Nulls,
 }
@@ -389,10 +392,12 @@ impl<'de> Visitor<'de> for Field<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<(), A::Error> {
-        let Field { path, depth, documents, nulls } = self;
+        let Field { path, depth, documents, nulls, .. } = self;
         // An element is asked for as an Option so that null is seen.
-        while list.next_element_seed(Element(Field { path, depth: depth - 1, documents, nulls }))?.is_some() {
-        }
+        while list
+            .next_element_seed(Element(Field { path, depth: depth - 1, in_list: true, documents, nulls }))?
+            .is_some()
+        {}
         Ok(())
     }
 
@@ -400,24 +405,36 @@ impl<'de> Visitor<'de> for Field<'_> {
         let Some((step, rest)) = self.path.split_first() else {
             return Err(A::Error::custom("an object where a string is wanted"));
         };
-        let Field { documents, nulls, .. } = self;
+        let Field { in_list, documents, nulls, .. } = self;
         let (start, n_nulls) = ((documents.text.len(), documents.ends.len()), nulls.n);
         let mut is_found = false;
         while let Some(is_key) = map.next_key_seed(KeyIs(&step.key))? {
             if is_key {
                 truncate(documents, start);
                 nulls.n = n_nulls;
-                map.next_value_seed(Field { path: rest, depth: step.n_lists, documents, nulls })?;
+                let field = Field { path: rest, depth: step.n_lists, in_list, documents, nulls };
+                if in_list {
+                    map.next_value_seed(Element(field))?;
+                } else {
+                    map.next_value_seed(field)?;
+                }
                 is_found = true;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        if is_found { Ok(()) } else { Err(A::Error::custom(format_args!("no field {:?}", step.key))) }
+        if is_found {
+            Ok(())
+        } else if in_list && nulls.are_skipped {
+            nulls.n += 1;
+            Ok(())
+        } else {
+            Err(A::Error::custom(format_args!("no field {:?}", step.key)))
+        }
     }
 }
 
-/// Deserializes an element of a list, which may be null.
+/// Deserializes an element of a list, or a value in one, which may be null.
 struct Element<'a>(Field<'a>);
 
 impl<'de> DeserializeSeed<'de> for Element<'_> {
