@@ -57,12 +57,14 @@ def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:
 
 
 def char_spans(text: str, spans: Spans) -> Spans:
-    """The characters [n, 2] that each byte span of the text touches; spans hold at least a byte."""
+    """The characters [n, 2] that each byte span of the text touches: none for one that is empty, at a character's start."""
     if text.isascii() or not len(spans):
         return spans
-    character_of_byte = np.cumsum(_begins_character(text.encode())) - 1
+    # How many characters begin before each byte.
+    n_before = np.concatenate([[0], np.cumsum(_begins_character(text.encode()))])
     starts, ends = spans.T
-    return np.stack([character_of_byte[starts], character_of_byte[ends - 1] + 1], axis=1)
+    ends = n_before[ends]
+    return np.stack([np.minimum(n_before[starts + 1] - 1, ends), ends], axis=1)
 
 
 def starts_of_tokens(blob: bytes, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -301,6 +301,7 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
         lists += [[], [1 + 0x20, 1 + 0xC3, 1 + 0xA9], [1 + 0xE6, 1 + 0x9D], [1 + 0x41, 1 + 0xFF, 0, 1 + 0xC3, 1 + 0xA9]]
         expected = [theirs.decode(ids, skip_special_tokens=False) for ids in lists]
         assert [ours.decode(ids) for ids in lists] == ours.decode_batch(lists) == expected
+        assert ours.as_huggingface().decode_batch(lists, skip_special_tokens=False) == expected
         assert [ours.decode(np.array(ids, np.uint16)) for ids in lists] == expected
         assert ours.decode_arrow(pyarrow.array(lists, pyarrow.list_(pyarrow.int32()))).to_pylist() == expected
         tokens = [
@@ -313,6 +314,33 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
         drops = 1 if kind == "prepend" else 0
         assert [decode_runs(each).removeprefix(" " * drops) for each in tokens] == expected
         assert ours.decode([1 + 0xE6, 1 + 0x9D, 1 + 0x41], errors="replace") == "\ufffdA"
+
+
+def test_a_prefix_that_is_a_token_lies_nowhere(tmp_path: Path) -> None:
+    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    for text, spans in (("éa", [[0, 0], [0, 1], [1, 2]]), ("日b", [[0, 0], [0, 1], [0, 1], [0, 1], [1, 2]])):
+        assert tokenizer.encode_with_offsets(text)[1].tolist() == spans
+        assert tokenizer.encode_batch_with_offsets([text])[2].tolist() == spans
+
+
+@pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
+def test_offsets_and_words_of_pieces_equal_tokenizers(tmp_path: Path, kind: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    rng = random.Random(kind)
+    n_equal = 0
+    for _ in range(10):
+        text = json.dumps(tokenizer_json(rng, kind))
+        ours = load(tmp_path, text.encode(), "tokenizer.json").as_huggingface()
+        theirs = tokenizers.Tokenizer.from_str(text)
+        for _ in range(40):
+            given = "".join(rng.choices(["a", "b", " b", "é", "日", "</s>", "</s></s>"], [9, 9, 9, 9, 9, 1, 1], k=3))
+            expected, found = theirs.encode(given), ours.encode(given)
+            try:
+                assert (found.offsets, found.word_ids) == (expected.offsets, expected.word_ids), given
+                n_equal += 1
+            except ValueError as error:
+                assert "changes the text" in str(error)
+    assert n_equal > 200
 
 
 def test_spaces_at_the_beginning_go_where_extra_ones_do(tmp_path: Path) -> None:

@@ -272,6 +272,8 @@ class HuggingFaceTokenizer:
             lasts = ends - 1
             starts = starts - np.searchsorted(spaces, starts)
             characters = np.stack([starts, lasts - np.searchsorted(spaces, lasts) + 1], axis=1)
+        # So does a SentencePiece prefix that is a token of its own.
+        characters[:, 1] = np.maximum(characters[:, 1], characters[:, 0] + 1)
         offsets = [(start, end) for start, end in characters.tolist()]
         return Columns(tokens, offsets, self._words(ids, split, spans))
 
@@ -331,7 +333,7 @@ class HuggingFaceTokenizer:
 
     def _pretoken_ends(self, data: bytes, begin: int) -> list[int]:
         if self._tokenizer.pattern == CHARACTERS:
-            return [begin + len(data)]
+            return [begin + len(data)] if data else []
         lengths = [len(pretoken) for pretoken in pretokenize(data.decode(), self._tokenizer.pattern)]
         ends: list[int] = (np.cumsum(lengths, dtype=np.int64) + begin).tolist()
         return ends
@@ -357,7 +359,8 @@ class HuggingFaceTokenizer:
         known = [token_id for token_id in given if token_id in self._text_of]
         if len(known) < len(given):
             known = [token_id for token_id in map(_id, given) if token_id in self._text_of]
-        return self._tokenizer.decode(known, "replace", skip_special_tokens=skip_special_tokens)
+        errors = self._tokenizer.model.usual_errors
+        return self._tokenizer.decode(known, errors, skip_special_tokens=skip_special_tokens)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """The text of each list of ids."""
