@@ -24,6 +24,8 @@ CALLS: list[dict[str, Any]] = [
     {},
     {"padding": True},
     {"padding": "max_length", "max_length": 7, "truncation": True},
+    {"padding": "max_length", "max_length": 4},
+    {"padding": "max_length", "max_length": 4, "pad_to_multiple_of": 8},
     {"padding": True, "return_tensors": "np"},
     {"padding": True, "return_tensors": "np", "padding_side": "left", "pad_to_multiple_of": 8},
     {"truncation": True, "max_length": 3},
@@ -74,7 +76,7 @@ def as_lists(batch: Any) -> dict[str, Any]:
 def test_calls_return_what_the_tokenizer_itself_returns(theirs: Any, options: dict[str, Any]) -> None:
     ours = fast(theirs)
     assert isinstance(ours, type(theirs)) and ours.is_fast
-    for texts in (TEXTS, TEXTS[:1], TEXTS[3]):
+    for texts in (TEXTS, TEXTS[:1], TEXTS[3], [TEXTS[0]] * 2):
         given = {**options, "text_pair": texts} if "text_pair" in options else options
         expected, found = theirs(texts, **given), ours(texts, **given)
         assert list(found) == list(expected) and as_lists(found) == as_lists(expected)

@@ -291,6 +291,18 @@ def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kin
         assert Tokenizer.load(tmp_path / "again.json").model == ours.model
 
 
+def test_byte_tokens_without_byte_fallback_are_no_characters(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    rng = random.Random(7)
+    for fuse in (True, False):
+        file = tokenizer_json(rng, "none")
+        file["model"].update(byte_fallback=False, unk_token="</s>", fuse_unk=fuse)
+        ours = load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
+        theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+        for given in ["x\n\ty", "\n日x", *(random_text(rng) for _ in range(50))]:
+            assert ours.encode(given) == theirs.encode(given).ids, given
+
+
 def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) -> None:
     tokenizers, pyarrow = pytest.importorskip("tokenizers"), pytest.importorskip("pyarrow")
     rng = random.Random(3)

@@ -258,7 +258,9 @@ class _Fast:
         totals = lengths + len(around[0]) + len(around[1])
         longest = int(totals.max())
         is_array = known["return_tensors"] is not None
-        if is_array and not is_padded and (totals < longest).any():
+        # Rows of several lengths, or that are longer than others are filled to.
+        filled = known["max_length"] if padding.value == "max_length" else longest
+        if longest > filled or (is_array and not is_padded and (totals < longest).any()):
             return None
         arrays: Sequence[Any]
         if is_padded or is_array:

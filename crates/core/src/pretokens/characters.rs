@@ -67,7 +67,9 @@ impl CharacterCuts {
     fn join_unknown(&mut self, vocabulary: &Vocabulary, drops_spaces: bool) -> Result<()> {
         let mut known = HashSet::new();
         known.try_reserve(vocabulary.n_tokens()).map_err(Error::out_of_memory(WHAT))?;
-        known.extend(vocabulary.tokens().filter_map(|(_, token)| {
+        known.extend(vocabulary.tokens().filter_map(|(id, token)| {
+            // A byte token is not its character's.
+            vocabulary.id_of(token).filter(|&found| found == id)?;
             let mut characters = std::str::from_utf8(token).ok()?.chars();
             characters.next().filter(|_| characters.next().is_none())
         }));
