@@ -123,8 +123,13 @@ def read_gpt2(
 def model_of_ranks(columns: ModelColumns, name: str, pattern: _Pattern, special_tokens: _Specials) -> dict[str, Any]:
     """The fields of a `Model` by name, of tokens whose ids are ranks; FormatError that begins with `name`."""
 
-def read_added_tokens(data: bytes, name: str) -> tuple[dict[str, int], frozenset[str], tuple[tuple[str, str], ...]]:
-    """Ids, literals that are not special, and rules of a list of added tokens in JSON; FormatError naming `name`."""
+def read_added_tokens(
+    data: bytes, name: str, forms: list[str]
+) -> tuple[dict[str, int], frozenset[str], tuple[tuple[str, str], ...]]:
+    """Ids, literals that are not special, and rules of a list of added tokens in JSON; FormatError naming `name`.
+
+    forms: the steps of the normaliser, after which tokens that are normalized would be found.
+    """
 
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]

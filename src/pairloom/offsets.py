@@ -57,7 +57,7 @@ def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:
 
 
 def char_spans(text: str, spans: Spans) -> Spans:
-    """The characters [n, 2] that each byte span of the text touches: none for one that is empty, at a character's start."""
+    """The characters [n, 2] that each byte span of the text touches; an empty span touches none."""
     if text.isascii() or not len(spans):
         return spans
     # How many characters begin before each byte.

@@ -196,6 +196,52 @@ def test_a_token_that_only_the_settings_name_keeps_its_rules(tokenizer: Tokenize
     assert theirs.encode("the <mask>", add_special_tokens=False) == loaded.encode("the <mask>")
 
 
+def test_named_tokens_join_in_the_order_of_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    named = {"pad_token": "<p>", "image_token": "<i>", "sep_token": "<s>", "unk_token": "<u>"}
+    listed = [{"__type": "AddedToken", "content": "<x>", "rstrip": True, "special": False}]
+    config = {**named, "additional_special_tokens": listed, "tokenizer_class": "PreTrainedTokenizerFast"}
+    write(tmp_path, tokenizer_config=config, special_tokens_map={"additional_special_tokens": ["<z>"]})
+    loaded = Tokenizer.load(tmp_path)
+    joined = [literal for literal in loaded.special_tokens if literal not in tokenizer.special_tokens]
+    assert sorted(joined, key=lambda literal: loaded.special_tokens[literal]) == ["<u>", "<s>", "<p>", "<i>", "<x>"]
+    text = "<p><s> <u><i>a <x> a<z>"
+    ids = loaded.encode(text)
+    assert loaded.decode(ids, skip_special_tokens=True) == " a <x>a<z>"
+    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs.encode(text, add_special_tokens=False) == ids
+    assert theirs.decode(ids, skip_special_tokens=True) == " a <x>a<z>"
+
+
+def test_tokens_that_join_and_are_normalized_are_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.with_normalizer("nfkc").save(tmp_path / "tokenizer.json", format="huggingface")
+    token = {"content": "<x>", "normalized": True}
+    decoder = {str(tokenizer.n_vocab): token}
+    for config in ({"pad_token": token}, {"extra_special_tokens": [token]}, {"added_tokens_decoder": decoder}):
+        write(tmp_path, tokenizer_config=config)
+        with pytest.raises(FormatError, match='"<x>" is normalized: it is found in the text after nfkc'):
+            Tokenizer.load(tmp_path)
+
+
+def test_entries_of_a_vocab_json_have_the_rules_of_the_files(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="which tokens are special"):
+        tokenizer.save(tmp_path, format="gpt2")
+    end = {"content": "<|im_end|>", "lstrip": True, "rstrip": False, "single_word": False, "normalized": False}
+    roles = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
+    write(tmp_path, special_tokens_map={**roles, "mask_token": end})
+    write(tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True})
+    loaded = Tokenizer.load(tmp_path)
+    assert (loaded.model.special_rules, loaded.normalizer) == ((("<|im_end|>", "lstrip"),), "prefix_space")
+    assert loaded.encode("the <|im_end|>") == [*loaded.encode("the"), tokenizer.special_tokens["<|im_end|>"]]
+    write(
+        tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True, "add_bos_token": True}
+    )
+    with pytest.warns(UserWarning, match="says add_bos_token, and the tokenizer has no post-processor"):
+        assert Tokenizer.load(tmp_path).encode("the <|im_end|>") == loaded.encode("the <|im_end|>")
+    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs.encode("the <|im_end|>", add_special_tokens=False) == loaded.encode("the <|im_end|>")
+
+
 PLAIN = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
 
 

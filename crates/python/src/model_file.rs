@@ -93,15 +93,16 @@ pub fn model_of_ranks<'py>(
     fields(py, made.map_err(|error| exception(py, error))?)
 }
 
-/// Ids, plain literals and rules of a list of added tokens in JSON.
+/// Ids, plain literals and rules of a list of added tokens in JSON, for a tokenizer whose normaliser has these forms.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub fn read_added_tokens<'py>(
     py: Python<'py>,
     data: &[u8],
     name: &str,
+    forms: Vec<String>,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyFrozenSet>, Bound<'py, PyTuple>)> {
-    let read = added_tokens::read_list(data, name).map_err(|error| exception(py, error))?;
+    let read = added_tokens::read_list(data, name, &forms).map_err(|error| exception(py, error))?;
     Ok((ids(py, read.ids)?, PyFrozenSet::new(py, read.plain)?, PyTuple::new(py, read.rules)?))
 }
 

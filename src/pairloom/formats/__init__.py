@@ -139,7 +139,15 @@ def load(
     if format != "pairloom" or missing_bytes is not None:
         # Who saved a file of pairloom's own was told.
         model = with_missing_bytes(model, str(file), missing_bytes)
-    return model if companions is None else pretrained.apply(model, companions, folder, incomplete=incomplete)
+    if companions is None:
+        return model
+    around = [key for key in ("add_bos_token", "add_eos_token") if companions.get(key) is True]
+    if around and format != "huggingface":
+        warn(
+            f"{folder}: {pretrained.CONFIG_NAME} says {' and '.join(around)}, and the tokenizer has no post-processor:"
+            " add_special_tokens=True adds nothing; put the id there, or let transformers save a tokenizer.json"
+        )
+    return pretrained.apply(model, companions, folder, incomplete=incomplete)
 
 
 @contextlib.contextmanager

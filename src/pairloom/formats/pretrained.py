@@ -18,7 +18,18 @@ from pairloom.errors import FormatError
 from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, read_added_tokens
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import parse, take_id
-from pairloom.model import CARRIED, Model, canonical_json, config_of, literal_of
+from pairloom.model import (
+    CARRIED,
+    CHARACTERS,
+    DROP_STEP,
+    UNKNOWN,
+    UNKNOWN_EACH,
+    WORDS,
+    Model,
+    canonical_json,
+    config_of,
+    literal_of,
+)
 
 __all__ = [
     "CONFIG_NAME",
@@ -43,15 +54,20 @@ _LISTED = "added_tokens_decoder"
 _PREFIX = "add_prefix_space"
 # Special tokens within a text stay text.
 _SPLIT = "split_special_tokens"
-# No keys of the files: [literal, flag] of the tokens that are written as objects, and the tokens of added_tokens.json.
-_RULES = "\0rules"
+# What a token that is written as an object may say.
+_FLAGS = (*FLAGS, "normalized", "special")
+# The order in which transformers adds those that the tokenizer lacks.
+_ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_SEVERAL = ("extra_special_tokens", "additional_special_tokens")
+# No keys of the files: what tokens say of themselves, by literal, and the tokens of added_tokens.json.
+_SAID = "\0said"
 _ADDED = "\0added"
 # Not kept: what the tokenizer.json says already, and names of classes and of code that read other files.
 _DROPPED = frozenset(
     (
         *(_LISTED, "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
         _PREFIX,
-        _RULES,
+        _SAID,
         _ADDED,
         CARRIED,
     )
@@ -70,7 +86,7 @@ def read(folder: Path) -> Companions:
     mapped = _object(folder / _MAP_NAME)
     # As transformers does: these two decide only beside a config that lists no added tokens.
     if _LISTED not in config:
-        config = {**config, **mapped}
+        config = {**config, **mapped, **{key: config[key] for key in _SEVERAL if config.get(key)}}
         if added := _object(folder / _ADDED_NAME):
             named = _named(config)
             ids = {literal: take_id(i, f"{folder / _ADDED_NAME}: {shown(literal)}") for literal, i in added.items()}
@@ -82,13 +98,14 @@ def read(folder: Path) -> Companions:
         given = config.get("chat_template")
         first = {"default": given} if isinstance(given, str) else {}
         config["chat_template"] = [{"name": name, "template": text} for name, text in {**first, **templates}.items()]
-    rules = []
-    for key, value in config.items():
-        if key.endswith("_token") and (content := literal_of(value)) is not None:
-            # A token as an object says how it is recognised: of those that the tokenizer has it says so itself.
-            rules += [[content, flag] for flag in FLAGS if type(value) is dict and value.get(flag) is True]
-            config[key] = content
-    return {**config, _RULES: rules} if rules else config
+    # A token as an object says how it is recognised: of those that the tokenizer has it says so itself.
+    listed = [value for key in _SEVERAL if type(config.get(key)) is list for value in config[key]]
+    said: dict[str, dict[str, Any]] = {}
+    for value in [*_values(config), *listed]:
+        if (content := literal_of(value)) is not None:
+            said[content] = {flag: value[flag] for flag in _FLAGS if flag in value} if type(value) is dict else {}
+    texts = {key: literal_of(value) or value for key, value in config.items() if key.endswith("_token")}
+    return {**config, **texts, _SAID: said} if said else config
 
 
 def settings_of(tokenizer: Any) -> Companions:
@@ -135,18 +152,35 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             rules = (*model.special_rules, *(rule for rule in rules if rule[0] in added))
             plain = model.plain_specials | (plain & added.keys())
             model = model.replaced(plain_specials=plain, special_rules=rules)
+            # Refuses those that would be found in the normalised text.
+            joining = [entry for entry in _entries(config, name) if entry.get("content") in added]
+            read_added_tokens(joining, f"{name}: {CONFIG_NAME}", _forms(model))
             if not incomplete:
                 _check_ids(before, ids, name)
-        if lacking := [literal for literal in _named(config) if literal not in model.special_tokens]:
-            model = with_special_tokens(model, lacking)
-            named = tuple((literal, flag) for literal, flag in config.get(_RULES, ()) if literal in lacking)
-            model = model.replaced(special_rules=(*model.special_rules, *named))
+        has_prefix = "prefix_space" in model.normalizer
+        if incomplete and config.get(_PREFIX) is True and not has_prefix:
+            model = model.replaced(normalizer=(*model.normalizer, "prefix_space"))
+            has_prefix = True
+        # Those that only these files describe.
+        if named := [
+            literal for literal in _named(config) if literal not in (ids if incomplete else model.special_tokens)
+        ]:
+            model = with_special_tokens(model, [literal for literal in named if literal not in model.special_tokens])
+            said, roles = config.get(_SAID, {}), _roles(config)
+            entries = [
+                {"id": model.special_tokens[literal], "content": literal, "special": True} | said.get(literal, {})
+                for literal in named
+            ]
+            found = read_added_tokens(entries, f"{name}: {CONFIG_NAME}", _forms(model))
+            model = model.replaced(
+                plain_specials=model.plain_specials | found.plain.difference(roles),
+                special_rules=(*model.special_rules, *found.rules),
+            )
         if config.get(_SPLIT) is True:
             ordinary = (
                 (literal, "ordinary") for literal in model.special_tokens if literal not in model.plain_specials
             )
             model = model.replaced(special_rules=(*model.special_rules, *ordinary))
-        has_prefix = "prefix_space" in model.normalizer
         if config.get(_PREFIX) is (not has_prefix):
             warn(
                 f"{name}: {CONFIG_NAME} says {_PREFIX} = {not has_prefix}, and the tokenizer itself {has_prefix};"
@@ -214,8 +248,20 @@ def identity_of(config: Companions) -> bytes:
     return json.dumps([config.get(_LISTED), _roles(config)], sort_keys=True).encode()
 
 
+def _forms(model: Model) -> list[str]:
+    """The steps of the normaliser that change what added tokens are looked for in."""
+    skipped = {DROP_STEP, *(step.rstrip(":") for step in (UNKNOWN, UNKNOWN_EACH, WORDS))}
+    if model.pattern != CHARACTERS:
+        skipped.add("prefix_space")
+    return [step for step in (each.partition(":")[0] for each in model.normalizer) if step not in skipped]
+
+
 def _listed(config: Companions, name: str) -> AddedTokens:
     """The tokens of added_tokens_decoder, or else of added_tokens.json."""
+    return read_added_tokens(_entries(config, name), f"{name}: {CONFIG_NAME}")
+
+
+def _entries(config: Companions, name: str) -> list[dict[str, Any]]:
     decoder = config.get(_LISTED, config.get(_ADDED)) or {}
     where = f"{name}: {CONFIG_NAME}"
     roles = _roles(config)
@@ -228,12 +274,14 @@ def _listed(config: Companions, name: str) -> AddedTokens:
         entry = {key: value for key, value in entry.items() if key != "__type"}
         special = entry.get("special", False) or entry.get("content") in roles
         entries.append({**entry, "special": special, "id": int(text)})
-    return read_added_tokens(entries, where)
+    return entries
 
 
 def _named(config: Mapping[str, Any]) -> list[str]:
     """The literals that have a role or are called special tokens, each once."""
-    several = _several(config)
+    extra, several = (config.get(key) or [] for key in _SEVERAL)
+    if extra and not isinstance(extra, Mapping):
+        several = extra
     if not isinstance(several, (list, str, Mapping)):
         raise FormatError(f"{CONFIG_NAME}: additional_special_tokens must be a list, not {shown(several)}")
     found = map(literal_of, several if isinstance(several, list) else [])
@@ -242,14 +290,15 @@ def _named(config: Mapping[str, Any]) -> list[str]:
 
 def _roles(config: Mapping[str, Any]) -> list[str]:
     """The literals that have a role: bos_token, eos_token, and those that a model has besides."""
-    several = _several(config)
-    values = [value for key, value in config.items() if key.endswith("_token")]
-    found = map(literal_of, [*values, *(several.values() if isinstance(several, Mapping) else [])])
+    extra = config.get("extra_special_tokens")
+    found = map(literal_of, [*_values(config), *(extra.values() if isinstance(extra, Mapping) else [])])
     return [literal for literal in found if literal]
 
 
-def _several(config: Mapping[str, Any]) -> Any:
-    return config.get("additional_special_tokens") or config.get("extra_special_tokens") or []
+def _values(config: Mapping[str, Any]) -> list[Any]:
+    """What the roles are given, in the order in which transformers adds tokens."""
+    others = [key for key in config if key.endswith("_token") and key not in _ROLES]
+    return [config.get(key) for key in (*_ROLES, *others)]
 
 
 def _object(path: Path) -> dict[str, Any]:

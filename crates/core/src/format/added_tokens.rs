@@ -62,9 +62,9 @@ impl<'n> Beside<'n> {
     }
 }
 
-/// The added tokens of a list in JSON, which errors call `name`.
-pub fn read_list(data: &[u8], name: &str) -> Result<AddedTokens> {
-    let read = text_of(data).and_then(|text| read(&Node::read(&mut Json::new(text, 0))?, &[], false, None));
+/// The added tokens of a list in JSON, which errors call `name`. `forms` as in [`read`].
+pub fn read_list(data: &[u8], name: &str, forms: &[String]) -> Result<AddedTokens> {
+    let read = text_of(data).and_then(|text| read(&Node::read(&mut Json::new(text, 0))?, forms, false, None));
     read.within(|| name.to_owned())
 }
 

@@ -8,7 +8,7 @@ writing a model with one.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pairloom import _core
@@ -30,9 +30,12 @@ class AddedTokens(NamedTuple):
     rules: tuple[tuple[str, str], ...]
 
 
-def read_added_tokens(entries: list[Any], where: str) -> AddedTokens:
-    """The tokens of `added_tokens`, or of such a list in another file; FormatError that begins with `where`."""
-    return AddedTokens(*_core.read_added_tokens(json.dumps(entries).encode(), as_text(where)))
+def read_added_tokens(entries: list[Any], where: str, forms: Sequence[str] = ()) -> AddedTokens:
+    """The tokens of `added_tokens`, or of such a list in another file; FormatError that begins with `where`.
+
+    Refuses tokens that are looked for in what the steps `forms` of a normaliser make of a text.
+    """
+    return AddedTokens(*_core.read_added_tokens(json.dumps(entries).encode(), as_text(where), list(forms)))
 
 
 def _assigned(literals: Mapping[str, int], vocab: Mapping[str, int], n_entries: int) -> Iterator[tuple[str, int]]:
