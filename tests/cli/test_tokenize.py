@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,16 @@ def test_standard_input(model: Path, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert len(documents_of(tmp_path / "out")) == len(DOCUMENTS)
+
+
+def test_a_resumed_run_says_that_a_pipe_is_not_compared(model: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    tokenize: list[str | Path] = ["tokenize", "--model", model, "--input", tmp_path / "pipe.txt"]
+    threading.Thread(target=(tmp_path / "pipe.txt").write_text, args=("ab ab",), daemon=True).start()
+    for is_resumed in (False, True):
+        done = run(*tokenize, "--output", tmp_path / "piped", "--resume")
+        assert done.status == 0
+        assert ("pipe.txt brings is not compared with what the earlier run read" in done.err) == is_resumed
 
 
 @pytest.mark.parametrize(

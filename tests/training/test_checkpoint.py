@@ -201,6 +201,16 @@ def test_arrow_texts_are_known_again_and_others_refused(tmp_path: Path, kind: st
         tokenize_files(expected, given if kind == "data set" else Corpus.of_texts(given), out, resume=True)
 
 
+def test_a_pipe_has_no_checkpoint(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    for corpus in (tmp_path / "pipe.txt", Corpus("-")):
+        with pytest.raises(CheckpointError, match="cannot tell whether a pipe brings the same"):
+            if isinstance(corpus, Corpus):
+                Tokenizer.train(corpus, 280, checkpoint=tmp_path / "checkpoint")
+            else:
+                Tokenizer.train_files(corpus, 280, checkpoint=tmp_path / "checkpoint")
+
+
 def test_an_iterator_is_trained_on_whole_after_its_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
 

@@ -22,6 +22,7 @@ from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.corpus import texts_of, with_texts
 from pairloom.corpus.sources import STDIN, Source, resolve
 from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
+from pairloom.errors import CheckpointError
 
 __all__ = ["of_corpus", "of_files", "of_first_texts", "of_texts"]
 
@@ -32,8 +33,8 @@ _PIECE_CHARACTERS = 1 << 20
 def of_files(paths: list[str]) -> dict[str, Any]:
     """The fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
 
-    What is no regular file (standard input, a pipe, a URL) is known by its name alone, a URL also by its size and by
-    its modification time, where its store says it.
+    A URL is known by its name, and by its size and modification time where its store says them. Raises CheckpointError
+    for standard input and pipes, of which nothing is known.
     """
     return {"files": _files(resolve(paths, warns=False))}
 
@@ -113,6 +114,11 @@ def _files(sources: list[Source]) -> list[dict[str, Any]]:
         known = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns}
         if status is not None and stat.S_ISREG(status.st_mode):
             known |= {"bytes": status.st_size, "modified_ns": status.st_mtime_ns}
+        elif not source.is_remote:
+            raise CheckpointError(
+                f"{source.shown}: a checkpoint cannot tell whether a pipe brings the same text again; train on a file, "
+                "or without a checkpoint"
+            )
         files.append(known)
     if sum(file["bytes"] or 0 for file in files) <= _MOST_DIGESTED_BYTES:
         for file, source in zip(files, sources, strict=True):

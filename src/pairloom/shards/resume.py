@@ -66,6 +66,9 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
             )
         kept = first_shards(kept, sum(shard["next"]["source"] < number for shard in kept.shards))
         notes = [f"{problem}; {len(found.shards) - len(kept.shards)} finished shards are written again"]
+    known = kept.inputs[:n_concerned] if kept.shards else []
+    if piped := [entry["path"] for entry in known if entry["bytes"] is None and "first_sha256" not in entry]:
+        notes.append(f"what {piped[0]} brings is not compared with what the earlier run read; pass the same again")
     for shard in found.shards[len(kept.shards) :]:
         check_nothing_dropped(folder, shard)
     if not kept.complete:
