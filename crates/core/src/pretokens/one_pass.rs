@@ -9,6 +9,9 @@
 //! pattern by pattern.
 //!
 //! Cost: a step of a table for each character, however many patterns there are.
+//!
+//! Tried on a Zen 3: reading four places of a text in turn, so that a step of one need not wait for that of another. It is
+//! no faster, since what four places need does not fit into the registers.
 
 use std::cell::Cell;
 use std::collections::HashMap;
