@@ -2,7 +2,8 @@
 
     python benchmarks/datasets_map.py FILE
 
-FILE is a text of some megabytes, cut into rows of 1,500 characters. All return the same ids. Needs datasets and transformers.
+FILE is a text of some megabytes, cut into rows of 1,500 characters. All return the same ids.
+Needs datasets and transformers.
 """
 
 from __future__ import annotations
