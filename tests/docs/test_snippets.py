@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 import warnings
 from pathlib import Path
 
@@ -52,6 +53,9 @@ def test_the_snippets_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
                     said.append(done.stderr.decode())
         else:
             assert language in NOT_RUN, f"{page}: line {line}: a block of {language!r} is run by no test"
+    if "fsspec.implementations.memory" in sys.modules:
+        # What a page wrote to memory:// is no other test's.
+        sys.modules["fsspec.implementations.memory"].MemoryFileSystem.store.clear()
     # A reader's first command says nothing that looks like a mistake.
     assert not [words for words in said if "literals of" in words or "that were asked for" in words]
 
