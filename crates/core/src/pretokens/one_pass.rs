@@ -191,8 +191,12 @@ impl OnePass {
             return Ok(());
         }
         ends.grow(ENDS_PER_FILL.min(text.len()), "pretoken ends")?;
-        let mut search =
-            Search { next: vec![0; self.steps.len()], failed: Failed::default(), found: Vec::new() };
+        let mut search = Search {
+            next: vec![0; self.steps.len()],
+            first: None,
+            failed: Failed::default(),
+            found: Vec::new(),
+        };
         let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + 3), ENDS_PER_FILL);
         let (mut read, mut buffer) = (Read::default(), filled(most_ends, 0, "pretoken ends")?);
         while ends.len() < wanted {
@@ -303,11 +307,21 @@ impl OnePass {
             let next = &mut search.next[nth];
             *next = from.max(*next);
             let mut other = Failed::default();
-            // The first pattern's segment is the text.
+            // The first pattern's segment is the text, so its next match stays the same.
             let failed = if nth == 0 { &mut search.failed } else { &mut other };
-            match dfa.find_within(&text.as_bytes()[..end], next, failed) {
+            let found = match search.first {
+                Some((start, match_end)) if nth == 0 && start >= from => {
+                    *next = start;
+                    Some(match_end)
+                }
+                _ => dfa.find_within(&text.as_bytes()[..end], next, failed),
+            };
+            if nth == 0 {
+                search.first = found.map(|match_end| (*next, match_end));
+            }
+            match found {
                 Some(match_end) if *next == from => {
-                    self.split(nth + 1, text, from, match_end, search);
+                    self.split(nth + 1, text, from, match_end, &mut search.found);
                     return match_end;
                 }
                 // A gap, which the next patterns split.
@@ -318,10 +332,10 @@ impl OnePass {
         end
     }
 
-    /// Appends the ends that the patterns from number `nth` on make in a segment.
-    fn split(&self, nth: usize, text: &str, start: usize, end: usize, search: &mut Search) {
+    /// Appends the ends that the patterns from number `nth` on make in a segment, found pattern by pattern.
+    pub fn split(&self, nth: usize, text: &str, start: usize, end: usize, found: &mut Vec<usize>) {
         let Some(dfa) = self.steps.get(nth) else {
-            search.found.push(end);
+            found.push(end);
             return;
         };
         let (mut at, mut failed) = (start, Failed::default());
@@ -330,10 +344,10 @@ impl OnePass {
             let match_end = dfa.find_within(&text.as_bytes()[..end], &mut next, &mut failed);
             let next = if match_end.is_some() { next } else { end };
             if next > at {
-                self.split(nth + 1, text, at, next, search);
+                self.split(nth + 1, text, at, next, found);
             }
             if let Some(match_end) = match_end {
-                self.split(nth + 1, text, next, match_end, search);
+                self.split(nth + 1, text, next, match_end, found);
             }
             at = match_end.unwrap_or(end);
         }
@@ -356,6 +370,8 @@ struct Read {
 struct Search {
     /// For each pattern, no match begins before this offset.
     next: Vec<usize>,
+    /// The first pattern's last match that was found.
+    first: Option<(usize, usize)>,
     failed: Failed,
     found: Vec<usize>,
 }

@@ -11,6 +11,9 @@ use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
+/// Patterns are searched one by one in segments of so many bytes: faster than to make ready for a table.
+const SHORT_BYTES: usize = 64;
+
 /// [`super::Pretokenizer::fill`] by patterns of which the first splits the document; no ends if the last is further away
 /// than `most_bytes`. A segment of the first pattern is always finished, since a later call could not tell where it began:
 /// there may be more than `ENDS_PER_FILL` ends.
@@ -83,6 +86,11 @@ fn split(
     };
     let (scanner, joining) = match first {
         Step::Split(scanner, joining) => (scanner, joining),
+        Step::OnePass(one_pass) if rest.is_empty() && segment.len() <= SHORT_BYTES => {
+            ends.grow(segment.len(), "pretoken ends")?;
+            one_pass.split(0, text, start, end, ends);
+            return Ok(());
+        }
         Step::OnePass(one_pass) => {
             let (text, mut at, mut some) = (&text[..end], start, Vec::new());
             while at < end {
