@@ -34,7 +34,7 @@ def of_files(paths: list[str]) -> dict[str, Any]:
     """The fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
 
     A URL is known by its name, and by its size and modification time where its store says them. Raises CheckpointError
-    for standard input and pipes, of which nothing is known.
+    for standard input and pipes, since what they bring cannot be told apart.
     """
     return {"files": _files(resolve(paths, warns=False))}
 

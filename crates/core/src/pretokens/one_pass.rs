@@ -2,8 +2,8 @@
 //!
 //! Its states say where each pattern is: in a gap, or so far in a match. Nearly always the next character decides all that
 //! came before it: a match ends before it, or before the last character (as `\s+(?!\S)` does), or what seemed to begin at
-//! the last character is none. Where it does not, the state also says how things stand if a pretoken ends further back
-//! ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether a line break follows. Then the entry of the
+//! the last character is none. Where it does not, the state also holds the places for the case that a pretoken ended
+//! earlier ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether a line break follows. Then the entry of the
 //! table has the ends, and the loop goes on without asking anything. Where more is open (`"` of `"[^"]*"`), the entry says
 //! so: the loop goes back to the last offset at which all patterns could start anew, and the next pretokens are found
 //! pattern by pattern.
@@ -387,7 +387,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The places of all patterns, of which there are none before the first character.
+    /// The places of all patterns after the character; before the first one, `places` is empty.
     fn next(&self, places: &[Place]) -> Option<Shown> {
         if places.is_empty() {
             return Some(Shown { places: self.anew(0)?, bits: 0 });
@@ -403,7 +403,7 @@ impl Reader<'_> {
         self.class + 1 == self.classes[0].len()
     }
 
-    /// The same with the end of a segment in place of the character.
+    /// A reader of the end of a segment.
     fn at_end(&self) -> Self {
         Reader { class: self.classes[0].len() - 1, ..*self }
     }
@@ -452,7 +452,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The same where a gap of pattern `nth` is open.
+    /// [`Reader::read`] where pattern `nth` is in a gap.
     fn read_in_gap(&self, nth: usize, rest: &[Place]) -> Option<Shown> {
         let place = self.anew(nth)?.swap_remove(0);
         let Place::Match { state, .. } = place else {

@@ -432,6 +432,44 @@ fn automata_equal_the_backtracking_regex() {
     assert!(n_automata >= 15, "{n_automata}");
 }
 
+/// What one pass decides late: gaps that end further back, matches that may yet be longer, in patterns of any order.
+#[test]
+fn random_sequences_of_patterns_equal_the_backtracking_regex() {
+    let parts = [
+        r"\p{L}+",
+        r"\s?\p{L}+",
+        r"[^\n\p{L}]?\p{L}+",
+        r"\p{L}+(?: \p{L}+)*",
+        r" ?[^(\s|[.,])]+",
+        r" ?[^\s\p{L}\p{N}]+",
+        r"\s+",
+        r"\s+(?!\S)",
+        r"\s*\n+",
+        r"\s{2}(?!\S)",
+        r"\p{N}{1,3}",
+        "a*b",
+        "a",
+        "ab|abab|b",
+        "[ab]{2,3}",
+        "\"[^\"]*\"",
+    ];
+    let (mut random, letters) =
+        (Random(0x5EC0_4D5E), ["a", "b", "ab", " ", "  ", "\n", "\"", "1", ".,", "é", "中"]);
+    for _ in 0..if cfg!(debug_assertions) { 60 } else { 600 } {
+        let steps = (0..1 + random.below(3)).map(|_| {
+            let any = (0..1 + random.below(3)).map(|_| parts[random.below(parts.len())]);
+            any.collect::<Vec<_>>().join("|")
+        });
+        let steps: Vec<String> = steps.collect();
+        let compiled = Pretokenizer::compile(&steps, RegexScanner::new).unwrap();
+        let (compiled, oracle) = ([(CpuTier::Portable, compiled)], Pretokenizer::by_regex(&steps).unwrap());
+        for _ in 0..20 {
+            let text: String = (0..random.below(40)).map(|_| letters[random.below(letters.len())]).collect();
+            assert_equal(&compiled, &oracle, &text);
+        }
+    }
+}
+
 /// " " is no pretoken before "\u{2028}" where that ends the segment, which the first pattern decides three characters later.
 #[test]
 fn a_match_that_begins_later_is_the_end_of_a_segment_before_it() {
