@@ -110,7 +110,7 @@ test-slow: $(MODULE) $(VENV)/tools ## the long differential runs
 soak: $(MODULE) $(VENV)/tools ## long randomised runs; ARGS="NAME --count N --seed S" for one of them
 	$(BIN)/python -m tests.soak $(ARGS)
 
-limits: $(MODULE) $(VENV)/tools ## every public call under 26 memory limits each; prints the table
+limits: $(MODULE) $(VENV)/tools ## calls of every kind under 25 memory limits each; prints the table
 	$(BIN)/python -m tests.soak memory_limits $(ARGS)
 
 format: $(VENV)/tools ## rewrite the sources in the project's format

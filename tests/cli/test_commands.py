@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -296,6 +297,31 @@ def test_a_command_says_on_stderr_what_it_wrote(command: str, tmp_path: Path, mo
     assert f"pairloom: wrote {message}" in done.stderr.decode()
     assert set(Path().iterdir()) - there == set(map(Path, written))
     assert b"wrote" not in done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the system lacks glibc: Windows has no such limits")
+@pytest.mark.parametrize("command", ["train", "count", "merge-counts", "convert"])
+def test_a_file_without_room_is_reported_and_the_older_kept(command: str, model: Path, tmp_path: Path) -> None:
+    text, counts = tmp_path / "a.txt", tmp_path / "old.counts"
+    text.write_text(" ".join(f"word{number}" for number in range(3000)))
+    PretokenCounts.from_files(text).save(counts)
+    arguments: dict[str, list[Any]] = {
+        "train": ["--input", text, "--vocab-size", "300"],
+        "count": ["--input", text],
+        "merge-counts": [counts],
+        "convert": ["--model", model, "--format", "huggingface"],
+    }
+    output = tmp_path / "out" / "older"
+    output.parent.mkdir()
+    output.write_text("older")
+    done = subprocess.run(
+        [sys.executable, "-m", "pairloom", command, *map(str, arguments[command]), "--output", str(output), "--force"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        capture_output=True,
+        timeout=120,
+    )
+    failed(done, "File too large", str(output))
+    assert [path.name for path in output.parent.iterdir()] == ["older"] and output.read_text() == "older"
 
 
 def test_a_closed_pipe_ends_quietly(model: Path) -> None:

@@ -83,6 +83,10 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
         ("encode --model none.json --text a 2>&-", 1, ""),
         ("encode --model none.json --text a 2>/dev/full", 1, ""),
         ("encode --model model.json --text a <&- 2>&-", 0, ""),
+        ("train --vocab-size 300 --input a.txt --output m --force >&-", 2, "pairloom: stdout is closed"),
+        ("tokenize --model model.json --input a.txt --output t --force 2> >(exec true)", 0, ""),
+        ("tokenize --model model.json --input a.txt --output t --force 2>&1 > >(exec true) | cat >/dev/null", 0, ""),
+        ("decode --model model.json < <(yes 97 | head -50000) | head -c 1", 0, ""),
     ],
 )
 def test_closed_and_full_streams_are_no_tracebacks(folder: Path, command: str, status: int, message: str) -> None:

@@ -21,7 +21,8 @@ from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import columns, compression, local_files
 from pairloom.errors import CorpusError
 from tests.cli.commands import run
-from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet, zstd
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet, zstd
+from tests.soak.isolation import run_cases
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,24 @@ def test_where_memory_is_limited_decoders_give_little_at_a_time(monkeypatch: pyt
         file = io.BytesIO(gzip.compress(text))
         assert b"".join(compression.pieces_of(file, "gzip", "name", memory=memory)) == text
         assert set(most) == {expected}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_file_of_hundreds_of_times_its_size_takes_little(tmp_path: Path, suffix: str) -> None:
+    for name, text in (("lines", b"hello world " * 10 + b"\n"), ("letter", b"a" * 1000)):
+        (tmp_path / f"{name}{suffix}").write_bytes(COMPRESSORS[suffix](text * (200_000_000 // len(text))))
+
+    def case(number: int) -> object:
+        corpus = Corpus(tmp_path / f"{'letter' if number else 'lines'}{suffix}", separator="\n")
+        if not number:
+            return sum(block.documents.n_bytes for block in corpus.read(memory=100_000_000)) > 190_000_000
+        with pytest.raises(MemoryError):
+            PretokenCounts.from_corpus(corpus, max_memory=100_000_000, threads=2)
+        return True
+
+    for _, outcome in run_cases(case, 2):
+        assert outcome.result and outcome.n_bytes < 160 << 20, outcome
 
 
 def test_every_kind_of_file_gives_the_same_counts_and_model(paths: dict[str, Path], tmp_path: Path) -> None:

@@ -20,11 +20,8 @@ from typing import Protocol, cast
 __all__ = ["HARNESSES", "Harness", "Table", "load"]
 
 HARNESSES: tuple[str, ...] = (
-    "bombs",
-    "closed_pipes",
     "corpus_mutations",
     "forks",
-    "full_disk",
     "huggingface_patterns",
     "huggingface_random",
     "identity",
@@ -32,7 +29,6 @@ HARNESSES: tuple[str, ...] = (
     "memory_limits",
     "misuse",
     "mutations",
-    "provenance_kills",
     "provenance_random",
     "sentencepiece_random",
     "sessions",

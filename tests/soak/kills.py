@@ -1,6 +1,6 @@
-"""Trainings with a checkpoint and runs of `pairloom tokenize`, killed at a random moment and run again.
+"""Trainings with a checkpoint, `pairloom tokenize` and `pairloom drop`, killed at a random moment and run again.
 
-Half of the kills hit a run that is alone in its folder, half one of two in the same folder.
+Two fifths of the kills hit one of two runs in the same folder, the others a run that is alone in it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from pairloom import Tokenizer
+from pairloom import Tokenizer, verify_shards
+from pairloom.shards.files import MANIFESTS
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import manifest_of
 from tests.soak.harness import Table
 
 SUMMARY = (
-    "trainings with a checkpoint, and tokenize, killed at a random moment (SIGKILL), up to three times in a row; a"
-    " failure is another model or folder in the end, or a shard that the manifest names and that is lost or wrong"
+    "trainings with a checkpoint, tokenize, and drop, killed at a random moment (SIGKILL), up to three times in a row;"
+    " a failure is another model or folder in the end, or a shard that the manifest names and that is lost or wrong"
 )
-QUICK = 4
+QUICK = 5
 FULL = 200
 
 _FORMATS = ("npy", "bin", "parquet", "megatron")
@@ -32,16 +33,17 @@ _REFUSED = "another run is writing here"
 
 
 class _Run(NamedTuple):
-    """A command that writes `out`, which it takes as the last argument; its files and seconds uninterrupted."""
+    """A command on `out`, its last argument: the files and seconds uninterrupted, and the folder that it changes."""
 
     name: str
     command: list[str]
     whole: dict[str, bytes]
     seconds: float
+    before: Path | None = None
 
 
 def run(count: int, seed: int) -> Table:
-    """A quarter of the kills for each program, alone and with another process on its folder."""
+    """A fifth of the kills for each program, alone and with another process on its folder."""
     table = Table(("run", "kills", "lost or wrong"))
     is_quick = count <= QUICK
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
@@ -50,15 +52,18 @@ def run(count: int, seed: int) -> Table:
             "train": [_training(folder, 400_000 if is_quick else 2_000_000)],
             "tokenize": _tokenizings(folder, _FORMATS[:1] if is_quick else _FORMATS, 1500 if is_quick else 6000),
         }
+        runs["drop"] = [_dropping(folder, run) for run in runs["tokenize"]]
         for what, of_program in runs.items():
             for where, case in (("alone in its folder", _alone), ("two on one folder, one killed", _pair)):
+                if (what, case) == ("drop", _pair):
+                    continue
                 failures = []
-                for turn in range(count // 4):
+                for turn in range(count // 5):
                     rng = random.Random(f"{seed} {what} {where} {turn}")
                     each = of_program[turn % len(of_program)]
                     if failure := case(each, folder / "out", rng):
                         failures.append(f"{each.name}, {where}, turn {turn}: {failure}")
-                table.add(f"{what}, {where}", count // 4, len(failures))
+                table.add(f"{what}, {where}", count // 5, len(failures))
                 table.failures += failures
     return table
 
@@ -85,20 +90,37 @@ def _tokenizings(folder: Path, formats: tuple[str, ...], n_documents: int) -> li
         documents = [" ".join(rng.choices(DOCUMENTS, k=20)) for _ in range(n_documents // 2)]
         (corpus / f"{name}.jsonl").write_text(json_lines(documents))
     options = ["--shard-tokens", "100000", "--eot", "--resume", "--quiet", "--model", str(model)]
+    options += ["--provenance", "--id-field", "id"]
     command = [sys.executable, "-m", "pairloom", "tokenize", *options, "--input", str(corpus)]
     return [_measured(format, [*command, "--format", format, "--output"], folder / "out") for format in formats]
 
 
-def _measured(name: str, command: list[str], out: Path) -> _Run:
+def _dropping(folder: Path, tokenizing: _Run) -> _Run:
+    """The removal of some documents from each input of a run; their ids are the same in both."""
+    before, ids = folder / f"before-{tokenizing.name}", folder / "ids"
+    subprocess.run([*tokenizing.command, str(before)], check=True, capture_output=True, timeout=120)
+    ids.write_text("".join(f"{id}\n" for id in range(0, 700, 70)))
+    command = [sys.executable, "-m", "pairloom", "drop", "--ids", str(ids)]
+    return _measured(f"drop, {tokenizing.name}", command, folder / "out", before)
+
+
+def _measured(name: str, command: list[str], out: Path, before: Path | None = None) -> _Run:
+    _prepare(out, before)
     started = time.perf_counter()
     subprocess.run([*command, str(out)], check=True, capture_output=True, timeout=120)
-    found = _Run(name, command, _contents(out), time.perf_counter() - started)
+    found = _Run(name, command, _contents(out), time.perf_counter() - started, before)
     _clear(out)
     return found
 
 
+def _prepare(out: Path, before: Path | None) -> None:
+    if before is not None:
+        shutil.copytree(before, out)
+
+
 def _alone(run: _Run, out: Path, rng: random.Random) -> str | None:
     """Kills a run, up to three times over, and runs it again; what is wrong then."""
+    _prepare(out, run.before)
     for _ in range(rng.randrange(1, 4)):
         with _started(run, out) as process:
             time.sleep(rng.uniform(0.1, 1.0) * run.seconds)
@@ -128,13 +150,16 @@ def _started(run: _Run, out: Path) -> subprocess.Popen[str]:
 
 
 def _lost(run: _Run, out: Path) -> str | None:
-    """The first file that a manifest names and that is not as it should be."""
-    if not any((out / name).exists() for name in ("manifest.json", "_manifest.parquet")):
+    """The first file that a manifest names and that is neither as before nor as after."""
+    if not any((out / name).exists() for name in MANIFESTS):
         return None
+    earlier = {} if run.before is None else _contents(run.before)
     manifest = manifest_of(out)
     for entry in [*manifest["shards"], *manifest["indexes"]]:
+        # What a call of drop replaces is named in a hidden folder first.
         path = out / entry["file"]
-        if not path.exists() or path.read_bytes() != run.whole[entry["file"]]:
+        known = (run.whole[path.name], earlier.get(path.name))
+        if not path.exists() or path.read_bytes() not in known:
             return f"{entry['file']} is in the manifest, but lost or wrong"
     return None
 
@@ -143,10 +168,13 @@ def _ended(run: _Run, out: Path) -> str | None:
     """Runs it once more, to its end, and clears the place."""
     done = subprocess.run([*run.command, str(out)], capture_output=True, text=True, timeout=120)
     found = _contents(out)
+    damage = verify_shards(out, deep=True) if run.before is not None else []
     _clear(out)
-    if done.returncode:
-        return f"the last run ended with {done.returncode}: {done.stderr[-300:]}"
-    wrong = sorted(name for name in {*found, *run.whole} if found.get(name) != run.whole.get(name))
+    if done.returncode or damage:
+        return f"the last run ended with {done.returncode}: {done.stderr[-300:]} {damage}"
+    # The manifest records each call of drop.
+    names = {*found, *run.whole} - (set() if run.before is None else {*MANIFESTS})
+    wrong = sorted(name for name in names if found.get(name) != run.whole.get(name))
     return f"another result: {wrong}" if wrong else None
 
 

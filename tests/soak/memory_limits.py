@@ -52,7 +52,7 @@ LIMITS = tuple(
 """Bytes that a process may have more than it has."""
 
 QUICK = 40
-FULL = 25 * 33
+FULL = 25 * 21
 
 _MOST_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
@@ -79,19 +79,9 @@ class Inputs:
         self.path.write_text(self.text, encoding="utf-8")
         self.training_path = folder / "training.txt"
         self.training_path.write_text(self.training_text, encoding="utf-8")
-        self._write_records()
-
-    def _write_records(self) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
         from backports import zstd  # type: ignore[import-not-found, unused-ignore]
 
-        self.json_lines = self.folder / "records.jsonl"
-        self.json_lines.write_text("".join(json.dumps({"text": text}) + "\n" for text in self.texts), encoding="utf-8")
-        table = pa.table({"text": self.texts})
-        self.parquet = self.folder / "records.parquet"
-        pq.write_table(table, self.parquet)
-        self.zstandard = self.folder / "text.txt.zst"
+        self.zstandard = folder / "text.txt.zst"
         self.zstandard.write_bytes(zstd.compress(self.path.read_bytes()))
 
     @cached_property
@@ -101,13 +91,6 @@ class Inputs:
         return pa.array(self.texts)
 
     @cached_property
-    def shards(self) -> Path:
-        from pairloom import tokenize_files
-
-        tokenize_files(self.tokenizer, self.json_lines, self.folder / "shards", shard_tokens=100_000)
-        return self.folder / "shards"
-
-    @cached_property
     def counts(self) -> Any:
         from pairloom import PretokenCounts
 
@@ -115,17 +98,10 @@ class Inputs:
 
     @cached_property
     def saved(self) -> dict[str, Path]:
-        """The tokenizer in two formats, and the counts in two."""
-        saved = {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for format in ("pairloom", "huggingface"):
-                saved[format] = self.folder / f"model.{format}"
-                self.tokenizer.save(saved[format], format=format)
-        saved["counts"] = self.folder / "counts.plc"
+        """The tokenizer and the counts."""
+        saved = {"pairloom": self.folder / "model.json", "counts": self.folder / "counts.plc"}
+        self.tokenizer.save(saved["pairloom"])
         self.counts.save(saved["counts"])
-        saved["counts parquet"] = self.folder / "counts.parquet"
-        self.counts.save(saved["counts parquet"])
         return saved
 
 
@@ -135,30 +111,14 @@ Call = Callable[[Inputs], object]
 def _calls() -> dict[str, Call]:
     """What is called, by the name that the table shows. A call returns what it made; an endless one returns never."""
     import pairloom
-    from pairloom import Corpus, PretokenCounts, Tokenizer, open_shards
-    from pairloom.analysis.stats import corpus_stats
+    from pairloom import Corpus, PretokenCounts, Tokenizer
 
     def output(inputs: Inputs, name: str) -> Path:
         return inputs.folder / f"out-{os.getpid()}" / name
 
-    def saved(inputs: Inputs) -> object:
-        inputs.tokenizer.save(output(inputs, "saved.json"))
-        return output(inputs, "saved.json")
-
-    def loaded(format: str) -> Call:
-        return lambda inputs: Tokenizer.load(inputs.saved[format], format=format).n_vocab
-
-    def read(name: str) -> Call:
-        return lambda inputs: sum(map(len, Corpus(getattr(inputs, name))))
-
-    def tokenized(name: str, format: str) -> Call:
-        def call(inputs: Inputs) -> object:
-            folder = output(inputs, "shards")
-            corpus = getattr(inputs, name)
-            pairloom.tokenize_files(inputs.tokenizer, corpus, folder, format=format, shard_tokens=500_000)
-            return folder
-
-        return call
+    def tokenized(inputs: Inputs) -> object:
+        pairloom.tokenize_files(inputs.tokenizer, inputs.path, output(inputs, "shards"), shard_tokens=500_000)
+        return output(inputs, "shards")
 
     def counts_saved(inputs: Inputs) -> object:
         inputs.counts.save(output(inputs, "counts.plc"))
@@ -171,19 +131,11 @@ def _calls() -> dict[str, Call]:
     def checkpointed(inputs: Inputs) -> object:
         return Tokenizer.train_files(inputs.training_path, 600, checkpoint=output(inputs, "checkpoint")).merges
 
-    def read_back(inputs: Inputs) -> object:
-        shards = open_shards(inputs.shards)
-        batches = shards.batches(seq_len=64, batch=8, seed=1, epochs=1, pad_id=0)
-        return [len(shards), *(int(ids.sum()) for ids in batches)]
-
     return {
         # Training and counting.
         "Tokenizer.train": lambda x: Tokenizer.train(x.training_text, 600).merges,
-        "Tokenizer.train_files": lambda x: Tokenizer.train_files(x.path, 600).merges,
         "Tokenizer.train_files, checkpoint": checkpointed,
         "PretokenCounts.from_texts": lambda x: len(PretokenCounts.from_texts(x.texts)),
-        "PretokenCounts.from_corpus": lambda x: len(PretokenCounts.from_corpus(Corpus(x.json_lines))),
-        "PretokenCounts.from_parquet": lambda x: len(PretokenCounts.from_parquet(x.saved["counts parquet"])),
         "PretokenCounts.save": counts_saved,
         "PretokenCounts.load": lambda x: len(PretokenCounts.load(x.saved["counts"])),
         # Encoding.
@@ -196,25 +148,16 @@ def _calls() -> dict[str, Call]:
         "Tokenizer.encode_arrow": lambda x: x.tokenizer.encode_arrow(x.column).flatten().to_numpy(),
         "Tokenizer.encode_iterable": lambda x: list(x.tokenizer.encode_iterable(x.texts)),
         "Tokenizer.encode_file": lambda x: x.tokenizer.encode_file(x.path),
-        "Tokenizer.count_tokens": lambda x: x.tokenizer.count_tokens(x.text),
         # Decoding.
         "Tokenizer.decode, list": lambda x: x.tokenizer.decode(x.id_list),
         "Tokenizer.decode, endless": lambda x: x.tokenizer.decode(itertools.repeat(97)),
         "Tokenizer.decode_batch": lambda x: x.tokenizer.decode_batch(x.id_lists),
         "Tokenizer.decode_stream": decoded,
         # Files.
-        "Tokenizer.save": saved,
-        "Tokenizer.load": loaded("pairloom"),
-        "Tokenizer.load, huggingface": loaded("huggingface"),
-        "Tokenizer.prune": lambda x: x.tokenizer.prune([x.text], n_tokens=50).merges,
-        # Corpora, shards and figures.
-        "Corpus, .zst": read("zstandard"),
-        "Corpus, .jsonl": read("json_lines"),
-        "Corpus, .parquet": read("parquet"),
-        "open_shards": read_back,
-        "tokenize_files": tokenized("path", "npy"),
-        "tokenize_files, .jsonl to Parquet": tokenized("json_lines", "parquet"),
-        "corpus_stats": lambda x: corpus_stats(x.tokenizer, x.path).n_tokens,
+        "Tokenizer.load": lambda x: Tokenizer.load(x.saved["pairloom"]).n_vocab,
+        # Corpora and shards.
+        "Corpus, .zst": lambda x: sum(map(len, Corpus(x.zstandard))),
+        "tokenize_files": tokenized,
     }
 
 
@@ -272,7 +215,7 @@ def _main(count: int) -> list[tuple[str, int, str, str]]:
         (Path(folder) / "small").mkdir()
         _warm_up(Path(folder) / "small")
         inputs = Inputs(Path(folder), scale=_SCALE if count > QUICK else _QUICK_SCALE)
-        _ = (inputs.saved, inputs.column, inputs.shards)
+        _ = (inputs.saved, inputs.column)
         gc.collect()
         gc.freeze()
         with contextlib.suppress(AttributeError):

@@ -1,27 +1,24 @@
 """Random texts through vocabularies of SentencePiece's kind: the ids and the text of their owners' libraries.
 
-A `.model` file is judged by sentencepiece, a tokenizer.json by tokenizers. Vocabularies are random ones, some that
-sentencepiece trains here, and where they are there those of ../shared/families and of the package mistral-common, of
-which only the data is read. Without sentencepiece the .model files are left out.
+A `.model` file is judged by sentencepiece, a tokenizer.json by tokenizers. Vocabularies are random ones, and some
+that sentencepiece trains here; without sentencepiece the .model files are left out. Published ones are in
+tests/formats/test_sentencepiece.py and tests/parity.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import importlib.util
 import io
 import json
 import random
-import struct
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pairloom import Tokenizer, formats
-from tests.formats.test_sentencepiece import FAMILIES, model_file, random_pieces, tokenizer_json
+from tests.formats.test_sentencepiece import model_file, random_pieces, tokenizer_json
 from tests.soak.harness import Table
 
 SUMMARY = (
@@ -32,8 +29,6 @@ QUICK = 60
 FULL = 12_000
 """Texts for each vocabulary."""
 
-_FEWEST_FOR_PUBLISHED = 1000
-_PUBLISHED = ("mistral-common", "mistral_common/data/*.model.*")
 _MOST_FAILURES = 5
 
 _WORDS = (
@@ -75,7 +70,7 @@ class Case:
 def run(count: int, seed: int) -> Table:
     """Runs `count` texts through each vocabulary."""
     table = Table(("vocabulary", "texts", "other ids", "other text", "other text of random ids"))
-    for case in cases(count, seed):
+    for case in cases(seed):
         rng = random.Random(f"{seed} {case.name}")
         wrong = [0, 0, 0]
         for start in range(0, count, 1000):
@@ -148,8 +143,8 @@ def _ids_of(tokenizer: Tokenizer) -> tuple[list[int], list[int], frozenset[int]]
     return _known[id(tokenizer)]
 
 
-def cases(count: int, seed: int) -> Iterator[Case]:
-    """The vocabularies; published ones from a count of 1,000."""
+def cases(seed: int) -> Iterator[Case]:
+    """The vocabularies."""
     has_owner = importlib.util.find_spec("sentencepiece") is not None
     if importlib.util.find_spec("tokenizers"):
         for kind in ("prepend", "first", "always", "none"):
@@ -164,14 +159,6 @@ def cases(count: int, seed: int) -> Iterator[Case]:
             yield _of_sentencepiece(f"random .model {number} without bytes", model_file(no_bytes))
         for name, settings in _TRAINED.items():
             yield _of_sentencepiece(f"trained, {name}", _trained(settings))
-    if count < _FEWEST_FOR_PUBLISHED:
-        return
-    if has_owner:
-        for path in _files_of(*_PUBLISHED):
-            yield _of_sentencepiece(path.name, path.read_bytes())
-    if FAMILIES.is_dir():
-        for name in ("llama-spm", "phi-3", "gemma-4"):
-            yield from _of_family(name, has_owner)
 
 
 def _of_sentencepiece(name: str, data: bytes) -> Case:
@@ -232,78 +219,3 @@ def _trained(settings: dict[str, Any]) -> bytes:
         **{"byte_fallback": True, **settings},
     )
     return file.getvalue()
-
-
-def _files_of(package: str, pattern: str) -> list[Path]:
-    try:
-        folder = Path(str(importlib.metadata.distribution(package).locate_file("")))
-    except importlib.metadata.PackageNotFoundError:
-        return []
-    return sorted(folder.glob(pattern))
-
-
-def _of_family(name: str, has_owner: bool) -> Iterator[Case]:
-    """The .model and the tokenizer.json files that a GGUF file stands for."""
-    columns = _gguf(FAMILIES / f"ggml-vocab-{name}.gguf")
-    tokens, kinds = columns["tokens"], columns["token_type"]
-    if has_owner and "merges" not in columns:
-        # One piece alone may be of the kind that stands for unknown ones.
-        kinds = [3 if kind == 2 and number else kind for number, kind in enumerate(kinds)]
-        pieces = list(zip(tokens, columns["scores"], kinds, strict=True))
-        yield _of_sentencepiece(f"{name}, .model", model_file(pieces))
-    merges = [text.split(" ", 1) for text in columns["merges"]] if "merges" in columns else _merges_of(columns)
-    vocab = {text: number for number, text in reversed(list(enumerate(tokens)))}
-    pairs = [pair for pair in merges if len(pair) == 2 and all(x in vocab for x in (*pair, "".join(pair)))]
-    for scheme in ("prepend", "first", "always") if "merges" not in columns else ("none",):
-        file = tokenizer_json(random.Random(0), scheme)
-        file["model"] |= {"vocab": vocab, "merges": pairs, "unk_token": "<unk>"}
-        flags = {"single_word": False, "lstrip": False, "normalized": False}
-        file["added_tokens"] = [
-            {"id": number, "content": text, "special": kind != 4, "rstrip": name == "phi-3" and kind == 3, **flags}
-            for number, (text, kind) in enumerate(zip(tokens, kinds, strict=True))
-            if kind in (2, 3, 4) and vocab[text] == number
-        ]
-        yield _of_tokenizers(f"{name}, tokenizer.json, {scheme}", json.dumps(file))
-
-
-def _merges_of(columns: dict[str, Any]) -> list[list[str]]:
-    """The pairs of transformers' converter: of each piece its halves that are pieces, by the piece's score."""
-    ids = {text: number for number, text in enumerate(columns["tokens"])}
-    found: list[tuple[str, str, float]] = []
-    for text, score, kind in zip(columns["tokens"], columns["scores"], columns["token_type"], strict=True):
-        halves = ((text[:cut], text[cut:]) for cut in range(1, len(text) if kind == 1 else 0))
-        known = [(left, right) for left, right in halves if left in ids and right in ids]
-        found += [(*pair, score) for pair in sorted(known, key=lambda pair: (ids[pair[0]], ids[pair[1]]))]
-    return [[left, right] for left, right, _ in sorted(found, key=lambda each: -each[2])]
-
-
-def _gguf(path: Path) -> dict[str, Any]:
-    """The lists under tokenizer.ggml."""
-    data, at = path.read_bytes(), 24
-    formats_of = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-
-    def number(format: str) -> Any:
-        nonlocal at
-        (value,) = struct.unpack_from(f"<{format}", data, at)
-        at += struct.calcsize(f"<{format}")
-        return value
-
-    def text() -> str:
-        nonlocal at
-        n = number("Q")
-        at += n
-        return data[at - n : at].decode()
-
-    def item(kind: int) -> Any:
-        if kind == 8:
-            return text()
-        if kind == 9:
-            kind, n = number("I"), number("Q")
-            return [item(kind) for _ in range(n)]
-        return number(formats_of[kind])
-
-    rows = {}
-    for _ in range(struct.unpack_from("<Q", data, 16)[0]):
-        key = text()
-        rows[key.removeprefix("tokenizer.ggml.")] = item(number("I"))
-    return rows

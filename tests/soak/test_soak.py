@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import mutations
+from tests.soak import misuse, mutations
 from tests.soak.harness import HARNESSES, Table, load
 
 
@@ -38,3 +38,11 @@ def test_table_text_aligns_cells_and_groups_digits() -> None:
     table = Table(("format", "cases"))
     table.add("gpt2", 350_000)
     assert table.text() == "| format | cases   |\n|--------|---------|\n| gpt2   | 350,000 |"
+
+
+def test_misuse_finds_an_error_that_is_not_documented() -> None:
+    def broken(number: int) -> None:
+        raise IndexError(number)
+
+    outcome, detail = misuse.outcome_of(misuse.Call(broken, {"number": lambda: 1}), "number", lambda: 2)
+    assert outcome == "failed" and detail.startswith("IndexError")
