@@ -201,6 +201,33 @@ class ExtendingCase(Case):
 
 
 @dataclass(frozen=True)
+class DamagedCase(Case):
+    """A sound file with these changes is refused; a change is a way into the JSON, and the value there or none."""
+
+    base: str
+    changes: list[list[Any]]
+    error: ExpectedError | None
+
+    def __str__(self) -> str:
+        return f"{self.base}: {self.name}"
+
+    def applied_to(self, file: Any) -> Any:
+        """The file with the changes."""
+        changed = json.loads(json.dumps(file))
+        for (*way, last), *value in self.changes:
+            holder = changed
+            for key in way:
+                holder = holder[key]
+            if not value:
+                del holder[last]
+            elif isinstance(holder, list) and last == len(holder):
+                holder.append(value[0])
+            else:
+                holder[last] = value[0]
+        return changed
+
+
+@dataclass(frozen=True)
 class OffsetCase(Case):
     """Under a model, by name, the tokens of text lie in these spans of bytes and characters, and begin there."""
 
@@ -319,6 +346,13 @@ def extending_cases() -> list[ExtendingCase]:
     """All of extending.json."""
     cases = _read("extending.json")["cases"]
     return [ExtendingCase(**{**case, "merges": [tuple(merge) for merge in case["merges"]]}) for case in cases]
+
+
+def damaged_cases() -> list[DamagedCase]:
+    return [
+        DamagedCase(case["name"], case["base"], case["changes"], _error(case))
+        for case in _read("damaged.json")["cases"]
+    ]
 
 
 def offset_cases() -> list[OffsetCase]:

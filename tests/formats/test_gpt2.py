@@ -51,14 +51,6 @@ def test_gpt2_itself() -> None:
     assert more.special_tokens == {"<a>": 50257, ENDOFTEXT: 50256, "<b>": 50258}
 
 
-@needs_fixtures
-def test_a_vocabulary_that_begins_with_its_special_token() -> None:
-    files = FIXTURES / "train-bpe-reference-vocab.json", FIXTURES / "train-bpe-reference-merges.txt"
-    model = gpt2.read_pair(*files, special_tokens=[ENDOFTEXT])
-    assert model.special_tokens == {ENDOFTEXT: 0}
-    assert len(model.merges) == 243
-
-
 @pytest.mark.parametrize("specials", [{}, {ENDOFTEXT: 258}, {"<|a b|>": 300, "é｜": 258}])
 def test_what_is_saved_comes_back(tmp_path: Path, specials: dict[str, int]) -> None:
     model = trained([(97, 98), (32, 256)], special_tokens=specials, decode_errors="replace")

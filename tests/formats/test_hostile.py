@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import random
 import resource
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pairloom import PretokenCounts, Tokenizer, formats
 from pairloom._internal.arguments import MOST_SPECIAL_TOKENS
 from pairloom.errors import FormatError
+from pairloom.formats import huggingface, native
+from tests import cases
+from tests.formats.models import trained
+from tests.formats.test_sentencepiece import tokenizer_json
+from tests.formats.test_tiktoken import tekken_file
+from tests.formats.test_words import unknown_json
 
 HOSTILE = Path(__file__).parents[2] / "testdata/hostile"
 ROWS = [
@@ -39,6 +47,26 @@ def test_the_error_is_the_one_that_the_story_ends_with(row: tuple[str, ...]) -> 
     assert message.startswith(f"{path}: ")
     assert words in message
     assert len(message) < 600 + len(str(path))
+
+
+SOUND: dict[str, tuple[str, Any]] = {
+    "native": ("pairloom", json.loads(native.write(trained([(97, 98), (32, 256)])))),
+    "tokenizer": ("huggingface", json.loads(huggingface.write(trained([(97, 98), (32, 256), (99, 100)])))),
+    "tekken": ("tekken", tekken_file()),
+    "words": ("huggingface", unknown_json(random.Random(1), [{"type": "Whitespace"}], False)),
+    "pieces": ("huggingface", tokenizer_json(random.Random(1), "none")),
+}
+
+
+@pytest.mark.parametrize("case", cases.damaged_cases(), ids=str)
+def test_a_changed_file_is_refused_with_the_place(case: cases.DamagedCase) -> None:
+    format, file = SOUND[case.base]
+    assert case.error is not None
+    with pytest.raises(FormatError) as caught:
+        formats.read(format, json.dumps(case.applied_to(file)).encode(), "file.json")
+    assert isinstance(caught.value, KeyError) == (case.error.type is KeyError)
+    assert str(caught.value).startswith("file.json: ")
+    case.error.check(caught.value)
 
 
 HUGE = {

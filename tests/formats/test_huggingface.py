@@ -69,18 +69,6 @@ def test_what_is_saved_comes_back_and_loads_in_its_own_library(fields: dict[str,
         assert library.decode([120, token_id, 120], skip_special_tokens=True) == skipped
 
 
-def test_the_library_gives_the_same_ids() -> None:
-    pytest.importorskip("tokenizers", reason="compares with tokenizers")
-    for pattern in ("gpt2", "cl100k", "o200k"):
-        model = trained(
-            [(97, 98), (32, 256), (99, 100)], pattern={"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K}[pattern]
-        )
-        ours, theirs = Tokenizer.from_model(model), huggingface.to_huggingface(model)
-        for text in ("ab abcd\n\n  12345 AB'LL x'\u017f<|endoftext|> <|endo", "\r\n \r\na  ", "é漢 \u00a0 \u0085"):
-            assert theirs.encode(text).ids == ours.encode(text)
-            assert theirs.decode(ours.encode(text), skip_special_tokens=False) == text
-
-
 def test_a_tokenizer_that_the_library_trained() -> None:
     tokenizers = pytest.importorskip("tokenizers", reason="trains with tokenizers")
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
@@ -156,67 +144,6 @@ def sequence(*steps: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
 )
 def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
     assert formats.read("huggingface", edited(sequence(*steps))).pattern == pattern
-
-
-REFUSED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "accents": (lambda f: f.update(normalizer={"type": "StripAccents"}), 'normalizer "StripAccents"'),
-    "prefix space of pieces": (sequence(SPLIT, {**BYTES, "add_prefix_space": True}), "add_prefix_space"),
-    "no pre_tokenizer": (lambda f: f.update(pre_tokenizer=None), "there is no ByteLevel"),
-    "whitespace": (sequence({"type": "Whitespace"}, BYTES), "white space is left out before ByteLevel"),
-    "metaspace": (lambda f: f.update(pre_tokenizer={"type": "Metaspace"}), '"Metaspace"'),
-    "bytes twice": (sequence(BYTES, SPLIT, BYTES), "a second ByteLevel"),
-    "scripts": (sequence({"type": "UnicodeScripts"}, BYTES), 'the step "UnicodeScripts" is not taken'),
-    "removed": (sequence({**SPLIT, "behavior": "Removed"}, BYTES), "'Removed'"),
-    "removed by no pattern": (
-        sequence({**SPLIT, "pattern": {"Regex": "("}, "behavior": "Removed", "invert": True}, BYTES),
-        "pre_tokenizer: pattern",
-    ),
-    "no behavior": (sequence({**SPLIT, "behavior": "Other"}, BYTES), 'no behavior "Other"'),
-    "wordpiece": (lambda f: f["model"].update(type="WordPiece"), '"WordPiece"'),
-    "dropout": (lambda f: f["model"].update(dropout=0.1), "dropout"),
-    "suffix": (lambda f: f["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
-    "decoder": (lambda f: f.update(decoder={"type": "WordPiece"}), "decoder"),
-    "truncation that is no object": (lambda f: f.update(truncation=5), "truncation"),
-    "other id": (lambda f: f["added_tokens"][0].update(id=400), "would give it 259"),
-    "other bytes": (lambda f: f["model"]["vocab"].update({ENDOFTEXT: 97}), "id 97"),
-}
-
-
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_expressed_is_refused_by_name(what: str) -> None:
-    edit, expected = REFUSED[what]
-    with pytest.raises(FormatError, match=expected) as caught:
-        formats.read("huggingface", edited(edit), "tokenizer.json")
-    assert str(caught.value).startswith("tokenizer.json: ")
-
-
-DAMAGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "no model": (lambda f: f.pop("model"), "'model' is missing"),
-    "no vocab": (lambda f: f["model"].pop("vocab"), "'vocab' is missing"),
-    "vocab list": (lambda f: f["model"].update(vocab=[]), "model: expected an object"),
-    "bool id": (lambda f: f["model"]["vocab"].update({"a": True}), r'vocab\["a"\]: expected an integer'),
-    "huge id": (lambda f: f["model"]["vocab"].update({"a": 2**40}), r'vocab\["a"\]: id 1099511627776 is above'),
-    "same id": (lambda f: f["model"]["vocab"].update({"a": 98}), "id 98 is given"),
-    "merge of one": (lambda f: f["model"]["merges"].append("a"), r"merges\[3\]"),
-    "merge of numbers": (lambda f: f["model"]["merges"].append([1, 2]), r"merges\[3\]"),
-    "merge out of vocabulary": (lambda f: f["model"]["merges"].append("a a"), r'merges\[3\].*"aa"'),
-    "merge twice": (lambda f: f["model"]["merges"].append("a b"), r"merges\[3\]"),
-    "added as object": (lambda f: f.update(added_tokens={"a": 1}), "added_tokens must be a list"),
-    "added without id": (lambda f: f["added_tokens"][0].pop("id"), r"added_tokens\[0\].*'id'"),
-    "added twice": (lambda f: f["added_tokens"].append(f["added_tokens"][0]), r"added_tokens\[1\]"),
-    "added empty": (lambda f: f["added_tokens"][0].update(content=""), r"added_tokens\[0\]"),
-    "split without pattern": (sequence({"type": "Split"}, BYTES), "'pattern' is missing"),
-    "pattern as number": (sequence({**SPLIT, "pattern": {"Regex": 1}}, BYTES), "'Regex' must be a string"),
-    "flags as text": (lambda f: f["model"].update(ignore_merges="no"), "ignore_merges"),
-}
-
-
-@pytest.mark.parametrize("what", DAMAGED)
-def test_damage_names_file_and_location(what: str) -> None:
-    edit, expected = DAMAGED[what]
-    with pytest.raises(FormatError, match=expected) as caught:
-        formats.read("huggingface", edited(edit), "tokenizer.json")
-    assert str(caught.value).startswith("tokenizer.json: ")
 
 
 def test_what_a_tokenizer_json_cannot_express_is_refused() -> None:
@@ -335,18 +262,6 @@ def test_formats_that_cannot_store_a_post_processor_refuse_it(processor: Callabl
     assert Tokenizer.from_tiktoken(plain.to_tiktoken()) == plain
 
 
-def test_a_post_processor_that_only_trims_offsets_is_accepted(tmp_path: Path) -> None:
-    ours = Tokenizer.from_huggingface(library_tokenizer(byte_level))
-    with pytest.warns(UserWarning, match="which tokens are special"):
-        ours.save(tmp_path / "model", format="gpt2")
-    assert Tokenizer.from_tiktoken(ours.to_tiktoken()) == ours.without_post_processor()
-
-
-def test_a_post_processor_that_is_no_object_is_refused() -> None:
-    with pytest.raises(FormatError, match="'post_processor' must be an object"):
-        formats.read("huggingface", edited(lambda f: f.update(post_processor="BertProcessing")))
-
-
 def test_truncation_that_moves_post_processor_ids_is_refused() -> None:
     tokenizer = Tokenizer.from_model(MODEL.replaced(post_processor='{"ids":[259],"type":"TemplateProcessing"}'))
     with pytest.raises(ValueError, match=r"without_post_processor\(\)"):
@@ -365,24 +280,6 @@ def test_encode_special_tokens_of_the_library_is_kept() -> None:
     assert Tokenizer.from_huggingface(Wrapper()).special_rules == {"<s>": ("ordinary",), "</s>": ("ordinary",)}
     Wrapper.split_special_tokens = False
     assert Tokenizer.from_huggingface(Wrapper()).encode("<s>") == [256]
-
-
-@pytest.mark.parametrize(
-    ("edit", "expected"),
-    [
-        (lambda f: f.update(chat_template="x"), 'tokenizer.json: key "chat_template" is unknown'),
-        (lambda f: f["model"].update(cache_capacity=5), 'model: key "cache_capacity" is unknown'),
-        (lambda f: f["added_tokens"][0].update(hidden=True), r'added_tokens\[0\]: key "hidden" is unknown'),
-    ],
-)
-def test_keys_that_could_not_be_kept_are_refused(edit: Callable[[dict[str, Any]], object], expected: str) -> None:
-    with pytest.raises(FormatError, match=expected):
-        formats.read("huggingface", edited(edit), "tokenizer.json")
-
-
-def test_many_added_tokens_of_both_kinds() -> None:
-    texts = {f"<|{number}|>": number % 2 == 0 for number in range(20_000)}
-    assert len(formats.read("huggingface", normalized(texts)).special_tokens) == 20_000
 
 
 TRUNCATION = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import tokenizers
 
-from pairloom import FormatError, PatternError, Tokenizer, _core, formats, pretokenize
+from pairloom import FormatError, PatternError, Tokenizer, _core, pretokenize
 from pairloom.reference.pretokens import pretokenize as reference_pretokenize
+from tests import cases
 from tests.formats.models import trained
 
 MERGES = [(97, 98), (32, 97), (97, 97), (32, 32), (256, 256), (49, 50), (46, 46), (10, 10), (98, 46), (99, 49)]
@@ -31,6 +32,7 @@ OTHERS: list[dict[str, Any]] = [
     *({"type": "Punctuation", "behavior": behavior} for behavior in BEHAVIORS),
     *({"type": "Digits", "individual_digits": individual} for individual in (True, False)),
 ]
+ONIGURUMA = json.loads((cases.TESTDATA / "oniguruma.json").read_text(encoding="utf-8"))
 NEWER = "\U00011de0"  # a digit since Unicode 17
 LOSES = r"leaves parts of the text out"
 
@@ -141,42 +143,6 @@ def test_white_space_that_two_tokens_take_is_refused_if_found(file: dict[str, An
 
 
 @pytest.mark.parametrize(
-    ("key", "changed"),
-    [
-        ("pre_tokenizer", {**BYTE_LEVEL, "add_prefix_space": 1}),
-        ("pre_tokenizer", {**BYTE_LEVEL, "use_regex": "no"}),
-        *(
-            ("added_tokens", [{"id": 256 + len(MERGES), "content": "<s>", "special": True, flag: value}])
-            for flag, value in (("lstrip", 1), ("rstrip", "true"), ("single_word", None), ("normalized", []))
-        ),
-    ],
-    ids=str,
-)
-def test_a_setting_that_is_no_bool_is_refused(key: str, changed: Any, file: dict[str, Any]) -> None:
-    with pytest.raises(FormatError, match="must be true or false"):
-        formats.read("huggingface", json.dumps({**file, key: changed}).encode())
-
-
-def test_steps_in_turn(file: dict[str, Any]) -> None:
-    rng = random.Random(3)
-    n_same = 0
-    for _ in range(60):
-        steps: list[dict[str, Any]] = [
-            {
-                "type": "Split",
-                "pattern": rng.choice(PATTERNS),
-                "behavior": rng.choice([each for each in BEHAVIORS if each != "Removed"]),
-                "invert": rng.random() < 0.5,
-            }
-            for _ in range(2)
-        ]
-        steps.append(rng.choice([each for each in OTHERS if each.get("behavior") != "Removed"]))
-        steps.insert(rng.randrange(4), {**BYTE_LEVEL, "use_regex": rng.random() < 0.5})
-        n_same += outcome(file, {"type": "Sequence", "pretokenizers": steps}, 60) == "same"
-    assert n_same > 40
-
-
-@pytest.mark.parametrize(
     "step",
     [OTHERS[0], OTHERS[5]],
     ids=str,
@@ -192,41 +158,7 @@ def test_classes_hold_the_characters_that_they_hold_there(step: dict[str, Any], 
         assert [len(piece.decode()) for piece in pretokenize(sample, ours.pattern)] == found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *(
-            r"\w",
-            r"\W",
-            r"[\w]",
-            r"[^\w]",
-            r"[\W]",
-            r"[^\W]",
-            r"[\w.]",
-            r"[.\W]",
-            r"\h",
-            r"[\h]",
-            r"a\b[^a]",
-            r"a\B[^a]",
-        ),
-        *(
-            r"\d",
-            r"\D",
-            r"[^\d]",
-            r"\s",
-            r"[\s]",
-            r"\p{L}",
-            r"\p{N}",
-            r"\p{P}",
-            r"\p{S}",
-            r"\p{M}",
-            r"\p{Lu}",
-            r"\p{Han}",
-        ),
-        *(r"[^\p{L}]", r"\P{L}", r"[^\P{L}]", r"\p{Alphabetic}", r"\p{Nd}", r"[a[^b]]", r"[^a[bc]]", r"[\w&&[^\d]]"),
-        *("(?i:k)", "(?i:[k])", "(?i:s)", "(?i:[^s])", "(?i:[!-~])", "(?i:[Z-b])", "(?i:[^Z-b])", r"(?i:[\ss])"),
-    ],
-)
+@pytest.mark.parametrize("text", ONIGURUMA["classes"])
 def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
     """Both engines split the same characters off: all below U+3100, and a sample of the others."""
     theirs = tokenizers.pre_tokenizers.Split(tokenizers.Regex(text), "isolated")
@@ -245,68 +177,7 @@ def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
         assert [piece for piece, _ in back.pre_tokenize_str(sample)] == found
 
 
-# A regex, the construct that the refusal names, and at which character it stands.
-CONSTRUCTS = [
-    *(
-        (r"a\K", r"\K", 2),
-        (r"\Ga", r"\G", 1),
-        (r"b|\X", r"\X", 3),
-        (r"(a)\1", r"\1", 4),
-        (r"é\Z", r"\Z", 2),
-        ("é\\", "\\", 2),
-    ),
-    *(
-        (r"\p{Word}", r"\p", 1),
-        (r"\p{^L}", r"\p", 1),
-        (r"(?i:\p{L})", r"\p", 5),
-        (r"\xe9", r"\x", 1),
-        (r"\u00g0", r"\u", 1),
-    ),
-    *(
-        ("a(?<=b)", "(?<=", 2),
-        ("(?<n>a)", "(?<n", 1),
-        ("(?m:.)", "(?m:", 1),
-        ("(?i)a", "(?i)", 1),
-        ("(?#a)b", "(?#a", 1),
-    ),
-    *(("]", "]", 1), ("(?i:a$)", "$", 6), (r"[\b]", r"\b", 2)),
-]
-PHRASES = [
-    *(("a{", "a brace that begins no repetition", 2), ("a{,2}", "a brace that begins no repetition", 2)),
-    *(("a{3,2}", "a brace that begins no repetition", 2), ("a{0}", "a brace that begins no repetition", 2)),
-    *(
-        ("*a", "a repetition of nothing", 1),
-        ("a{2}?", "a repetition of a repetition", 2),
-        ("a+*", "a repetition of a repetition", 2),
-    ),
-    *(("a{0,2}+", "a repetition of a repetition", 2), ("b(?:a*|b)+", "a repetition of what may match nothing", 2)),
-    *(("(?=a)*", "a repetition of what may match nothing", 1), (r"\b.+c", "in a pattern with assertions,", 3)),
-    *(
-        ("(?i:less)", "where case is ignored,", 8),
-        ("(?i:é)", "where case is ignored,", 5),
-        ("(?i:[é])", "where case is ignored,", 6),
-        ("(?i:[a&&b])", "in a class", 7),
-        ("(?i:[[a]])", "in a class", 6),
-    ),
-    *(
-        ("[[:alpha:]]", "in a class", 2),
-        ("[a--b]", "in a class", 4),
-        ("[]a]", "in a class", 2),
-        ("[a", "in a class", 3),
-    ),
-    *(("[b-a]", "a range of no two characters in order", 2), (r"[\d-a]", "a range of no two characters in order", 2)),
-    *(("[^[^a]]", "a negated class in a negated one", 3), (r"[a[^\x00-b]]", "U+0000 in a negated class in a class", 5)),
-    *(("(a", "a group that is not closed", 1), ("a)", "a parenthesis that closes no group", 2)),
-    *(
-        (60 * "(" + 60 * ")", "groups or classes in each other", 51),
-        (60 * "[" + "a" + 60 * "]", "classes in each other", 51),
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("regex", "what", "at"), [*((regex, json.dumps(what), at) for regex, what, at in CONSTRUCTS), *PHRASES], ids=str
-)
+@pytest.mark.parametrize(("regex", "what", "at"), ONIGURUMA["refused"])
 def test_a_regex_that_is_refused_says_what_stands_where(regex: str, what: str, at: int) -> None:
     with pytest.raises(PatternError) as caught:
         _core.read_oniguruma(regex)
@@ -320,7 +191,7 @@ def test_a_regex_that_one_engine_simplifies_runs_as_written(regex: str) -> None:
         assert pretokenize(text, regex) == reference_pretokenize(text, regex)
 
 
-@pytest.mark.parametrize("regex", ["(?:[ab]+a|[ab]+c)(?!bc)", "(?:(?:a+?)+)*(?!b)", "a+b?a+(?!cc)"])
+@pytest.mark.parametrize("regex", ONIGURUMA["simplified"])
 def test_a_regex_that_the_engine_simplifies_is_refused(regex: str) -> None:
     for translate in (_core.read_oniguruma, _core.write_oniguruma):
         with pytest.raises(PatternError, match="simplifies it"):
@@ -333,16 +204,6 @@ def test_a_regex_longer_than_any_pattern_is_refused_at_once() -> None:
             translate("a" * 16385)
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        (r"\p{N}{1,3}+", r"(?>\p{N}{1,3})"),
-        (r"(?:ab|c){2,}+d", r"(?>(?:ab|c){2,})d"),
-        (r"[^\s\p{L}]?+\p{L}++[\r\n]*+", r"[^\s\p{L}]?+\p{L}++[\r\n]*+"),
-        (r"\s++$|^a|b$", r"\s++$|\Aa|b\z"),
-        (r"[$^{]\$\{1,3\}+", r"[$^{]\$\{1,3\}+"),
-        (r"(?i:'s|'t)a{2}b{3,}?", r"(?i:'s|'t)a{2}b{3,}?"),
-    ],
-)
+@pytest.mark.parametrize(("ours", "theirs"), ONIGURUMA["written"])
 def test_a_pattern_is_written_as_oniguruma_reads_it(ours: str, theirs: str) -> None:
     assert _core.write_oniguruma(ours) == (theirs, False)

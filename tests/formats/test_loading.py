@@ -56,11 +56,6 @@ def test_a_tokenizer_json_comes_before_the_older_pair_of_files(tokenizer: Tokeni
         other.save(tmp_path, overwrite=True, format="gpt2")
 
 
-def test_a_folder_with_a_native_file_of_that_name_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "tokenizer.json", format="pairloom")
-    assert Tokenizer.load(tmp_path) == tokenizer
-
-
 def test_a_folder_with_a_tekken_json_loads(tmp_path: Path) -> None:
     (tmp_path / "tekken.json").write_text(json.dumps(tekken_file()))
     assert Tokenizer.load(tmp_path).encode("ab") == [266]
@@ -74,33 +69,6 @@ def test_a_folder_without_a_tokenizer_says_what_was_looked_for(format: str | Non
     assert str(caught.value).startswith(f"{tmp_path}: ")
     with pytest.raises(OSError, match=r"tokenizer\.json"):
         Tokenizer.from_huggingface(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("begin", "remedy"),
-    [
-        (b"\xef\xbb\xbf", "as UTF-8 without one"),
-        (b"\xff\xfe", "save it as UTF-8"),
-        (b"\x1f\x8b\x08", "gunzip"),
-        (b"\x28\xb5\x2f\xfd", "unzstd"),
-        (b"PK\x03\x04", "unzip"),
-    ],
-)
-def test_what_other_programs_put_around_a_file_is_named(begin: bytes, remedy: str, tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_bytes(begin + b"{}")
-    for each in (path, tmp_path):
-        with pytest.raises(FormatError, match=remedy):
-            Tokenizer.load(each)
-
-
-def test_merges_with_a_byte_order_mark_name_the_remedy(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    folder = tmp_path / "gpt2"
-    tokenizer.save(folder, format="gpt2")
-    merges = folder / "merges.txt"
-    merges.write_bytes(b"\xef\xbb\xbf" + merges.read_bytes())
-    with pytest.raises(FormatError, match="byte order mark"):
-        Tokenizer.load(folder)
 
 
 def test_a_pipe_is_read_once(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -146,19 +114,6 @@ def test_a_name_of_another_format_is_refused(name: str, words: str, tokenizer: T
     assert not path.exists()
     tokenizer.save(path, format="pairloom")
     assert Tokenizer.load(path) == tokenizer
-
-
-@pytest.mark.parametrize(
-    ("format", "said"), [("tiktoken", True), ("gpt2", True), ("huggingface", True), ("pairloom", False)]
-)
-def test_save_warns_about_what_the_format_does_not_store(format: str, said: bool, tmp_path: Path) -> None:
-    strict = Tokenizer.train([TEXT], 270)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        strict.save(tmp_path / "model", format=format)
-    messages = [str(warning.message) for warning in caught]
-    assert len(messages) == said
-    assert all("decode_errors='strict'" in message and 'decode_errors="replace"' in message for message in messages)
 
 
 # What a model may have beyond bytes, merges and GPT-2's pattern.
@@ -381,6 +336,8 @@ def test_whispers_empty_token_is_left_out_and_keeps_its_id(tmp_path: Path) -> No
         (b"1 '\\x00' 1\n2 '\\x01' 1\n", "RWKV"),
         (b'"bpe_simple_vocab_16e6.txt#version: 0.2\ni n\n', "CLIP"),
         (b"\x1f\x8b\x08\x00", "gunzip"),
+        (b"\x28\xb5\x2f\xfd{}", "unzstd"),
+        (b"PK\x03\x04{}", "unzip"),
         (b"#version: 0.2\na b\n", "from_files"),
         ("<unk>\t0\n<s>\t0\n\u2581t\t-0\n".encode(), r"load the \.model"),
         (b"<!DOCTYPE html>\n<html>", "HTML"),
@@ -446,14 +403,6 @@ def merged_by_definition(token: bytes, merges: Sequence[tuple[bytes, bytes]]) ->
     return parts
 
 
-@pytest.mark.parametrize("vocab_size", [256, 262, 280])
-def test_merges_in_the_order_they_were_learned_do_not_warn(vocab_size: int) -> None:
-    trained = Tokenizer.train("low lower lowest newer newest", vocab_size)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Tokenizer(trained.vocab, trained.merges, trained.special_tokens, decode_errors="strict") == trained
-
-
 # Ids far apart --------------------------------------------------------------------------------------------------
 
 
@@ -516,3 +465,11 @@ def test_what_the_core_refuses_names_the_file(tokenizer: Tokenizer, tmp_path: Pa
         Tokenizer.load(path)
     with pytest.raises(PatternError, match=r"^pattern "):
         Tokenizer.from_model(tokenizer.model.replaced(pattern="(a"))
+
+
+@pytest.mark.parametrize("vocab_size", [256, 262, 280])
+def test_merges_in_the_order_they_were_learned_do_not_warn(vocab_size: int) -> None:
+    trained = Tokenizer.train("low lower lowest newer newest", vocab_size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Tokenizer(trained.vocab, trained.merges, trained.special_tokens, decode_errors="strict") == trained

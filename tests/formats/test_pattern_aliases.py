@@ -10,14 +10,13 @@ import pytest
 from pairloom import Tokenizer, formats, pretokenize
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface, tiktoken
-from pairloom.formats.shared.pattern_aliases import named_of, published_of
+from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Model
 from pairloom.patterns import GPT2, PATTERNS
 from tests.formats.models import trained
 
 CL100K = str(PATTERNS["cl100k"])
 LLAMA3 = str(PATTERNS["llama3"])
-NANOCHAT = str(PATTERNS["nanochat"])
 
 R50K = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 CL100K_PUBLISHED = (
@@ -34,18 +33,6 @@ TEXT = "1234567  \n\n x  \ny'll I'LL\t\t\r\n  \r\n\n 12 naïve  "
 
 def model(pattern: Any) -> Model:
     return trained([(97, 98)], pattern=pattern, decode_errors="replace")
-
-
-@pytest.mark.parametrize(
-    ("named", "published"), [(GPT2, R50K), (CL100K, CL100K_PUBLISHED), (NANOCHAT, NANOCHAT_PUBLISHED)]
-)
-def test_a_named_pattern_survives_tiktoken(named: str, published: str) -> None:
-    pytest.importorskip("tiktoken", reason="goes by way of tiktoken")
-    encoding = tiktoken.to_tiktoken(model(named))
-    assert encoding._pat_str == published
-    assert tiktoken.from_tiktoken(encoding) == model(named)
-    assert encoding.encode("ab 12345\n") == Tokenizer.from_model(model(named)).encode("ab 12345\n")
-    assert (named_of(published), published_of(named)) == (named, published)
 
 
 def test_the_published_texts_are_those_of_the_library() -> None:

@@ -348,19 +348,6 @@ def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer
     assert Tokenizer.load(tmp_path / "again") == loaded
 
 
-def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save_pretrained(tmp_path)
-    (tmp_path / "chat_template.jinja").write_text("first")
-    (tmp_path / "additional_chat_templates").mkdir()
-    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("second")
-    loaded = Tokenizer.load(tmp_path)
-    assert loaded.chat_template == "first"
-    assert {"name": "tool_use", "template": "second"} in loaded.tokenizer_config["chat_template"]
-    (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
-    with pytest.raises(FormatError, match=r"chat_template\.jinja: not UTF-8 at byte 0"):
-        Tokenizer.load(tmp_path)
-
-
 def test_truncation_and_the_native_file_keep_the_settings(tokenizer: Tokenizer) -> None:
     named = tokenizer.with_tokenizer_config(eos_token="<|im_end|>")
     shorter = named.truncate_vocab(270)
@@ -384,11 +371,6 @@ def test_from_ranks_is_the_tokenizer_of_the_rank_file(tmp_path: Path) -> None:
         Tokenizer.from_ranks({b"a": 0}, "gpt2")
     with pytest.raises(FormatError, match="distinct"):
         Tokenizer.from_ranks({b"a": 0, b"b": 0}, "gpt2", missing_bytes="raise")
-
-
-def test_a_format_in_the_place_of_overwrite_is_a_type_error(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="overwrite must be True or False"):
-        tokenizer.save(tmp_path / "model.json", "huggingface")  # type: ignore[arg-type]
 
 
 # Names that others use ----------------------------------------------------------------------------------------------
@@ -425,3 +407,16 @@ def test_decode_skips_special_tokens_of_any_kind_of_ids(kind: Any, tokenizer: To
         tokenizer.decode(ids, skip_special_tokens=1)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         tokenizer.decode(["a"], skip_special_tokens=True)  # type: ignore[list-item]
+
+
+def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save_pretrained(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("first")
+    (tmp_path / "additional_chat_templates").mkdir()
+    (tmp_path / "additional_chat_templates" / "tool_use.jinja").write_text("second")
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.chat_template == "first"
+    assert {"name": "tool_use", "template": "second"} in loaded.tokenizer_config["chat_template"]
+    (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
+    with pytest.raises(FormatError, match=r"chat_template\.jinja: not UTF-8 at byte 0"):
+        Tokenizer.load(tmp_path)

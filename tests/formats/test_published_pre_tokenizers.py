@@ -27,17 +27,17 @@ _TEXT: Final = (
     "théâtre|e\u0301|\u0301|東京|カタカナ|한국어|ㄅㄆ|ไทย|हिन्दी|العربية|١٢٣٤|²³|½|Ⅷ|ß|ﬁ|𐐀|👩\u200d👩|\u200d|"
     "\ufeff|\x00|\x1c|🇩🇪|a.b|3.14|A1b2|a_1|\u0345|\u200b"
 )
-_PARTS: Final = (*_TEXT.split("|"), 7 * " ", 40 * " ", 300 * " ")
+PARTS: Final = (*_TEXT.split("|"), 7 * " ", 40 * " ", 300 * " ")
 
 
 def _texts(n: int) -> list[str]:
     rng = random.Random(1)
-    return ["".join(rng.choices(_PARTS, k=rng.randrange(1, 25))) for _ in range(n)]
+    return ["".join(rng.choices(PARTS, k=rng.randrange(1, 25))) for _ in range(n)]
 
 
 @pytest.fixture(scope="module")
 def file() -> dict[str, Any]:
-    trained = Tokenizer.train([" ".join(_PARTS)] * 3, 600, profile="huggingface", special_tokens=())
+    trained = Tokenizer.train([" ".join(PARTS)] * 3, 600, profile="huggingface", special_tokens=())
     found: dict[str, Any] = json.loads(trained.to_huggingface().to_str())
     return found
 

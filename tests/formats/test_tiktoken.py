@@ -132,18 +132,6 @@ def test_random_ranks_encode_as_tiktoken_in_every_format(tmp_path: Path) -> None
             assert ours.encode(text) == owner.encode(text), (found, text)
 
 
-def test_the_library_gives_the_same_ids() -> None:
-    pytest.importorskip("tiktoken", reason="compares with tiktoken")
-    encoding = tiktoken.to_tiktoken(MODEL, "mine")
-    assert encoding.name == "mine"
-    assert encoding.encode("ab abcd<|endoftext|>", allowed_special="all") == [256, 259, 260]
-    assert tiktoken.from_tiktoken(encoding) == MODEL
-    with pytest.raises(TypeError, match=r"tiktoken\.Encoding"):
-        tiktoken.from_tiktoken(3)
-    with pytest.raises(FormatError, match="2 in turn"):
-        tiktoken.to_tiktoken(trained([], pattern=("a", "b")))
-
-
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
@@ -238,31 +226,6 @@ def test_a_model_whose_ids_are_not_tekkens_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match='format="tekken" for that'):
         formats.save(MODEL, tmp_path / "tekken.json")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("edit", "expected"),
-    [
-        (lambda f: f.pop("config"), "'config' is missing"),
-        (lambda f: f["config"].pop("pattern"), "'pattern' is missing"),
-        (lambda f: f["config"].update(default_vocab_size=10**6), "do not fit"),
-        (lambda f: f["config"].update(default_vocab_size="9"), "default_vocab_size"),
-        (lambda f: f["config"].update(default_num_special_tokens=-1), "default_num_special_tokens.*integer"),
-        (lambda f: f["vocab"].__setitem__(7, 7), r"vocab\[7\]"),
-        (lambda f: f["vocab"][7].update(rank=8), "vocab: rank 8 is given to two tokens"),
-        (lambda f: f["vocab"][7].update(rank=True), r"vocab\[7\]"),
-        (lambda f: f["vocab"][7].update(token_bytes="?"), r"vocab\[7\].*base64"),
-        (lambda f: f["vocab"].pop(7) and f["config"].update(default_vocab_size=266), "lacks 1 of the ranks"),
-        (lambda f: f.update(special_tokens=[{"rank": 10, "token_str": "x"}]), r"special_tokens\[0\]"),
-        (lambda f: f.update(special_tokens={}), "special_tokens must be a list"),
-    ],
-)
-def test_tekken_damage(edit: Any, expected: str) -> None:
-    file = tekken_file()
-    edit(file)
-    with pytest.raises(FormatError, match=expected) as caught:
-        formats.read("tekken", json.dumps(file).encode(), "tekken.json")
-    assert str(caught.value).startswith("tekken.json: ")
 
 
 def test_ranks_too_large_for_the_merge_table_are_a_format_error() -> None:

@@ -172,27 +172,6 @@ def test_a_long_text_of_words_is_divided_among_threads(tmp_path: Path) -> None:
         assert session.ids.tolist() == ours.encode(session.text)
 
 
-@pytest.mark.parametrize(
-    ("change", "part"),
-    [
-        ({"pre_tokenizer": None}, "no Replace and no Metaspace"),
-        ({"pre_tokenizer": {"type": "UnicodeScripts"}}, 'step "UnicodeScripts" is not taken'),
-        ({"decoder": {"type": "BPEDecoder", "suffix": "</w>"}}, r"only null; pairloom\.dropin\.tokenizers"),
-        ({"unk_token": None}, r"neither unk_token nor byte_fallback.*pairloom\.dropin\.tokenizers"),
-        ({"unk_token": "[V]"}, r'unk_token "\[V\]" is no token'),
-        ({"end_of_word_suffix": "</w>"}, r"with CLIP's pre-tokenizer only; pairloom\.dropin\.tokenizers"),
-        ({"ignore_merges": True}, "ignore_merges is taken"),
-        ({"normalizer": {"type": "StripAccents"}}, 'normalizer "StripAccents"'),
-    ],
-)
-def test_settings_beside_an_unk_token_that_are_refused(tmp_path: Path, change: dict[str, Any], part: str) -> None:
-    file = unknown_json(random.Random(1), _STEPS["words"], False)
-    for key, value in change.items():
-        (file if key in file else file["model"])[key] = value
-    with pytest.raises(FormatError, match=part):
-        load(tmp_path, file)
-
-
 def test_a_metaspace_needs_a_token_for_spaces_where_they_may_be_unknown(tmp_path: Path) -> None:
     file = unknown_json(random.Random(1), [_SPLIT], True)
     del file["model"]["vocab"][SYMBOL]
