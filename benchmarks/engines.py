@@ -68,7 +68,7 @@ def _usual_ids(model: str, texts: Any) -> list[list[int]]:
 
 def _single(task: str, folder: str, models: Path, out: str, threads: int = 1) -> None:
     if task == _COUNT:
-        PretokenCounts.from_corpus(Corpus(_files(folder)), threads=threads)
+        PretokenCounts.from_texts(Corpus(_files(folder)), threads=threads)
     elif task == _TOKENIZE:
         tokenize_files(models / "model.json", _files(folder), out, threads=threads)
     elif task == _HUGGINGFACE:

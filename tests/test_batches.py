@@ -25,7 +25,6 @@ TAKES_TEXTS: dict[str, Callable[[Any], object]] = {
     "count_tokens_batch": TOKENIZER.count_tokens_batch,
     "train": lambda texts: Tokenizer.train(texts, 258),
     "from_texts": PretokenCounts.from_texts,
-    "from_corpus": lambda texts: PretokenCounts.from_corpus(Corpus.of_texts(texts)),
 }
 
 
@@ -128,14 +127,14 @@ def test_bytes_in_place_of_texts_name_the_remedy(call: str) -> None:
         take(b"ab")
 
 
-@pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus", "CountBuilder"])
+@pytest.mark.parametrize("call", ["train", "from_texts", "CountBuilder"])
 def test_a_table_among_batches_of_texts_is_refused(call: str) -> None:
     table = TABLES["pyarrow"]().select(["text"])
     with pytest.raises(TypeError, match=r"texts\[1\] must be .*; pass one column, as texts\[1\]\['text'\]"):
         ITERATES_TEXTS[call](iter(["a", table]))
 
 
-@pytest.mark.parametrize("call", ["train", "from_texts", "from_corpus"])
+@pytest.mark.parametrize("call", ["train", "from_texts"])
 def test_the_index_counts_texts_of_all_batches(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 100)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -99,15 +96,6 @@ def test_nothing_of_a_model_can_be_written_to() -> None:
     view: Any = example.merges.view()
     with pytest.raises(ValueError, match="WRITEABLE"):
         view.flags.writeable = True
-
-
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda example: pickle.loads(pickle.dumps(example))])
-def test_a_copy_is_equal_and_read_only_too(duplicate: Callable[[Model], Model]) -> None:
-    example = model(post_processor=TEMPLATE, plain_specials={"<s>"})
-    again = duplicate(example)
-    assert again == example and hash(again) == hash(example)
-    assert not again.merges.flags.writeable
-    assert again != model(plain_specials={"<s>"})
 
 
 def test_the_arrays_of_a_tokenizer_are_read_only() -> None:

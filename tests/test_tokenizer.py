@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow
 import pytest
 
 import pairloom
@@ -116,7 +115,6 @@ def push_all(ids: list[int]) -> str:
         lambda ids: AB.decode(np.array(ids)),
         lambda ids: AB.decode_batch([ids]),
         AB.decode_with_offsets,
-        lambda ids: AB.decode_arrow(pyarrow.array([ids])),
         push_all,
     ],
 )

@@ -354,11 +354,6 @@ def encode_rows(
 def count_rows(encoder: Encoder, texts: Any, *, threads: int, specials: SpecialPolicy | None) -> npt.NDArray[np.int64]:
     """The number of ids of each row of an Arrow column of text."""
 
-def decode_rows(
-    encoder: Encoder, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64], *, errors: str | None
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The texts, UTF-8, of lists of ids, which end at `ends`, and n + 1 offsets."""
-
 @final
 class SpecialPolicy:
     """Which special tokens are recognised (literal, id) and which literals raise SpecialTokenError."""
@@ -552,11 +547,10 @@ class JsonLines:
         field: list[str],
         replace: bool,
         skip: bool,
-        max_memory: int | None = None,
         origins: bool = False,
         id_field: list[str] = [],
     ) -> None:
-        """max_memory: a line of more than an eighth of it is a MemoryError. origins: whether they are noted."""
+        """origins: whether they are noted."""
 
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...

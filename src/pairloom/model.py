@@ -249,12 +249,6 @@ class Model:
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Model cannot be changed")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # By the constructor, so that what was pickled is checked again; a mapping proxy has no pickle.
-        fields = {name: getattr(self, name) for name in self.__slots__ if name != "columns"}
-        columns = {name: getattr(self, name) for name in _COLUMNS}
-        return _unpickled, (columns, {**fields, "special_tokens": dict(self.special_tokens)})
-
     @classmethod
     def from_tokens(
         cls,
@@ -351,10 +345,6 @@ class Model:
 
 
 _COLUMNS = ("token_ids", "token_bytes", "token_ends", "merges", "rule", "priorities")
-
-
-def _unpickled(columns: dict[str, Any], fields: dict[str, Any]) -> Model:
-    return Model(columns_of(**columns), **fields)
 
 
 def columns_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -106,9 +107,6 @@ def test_a_block_that_ends_early_stops_the_reader_and_closes_it() -> None:
         def __next__(self) -> int:
             return 1
 
-        def stop(self) -> None:
-            self.calls.append("stop")
-
         def close(self) -> None:
             self.calls.append("close")
 
@@ -118,4 +116,19 @@ def test_a_block_that_ends_early_stops_the_reader_and_closes_it() -> None:
             for _ in range(taken):
                 next(items)
         assert threading.active_count() == n_threads
-    assert read.calls == ["stop", "close"] * 3
+    assert read.calls == ["close"] * 3
+
+
+def test_a_block_that_fails_does_not_wait_for_a_silent_reader() -> None:
+    silence = threading.Event()
+
+    def reading() -> Iterator[int]:
+        yield 1
+        silence.wait(30)
+
+    started = time.monotonic()
+    with pytest.raises(Stopped), ReadAhead(reading()) as items:
+        assert next(items) == 1
+        raise Stopped
+    assert time.monotonic() - started < 5
+    silence.set()

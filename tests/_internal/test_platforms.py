@@ -48,7 +48,8 @@ import pairloom
 from pairloom import Tokenizer, tokenize_files
 assert sys.modules["fcntl"] is None
 folder = Path(sys.argv[1])
-tokenizer = Tokenizer.train("hello world hello", 270, checkpoint=folder / "checkpoint")
+(folder / "corpus.txt").write_text("hello world hello")
+tokenizer = Tokenizer.train_files(folder / "corpus.txt", 270, checkpoint=folder / "checkpoint")
 tokenizer.save(folder / "model.json")
 tokenizer = Tokenizer.load(folder / "model.json")
 assert tokenizer.decode(tokenizer.encode("hello world")) == "hello world"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pairloom._internal import progress
-from pairloom._internal.progress import Pace, ProgressEvent, progress_line, reporter
+from pairloom._internal.progress import _line, reporter
 
 
 class Clock:
@@ -29,15 +29,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def test_a_line_holds_done_total_rate_and_time_left(clock: Clock) -> None:
-    pace = Pace(ProgressEvent("encode", 1_000_000, 0))
-    clock.now += 2
-    event = ProgressEvent("encode", 21_000_000, 100_000_000)
+def test_a_line_holds_done_total_rate_and_time_left() -> None:
     wanted = "encode 21.0MB of 100MB (21 %), 10.0MB/s, 00:02, 00:07 left, 12 tokens"
-    assert progress_line(event, pace, "12 tokens") == wanted
-    assert progress_line(ProgressEvent("encode", 21_000_000, 0), pace) == "encode 21.0MB, 10.0MB/s, 00:02"
-    done = ProgressEvent("encode", 100_000_000, 100_000_000)
-    assert progress_line(done, pace) == "encode 100MB of 100MB (100 %), 49.5MB/s, 00:02"
+    assert _line("encode", 1_000_000, 21_000_000, 100_000_000, 2, "12 tokens") == wanted
+    assert _line("encode", 1_000_000, 21_000_000, 0, 2, "") == "encode 21.0MB, 10.0MB/s, 00:02"
+    done = _line("encode", 1_000_000, 100_000_000, 100_000_000, 2, "")
+    assert done == "encode 100MB of 100MB (100 %), 49.5MB/s, 00:02"
 
 
 def test_lines_are_whole_and_come_now_and_then(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

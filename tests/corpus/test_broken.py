@@ -64,7 +64,7 @@ def test_broken_lines(tmp_path: Path, line: bytes, message: str) -> None:
     assert reading.n_skipped == 1
     assert "line 3" in reading.messages[0]
     with pytest.warns(UserWarning, match="1 records"):
-        PretokenCounts.from_corpus(Corpus(path, skip_bad=True))
+        PretokenCounts.from_texts(Corpus(path, skip_bad=True))
 
 
 def test_columns(tmp_path: Path) -> None:
@@ -202,13 +202,13 @@ def test_a_file_that_vanishes(tmp_path: Path) -> None:
     corpus = Corpus([tmp_path / "a.txt", tmp_path / "b.txt.gz"])
     (tmp_path / "b.txt.gz").unlink()
     with pytest.raises(FileNotFoundError, match=r"b\.txt\.gz"):
-        PretokenCounts.from_corpus(corpus)
+        PretokenCounts.from_texts(corpus)
 
 
 def test_an_empty_file_has_no_documents(tmp_path: Path) -> None:
     for name in ("a.txt", "a.jsonl", "a.txt.gz"):
         (tmp_path / name).write_bytes(b"" if not name.endswith("gz") else gzip.compress(b""))
-        assert PretokenCounts.from_corpus(Corpus(tmp_path / name)).n_documents == 0
+        assert PretokenCounts.from_texts(Corpus(tmp_path / name)).n_documents == 0
 
 
 def test_plain_text_that_is_none(tmp_path: Path) -> None:

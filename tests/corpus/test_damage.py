@@ -125,7 +125,7 @@ def test_late_damage_leaves_out_the_whole_file_of_any_format(tmp_path: Path, mon
         corpus = Corpus([path, good], skip_bad_files=True, **options)
         assert list(corpus) == ["order 5"], path.name
         with pytest.warns(UserWarning, match="1 files that cannot be read were left out"):
-            assert PretokenCounts.from_corpus(corpus) == PretokenCounts.from_texts(["order 5"])
+            assert PretokenCounts.from_texts(corpus) == PretokenCounts.from_texts(["order 5"])
         with pytest.warns(UserWarning, match="1 files"):
             assert corpus_stats(TOKENIZER, corpus).n_documents == 1
         for format in ("npy", "parquet", "bin", "megatron"):
@@ -151,7 +151,7 @@ def test_what_cannot_be_read_twice_is_copied_first(tmp_path: Path) -> None:
     corpus = Corpus("memory://damage", separator="\n", skip_bad_files=True)
     assert list(corpus) == ["a", "b", "c"]
     with pytest.warns(UserWarning, match="2 files that cannot be read were left out"):
-        assert PretokenCounts.from_corpus(corpus).n_documents == 3
+        assert PretokenCounts.from_texts(corpus).n_documents == 3
     if hasattr(os, "mkfifo"):
         for written, expected in ((data, ["a", "b", "c"]), (data[:-3], [])):
             pipe = tmp_path / "p.txt.gz"

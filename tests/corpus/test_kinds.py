@@ -75,7 +75,7 @@ def entries(path: Path, out: Path) -> dict[str, Callable[[], Any]]:
         "train_replaced": lambda: Tokenizer.train_files(path, 300, input_errors="replace"),
         "first_seen": lambda: Tokenizer.train_files(path, 300, tie_break="first_seen", special_tokens=[]),
         "from_files": lambda: PretokenCounts.from_files(path),
-        "from_corpus": lambda: PretokenCounts.from_corpus(Corpus(path)),
+        "from_corpus": lambda: PretokenCounts.from_texts(Corpus(path)),
         "stats": lambda: corpus_stats(TOKENIZER, path),
         "tokenize": lambda: tokenize_files(TOKENIZER, path, out, overwrite=True),
         "encode_file": lambda: TOKENIZER.encode_file(path),
@@ -150,7 +150,7 @@ def test_json_that_is_read_as_text_is_warned_of(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         PretokenCounts.from_files(tmp_path / "code")
         for given in ("text", "jsonl"):
-            PretokenCounts.from_corpus(Corpus(path, input_format=given))
+            PretokenCounts.from_texts(Corpus(path, input_format=given))
 
 
 @pytest.mark.parametrize("separator", ["\n", "\n\n"])
@@ -168,7 +168,7 @@ def test_nuls_that_separate_documents_cause_no_warning(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"ab\0c\0d\0" * 500)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert PretokenCounts.from_corpus(Corpus(tmp_path / "a.txt", separator="\0")).n_documents == 1500
+        assert PretokenCounts.from_texts(Corpus(tmp_path / "a.txt", separator="\0")).n_documents == 1500
         (tmp_path / "a.txt").write_bytes(b"a text with a NUL \0 now and then " * 500)
         PretokenCounts.from_files(tmp_path / "a.txt")
 

@@ -55,7 +55,7 @@ def test_reads_and_seeks_return_the_file_whatever_breaks(seed: int) -> None:
         # A connection may also end without an error.
         return data[start:end] if rng.random() >= share else data[start : rng.randrange(start, end)]
 
-    with RangesFile(fetch, len(data), "s3://a/b", threading.Event()) as file:
+    with RangesFile(fetch, len(data), "s3://a/b") as file:
         plain = io.BytesIO(data)
         for _ in range(60):
             if rng.random() < 0.4:
@@ -74,14 +74,14 @@ def test_straight_reads_fetch_growing_ranges_and_jumps_little() -> None:
         asked.append((start, end))
         return DATA[start:end]
 
-    with RangesFile(fetch, len(DATA), "s3://a/b", threading.Event()) as file:
+    with RangesFile(fetch, len(DATA), "s3://a/b") as file:
         while file.read(100):
             pass
     assert sorted(asked) == asked and [start for start, _ in asked[1:]] == [end for _, end in asked[:-1]]
     sizes = [end - start for start, end in asked]
     assert sizes[:4] == [100, 128, 256, 512] and max(sizes) == 1000 and sum(sizes) == len(DATA)
     asked.clear()
-    with RangesFile(fetch, len(DATA), "s3://a/b", threading.Event()) as file:
+    with RangesFile(fetch, len(DATA), "s3://a/b") as file:
         file.seek(-8, 2)
         file.read(8)
         file.seek(100)
@@ -97,7 +97,7 @@ def test_what_nothing_mends_is_an_error_with_the_place() -> None:
         raise ConnectionResetError("reset by peer")
 
     with pytest.raises(OSError, match=r"the connection broke 6 times at byte 0: reset by peer; run again.*s3://a/b"):
-        RangesFile(broken, 100, "s3://a/b", threading.Event()).read(1)
+        RangesFile(broken, 100, "s3://a/b").read(1)
     assert len(tries) == 6
 
     def missing(start: int, end: int) -> bytes:
@@ -105,14 +105,8 @@ def test_what_nothing_mends_is_an_error_with_the_place() -> None:
         raise FileNotFoundError("gone")
 
     with pytest.raises(FileNotFoundError, match="gone"):
-        RangesFile(missing, 100, "s3://a/b", threading.Event()).read(1)
+        RangesFile(missing, 100, "s3://a/b").read(1)
     assert len(tries) == 7
-    # Whoever stops waits no longer.
-    stop = threading.Event()
-    stop.set()
-    with pytest.raises(OSError, match="broke"):
-        RangesFile(broken, 100, "s3://a/b", stop).read(1)
-    assert len(tries) == 8
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -230,7 +224,7 @@ def test_a_connection_that_breaks_loses_and_doubles_nothing(server: _Server) -> 
             data: bytes = answer.read()
             return data
 
-    with RangesFile(fetch, len(DATA), url, threading.Event()) as file:
+    with RangesFile(fetch, len(DATA), url) as file:
         assert b"".join(iter(lambda: file.read(777), b"")) == DATA
     assert server.n_broken > 3
 
@@ -247,7 +241,7 @@ def test_corpora_are_read_over_http(server: _Server, has_ranges: bool) -> None:
     for name in names if has_ranges else names[:2]:
         corpus = Corpus(f"http://127.0.0.1:{server.server_port}/{name}")
         assert list(corpus) == documents
-        assert PretokenCounts.from_corpus(corpus) == PretokenCounts.from_texts(documents)
+        assert PretokenCounts.from_texts(corpus) == PretokenCounts.from_texts(documents)
     assert (server.n_broken > 0) == has_ranges
     with pytest.raises(FileNotFoundError):
         list(Corpus(f"http://127.0.0.1:{server.server_port}/none.jsonl"))

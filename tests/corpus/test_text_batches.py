@@ -63,9 +63,6 @@ def test_batches_count_and_train_as_their_texts(
     assert list(Corpus.of_texts(make())) == DOCUMENTS
     tokenize_files(wanted, Corpus.of_texts(make()), tmp_path / "shards")
     assert documents_of(tmp_path / "shards") == wanted.encode_batch(DOCUMENTS)
-    # A checkpoint compares the first texts without losing any.
-    for _ in range(2):
-        assert Tokenizer.train(make(), 300, checkpoint=tmp_path / "checkpoint") == wanted
 
 
 def test_what_is_no_text_in_a_batch_is_named() -> None:

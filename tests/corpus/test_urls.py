@@ -20,7 +20,7 @@ import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import remote
-from pairloom.corpus.fingerprint import of_corpus
+from pairloom.corpus.fingerprint import of_files
 from tests.corpus.files import json_lines
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -112,7 +112,8 @@ def test_no_manifest_checkpoint_or_name_holds_a_secret_of_a_url(server: _Server,
     tokenize_files(TOKENIZER, corpus, tmp_path / "out")
     manifest = (tmp_path / "out" / "manifest.json").read_text()
     assert json.loads(manifest)["inputs"][0]["path"] == _public(server, "/d.jsonl")
-    _assert_no_secret(manifest, corpus, corpus.names, corpus.listing, corpus.sources, of_corpus(corpus)[0])
+    _assert_no_secret(manifest, corpus, corpus.names, corpus.listing, corpus.sources)
+    _assert_no_secret(of_files([_url(server, "/d.jsonl?sig=SIGNED")]))
     assert corpus.sources[0].mtime_ns == 1_795_860_000 * 10**9
     # Another signature: the same input.
     again = Corpus(_url(server, "/d.jsonl?sig=SIGNED2"))

@@ -302,7 +302,6 @@ def test_a_model_of_pruned_counts_says_so_in_its_config(counts: PretokenCounts, 
     for same in (
         Tokenizer.train_from_counts(whole, 258, min_count=4, **fields),
         Tokenizer.train(texts, 258, min_count=4, **fields),
-        Tokenizer.train(texts, 258, min_count=4, checkpoint=tmp_path / "checkpoint", **fields),
     ):
         assert same == pruned and same.config is not None and same.config.min_count == 4
     plain = Tokenizer.train(texts, 264, **fields)

@@ -170,7 +170,7 @@ def test_work_is_linear_in_the_number_of_files(
         tokenize_files(tokenizer, folder, tmp_path / f"out-{n_files}", shard_tokens=400)
         assert len(manifest_of(tmp_path / f"out-{n_files}")["shards"]) > n_files / 8
         tokenize_files(tokenizer, folder, tmp_path / f"out-{n_files}", shard_tokens=400, resume=True)
-        PretokenCounts.from_corpus(Corpus(folder))
+        PretokenCounts.from_texts(Corpus(folder))
         work.append(dict(done))
     for name, n in work[0].items():
         assert work[1][name] <= 4 * n + 20, (name, work)

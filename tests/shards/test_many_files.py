@@ -29,7 +29,7 @@ def test_small_files_are_read_some_megabytes_at_a_time(tmp_path: Path) -> None:
     blocks = list(Corpus(paths).read(joined=True))
     assert len(blocks) == 1 and blocks[0].documents.texts() == whole
     assert len(list(Corpus(paths).read())) > 200
-    assert PretokenCounts.from_corpus(Corpus(paths)) == PretokenCounts.from_texts(whole)
+    assert PretokenCounts.from_texts(Corpus(paths)) == PretokenCounts.from_texts(whole)
 
 
 @pytest.mark.parametrize("piece", [60, 1 << 22])

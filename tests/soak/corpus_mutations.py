@@ -23,16 +23,14 @@ from tests.soak.harness import Table
 from tests.soak.isolation import run_cases
 
 SUMMARY = (
-    "damaged corpus files, read to the end; a failure is another error than CorpusError (or MemoryError where memory is"
-    " bounded), a process that dies, wrong documents in spite of checksums, more than 2 s of processor time, or more"
-    " memory than 200 MB"
+    "damaged corpus files, read to the end; a failure is another error than CorpusError, a process that dies, wrong"
+    " documents in spite of checksums, more than 2 s of processor time, or more memory than 200 MB"
 )
 QUICK = 300
 FULL = 50_000
 
 MOST_SECONDS = 2.0
 MOST_BYTES = 200 << 20
-MAX_MEMORY = 100_000_000
 
 _PARQUET_COMPRESSIONS = ("none", "snappy", "gzip", "zstd")
 # Every byte of them stands under a checksum, but for some of their headers.
@@ -93,14 +91,11 @@ def run_case(seed: int, number: int, folder: Path) -> str:
         "input_errors": rng.choice(("strict", "replace")),
         "separator": SEPARATOR if ".txt" in name else None,
     }
-    memory = rng.choice((None, MAX_MEMORY))
     try:
-        reading = Corpus(path, **options).read(memory=memory)
+        reading = Corpus(path, **options).read()
         documents = _documents(reading)
     except CorpusError as error:
         return f"refused: {error}" if name in str(error) else f"FAILED message without the file: {error}"
-    except MemoryError as error:
-        return "refused" if memory is not None else f"FAILED MemoryError: {error}"
     except Exception as error:
         return f"FAILED {type(error).__name__}: {str(error)[:300]}"
     if reading.skipped_files and documents:

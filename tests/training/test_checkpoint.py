@@ -8,26 +8,35 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pairloom import CheckpointError, Corpus, ProgressEvent, ResumeError, Tokenizer, open_shards, tokenize_files
+from pairloom import CheckpointError, ProgressEvent, Tokenizer
 
 TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
+FILES: list[Path] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The texts as FILES."""
+    folder = tmp_path_factory.mktemp("corpus")
+    FILES[:] = [folder / f"{number}.txt" for number in range(len(TEXTS))]
+    for file, text in zip(FILES, TEXTS, strict=True):
+        file.write_text(text)
 
 
 def test_counts_are_reused_and_sizes_are_nested(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
-    big = Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    big = Tokenizer.train_files(FILES, 280, checkpoint=checkpoint)
     events: list[ProgressEvent] = []
-    assert Tokenizer.train(TEXTS, 280, checkpoint=checkpoint, progress=events.append) == big
+    assert Tokenizer.train_files(FILES, 280, checkpoint=checkpoint, progress=events.append) == big
     assert {event.stage for event in events} == {"merge"}
-    assert Tokenizer.train(TEXTS, 270, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 270)
+    assert Tokenizer.train_files(FILES, 270, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 270)
     for fields in ({"min_frequency": 3}, {"tie_break": "bytes_greatest", "max_token_bytes": 3}):
-        again = Tokenizer.train(TEXTS, 290, checkpoint=checkpoint, progress=events.append, **fields)
+        again = Tokenizer.train_files(FILES, 290, checkpoint=checkpoint, progress=events.append, **fields)
         assert again == Tokenizer.train(TEXTS, 290, **fields)
     assert {event.stage for event in events} == {"merge"}
 
@@ -44,7 +53,7 @@ def test_counts_are_reused_and_sizes_are_nested(tmp_path: Path) -> None:
 )
 def test_a_checkpoint_of_any_configuration_gives_the_same_model(tmp_path: Path, fields: dict[str, Any]) -> None:
     for vocab_size in (300, 260, 275, 400):
-        resumed = Tokenizer.train(TEXTS, vocab_size, checkpoint=tmp_path / "checkpoint", **fields)
+        resumed = Tokenizer.train_files(FILES, vocab_size, checkpoint=tmp_path / "checkpoint", **fields)
         assert resumed == Tokenizer.train(TEXTS, vocab_size, **fields)
 
 
@@ -58,20 +67,20 @@ def test_a_checkpoint_of_any_configuration_gives_the_same_model(tmp_path: Path, 
     ],
 )
 def test_the_checkpoint_of_another_configuration_is_refused(tmp_path: Path, other: dict[str, Any]) -> None:
-    Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "checkpoint")
+    Tokenizer.train_files(FILES, 258, checkpoint=tmp_path / "checkpoint")
     with pytest.raises(CheckpointError, match=r"another pattern.*another checkpoint path"):
-        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "checkpoint", **other)
+        Tokenizer.train_files(FILES, 258, checkpoint=tmp_path / "checkpoint", **other)
 
 
 def test_a_folder_of_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(CheckpointError, match=r"thesis\.txt"):
-        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path)
+        Tokenizer.train_files(FILES, 258, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
     with pytest.raises(FileNotFoundError):
-        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "no" / "parent")
+        Tokenizer.train_files(FILES, 258, checkpoint=tmp_path / "no" / "parent")
     with pytest.raises((FileExistsError, NotADirectoryError)):
-        Tokenizer.train(TEXTS, 258, checkpoint=tmp_path / "thesis.txt")
+        Tokenizer.train_files(FILES, 258, checkpoint=tmp_path / "thesis.txt")
 
 
 class TestCorpusThatChanged:
@@ -125,8 +134,6 @@ class TestCorpusThatChanged:
             Tokenizer.train_files([corpus, other], 270, checkpoint=checkpoint)
         with pytest.raises(CheckpointError, match="another corpus"):
             Tokenizer.train_files(other, 270, checkpoint=checkpoint)
-        with pytest.raises(CheckpointError, match="another corpus"):
-            Tokenizer.train(TEXTS[0], 270, checkpoint=checkpoint)
 
     def test_while_it_was_counted_is_refused(self, corpus: Path, tmp_path: Path) -> None:
         def grow(event: ProgressEvent) -> None:
@@ -147,78 +154,16 @@ class TestCorpusThatChanged:
             Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
 
 
-@pytest.mark.parametrize("kind", [list, tuple, iter])
-def test_other_texts_are_refused(tmp_path: Path, kind: Any) -> None:
-    expected = Tokenizer.train(kind(TEXTS), 280, checkpoint=tmp_path / "checkpoint")
-    assert expected == Tokenizer.train(TEXTS, 280)
-    assert Tokenizer.train(kind(TEXTS), 280, checkpoint=tmp_path / "checkpoint") == expected
-    for others in ([], [""], TEXTS[:1], [*TEXTS, "x"], [TEXTS[0], TEXTS[1][:-1]], ["".join(TEXTS)]):
-        with pytest.raises(CheckpointError, match="another corpus"):
-            Tokenizer.train(kind(others), 280, checkpoint=tmp_path / "checkpoint")
-
-
-class StreamedDataset:
-    """What a data set of `datasets` that is streamed has: batches of rows, without a length or a fingerprint."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = texts
-
-    def with_format(self, _: str) -> StreamedDataset:
-        return self
-
-    def iter(self, batch_size: int) -> Iterator[Any]:
-        pyarrow = pytest.importorskip("pyarrow")
-        yield pyarrow.table({"text": self.texts})
-
-
-def in_arrow(kind: str, texts: list[str]) -> Any:
-    """The texts as an Arrow column, as several chunks, as a stream that can be read once, or as a streamed data set."""
-    pyarrow = pytest.importorskip("pyarrow")
-    column = pyarrow.array(texts)
-    if kind == "stream":
-        schema = pyarrow.schema([("text", pyarrow.string())])
-        return pyarrow.RecordBatchReader.from_batches(schema, [pyarrow.record_batch([column], schema=schema)])
-    if kind == "data set":
-        return Corpus(StreamedDataset(texts))
-    return pyarrow.chunked_array([column[:1], column[1:]]) if kind == "chunks" else column
-
-
-@pytest.mark.parametrize("kind", ["column", "chunks", "stream", "data set"])
-def test_arrow_texts_are_known_again_and_others_refused(tmp_path: Path, kind: str) -> None:
-    expected = Tokenizer.train(TEXTS, 280)
-    for _ in range(2):
-        assert Tokenizer.train(in_arrow(kind, TEXTS), 280, checkpoint=tmp_path / "checkpoint") == expected
-    with pytest.raises(CheckpointError, match="another corpus"):
-        Tokenizer.train(in_arrow(kind, TEXTS[::-1]), 280, checkpoint=tmp_path / "checkpoint")
-    # Shards: of other texts no run goes on.
-    out = tmp_path / "out"
-    for _ in range(2):
-        given = in_arrow(kind, TEXTS)
-        tokenize_files(expected, given if kind == "data set" else Corpus.of_texts(given), out, resume=True)
-        assert [ids.tolist() for ids in open_shards(out)] == expected.encode_batch(TEXTS)
-    given = in_arrow(kind, TEXTS[::-1])
-    with pytest.raises(ResumeError, match="was made of other texts"):
-        tokenize_files(expected, given if kind == "data set" else Corpus.of_texts(given), out, resume=True)
-
-
 def test_a_pipe_has_no_checkpoint(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
-    for corpus in (tmp_path / "pipe.txt", Corpus("-")):
+    for corpus in (tmp_path / "pipe.txt", "-"):
         with pytest.raises(CheckpointError, match="cannot tell whether a pipe brings the same"):
-            if isinstance(corpus, Corpus):
-                Tokenizer.train(corpus, 280, checkpoint=tmp_path / "checkpoint")
-            else:
-                Tokenizer.train_files(corpus, 280, checkpoint=tmp_path / "checkpoint")
+            Tokenizer.train_files(corpus, 280, checkpoint=tmp_path / "checkpoint")
 
 
-def test_an_iterator_is_trained_on_whole_after_its_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pairloom.corpus.text_batches.BATCH_CHARACTERS", 100)
-
-    def texts() -> Iterator[str]:
-        yield from (f"word{i} word{i + 1}" for i in range(1000))
-
-    with_checkpoint = Tokenizer.train(texts(), 600, checkpoint=tmp_path / "checkpoint")
-    assert with_checkpoint == Tokenizer.train(texts(), 600)
+def test_texts_in_memory_have_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="checkpoint goes with train_files"):
+        Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint")
 
 
 def test_a_folder_takes_one_training_at_a_time(tmp_path: Path) -> None:
@@ -227,7 +172,7 @@ def test_a_folder_takes_one_training_at_a_time(tmp_path: Path) -> None:
 
     def second() -> None:
         try:
-            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+            Tokenizer.train_files(FILES, 280, checkpoint=checkpoint)
         except FileExistsError as error:
             errors.append(error)
 
@@ -236,9 +181,9 @@ def test_a_folder_takes_one_training_at_a_time(tmp_path: Path) -> None:
         thread.start()
         thread.join()
 
-    first = Tokenizer.train(TEXTS, 280, checkpoint=checkpoint, progress=at_work)
+    first = Tokenizer.train_files(FILES, 280, checkpoint=checkpoint, progress=at_work)
     assert errors and all("another run is writing here" in str(error) for error in errors)
-    assert first == Tokenizer.train(TEXTS, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
+    assert first == Tokenizer.train_files(FILES, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
 
 
 def test_a_process_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
@@ -253,8 +198,8 @@ def fork(event):
         if not child:
             time.sleep(60)
             os._exit(0)
-Tokenizer.train({TEXTS!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r}, progress=fork)
-Tokenizer.train({TEXTS!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r})
+Tokenizer.train_files({list(map(str, FILES))!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r}, progress=fork)
+Tokenizer.train_files({list(map(str, FILES))!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r})
 os.kill(child, 9)
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=50)
@@ -279,9 +224,11 @@ def test_a_failure_in_learning_keeps_the_counts(tmp_path: Path) -> None:
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint", progress=fail)
+        Tokenizer.train_files(FILES, 280, checkpoint=tmp_path / "checkpoint", progress=fail)
     stages = set()
-    again = Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint", progress=lambda e: stages.add(e.stage))
+    again = Tokenizer.train_files(
+        FILES, 280, checkpoint=tmp_path / "checkpoint", progress=lambda e: stages.add(e.stage)
+    )
     assert again == Tokenizer.train(TEXTS, 280)
     assert stages == {"merge"}
 
@@ -293,7 +240,7 @@ def _counts_in(checkpoint: Path) -> Path:
 
 def test_damaged_counts_are_refused_with_the_remedy(tmp_path: Path) -> None:
     checkpoint, draw = tmp_path / "checkpoint", random.Random(1)
-    Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    Tokenizer.train_files(FILES, 280, checkpoint=checkpoint)
     file = _counts_in(checkpoint)
     whole = file.read_bytes()
     for turn in range(60):
@@ -301,15 +248,15 @@ def test_damaged_counts_are_refused_with_the_remedy(tmp_path: Path) -> None:
         damaged[at] ^= 1 << draw.randrange(8)
         file.write_bytes(damaged if turn % 2 else whole[:at])
         with pytest.raises(CheckpointError, match=r"counts-.*; delete the folder to count again"):
-            Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+            Tokenizer.train_files(FILES, 280, checkpoint=checkpoint)
 
 
 def test_what_a_killed_run_was_writing_is_removed(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
-    Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    Tokenizer.train_files(FILES, 280, checkpoint=checkpoint)
     name = _counts_in(checkpoint).name
     (checkpoint / f".{name}.0123456789abcdef").write_bytes(b"half")
-    Tokenizer.train(TEXTS, 280, checkpoint=checkpoint)
+    Tokenizer.train_files(FILES, 280, checkpoint=checkpoint)
     assert _counts_in(checkpoint).name == name
 
 
@@ -318,44 +265,11 @@ def test_a_checkpoint_of_random_texts_gives_the_same_model(tmp_path: Path, corpu
     draw = random.Random(9)
     pieces = ["<a>", "<longer special>", "word ", "\r\n", "é", "中文", "\0", "🙂"]
     for turn in range(20):
-        texts = ["".join(draw.choices(pieces, k=50)) for _ in range(draw.randrange(4))]
+        texts = ["".join(draw.choices(pieces, k=50)) for _ in range(draw.randrange(1, 4))]
         fields: dict[str, Any] = {"special_tokens": ["<a>", "<longer special>"], "corpus_specials": corpus_specials}
+        files = [tmp_path / f"{turn}-{number}.txt" for number in range(len(texts))]
+        for file, text in zip(files, texts, strict=True):
+            file.write_bytes(text.encode())
         for _ in range(2):
-            checkpoint = tmp_path / f"{turn}"
-            assert Tokenizer.train(texts, 300, checkpoint=checkpoint, **fields) == Tokenizer.train(texts, 300, **fields)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"doc_cap": 5}, {"max_bytes": 20}, {"separator": " "}, {"input_errors": "replace"}], ids=str
-)
-def test_a_corpus_object_is_known_by_its_files_and_options(tmp_path: Path, options: dict[str, Any]) -> None:
-    file = tmp_path / "corpus.txt"
-    file.write_bytes(b"ab abc ab\nabc abc " * 4 + (b"\xff" if "input_errors" in options else b""))
-
-    def train(**options: Any) -> Tokenizer:
-        return Tokenizer.train(Corpus(file, **options), 262, checkpoint=tmp_path / "checkpoint")
-
-    expected = Tokenizer.train(Corpus(file, **options), 262)
-    assert train(**options) == train(**options) == expected
-    with pytest.raises(CheckpointError, match="another corpus"):
-        train(doc_cap=7)
-    file.write_text("other")
-    with pytest.raises(CheckpointError, match="of one that has changed"):
-        train(**options)
-
-
-def test_a_checkpoint_of_a_corpus_in_memory_is_of_its_texts(tmp_path: Path) -> None:
-    first = Tokenizer.train(Corpus.of_texts(["aa aa"]), 257, checkpoint=tmp_path / "ck")
-    assert Tokenizer.train(Corpus.of_texts(["aa aa"]), 257, checkpoint=tmp_path / "ck") == first
-    with pytest.raises(CheckpointError, match="another corpus"):
-        Tokenizer.train(Corpus.of_texts(["zz zz"]), 257, checkpoint=tmp_path / "ck")
-    once = Tokenizer.train(Corpus.of_texts(iter(["aa aa", "bb"])), 257, checkpoint=tmp_path / "other")
-    assert once == Tokenizer.train(["aa aa", "bb"], 257)
-
-
-def test_a_checkpoint_knows_how_files_were_read(tmp_path: Path) -> None:
-    path = tmp_path / "x.txt"
-    path.write_text('{"text": "zzzz"}\n' * 3)
-    Tokenizer.train(Corpus(path, input_format="jsonl"), 258, checkpoint=tmp_path / "ck")
-    with pytest.raises(CheckpointError, match="another corpus"):
-        Tokenizer.train(Corpus(path), 258, checkpoint=tmp_path / "ck")
+            found = Tokenizer.train_files(files, 300, checkpoint=tmp_path / f"{turn}", **fields)
+            assert found == Tokenizer.train(texts, 300, **fields)

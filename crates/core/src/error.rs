@@ -132,16 +132,6 @@ impl Error {
         }
     }
 
-    /// Turns errors that are about one list of ids into [`Error::InText`]; other errors are unchanged.
-    pub(crate) fn in_list(self, index: usize) -> Error {
-        match self {
-            Error::UnknownTokenId { .. } | Error::InvalidUtf8 { path: None, .. } => {
-                Error::InText { name: "list_of_ids", index, source: Box::new(self) }
-            }
-            other => other,
-        }
-    }
-
     /// The error without the index of a text.
     pub(crate) fn without_text(self) -> Error {
         match self {

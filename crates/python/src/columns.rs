@@ -8,8 +8,7 @@ use pyo3::prelude::*;
 
 use crate::array_items::Items;
 use crate::arrays::{Item, array, lent};
-use crate::encoder::{Encoder, errors_or};
-use crate::ids::{Ids, Location};
+use crate::encoder::Encoder;
 use crate::monitor::PyMonitor;
 use crate::special_policies::{SpecialPolicy, policy};
 
@@ -91,20 +90,4 @@ pub fn count_rows<'py>(
         encoder.count_batch(&Rows::of(&chunks)?.items, specials, threads, monitor)
     })?;
     array(py, counts)
-}
-
-/// The texts of lists of ids, one after the other, and their offsets; the lists end at `ends`.
-#[pyfunction]
-#[pyo3(signature = (encoder, ids, ends, *, errors))]
-pub fn decode_rows<'py>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    ids: &Bound<'py, PyAny>,
-    ends: Items<i64>,
-    errors: Option<&str>,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let errors = errors_or(encoder, errors)?;
-    let ids = Ids::from_argument(ids, Location::Only)?;
-    let (bytes, offsets) = ids.decode_lists(py, encoder.decoder(), ends.as_slice(), errors)?;
-    Ok((array(py, bytes)?, array(py, offsets)?))
 }

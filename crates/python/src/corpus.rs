@@ -167,22 +167,19 @@ pub struct JsonLines {
 #[pymethods]
 impl JsonLines {
     #[new]
-    #[pyo3(signature = (name, *, field, replace, skip, max_memory = None, origins = false, id_field = Vec::new()))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (name, *, field, replace, skip, origins = false, id_field = Vec::new()))]
     fn new(
         py: Python<'_>,
         name: String,
         field: Vec<String>,
         replace: bool,
         skip: bool,
-        max_memory: Option<u64>,
         origins: bool,
         id_field: Vec<String>,
     ) -> PyResult<Self> {
         let record_errors = RecordErrors { replaces: replace, skips: skip };
-        let inner =
+        let mut inner =
             corpus::JsonLines::new(name, field, record_errors).map_err(|error| exception(py, error))?;
-        let mut inner = inner.with_max_memory(max_memory);
         if origins {
             inner = inner.with_origins(id_field);
         }

@@ -161,11 +161,6 @@ impl Encoder {
         &self.encoder
     }
 
-    /// The core's decoder.
-    pub(crate) fn decoder(&self) -> &Decoder {
-        &self.decoder
-    }
-
     /// The decoder that leaves special tokens out, or that of all.
     fn decoder_for(&self, py: Python<'_>, skips: bool) -> PyResult<&Arc<Decoder>> {
         if !skips {
@@ -486,7 +481,7 @@ fn in_text(text: &Bound<'_, PyString>, error: PyErr) -> PyErr {
 }
 
 /// How malformed bytes are decoded: as `errors` says, or else as the tokenizer does by default.
-pub(crate) fn errors_or(encoder: &Encoder, errors: Option<&str>) -> PyResult<DecodeErrors> {
+fn errors_or(encoder: &Encoder, errors: Option<&str>) -> PyResult<DecodeErrors> {
     errors.map_or(Ok(encoder.errors), errors_named)
 }
 

@@ -15,7 +15,6 @@ use pyo3::types::{PyBool, PyBytes, PyList, PyString, PyTuple};
 use crate::array_items::Items;
 use crate::arrays::is_array;
 use crate::errors::{exception, type_name, unknown_id};
-use crate::monitor::PyMonitor;
 use crate::objects::no_memory;
 
 /// Number of ids between two checks for a pending signal.
@@ -144,23 +143,6 @@ impl Ids {
         }
         each_array!(self, each);
         Ok(())
-    }
-
-    /// The texts of lists of ids, which end at `ends`, and their offsets.
-    pub fn decode_lists(
-        &self,
-        py: Python<'_>,
-        decoder: &Decoder,
-        ends: &[i64],
-        errors: DecodeErrors,
-    ) -> PyResult<(Vec<u8>, Vec<i64>)> {
-        macro_rules! each {
-            ($ids:expr) => {{
-                let ids = $ids;
-                PyMonitor::run(py, None, |monitor| decoder.decode_lists(ids, ends, errors, monitor))
-            }};
-        }
-        each_array!(self, each)
     }
 }
 

@@ -67,7 +67,7 @@ mod _core {
     #[pymodule_export]
     use super::block_encoder::BlockEncoder;
     #[pymodule_export]
-    use super::columns::{count_rows, decode_rows, encode_rows};
+    use super::columns::{count_rows, encode_rows};
     #[pymodule_export]
     use super::corpus::{ByteLimit, Documents, JsonLines, PlainText, TextColumns, not_text};
     #[pymodule_export]

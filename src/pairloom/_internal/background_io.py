@@ -1,8 +1,8 @@
 """Background I/O: `ReadAhead` runs an iterator in a thread, `WriteBehind` a function.
 
 So reading, work and writing overlap. Items keep their order, and an exception is raised where its item would have been
-returned. The thread ends with the `with` block; only Ctrl-C stops waiting for it after a moment. If no thread can be
-started, the caller does the work.
+returned. The thread of a writer ends with the `with` block; only Ctrl-C stops waiting for it after a moment. That of a
+reader, which may wait for a silent pipe, is left to itself then. If no thread can be started, the caller does the work.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Item = TypeVar("Item")
 
 # How often the caller, waiting for an item, looks for Ctrl-C: on Windows nothing else lets it through.
 _POLL_SECONDS: Final = 0.1
-# How long an interruption waits for a thread to end.
-_MOST_SECONDS_AFTER_INTERRUPTION: Final = 0.25
+# How long the end of a reader, and an interruption, waits for a thread to end.
+_MOST_SECONDS: Final = 0.25
 
 
 class _End:
@@ -30,7 +30,7 @@ class _End:
 class ReadAhead(Generic[Item]):
     """`with ReadAhead(iterator) as items:` returns an iterator that is at most two items ahead.
 
-    At the end of the block the iterator's methods stop() (from another thread) and close() are called, if it has them.
+    At the end of the block the iterator's method close() is called, if it has one and the thread is done with it.
     """
 
     def __init__(self, items: Iterator[Item]) -> None:
@@ -42,19 +42,15 @@ class ReadAhead(Generic[Item]):
     def __enter__(self) -> Iterator[Item]:
         return self._taken() if _is_started(self._thread) else self._items
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._call("stop")
         # The thread puts at most one more item, for which there is room now.
         _clear(self._ready)
-        _join(self._thread, kind)
-        if not self._thread.is_alive():
-            self._call("close")
-
-    def _call(self, method: str) -> None:
-        function: Any = getattr(self._items, method, None)
-        if function is not None:
-            function()
+        if self._thread.is_alive():
+            self._thread.join(_MOST_SECONDS)
+        close: Any = getattr(self._items, "close", None)
+        if close is not None and not self._thread.is_alive():
+            close()
 
     def _work(self) -> None:
         try:
@@ -103,7 +99,8 @@ class WriteBehind(Generic[Item]):
         if kind is not None and not (self._always and issubclass(kind, Exception)):
             _clear(self._waiting)
         self._waiting.put(_End())
-        _join(self._thread, kind)
+        is_interruption = kind is not None and not issubclass(kind, Exception)
+        self._thread.join(_MOST_SECONDS if is_interruption else None)
         if kind is None:
             self._raise()
 
@@ -140,10 +137,3 @@ def _clear(items: queue.Queue[Any]) -> None:
     with contextlib.suppress(queue.Empty):
         while True:
             items.get_nowait()
-
-
-def _join(thread: threading.Thread, kind: type[BaseException] | None) -> None:
-    """Waits until the thread has ended; after an interruption only a moment, which a slow disk can outlast."""
-    is_interruption = kind is not None and not issubclass(kind, Exception)
-    if thread.is_alive():
-        thread.join(_MOST_SECONDS_AFTER_INTERRUPTION if is_interruption else None)

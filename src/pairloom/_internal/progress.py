@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Lines", "Pace", "Progress", "ProgressEvent", "progress_line", "reporter"]
+__all__ = ["Progress", "ProgressEvent", "reporter"]
 
 
 class ProgressEvent(NamedTuple):
@@ -22,6 +22,8 @@ class ProgressEvent(NamedTuple):
     done: int
     total: int
 
+
+Progress = None | bool | Callable[[ProgressEvent], Any]
 
 # report(stage, done, total), and by name what else was counted, which only bars and lines show.
 Report = Callable[..., None]
@@ -36,13 +38,11 @@ def reporter(progress: Progress) -> Iterator[Report | None]:
     if progress is None or progress is False or (progress is True and sys.stderr is None):
         yield None
     elif progress is True:
-        shown: _Bars | Lines = _Bars() if _is_terminal() else Lines()
+        shown: _Bars | _Lines = _Bars() if _is_terminal() else _Lines()
         try:
             yield shown.report
         finally:
             shown.close()
-    elif isinstance(progress, Lines):
-        yield progress.report
     elif callable(progress):
         listener = progress
         yield lambda stage, done, total, **_: _discard(listener(ProgressEvent(stage, done, total)))
@@ -61,99 +61,60 @@ def _discard(_: Any) -> None:
     """What a listener returns means nothing."""
 
 
-class Pace:
-    """When to tell of a stage, how fast it goes and how long it will take; lines come less and less often."""
-
-    def __init__(self, event: ProgressEvent) -> None:
-        self._event = event
-        self._started = time.monotonic()
-        self._interval = 1.0
-        self._next = self._started + self._interval
-        self._is_shown = False
-
-    def is_due(self, event: ProgressEvent) -> bool:
-        """Whether to tell of `event`: from time to time, and at the end of what took some time."""
-        now = time.monotonic()
-        is_last = event.total > 0 and event.done >= event.total
-        if now < self._next and not (is_last and self._is_shown):
-            return False
-        self._is_shown = not is_last
-        self._interval = min(self._interval * 2, _SECONDS_BETWEEN_LINES)
-        self._next = now + self._interval
-        return True
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the stage began."""
-        return time.monotonic() - self._started
-
-    def per_second(self, event: ProgressEvent) -> float | None:
-        """The rate of what was done since the stage began."""
-        elapsed = self.elapsed
-        return (event.done - self._event.done) / elapsed if elapsed > 0 else None
-
-    def seconds_left(self, event: ProgressEvent) -> float | None:
-        """How long the rest takes at this rate; None where that is unknown."""
-        rate = self.per_second(event)
-        return (event.total - event.done) / rate if rate and event.total >= event.done else None
-
-
-def progress_line(event: ProgressEvent, pace: Pace, note: str = "") -> str:
-    """One line about a stage, as tqdm words it, without a bar.
-
-    >>> event = ProgressEvent("encode", 1_500_000, 3_000_000)
-    >>> progress_line(event, Pace(event)).partition(",")[0]
-    'encode 1.50MB of 3.00MB (50 %)'
-    """
-    from tqdm import tqdm
-
-    words = "{desc} {n_fmt}{unit}" + (" of {total_fmt}{unit} ({percentage:.0f} %)" if event.total else "")
-    left = ", {remaining} left" if event.done < event.total else ""
-    return tqdm.format_meter(
-        event.done,
-        event.total,
-        pace.elapsed,
-        prefix=event.stage,
-        unit=_UNITS.get(event.stage, ""),
-        unit_scale=True,
-        rate=pace.per_second(event),
-        bar_format=words + ", {rate_fmt}, {elapsed}" + left + "{postfix}",
-        postfix=note,
-    )
-
-
 def _note(counts: dict[str, int]) -> str:
     """What else was counted: `tokens_per_second=5` is "5 tokens/s"."""
     return ", ".join(f"{n:,} {what.replace('_per_second', '/s')}" for what, n in counts.items())
 
 
-class Lines:
-    """Whole lines on stderr, now and then: for log files and schedulers."""
+class _Lines:
+    """Whole lines on stderr, less and less often, and at the end of what took some time: for log files."""
 
     def __init__(self) -> None:
-        self._pace: Pace | None = None
         self._stage = ""
 
     def report(self, stage: str, done: int, total: int, **counts: int) -> None:
         """Writes a line if it is time for one."""
-        event = ProgressEvent(stage, done, total)
-        if self._pace is None or stage != self._stage:
-            self._pace, self._stage = Pace(event), stage
-        if self._pace.is_due(event) and sys.stderr is not None:
-            # A log that cannot be written is no reason to stop.
-            with suppress(OSError, ValueError):
-                sys.stderr.write(f"{self.line(event, self._pace, counts)}\n")
-                sys.stderr.flush()
-
-    def line(self, event: ProgressEvent, pace: Pace, counts: dict[str, int]) -> str:
-        """The line of an event."""
-        return f"pairloom: {progress_line(event, pace, _note(counts))}"
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._first, self._started = stage, done, now
+            self._interval, self._next, self._is_shown = 1.0, now + 1, False
+        is_last = 0 < total <= done
+        if now < self._next and not (is_last and self._is_shown):
+            return
+        self._is_shown = not is_last
+        self._interval = min(self._interval * 2, _SECONDS_BETWEEN_LINES)
+        self._next = now + self._interval
+        # A log that cannot be written is no reason to stop.
+        with suppress(OSError, ValueError):
+            sys.stderr.write(
+                f"pairloom: {_line(stage, self._first, done, total, now - self._started, _note(counts))}\n"
+            )
+            sys.stderr.flush()
 
     def close(self) -> None:
         """Every line is whole already."""
 
 
-Progress = None | bool | Callable[[ProgressEvent], Any] | Lines
+def _line(stage: str, first: int, done: int, total: int, elapsed: float, note: str) -> str:
+    """One line about a stage that began at `first`, as tqdm words it, without a bar.
+
+    >>> _line("encode", 0, 1_500_000, 3_000_000, 1.5, "7 tokens")
+    'encode 1.50MB of 3.00MB (50 %), 1.00MB/s, 00:01, 00:01 left, 7 tokens'
+    """
+    from tqdm import tqdm
+
+    words = "{desc} {n_fmt}{unit}" + (" of {total_fmt}{unit} ({percentage:.0f} %)" if total else "")
+    return tqdm.format_meter(
+        done,
+        total,
+        elapsed,
+        prefix=stage,
+        unit=_UNITS.get(stage, ""),
+        unit_scale=True,
+        rate=(done - first) / elapsed if elapsed > 0 else None,
+        bar_format=words + ", {rate_fmt}, {elapsed}" + (", {remaining} left" if done < total else "") + "{postfix}",
+        postfix=note,
+    )
 
 
 class _Bars:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 from pairloom._internal.arguments import LARGEST_INT, as_text
 from pairloom._internal.arguments import shown as shown_value
-from pairloom._internal.progress import Lines, Pace, Progress, ProgressEvent
+from pairloom._internal.progress import Progress
 from pairloom._internal.urls import without_secrets
 from pairloom.errors import CorpusError
 
@@ -22,7 +20,6 @@ __all__ = [
     "Console",
     "Say",
     "UsageError",
-    "add_output_options",
     "read_stdin",
     "shown_message",
     "text_argument",
@@ -46,49 +43,27 @@ class UsageError(Exception):
 
 
 class Console:
-    """Messages and progress on stderr, as --quiet and --log-json select."""
+    """Messages and progress on stderr; quiet: only warnings and errors."""
 
-    def __init__(self, *, quiet: bool = False, log_json: bool = False) -> None:
+    def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
-        self.log_json = log_json
 
     def say(self, event: str, message: str) -> None:
-        """Writes a message, as text or as JSON."""
-        if self.quiet and event == "note":
+        """Writes a message; failures are ignored."""
+        if sys.stderr is None or (self.quiet and event == "note"):
             return
-        message = shown_message(message)
-        if self.log_json:
-            _write_line(json.dumps({"event": event, "time": time.time(), "message": message}))
-        else:
-            _write_line(f"pairloom: {'warning: ' if event == 'warning' else ''}{message}")
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"pairloom: {'warning: ' if event == 'warning' else ''}{shown_message(message)}\n")
+            sys.stderr.flush()
 
     def wrote(self, path: str, what: str) -> None:
         """Says what the command has written, unless --quiet is given."""
         self.say("note", f"wrote {path}: {what}")
 
-    def tell(self, line: str) -> None:
-        """Writes a line that the user asked for, also with --quiet and --log-json."""
-        _write_line(shown_message(line))
-
     @property
     def progress(self) -> Progress:
         """The `progress` argument of long calls: a bar on a terminal, lines elsewhere."""
-        if self.quiet:
-            return None
-        return _JsonLines() if self.log_json else True
-
-
-class _JsonLines(Lines):
-    """Progress as lines of JSON."""
-
-    def line(self, event: ProgressEvent, pace: Pace, counts: dict[str, int]) -> str:
-        """The object of an event."""
-        report: dict[str, Any] = {"event": "progress", "time": time.time(), **event._asdict(), **counts}
-        report["unit"] = "merges" if event.stage == "merge" else "bytes"
-        report["elapsed_seconds"] = pace.elapsed
-        report["per_second"] = pace.per_second(event)
-        report["seconds_left"] = pace.seconds_left(event)
-        return json.dumps(report)
+        return None if self.quiet else True
 
 
 def shown_message(message: str) -> str:
@@ -97,23 +72,6 @@ def shown_message(message: str) -> str:
     Control characters are escaped, but for the ends of lines before two spaces, as lists have them; URLs are public.
     """
     return "\n  ".join(map(as_text, without_secrets(message).split("\n  ")))
-
-
-def _write_line(line: str) -> None:
-    """Writes to stderr; failures are ignored."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
-
-
-def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `Console`."""
-    told = parser.add_mutually_exclusive_group()
-    told.add_argument("--quiet", action="store_true", help="write only warnings and errors to stderr")
-    told.add_argument(
-        "--log-json", action="store_true", help="write progress and messages to stderr as JSON, one object a line"
-    )
 
 
 def whole_number(text: str) -> int:

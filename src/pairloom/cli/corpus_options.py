@@ -162,7 +162,7 @@ def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def count_options(config: TrainingConfig, args: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `PretokenCounts.from_corpus`."""
+    """The keyword arguments of `PretokenCounts.from_texts`."""
     return {
         "pattern": config.pattern,
         "special_tokens": config.special_tokens,

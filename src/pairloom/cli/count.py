@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
     corpus = corpus_of(args, config.input_errors)
-    counts = PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=args.console.progress)
+    counts = PretokenCounts.from_texts(corpus, **count_options(config, args), progress=args.console.progress)
     counts.save(args.output, overwrite=args.force)
     args.console.wrote(args.output, f"{len(counts)} pretokens and their counts")
     print(json.dumps(report(counts, started)))

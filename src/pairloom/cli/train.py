@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> None:
     run = {"threads": args.threads, "progress": progress, "max_memory": args.max_memory}
 
     def counted(corpus: Corpus) -> PretokenCounts:
-        return PretokenCounts.from_corpus(corpus, **count_options(config, args), progress=progress)
+        return PretokenCounts.from_texts(corpus, **count_options(config, args), progress=progress)
 
     if args.parity is not None:
         parity = named_corpora(args, "--parity", args.parity, config.input_errors)

@@ -21,25 +21,15 @@ from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
 from pairloom.errors import CorpusError
 
-__all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "n_bytes_of_arrow", "open_parquet"]
+__all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "open_parquet"]
 
-# Rows that are decoded at a time, where the file does not say how long they are, and at most.
-_FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 17
-
-
+# Rows that are decoded at a time, where the file does not say how long they are, and at most: a dictionary may hold a
+# long text once that many rows repeat.
+_FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 13
 # The offset of a row, and what is made of it: rows may be empty.
 _ROW_BYTES = 16
-
-# A dictionary may hold a text once that many rows repeat. So many bytes of texts may be decoded at a time.
-_MOST_DECODED = 1 << 31
-
 # A Parquet file of so many bytes is read without a buffer, a column of a row group at a time.
 _SMALL_FILE = 1 << 24
-
-
-# Reads of so many bytes get memory that is used again: the C library may take it from the system for each, and return
-# it after.
-_LEAST_REUSED, _MOST_REUSED = 1 << 16, 1 << 23
 # Of an Arrow file between its last batch and its footer: eight bytes that end the batches, and padding.
 _MOST_BETWEEN = 72
 
@@ -55,14 +45,6 @@ class Rows(NamedTuple):
 
 def _pyarrow(module: str = "pyarrow") -> Any:
     return import_optional(module, "reading Parquet and Arrow")
-
-
-def n_bytes_of_arrow() -> int:
-    """How many bytes pyarrow holds, once what its allocator keeps is given back to the system."""
-    pool = _pyarrow().default_memory_pool()
-    pool.release_unused()
-    n_bytes: int = pool.bytes_allocated()
-    return n_bytes
 
 
 class _Step(NamedTuple):
@@ -94,7 +76,6 @@ class RowsReader:
         replace: bool,
         skip: bool,
         piece_bytes: int,
-        memory: int | None = None,
         origins: bool = False,
         id_field: list[str] | None = None,
     ) -> None:
@@ -102,7 +83,6 @@ class RowsReader:
         self._has_origins = origins
         self._id_field = id_field or []
         self._piece_bytes = piece_bytes
-        self._memory = memory
         self._field = [_Step.of(name) for name in field]
         self._shown = ".".join(field)
         # What messages count.
@@ -113,41 +93,25 @@ class RowsReader:
         # Rows of the file, and texts in them.
         self._n_read = self._n_rows = 0
 
-    def group_bytes(self, file: BinaryIO) -> list[int]:
-        """How many bytes each row group of a Parquet file has, uncompressed."""
-        with self._damage_named("Parquet", file):
-            metadata = open_parquet(file, buffer_size=0).metadata
-            return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
-
-    def parquet(self, file: BinaryIO, row_group: int | None = None) -> Iterator[Rows]:
-        """The rows of a Parquet file, or of one of its row groups."""
+    def parquet(self, file: BinaryIO) -> Iterator[Rows]:
+        """The rows of a Parquet file."""
         with self._damage_named("Parquet", file):
             # A buffer grows to what a damaged page says that it holds.
-            is_small = file.seek(0, os.SEEK_END) <= (_SMALL_FILE if self._memory is None else self._memory // 16)
-            buffer_size = 0 if is_small else 1 << 20
+            buffer_size = 0 if file.seek(0, os.SEEK_END) <= _SMALL_FILE else 1 << 20
             reader = open_parquet(file, buffer_size=buffer_size)
             self._check(reader.schema_arrow)
             metadata = reader.metadata
-            groups = range(metadata.num_row_groups) if row_group is None else [row_group]
-            n_rows = (metadata if row_group is None else metadata.row_group(row_group)).num_rows
             # Below a list Parquet has names of its own.
             is_list = any(step.n_lists for step in self._field)
             path = self._field[0].name if is_list else ".".join(step.name for step in self._field)
-            for number in groups:
-                n_bytes = metadata.row_group(number).total_byte_size
+            for number in range(metadata.num_row_groups):
                 rows = self._rows_at_a_time(metadata.row_group(number))
-                most = _MOST_DECODED if self._memory is None else self._memory // 8
-                if rows * n_bytes > most:
-                    longest = _longest_in_dictionary(file, metadata, number, path)
-                    if longest is None:
-                        longest = 1 if self._memory is None else n_bytes
-                    rows = min(rows, max(most // longest, 1))
                 wanted = [path, ".".join(self._id_field)] if self._id_field else [path]
                 for batch in reader.iter_batches(rows, row_groups=[number], columns=wanted):
                     column, ids = batch.column(self._field[0].name), self._ids(batch)
                     # The memory of this batch is wanted for the next.
                     del batch
-                    yield from self._rows(column, n_rows, ids=ids)
+                    yield from self._rows(column, metadata.num_rows, ids=ids)
                     del column
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
@@ -155,7 +119,7 @@ class RowsReader:
         ipc = _pyarrow("pyarrow.ipc")
         begin = file.read(6)
         with self._damage_named("Arrow", file):
-            source = _WholeReads(file, self._name, self._memory)
+            source = _WholeReads(file)
             if begin == b"ARROW1":
                 reader = ipc.open_file(source)
                 # What was read was the footer, at the end.
@@ -265,7 +229,7 @@ class RowsReader:
         """
         n_rows, n_bytes = max(group.num_rows, 0), max(group.total_byte_size, 0)
         at_once = min(_MOST_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
-        return max(_FEWEST_ROWS if self._memory is None else 1, at_once)
+        return max(_FEWEST_ROWS, at_once)
 
     def _rows(
         self, column: Any, n_rows: int | None = None, done: float = 0.0, ids: list[str | None] | None = None
@@ -301,10 +265,6 @@ class RowsReader:
         while start < len(column):
             before = int(ends[start - 1]) if start else 0
             stop = max(int(np.searchsorted(ends, before + self._piece_bytes, side="right")), start + 1)
-            if self._memory is not None and lengths[start] > self._memory // 8:
-                raise MemoryError(
-                    f"{self._name}: row {self._n_rows} of {lengths[start]:,} bytes would exceed max_memory; raise it"
-                )
             documents, skipped = self._columns.read(column.slice(start, stop - start), self._n_rows)
             origins = None
             if rows is not None:
@@ -351,18 +311,17 @@ class RowsReader:
 
 
 class _WholeReads:
-    """A file for pyarrow: reads give as many bytes as are wanted, and take no memory for more than there are.
+    """A file for pyarrow: reads return as many bytes as are wanted, and take no memory for more than there are.
 
-    A system may give less than what is asked for (Linux 2 GiB at most), which pyarrow takes for the end; and it asks
+    A system may return less than what is asked for (Linux 2 GiB at most), which pyarrow takes for the end; and it asks
     for as many bytes as a damaged file says that there are.
     """
 
-    def __init__(self, file: BinaryIO, name: str = "", memory: int | None = None) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._name, self._memory = name, memory
         self._n_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
-        self._reused = bytearray(1)
+        self.tell, self.seek = file.tell, file.seek
         self.furthest = 0
         self.closed = False
 
@@ -375,28 +334,15 @@ class _WholeReads:
     def writable(self) -> bool:
         return False
 
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def read(self, size: int = -1) -> bytes | memoryview:
-        n_left = max(self._n_bytes - self._file.tell(), 0)
+    def read(self, size: int = -1) -> bytes:
+        n_left = max(self._n_bytes - self.tell(), 0)
         wanted = n_left if size < 0 else min(size, n_left)
-        if self._memory is not None and wanted > self._memory // 4:
-            raise MemoryError(
-                f"{self._name}: a batch of {wanted:,} bytes is too large for max_memory; raise it, or write smaller "
-                "batches"
-            )
-        self.furthest = max(self.furthest, self._file.tell() + wanted)
-        view = self._free_view(wanted) if _LEAST_REUSED <= wanted <= _MOST_REUSED else None
-        if view is None:
-            return self._read_whole(wanted)
-        n_read = 0
-        while n_read < wanted and (n_more := self._file.readinto(view[n_read:])):  # type: ignore[attr-defined]
-            n_read += n_more
-        return view[:n_read]
+        self.furthest = max(self.furthest, self.tell() + wanted)
+        parts = []
+        while wanted and (data := self._file.read(wanted)):
+            parts.append(data)
+            wanted -= len(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     @property
     def share_read(self) -> float:
@@ -405,33 +351,9 @@ class _WholeReads:
 
     def n_bytes_before_footer(self) -> int:
         """How much of an Arrow file stands between what was read furthest and the footer."""
-        # Behind the footer stand its length and six bytes that are the same in each file.
-        self._file.seek(self._n_bytes - 10)
+        # After the footer stand its length and six bytes that are the same in each file.
+        self.seek(self._n_bytes - 10)
         return self._n_bytes - 10 - int.from_bytes(self._file.read(4), "little") - self.furthest
-
-    def _free_view(self, n_bytes: int) -> memoryview | None:
-        """The memory of an earlier read, unless something still refers to it; pyarrow copies most of what it reads."""
-        if not hasattr(self._file, "readinto"):
-            return None
-        try:
-            self._reused.pop()  # refused while there is a view of it
-        except BufferError:
-            return None
-        self._reused.append(0)
-        if len(self._reused) < n_bytes:
-            self._reused = bytearray(n_bytes + n_bytes // 4)
-        return memoryview(self._reused)[:n_bytes]
-
-    def _read_whole(self, wanted: int) -> bytes:
-        data = self._file.read(wanted)
-        if len(data) == wanted:
-            return data
-        parts = [data]
-        n_read = len(data)
-        while n_read < wanted and (data := self._file.read(wanted - n_read)):
-            parts.append(data)
-            n_read += len(data)
-        return b"".join(parts)
 
     def close(self) -> None:
         """Whoever opened the file closes it."""
@@ -497,44 +419,14 @@ def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     return found
 
 
-def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str) -> int | None:
-    """The length of the longest text in the dictionaries of a column in a row group, which rows may repeat; at least 1.
-
-    None where pyarrow cannot tell: of texts that are written as what they add to those before.
-    """
-    schema = metadata.schema
-    leaves = [schema.column(number).path for number in range(len(schema))]
-    leaves = [leaf for leaf in leaves if leaf == path or leaf.startswith(f"{path}.")]
-    reader = open_parquet(file, buffer_size=1 << 16, read_dictionary=leaves, metadata=metadata)
-    try:
-        batch = next(reader.iter_batches(1, row_groups=[group], columns=[path]), None)
-    except OSError as error:
-        if "Not yet implemented" not in str(error):
-            raise
-        return None
-    return max((_longest(column) for column in batch.columns), default=1) if batch is not None else 1
-
-
-def _longest(column: Any) -> int:
-    """The length of the longest text in the dictionaries of a column, also within structs and lists; at least 1."""
-    types, compute = _pyarrow().types, _pyarrow("pyarrow.compute")
-    if types.is_struct(column.type):
-        return max((_longest(column.field(number)) for number in range(column.type.num_fields)), default=1)
-    if _is_list(column.type):
-        return _longest(column.values)
-    if not types.is_dictionary(column.type):
-        return 1
-    return max(compute.max(compute.binary_length(column.dictionary)).as_py() or 1, 1)
-
-
-def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
+def open_parquet(file: BinaryIO, *, buffer_size: int) -> Any:
     """pyarrow's ParquetFile of an open file, with reads that take no more memory than the file has bytes.
 
-    buffer_size: 0 reads the whole of a column in a row group at once. options: of ParquetFile.
+    buffer_size: 0 reads the whole of a column in a row group at once.
     """
     parquet = _pyarrow("pyarrow.parquet")
     return parquet.ParquetFile(
-        _WholeReads(file), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True, **options
+        _WholeReads(file), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True
     )
 
 

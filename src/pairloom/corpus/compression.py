@@ -29,10 +29,6 @@ PIECE_BYTES = 4 << 20
 _READ_BYTES = 256 << 10
 # The most that a decoder gives at a time.
 _PART_BYTES: Final = 1 << 20
-# Both where memory is limited. An allocator keeps what it gets back by size, and decoders make their parts of pieces of
-# many sizes: with parts of 1 MiB CPython without its lock (mimalloc) kept up to 25 MB of them, with these hardly any.
-# It takes 7 % more time (gzip).
-_LIMITED_BYTES: Final = 64 << 10
 # Windows of zstd beyond 2 GiB exist only in theory.
 _MOST_WINDOW_LOG: Final = 31
 
@@ -82,22 +78,19 @@ def _zstd_library() -> Any:
     return import_optional("backports.zstd", "reading .zst")
 
 
-def _zstd(window_log: int) -> _Decoder:
+def _zstd() -> _Decoder:
     library = _zstd_library()
-    decoder: _Decoder = library.ZstdDecompressor(options={library.DecompressionParameter.window_log_max: window_log})
+    options = {library.DecompressionParameter.window_log_max: _MOST_WINDOW_LOG}
+    decoder: _Decoder = library.ZstdDecompressor(options=options)
     return decoder
 
 
-def _makers(memory: int | None) -> dict[str, Callable[[], _Decoder]]:
-    """How a decoder of each compression is made, of which none takes more than `memory` bytes for its window."""
-    window_log = _MOST_WINDOW_LOG if memory is None else min(max(memory.bit_length() - 1, 10), _MOST_WINDOW_LOG)
-    return {
-        "gzip": _Gzip,
-        "bzip2": bz2.BZ2Decompressor,
-        "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memory),
-        "zstd": lambda: _zstd(window_log),
-    }
-
+_MAKERS: Final[dict[str, Callable[[], _Decoder]]] = {
+    "gzip": _Gzip,
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
+    "zstd": _zstd,
+}
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
 """The compression that a suffix means."""
@@ -116,14 +109,12 @@ def pieces_of(
     name: str,
     *,
     n_bytes: int | None = None,
-    memory: int | None = None,
     piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[bytes]:
     """The bytes of `file`, decompressed, in pieces of about `piece_bytes`.
 
-    n_bytes: how many the file has. memory: the most that a decoder may take for its window. Raises
-    CorpusError naming `name` where the data break off or are damaged, which may show at their end only; MemoryError
-    for a window that is too large.
+    n_bytes: how many the file has. Raises CorpusError naming `name` where the data break off or are damaged, which may
+    show at their end only.
     """
     if compression is None:
         at_once = _at_once(piece_bytes, n_bytes)
@@ -139,9 +130,8 @@ def pieces_of(
         return
     parts: list[bytes] = []
     size = 0
-    limit = piece_bytes if memory is None else min(_LIMITED_BYTES, piece_bytes)
-    at_once, most = _at_once(min(_READ_BYTES, limit), n_bytes), min(_PART_BYTES, limit)
-    for part in _decompressed(file, compression, name, at_once, most, memory):
+    at_once, most = _at_once(min(_READ_BYTES, piece_bytes), n_bytes), min(_PART_BYTES, piece_bytes)
+    for part in _decompressed(file, compression, name, at_once, most):
         parts.append(part)
         size += len(part)
         if size >= piece_bytes:
@@ -156,11 +146,9 @@ def _at_once(most: int, n_bytes: int | None) -> int:
     return most if n_bytes is None else min(most, max(n_bytes + 1, 1 << 12))
 
 
-def _decompressed(
-    file: BinaryIO, compression: str, name: str, at_once: int, most: int, memory: int | None
-) -> Iterator[bytes]:
+def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, most: int) -> Iterator[bytes]:
     """Parts of at most `most` bytes; `at_once` bytes of the file are read at a time."""
-    make = _makers(memory)[compression]
+    make = _MAKERS[compression]
     decoder = make()
     begin = b""
     while data := file.read(at_once):
@@ -175,7 +163,7 @@ def _decompressed(
             try:
                 part = decoder.decompress(data, most)
             except Exception as error:
-                raise _error_of(error, compression, name, memory, begin) from error
+                raise _error_of(error, compression, name, begin) from error
             data = decoder.unused_data if decoder.eof else b""
             if part:
                 yield part
@@ -185,12 +173,9 @@ def _decompressed(
         raise CorpusError(f"{name}: the {compression} data break off; the file was cut short, copy it again")
 
 
-def _error_of(error: Exception, compression: str, name: str, memory: int | None, begin: bytes) -> Exception:
+def _error_of(error: Exception, compression: str, name: str, begin: bytes) -> Exception:
     """What an exception of a decoder is raised as."""
-    message = str(error).lower()
-    if isinstance(error, MemoryError) or "allocation error" in message:
+    if isinstance(error, MemoryError) or "allocation error" in str(error).lower():
         return MemoryError(f"{name}: out of memory while decompressing")
-    if memory is not None and "memory" in message:
-        return MemoryError(f"{name}: decompressing it takes more than {memory} bytes; raise max_memory")
     kind = None if sniffed(begin) == compression else _core.not_text(begin)
     return CorpusError(f"{name}: not readable as {compression}: {error}; {kind or 'the file is damaged'}")

@@ -10,9 +10,8 @@ import copy
 import errno
 import itertools
 import tempfile
-import threading
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
@@ -21,13 +20,12 @@ from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
 from pairloom._internal.atomic import naming
 from pairloom._internal.warnings import warn
-from pairloom.corpus.columns import Rows, RowsReader, n_bytes_of_arrow
+from pairloom.corpus.columns import Rows, RowsReader
 from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
 from pairloom.corpus.content import DigestedFile, digest_of
 from pairloom.corpus.first_bytes import BEGIN_BYTES, doubt_of, warn_of
 from pairloom.corpus.origins import Origins
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
-from pairloom.corpus.streams import ReadingStopped
 from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
@@ -169,13 +167,6 @@ class Corpus:
         check_texts("texts", texts, is_column=is_arrow(texts))
         return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
 
-    @classmethod
-    def of_stream(cls, path: str) -> Corpus:
-        """A corpus of one document: the plain text of a pipe; suffixes of its name are ignored."""
-        corpus = cls(path)
-        corpus.sources = [replace(source, format="text", compression=None) for source in corpus.sources]
-        return corpus
-
     @property
     def is_plain(self) -> bool:
         """Whether it is local files of plain text, each read whole, so that the core can read them itself."""
@@ -225,8 +216,6 @@ class Corpus:
         self,
         start: Position | None = None,
         *,
-        memory: int | None = None,
-        piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
         origins: bool = False,
@@ -234,14 +223,12 @@ class Corpus:
     ) -> Reading:
         """One pass over the corpus from `start`.
 
-        memory: a single record that takes about so many bytes is a MemoryError, and so is decompressing that takes
-        more. piece_bytes: how much text a block holds, about. digests: gets the digest of the bytes (XXH3, 128 bits) of
-        each source that is read to its end, by its index. joined: whether a block holds the documents of several small
-        files. origins: whether blocks say where their documents come from. id_field: the key or column of a document's
-        id, a text or an integer.
+        digests: gets the digest of the bytes (XXH3, 128 bits) of each source that is read to its end, by its index.
+        joined: whether a block holds the documents of several small files. origins: whether blocks say where their
+        documents come from. id_field: the key or column of a document's id, a text or an integer.
         """
         wanted = (origins, [] if id_field is None else id_field.split("."))
-        return Reading(self, start or Position(), memory, piece_bytes, digests, joined, wanted)
+        return Reading(self, start or Position(), digests, joined, wanted)
 
     def check_id_field(self, id_field: str) -> None:
         """Raises ValueError unless each source can have a field or column of that name."""
@@ -314,8 +301,6 @@ class Reading:
         self,
         corpus: Corpus,
         start: Position,
-        memory: int | None = None,
-        piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
         origins: tuple[bool, list[str]] = (False, []),
@@ -323,11 +308,9 @@ class Reading:
         self._corpus = corpus
         self._has_origins, self._id_field = origins
         self._start = start
-        self._memory = memory
-        self._piece_bytes = piece_bytes or PIECE_BYTES
+        self._piece_bytes = PIECE_BYTES
         self._digests = digests
         self._number = 0
-        self._stop = threading.Event()
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
         self._before = [0, *itertools.accumulate(self._sizes)]
         self._limit: _core.ByteLimit | None = None
@@ -340,7 +323,6 @@ class Reading:
         self.skipped_files: list[SkippedFile] = []
         self._doubts: dict[str, list[str]] = {}
         self._n_text_bytes = start.source_bytes
-        self._n_decoder_bytes = 0
         self._blocks = _joined(self._read(), self._piece_bytes // 4) if joined else self._read()
 
     def __iter__(self) -> Iterator[Block]:
@@ -349,20 +331,9 @@ class Reading:
     def __next__(self) -> Block:
         return next(self._blocks)
 
-    def stop(self) -> None:
-        """Stops waiting for data of a pipe; can be called from any thread. Reading then raises ReadingStopped."""
-        self._stop.set()
-
     def close(self) -> None:
         """Closes open files."""
         self._blocks.close()
-
-    def n_bytes_held(self, block: Block) -> int:
-        """About how many bytes reading holds while `block` is at work.
-
-        Two more blocks of its size are on their way (`ReadAhead`), beside what the decoder has.
-        """
-        return 3 * block.documents.n_bytes + self._n_decoder_bytes
 
     def warn(self) -> None:
         """Warns when records or files were left out, or are hardly text."""
@@ -462,7 +433,7 @@ class Reading:
         source = corpus.sources[number]
         self._number = number
         with naming(source.name), contextlib.ExitStack() as stack:
-            file = stack.enter_context(source.open(self._stop))
+            file = stack.enter_context(source.open())
             if corpus.skip_bad_files:
                 if source.is_remote or not file.seekable():
                     file = stack.enter_context(self._copied(source, file, None))
@@ -474,8 +445,7 @@ class Reading:
         n_skipped, n_messages, start = self.n_skipped, len(self.messages), file.tell()
         try:
             for _ in self._documents_of(source, file):
-                if self._stop.is_set():
-                    raise ReadingStopped
+                pass
         finally:
             self.n_skipped = n_skipped
             del self.messages[n_messages:]
@@ -518,7 +488,6 @@ class Reading:
                 field=field,
                 replace=replace,
                 skip=corpus.skip_bad,
-                max_memory=self._memory,
                 origins=self._has_origins,
                 id_field=self._id_field,
             )
@@ -526,8 +495,6 @@ class Reading:
         try:
             for piece in self._text_pieces(source, file, compression):
                 documents = reader.push(piece)
-                # The piece, and the parts that it was joined from.
-                self._n_decoder_bytes = len(piece) * (1 if compression is None else 2)
                 self._note(reader, before)
                 yield documents, _told(file, source), self._taken(reader)
             documents = reader.finish()
@@ -550,7 +517,6 @@ class Reading:
             compression,
             source.shown,
             n_bytes=source.n_bytes,
-            memory=self._memory,
             piece_bytes=self._piece_bytes,
         )
         if digested is not None and self._digests is not None:
@@ -593,7 +559,6 @@ class Reading:
             replace=self._corpus.input_errors == "replace",
             skip=self._corpus.skip_bad,
             piece_bytes=self._piece_bytes,
-            memory=self._memory,
         )
         before = self.n_skipped
         try:
@@ -611,12 +576,8 @@ class Reading:
             if is_copied:
                 # Both formats need random access.
                 file = stack.enter_context(self._copied(source, file, compression))
-            rows = reader.parquet(file, source.row_group) if format == "parquet" else reader.arrow(file)
-            # What the process holds by pyarrow otherwise is not of reading.
-            n_before = 0 if self._memory is None else n_bytes_of_arrow()
+            rows = reader.parquet(file) if format == "parquet" else reader.arrow(file)
             for documents, done, origins in self._noted(source.shown, rows):
-                if self._memory is not None:
-                    self._n_decoder_bytes = max(n_bytes_of_arrow() - n_before, 0)
                 yield documents, int(done * (source.n_bytes or 0)), origins
             if self._digests is not None and not is_copied and not source.is_remote:
                 file.seek(0)
@@ -631,7 +592,6 @@ class Reading:
             replace=replace,
             skip=corpus.skip_bad,
             piece_bytes=self._piece_bytes,
-            memory=self._memory,
             origins=self._has_origins,
             id_field=self._id_field,
         )

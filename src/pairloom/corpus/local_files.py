@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import glob
 import os
 from collections.abc import Iterator
@@ -15,10 +14,10 @@ PASSED_BY = ("_", ".")
 """What names begin with that are passed by in folders: engines name so what is no data (_temporary, _delta_log)."""
 
 
-def files_below(path: str, prefixes: tuple[str, ...] = PASSED_BY, passed_by: list[str] | None = None) -> Iterator[str]:
+def files_below(path: str, passed_by: list[str]) -> Iterator[str]:
     """The files in a folder and in those below it, also behind links.
 
-    Names that begin with `prefixes` are passed by; of these, those that begin with _ are appended to `passed_by`.
+    Of the names that are passed by, those that begin with _ are appended to `passed_by`.
     """
     # Folders to read, and what those above them are without links.
     left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
@@ -30,8 +29,8 @@ def files_below(path: str, prefixes: tuple[str, ...] = PASSED_BY, passed_by: lis
             continue
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.startswith(prefixes):
-                    if passed_by is not None and entry.name.startswith("_"):
+                if entry.name.startswith(PASSED_BY):
+                    if entry.name.startswith("_"):
                         passed_by.append(entry.path)
                 elif entry.is_dir():
                     left.append((entry.path, (*above, real)))
@@ -40,44 +39,15 @@ def files_below(path: str, prefixes: tuple[str, ...] = PASSED_BY, passed_by: lis
 
 
 def matching(pattern: str) -> Iterator[str]:
-    """The paths that a glob matches, ** with folders behind links, too."""
-    before, sign, after = _parted(pattern)
+    """The paths that a glob matches; "**" passes by folders whose names begin with _, unless such a part follows it."""
+    before, _, after = pattern.partition("**")
+    n_before = len(PurePath(before).parts)
+    last = -1 if after else None
+    is_named = any(part.startswith("_") for part in PurePath(after).parts)
     # Unlike Path.glob, this takes a whole path with the pattern in it.
-    found = glob.glob(before)  # noqa: PTH207
-    if not sign:
-        yield from found
-        return
-    # glob follows links in a circle forty times, and two circles in all orders of them.
-    parts = [sign, *PurePath(after).parts]
-    for folder in filter(os.path.isdir, found):
-        for name in files_below(folder, () if any(part.startswith(".") for part in parts) else (".",)):
-            if _matches(PurePath(os.path.relpath(name, folder)).parts, parts):
-                yield name
-
-
-def _parted(pattern: str) -> tuple[str, str, str]:
-    """(what stands before the part "**" of a path, "**", what stands behind it); the latter two empty without it."""
-    path = PurePath(pattern)
-    if "**" not in path.parts:
-        return pattern, "", ""
-    at = path.parts.index("**")
-    return str(PurePath(*path.parts[:at])), "**", str(PurePath(*path.parts[at + 1 :]))
-
-
-def _matches(names: tuple[str, ...], parts: list[str]) -> bool:
-    """Whether the parts of a file's path are matched by those of a pattern.
-
-    "**" stands for any number of folders, at the end with the file, but for those that are passed by in folders. Names
-    that begin with a dot are matched by parts that begin with one alone.
-    """
-    if not parts or not names:
-        return not names and not parts
-    is_hidden = names[0].startswith(".") and not parts[0].startswith(".")
-    if parts[0] == "**":
-        is_end = len(names) == len(parts) == 1
-        is_passed_by = names[0].startswith(PASSED_BY)
-        return _matches(names, parts[1:]) or (not is_passed_by and (is_end or _matches(names[1:], parts)))
-    return not is_hidden and fnmatch.fnmatch(names[0], parts[0]) and _matches(names[1:], parts[1:])
+    for name in glob.glob(pattern, recursive=True):  # noqa: PTH207
+        if is_named or not any(part.startswith("_") for part in PurePath(name).parts[n_before:last]):
+            yield name
 
 
 def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_result]]:

@@ -13,7 +13,7 @@ import email.utils
 import errno
 import hashlib
 import io
-import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -70,7 +70,7 @@ def modified_ns(info: dict[str, Any]) -> int | None:
     return int(time * 1e9) if isinstance(time, (int, float)) else None
 
 
-def open_remote(url: str, name: str, n_bytes: int | None, stop: threading.Event, first_bytes: int | None = None) -> Any:
+def open_remote(url: str, name: str, n_bytes: int | None, first_bytes: int | None = None) -> Any:
     """A file of a URL of fsspec, opened for reading bytes; RangesFile where its store gives ranges.
 
     name: the URL as messages show it. first_bytes: of the first range; later ones are as long at least.
@@ -81,7 +81,7 @@ def open_remote(url: str, name: str, n_bytes: int | None, stop: threading.Event,
     if n_bytes and (getattr(files, "async_impl", False) or "hf" in protocols):
         # Compressed on the way, a range would have another length.
         options = {"headers": {"Accept-Encoding": "identity"}} if "http" in protocols else {}
-        file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, name, stop)
+        file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, name)
         file.first_bytes = first_bytes or _FIRST_BYTES
         with contextlib.suppress(_NoRanges):
             file.begin()
@@ -100,7 +100,7 @@ def copy_remote(url: str, to: Path, n_bytes: int | None = None) -> str:
             files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
             files.invalidate_cache()
             n_bytes = files.info(path)["size"]
-        with to.open("wb") as target, open_remote(url, name, n_bytes, threading.Event(), _COPIED_BYTES) as source:
+        with to.open("wb") as target, open_remote(url, name, n_bytes, _COPIED_BYTES) as source:
             while piece := source.read(_COPIED_BYTES):
                 with naming(to):
                     target.write(piece)
@@ -129,8 +129,8 @@ class RangesFile(io.RawIOBase):
     Raises OSError (EIO) with the name and the place once a range has failed six times, over eight seconds.
     """
 
-    def __init__(self, fetch: Callable[[int, int], bytes], n_bytes: int, name: str, stop: threading.Event) -> None:
-        self._fetch, self._n_bytes, self._name, self._stop = fetch, n_bytes, name, stop
+    def __init__(self, fetch: Callable[[int, int], bytes], n_bytes: int, name: str) -> None:
+        self._fetch, self._n_bytes, self._name = fetch, n_bytes, name
         self.first_bytes = _FIRST_BYTES
         self._position = self._start = 0
         self._held = b""
@@ -231,10 +231,8 @@ class RangesFile(io.RawIOBase):
                 if isinstance(status, int) and 400 <= status < 500 and status not in _RETRIED_STATUS:
                     raise
                 problem = without_secrets(str(error)) or type(error).__name__
-            if not left:
-                break
-            if self._stop.wait(wait):
-                break
-            wait *= 2
+            if left:
+                time.sleep(wait)
+                wait *= 2
         message = f"the connection broke {_TRIES} times at byte {start}: {problem}; run again, or copy the file first"
         raise OSError(errno.EIO, message, self._name)

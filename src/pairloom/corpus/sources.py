@@ -3,7 +3,7 @@
 The suffixes of a name select the format, and the last one the compression; a name without a known suffix is plain text.
 A folder stands for all files below it with a known suffix, sorted; a glob for the files that it matches, sorted. Links
 are followed. What a link leads to a second time, within a folder or a glob, is left out with a warning: it would be in
-the corpus twice, or, of links in a circle, forty times.
+the corpus twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import dataclasses
 import errno
 import os
 import stat
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
 from pairloom.corpus.local_files import PASSED_BY, each_once, files_below, matching, name_of, path_order
 from pairloom.corpus.remote import check_version, modified_ns, open_remote, version_of
-from pairloom.corpus.streams import Stream, is_stream, open_stdin, open_stream
+from pairloom.corpus.streams import Stream, is_stream, open_stdin
 from pairloom.errors import CorpusError
 
 __all__ = ["STDIN", "InputFormat", "Source", "resolve"]
@@ -68,7 +67,7 @@ class Source:
     name: as messages and manifests show it; of a URL what is public. format: how it is read; None for standard input,
     which is looked at. n_bytes: its size on the disk, where it has one. mtime_ns: when it was modified last, where that
     is known. url: what a URL is opened by, secrets included. version: by what its store tells this object from a later
-    one. row_group: the only one of a Parquet file that is read.
+    one.
     """
 
     name: str
@@ -78,7 +77,6 @@ class Source:
     mtime_ns: int | None = None
     url: str | None = dataclasses.field(default=None, repr=False)
     version: str | None = None
-    row_group: int | None = None
 
     @property
     def shown(self) -> str:
@@ -96,22 +94,16 @@ class Source:
         return self.format == "text" and self.compression is None and not self.is_remote and self.n_bytes is not None
 
     @contextlib.contextmanager
-    def open(self, stop: threading.Event) -> Iterator[BinaryIO]:
-        """The file, opened for reading bytes; reading from a pipe ends with ReadingStopped once `stop` is set."""
+    def open(self) -> Iterator[BinaryIO]:
+        """The file, opened for reading bytes."""
         if self.name == STDIN:
-            yield open_stdin(stop)
+            yield open_stdin()
         elif self.url is not None:
-            with errors_of_store(self.name), open_remote(self.url, self.name, self.n_bytes, stop) as file:
+            with errors_of_store(self.name), open_remote(self.url, self.name, self.n_bytes) as file:
                 yield cast(BinaryIO, file)
-        elif self.n_bytes is None and is_stream(self.name):
-            descriptor = open_stream(self.name)
-            try:
-                yield cast(BinaryIO, Stream(descriptor, stop))
-            finally:
-                os.close(descriptor)
         else:
             with open(self.name, "rb", buffering=0) as file:
-                yield cast(BinaryIO, file)
+                yield cast(BinaryIO, Stream(file.fileno()) if is_stream(self.name) else file)
 
     def check_version(self) -> None:
         """Raises OSError (ESTALE) for a URL that names another object now than when it was resolved."""
@@ -232,7 +224,7 @@ def _local(path: str, status: os.stat_result | None = None) -> Source:
 
 def _folder(path: str, left_out: _LeftOut) -> Iterator[Source]:
     passed_by: list[str] = []
-    names = list(files_below(path, passed_by=passed_by))
+    names = list(files_below(path, passed_by))
     left_out.passed_by += sorted(name for name in passed_by if _by_suffix(name)[0] is not None or Path(name).is_dir())
     yield from _each_once(_known(path, names, left_out), left_out)
 

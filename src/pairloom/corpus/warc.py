@@ -29,9 +29,9 @@ class _Record(NamedTuple):
 class WarcReader:
     """Reads the texts of one file; n_skipped and messages as for JsonLines."""
 
-    def __init__(self, name: str, *, replace: bool, skip: bool, piece_bytes: int, memory: int | None = None) -> None:
+    def __init__(self, name: str, *, replace: bool, skip: bool, piece_bytes: int) -> None:
         self._name, self._replace, self._skip = name, replace, skip
-        self._piece_bytes, self._memory = piece_bytes, memory
+        self._piece_bytes = piece_bytes
         self._n_records = self._n_texts = 0
         self.n_skipped = 0
         self.messages: list[str] = []
@@ -87,11 +87,6 @@ class WarcReader:
             if not (length.isascii() and length.isdigit() and len(length) < 18):
                 raise self._damaged(f"its Content-Length is {length[:40]!r}")
             stop = end + 4 + int(length)
-            # It is there as it was read, by itself, joined with others, and as a document.
-            if self._memory is not None and int(length) > self._memory // 8:
-                raise MemoryError(
-                    f"{self._name}: record {self._n_records} of {int(length):,} bytes would exceed max_memory; raise it"
-                )
             if not is_there(stop):
                 raise self._damaged("its text breaks off; the file was cut short")
             body = bytes(memoryview(held)[end + 4 : stop])

@@ -47,7 +47,7 @@ _LARGEST_COUNT = 2**64 - 1
 
 
 class CountOptions(TypedDict, total=False):
-    """Options of counting, which `PretokenCounts.from_corpus` explains."""
+    """Options of counting, which `PretokenCounts.from_texts` explains."""
 
     special_tokens: Sequence[str]
     corpus_specials: str
@@ -72,7 +72,7 @@ class PretokenCounts:
     def __init__(self, columns: _core.PretokenCounts, metadata: CountsMetadata) -> None:
         if not isinstance(columns, _core.PretokenCounts) or not isinstance(metadata, CountsMetadata):
             raise TypeError(
-                "PretokenCounts are made by from_texts, from_files, from_corpus, from_items, load or merged, not from "
+                "PretokenCounts are made by from_texts, from_files, from_items, load or merged, not from "
                 f"{type(columns).__name__} and {type(metadata).__name__}"
             )
         self._columns = columns
@@ -90,20 +90,54 @@ class PretokenCounts:
 
     @classmethod
     def from_texts(
-        cls, texts: Iterable[Any] | Corpus, pattern: Pattern = "gpt2", **options: Unpack[CountOptions]
+        cls,
+        texts: Iterable[Any] | Corpus,
+        pattern: Pattern = "gpt2",
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        threads: int = 0,
+        progress: Progress = None,
+        max_memory: int | None = None,
     ) -> PretokenCounts:
         """Counts the pretokens of an iterable of str, each a document; memory grows with distinct pretokens only.
 
         Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place. So is a
         `Corpus`, as of a data set of the `datasets` library. Of these and of Arrow no str is made of each document.
-        options: those of `from_corpus`.
 
-        Raises TypeError for a bare str, a mapping or a table, UnicodeEncodeError for lone surrogates, MemoryError when
-        `max_memory` (bytes) would be exceeded.
+        special_tokens: literals that are counted as text, with a warning, or with corpus_specials="split" (instead of
+        "text") end a document and are left out. threads: 0 for all processors.
+        progress: True for a bar, or a function that gets each ProgressEvent. max_memory: bytes, None for no limit.
+
+        Warns when records of a corpus were left out. Raises TypeError for a bare str, a mapping or a table,
+        UnicodeEncodeError for lone surrogates, MemoryError when `max_memory` would be exceeded, and of a corpus OSError
+        and CorpusError (file and line, row or byte).
         """
         if not isinstance(texts, Corpus):
             check_texts("texts", texts, is_column=is_arrow(texts))
-        return cls._counted(texts, pattern, **options)
+        metadata = checked_metadata(pattern, special_tokens, corpus_specials)
+        plain = texts if isinstance(texts, Corpus) and texts.is_plain else None
+        input_errors = "strict" if plain is None else plain.input_errors
+        with reporter(progress) as report:
+            is_read = isinstance(texts, Corpus) and plain is None
+            counter = _counter(metadata, input_errors, threads, max_memory, None if is_read else report)
+            if not isinstance(texts, Corpus):
+                _count_batches(counter, texts)
+            elif plain is not None:
+                # The core reads such files by itself, on all threads: blocks of a Reading take a fifth more time.
+                names = [source.name for source in plain.sources]
+                warn_of(doubts_of_files(names, is_meant=plain.input_format is not None))
+                counter.count_files(names)
+            else:
+                _count_blocks(counter, texts.read(joined=True), report)
+            counts = cls(counter.finish(), metadata)
+        if corpus_specials == "text" and counts.columns.n_special_literals:
+            warn(
+                f"the corpus holds {counts.columns.n_special_literals} literals of the special tokens "
+                f"({', '.join(metadata.special_tokens)}), counted as ordinary text; "
+                'pass corpus_specials="split" to cut documents there and leave them out'
+            )
+        return counts
 
     @classmethod
     def from_files(
@@ -117,66 +151,15 @@ class PretokenCounts:
         """Counts the pretokens of UTF-8 files, each a document unless `corpus_specials="split"` cuts it.
 
         Files whose names end in a suffix of records or of compression (.jsonl, .parquet, .arrow, .gz, .zst, .bz2, .xz)
-        are read as `Corpus` reads them, the text in the field "text"; pass a `Corpus` to `from_corpus` to choose.
-        options: those of `from_corpus`.
+        are read as `Corpus` reads them, the text in the field "text"; pass a `Corpus` to `from_texts` to choose.
+        options: those of `from_texts`.
 
         Raises OSError for a file that cannot be read, CorpusError (file, byte offset, likely cause) for invalid
         UTF-8 unless `input_errors="replace"`, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         checked = check_paths(paths)
         check_choice("input_errors", input_errors, ("strict", "replace"))
-        return cls._counted(Corpus(checked, input_errors=input_errors), pattern, **options)
-
-    @classmethod
-    def from_corpus(cls, corpus: Corpus, pattern: Pattern = "gpt2", **options: Unpack[CountOptions]) -> PretokenCounts:
-        """Counts the pretokens of a corpus; reading and counting overlap.
-
-        options: special_tokens (none by default) are literals that are counted as text, with a warning, or with
-        corpus_specials="split" (instead of "text") end a document and are left out. threads: 0 for all processors.
-        progress: True for a bar, or a function that gets each ProgressEvent. max_memory: bytes, None for no limit.
-
-        Warns when records were left out. Raises OSError, CorpusError (file and line, row or byte), MemoryError when
-        `max_memory` (bytes) would be exceeded.
-        """
-        if not isinstance(corpus, Corpus):
-            raise TypeError(f"corpus must be a Corpus, not {type(corpus).__name__}; make one with Corpus(paths)")
-        return cls._counted(corpus, pattern, **options)
-
-    @classmethod
-    def _counted(
-        cls,
-        texts: Any,
-        pattern: Pattern,
-        *,
-        special_tokens: Sequence[str] = (),
-        corpus_specials: str = "text",
-        threads: int = 0,
-        progress: Progress = None,
-        max_memory: int | None = None,
-    ) -> PretokenCounts:
-        metadata = checked_metadata(pattern, special_tokens, corpus_specials)
-        is_plain = isinstance(texts, Corpus) and texts.is_plain
-        input_errors = texts.input_errors if is_plain else "strict"
-        with reporter(progress) as report:
-            is_read = isinstance(texts, Corpus) and not is_plain
-            counter = _counter(metadata, input_errors, threads, max_memory, None if is_read else report)
-            if not isinstance(texts, Corpus):
-                _count_batches(counter, texts)
-            elif is_plain:
-                # The core reads such files by itself, on all threads: blocks of a Reading take a fifth more time.
-                names = [source.name for source in texts.sources]
-                warn_of(doubts_of_files(names, is_meant=texts.input_format is not None))
-                counter.count_files(names)
-            else:
-                _count_blocks(counter, texts.read(memory=max_memory, joined=True), report)
-            counts = cls(counter.finish(), metadata)
-        if corpus_specials == "text" and counts.columns.n_special_literals:
-            warn(
-                f"the corpus holds {counts.columns.n_special_literals} literals of the special tokens "
-                f"({', '.join(metadata.special_tokens)}), counted as ordinary text; "
-                'pass corpus_specials="split" to cut documents there and leave them out'
-            )
-        return counts
+        return cls.from_texts(Corpus(checked, input_errors=input_errors), pattern, **options)
 
     @classmethod
     def from_items(
@@ -401,7 +384,7 @@ class CountBuilder:
     """Adds up batches of documents, tables and counts in place; `finish` returns the counts and ends the builder.
 
     CountBuilder(pattern="gpt2", *, special_tokens=(), corpus_specials="text", threads=0, max_memory=None); the
-    arguments are those of `PretokenCounts.from_corpus`. Pattern None takes over how the first table was cut. Memory
+    arguments are those of `PretokenCounts.from_texts`. Pattern None takes over how the first table was cut. Memory
     grows with the distinct pretokens only; MemoryError is raised before `max_memory` bytes. After an error while a
     batch was counted, which is then counted in part, `finish` is a CountsError too; a batch that was refused before is
     left out.
@@ -564,7 +547,7 @@ def _count_blocks(counter: _core.Counter, reading: Reading, report: Any) -> None
         report("count", 0, reading.total)
     with ReadAhead(reading) as blocks:
         for block in blocks:
-            counter.count_block(block.documents, n_bytes_read=reading.n_bytes_held(block))
+            counter.count_block(block.documents, n_bytes_read=3 * block.documents.n_bytes)
             done = block.done
             if report is not None:
                 report("count", done, max(reading.total, done))

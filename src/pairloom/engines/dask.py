@@ -46,7 +46,7 @@ def count_files(
 
     paths: as `Corpus` takes them. files_per_task: None for tasks of about the same size, one for each thread of the
     workers, and more if that makes tasks of over 256 MB; a folder or a URL is a task by itself. options: of `Corpus`
-    (text_field, skip_bad, ...) and of `PretokenCounts.from_corpus` (special_tokens, corpus_specials). A file that
+    (text_field, skip_bad, ...) and of `PretokenCounts.from_texts` (special_tokens, corpus_specials). A file that
     cannot be read raises in the task that reads it.
     """
     if files_per_task is not None:
@@ -94,7 +94,7 @@ def _n_threads() -> int:
 def _counted(
     files: list[str], pattern: Pattern, threads: int, reading: dict[str, Any], counting: dict[str, Any]
 ) -> PretokenCounts:
-    return PretokenCounts.from_corpus(Corpus(files, **reading), pattern, threads=threads, **counting)
+    return PretokenCounts.from_texts(Corpus(files, **reading), pattern, threads=threads, **counting)
 
 
 def _added(parts: list[PretokenCounts], pattern: Pattern, threads: int, counting: dict[str, Any]) -> PretokenCounts:

@@ -81,7 +81,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
         if not names:
             return CountBuilder(self._pattern, **self._options).finish()
         corpus = Corpus(folder.resolve_paths(names), **self._reading)
-        return PretokenCounts.from_corpus(corpus, self._pattern, **self._options)
+        return PretokenCounts.from_texts(corpus, self._pattern, **self._options)
 
 
 class CountsMerger(_Step):  # type: ignore[misc]

@@ -73,7 +73,7 @@ def count_files(
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
 
     def count(some: list[str]) -> PretokenCounts:
-        return PretokenCounts.from_corpus(Corpus(some, **(reading or {})), pattern, threads=1, **options)
+        return PretokenCounts.from_texts(Corpus(some, **(reading or {})), pattern, threads=1, **options)
 
     task = ray.remote(count)
     waiting = [task.remote(files[first : first + files_per_task]) for first in range(0, len(files), files_per_task)]

@@ -101,10 +101,6 @@ class SelectedBlocks:
     def __next__(self) -> tuple[int, Block]:
         return next(self._blocks)
 
-    def stop(self) -> None:
-        """Stops waiting for data of a pipe."""
-        self._reading.stop()
-
     def close(self) -> None:
         """Closes open files."""
         self._reading.close()

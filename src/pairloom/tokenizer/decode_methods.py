@@ -17,7 +17,7 @@ __all__ = ["DecodeMethods"]
 
 
 class DecodeMethods(TokenizerBase):
-    """Decoding of ids, of many lists, of columns, and id by id."""
+    """Decoding of ids, of many lists, and id by id."""
 
     __slots__ = ()
 
@@ -87,19 +87,6 @@ class DecodeMethods(TokenizerBase):
             return self.canonicalize(ids)[1] is None
         except UnicodeDecodeError:
             return False
-
-    def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
-        """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
-
-        list_of_ids: list, large_list or fixed_size_list of any integer, from any library as in `encode_arrow`. errors:
-        as in `decode`. The result is large_string from 2**31 bytes on. Raises TypeError for what is no Arrow column,
-        ValueError for a column of another kind, UnknownTokenIdError (a KeyError), UnicodeDecodeError.
-        """
-        if errors is not None:
-            check_choice("errors", errors, DECODE_ERRORS)
-        from pairloom._internal import arrow
-
-        return arrow.decoded(self._core, list_of_ids, errors)
 
     def decode_stream(
         self, prompt_ids: Iterable[int] | npt.NDArray[Any] = (), *, skip_special_tokens: bool = False

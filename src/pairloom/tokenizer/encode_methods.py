@@ -283,12 +283,20 @@ class EncodeMethods(TokenizerBase):
 
         check_choice("specials", specials, SPECIALS)
         file = check_path("path", path)
+        if streams.is_stream(file):
+            return self._encode_pipe(file, self.block_encoder(specials=specials, threads=threads))
         with reporter(progress) as report:
-            if streams.is_stream(file):
-                encoder = self.block_encoder(specials=specials, threads=threads)
-                return encode_streams.encode_pipe(encoder, file, self.id_dtype, report)
             first_bytes.warn_of(first_bytes.doubts_of_files([file], is_meant=True))
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
+
+    @staticmethod
+    def _encode_pipe(path: str, encoder: _core.BlockEncoder) -> npt.NDArray[np.unsignedinteger[Any]]:
+        import numpy as np
+
+        reader = _core.PlainText(path, separator=None, replace=False)
+        with open(path, "rb") as file:
+            text = reader.push(file.read())
+        return np.concatenate([encoder.push(part, name=path)[0].copy() for part in (text, reader.finish())])
 
     def count_tokens(
         self,

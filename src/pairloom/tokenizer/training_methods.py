@@ -32,7 +32,6 @@ class TrainingMethods(TokenizerBase):
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
-        checkpoint: PathLike | None = None,
         trace: Trace | None = None,
         parity: Mapping[str, Any] | None = None,
         parity_reference: Mapping[str, Any] | None = None,
@@ -44,8 +43,7 @@ class TrainingMethods(TokenizerBase):
         `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
         files use `train_files`. `fields` are those of `TrainingConfig`.
 
-        checkpoint: a folder that stores the counts; calling again with the same arguments resumes (of an iterator, only
-        the first texts are compared). max_memory: bytes. trace: a function that gets a `TrainingStep` for each merge
+        max_memory: bytes. trace: a function that gets a `TrainingStep` for each merge
         (the pair, its count, the pairs that came next, ties) when all are learned.
         parity: named corpora (str, iterables of str, `Corpus`) or PretokenCounts, as of languages, in the place of a
         corpus, which is None; each step merges the best pair of the one that takes the most tokens a byte, or with
@@ -53,8 +51,7 @@ class TrainingMethods(TokenizerBase):
         equal ones the first counts, and one without a pair left is passed over.
         Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
         Raises ValueError when vocab_size is too small, TypeError for wrong types, MemoryError when `max_memory` would
-        be exceeded, CheckpointError for a checkpoint that is damaged or of another training or corpus, FileExistsError
-        for one that is in use.
+        be exceeded.
         """
         from pairloom.training.config import TrainingConfig
         from pairloom.training.train import train_on_texts
@@ -63,8 +60,8 @@ class TrainingMethods(TokenizerBase):
         if parity is not None or parity_reference is not None:
             from pairloom.training.parity import train_parity
 
-            if not (corpus is None and checkpoint is None and trace is None):
-                raise ValueError("parity does not go with a corpus, a checkpoint or a trace; pass None for them")
+            if not (corpus is None and trace is None):
+                raise ValueError("parity does not go with a corpus or a trace; pass None for them")
             run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
             return cls.from_model(train_parity(parity or {}, parity_reference, vocab_size, config, **run))
         if corpus is None:
@@ -76,7 +73,6 @@ class TrainingMethods(TokenizerBase):
             threads=threads,
             progress=progress,
             max_memory=max_memory,
-            checkpoint=checkpoint,
             trace=trace,
         )
         return cls.from_model(model)

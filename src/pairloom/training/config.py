@@ -26,7 +26,7 @@ InputErrors = Literal["strict", "replace"]
 N_BYTES = 256
 
 # What a call that trains takes beside the fields of a config; it changes no merges.
-_RUN_OPTIONS = ("threads", "progress", "max_memory", "checkpoint", "trace", "parity", "parity_reference")
+_RUN_OPTIONS = ("threads", "progress", "max_memory", "trace", "parity", "parity_reference")
 
 # Fields that a Model says itself.
 _OF_MODEL = ("pattern", "decode_errors")
@@ -94,6 +94,8 @@ class TrainingConfig:
             raise ValueError(f"unknown profile {shown(profile)}; choose one of {', '.join(PROFILES)}")
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(fields) - known):
+            if unknown[0] == "checkpoint":
+                raise TypeError("checkpoint goes with train_files; of texts count once, and save PretokenCounts")
             close = difflib.get_close_matches(unknown[0], [*known, *_RUN_OPTIONS], n=1)
             meant = f"; did you mean {close[0]!r}?" if close else "."
             raise TypeError(

@@ -70,10 +70,7 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
     check_texts("corpus", corpus, is_column=is_arrow(corpus))
     if config.tie_break == first_seen.FIRST_SEEN:
         return _in_order(corpus, vocab_size, config, run)
-    if run.get("checkpoint") is None:
-        return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
-    identity, texts = fingerprint.of_texts(corpus)
-    return _train(lambda **options: PretokenCounts.from_texts(texts, **options), identity, vocab_size, config, **run)
+    return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
 
 
 def train_on_files(

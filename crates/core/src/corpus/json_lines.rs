@@ -32,8 +32,6 @@ pub struct JsonLines {
     name: String,
     field: Vec<Step>,
     record_errors: RecordErrors,
-    /// The most bytes that reading may take.
-    max_memory: Option<u64>,
     /// The beginning of a line whose end is not read yet.
     held: Vec<u8>,
     n_lines: u64,
@@ -66,7 +64,6 @@ impl JsonLines {
             name,
             field,
             record_errors,
-            max_memory: None,
             held: Vec::new(),
             n_lines: 0,
             n_skipped: 0,
@@ -91,14 +88,6 @@ impl JsonLines {
         self.origins.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// The same reader, which raises [`Error::MemoryLimit`] for a line of more than an eighth of `max_memory` bytes: the
-    /// line is there, its text, and a copy where it has escapes.
-    #[must_use]
-    pub fn with_max_memory(mut self, max_memory: Option<u64>) -> Self {
-        self.max_memory = max_memory;
-        self
-    }
-
     /// Reads the next bytes of the file.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Documents> {
         let text = self.buffers.take(bytes.len()).map_err(Error::out_of_memory(BLOCK))?;
@@ -108,11 +97,6 @@ impl JsonLines {
     }
 
     fn read_lines(&mut self, bytes: &[u8], documents: &mut Documents) -> Result<()> {
-        if let Some(limit) = self.max_memory
-            && self.held.len() as u64 > limit / 8
-        {
-            return Err(Error::MemoryLimit { limit, what: LINE, remedy: "write shorter records" });
-        }
         let mut start = 0;
         while let Some(length) = memchr(b'\n', &bytes[start..]) {
             let line = &bytes[start..start + length];

@@ -18,7 +18,6 @@ use crate::text;
 use crate::vocabulary::characters::LeadingSpaces;
 use crate::vocabulary::{Vocabulary, n_dense};
 
-mod lists;
 mod stream;
 
 pub use stream::{DecodeErrors, DecodeStream, PARTIAL_CHARACTER};
