@@ -54,15 +54,6 @@ def test_dropout_of_0_is_encode_and_of_1_gives_bytes() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_dropout_that_is_the_same_object_as_the_seed_counts(seed: int) -> None:
-    for p in [0, 1]:
-        expected = reference.encode_with_dropout(TEXT, reference_of(TOKENIZER), p, seed)
-        assert TOKENIZER.encode(TEXT, dropout=p, seed=seed) == expected
-    with pytest.raises(ValueError, match="dropout"):
-        TOKENIZER.encode(TEXT, dropout=7, seed=7)
-
-
 def test_dropout_depends_on_the_seed_and_on_nothing_else() -> None:
     found = Counter(tuple(TOKENIZER.encode("the theme", dropout=0.3, seed=seed)) for seed in range(50))
     assert len(found) > 10

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -166,30 +164,6 @@ def test_arguments_that_do_not_go_together_are_refused() -> None:
         with pytest.raises(TypeError, match=next(iter(options))):
             encode("a", **options)
     assert encode("the cat", max_tokens=2**62) == (tokenizer.encode("the cat"), 7)
-
-
-def test_worker_process_encodes_a_long_text_on_one_thread() -> None:
-    code = (
-        "import multiprocessing, os\n"
-        "from pairloom import Tokenizer\n"
-        "def work(text):\n"
-        "    return len(tokenizer.encode_to_numpy(text))\n"
-        "tokenizer = Tokenizer.train('the cat sat ', 258)\n"
-        "text = 'the cat sat ' * 100_000\n"
-        "with multiprocessing.get_context('fork').Pool(2) as pool:\n"
-        "    assert pool.map(work, [text] * 3) == [work(text)] * 3\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-def test_decoding_without_specials_is_that_of_the_other_ids() -> None:
-    tokenizer = tokenizer_of({"decode_errors": "replace"})
-    rng = random.Random(3)
-    ids = [rng.choice([*range(256), 258, 900, 902, 904]) for _ in range(500)]
-    others = [i for i in ids if i not in (900, 902, 904)]
-    for made in (ids, tuple(ids), iter(ids), np.array(ids, np.uint16), np.array(ids, np.int64)):
-        assert tokenizer.decode(made, "replace", skip_special_tokens=True) == tokenizer.decode(others, "replace")
-    assert tokenizer.decode_batch([ids, [900]], skip_special_tokens=True) == [tokenizer.decode(others, "replace"), ""]
 
 
 def test_stream_after_a_prompt_returns_what_follows() -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-import re
 import sys
 import sysconfig
 import threading
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,17 +156,6 @@ def test_the_collector_runs_while_documents_are_encoded() -> None:
         stop.set()
         watching.join()
     assert states == {True}
-
-
-def test_every_class_of_the_seam_fits_the_alignment_of_python() -> None:
-    folder = Path(__file__).parents[1] / "crates/python/src"
-    classes = {
-        f"{path.stem}::{name}"
-        for path in folder.glob("*.rs")
-        for name in re.findall(r"#\[pyclass[^\n]*\]\n(?:pub )?(?:struct|enum) (\w+)", path.read_text())
-    }
-    listed = re.search(r"assert_alignment!\(\n(.*?)\n\);", (folder / "lib.rs").read_text(), re.DOTALL)
-    assert listed is not None and classes == set(re.findall(r"\w+::\w+", listed[1]))
 
 
 def test_many_threads_read_a_corpus_each_on_its_own() -> None:

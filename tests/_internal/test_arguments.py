@@ -9,11 +9,8 @@ import pytest
 
 from pairloom import PretokenCounts, Tokenizer, TrainingConfig
 from pairloom._internal.arguments import (
-    check_int,
     check_path,
     check_paths,
-    check_special_tokens,
-    resolve_threads,
     shown,
 )
 
@@ -42,21 +39,6 @@ def test_an_integer_beyond_64_bits_is_a_named_value_error(name: str, value: int)
         Tokenizer.train(["ab ab"], **arguments)
 
 
-@pytest.mark.parametrize("value", [pytest.param(-(1 << n_bits), id=f"-2**{n_bits}") for n_bits in (63, 64, 20_000)])
-def test_an_integer_far_below_zero_is_a_value_error(value: int) -> None:
-    for name in ("vocab_size", "min_frequency", "max_token_bytes", "max_memory", "threads"):
-        arguments: Any = {"vocab_size": 260, name: value}
-        with pytest.raises(ValueError, match=name):
-            Tokenizer.train(["ab ab"], **arguments)
-    with pytest.raises(ValueError, match="the least is"):
-        check_int("n", value)
-
-
-def test_check_int_takes_the_whole_range() -> None:
-    for value in (0, -1, 2**63 - 1, 1 - 2**63):
-        assert check_int("n", value) == value
-
-
 @pytest.mark.parametrize("kind", [set, frozenset])
 def test_a_set_of_special_tokens_is_a_type_error(kind: type) -> None:
     tokens = kind(["<a>", "<b>"])
@@ -66,12 +48,6 @@ def test_a_set_of_special_tokens_is_a_type_error(kind: type) -> None:
         Tokenizer.train("ab", 260, special_tokens=tokens)
     with pytest.raises(TypeError, match="sorted"):
         PretokenCounts.from_texts(["ab"], special_tokens=tokens)
-
-
-def test_special_tokens_in_an_order_of_their_own_are_taken() -> None:
-    assert check_special_tokens({"<a>": 1, "<b>": 2}) == ("<a>", "<b>")
-    assert check_special_tokens({"<a>": 1, "<b>": 2}.keys()) == ("<a>", "<b>")
-    assert check_special_tokens(token for token in ("<b>", "<a>")) == ("<b>", "<a>")
 
 
 def test_paths_in_a_mapping_are_refused() -> None:
@@ -98,12 +74,6 @@ def test_a_path_of_undecodable_bytes_is_taken(tmp_path: Path) -> None:
     assert Tokenizer.train_files(file, 257).n_vocab == 258
 
 
-def test_threads_are_limited_to_what_can_help() -> None:
-    assert resolve_threads(0) == 0
-    assert resolve_threads(7) == 7
-    assert resolve_threads(10**9) < 10**5
-
-
 @pytest.mark.parametrize("name", ["corpus_specials", "input_errors", "tie_break", "byte_order", "special_ids"])
 @pytest.mark.parametrize(
     "value", [None, 5, "x" * 10_000, ["text"], b"text", Hostile()], ids=lambda value: type(value).__name__
@@ -112,9 +82,3 @@ def test_a_choice_that_is_none_lists_the_choices(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} must be one of") as caught:
         TrainingConfig(**{name: value})
     assert len(str(caught.value)) < 400
-
-
-@pytest.mark.parametrize("pattern", [None, 5, b"gpt2", {"gpt2": 1}])
-def test_a_pattern_of_a_wrong_type_is_a_type_error(pattern: Any) -> None:
-    with pytest.raises(TypeError, match="pattern must be a str or a tuple of str"):
-        TrainingConfig(pattern=pattern)

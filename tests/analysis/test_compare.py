@@ -18,7 +18,7 @@ from pairloom.formats.huggingface import to_huggingface
 from pairloom.formats.tiktoken import to_tiktoken
 from tests.cli.test_commands import failed, run
 from tests.corpora import random_documents
-from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
+from tests.corpus.files import json_lines
 
 TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 123 the end"
 
@@ -107,17 +107,6 @@ def test_documents_of_files(tmp_path: Path) -> None:
         next(documents)
 
 
-@pytest.mark.parametrize("piece_bytes", [7, 1 << 20])
-def test_documents_of_every_kind_of_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
-    paths = write_all(tmp_path)
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
-    for path in paths.values():
-        documents = list(named_documents(Corpus(path, separator=SEPARATOR)))
-        assert documents == [(f"{path}, document {n}", text) for n, text in enumerate(DOCUMENTS, start=1)]
-    whole = paths["a.txt"].read_bytes().decode()
-    assert list(named_documents(Corpus(paths["a.txt"]))) == [(str(paths["a.txt"]), whole)]
-
-
 def test_nothing_to_compare() -> None:
     side = side_of(Tokenizer.train([""], 256), "side")
     report = compare(side, side, []).as_dict()
@@ -156,20 +145,6 @@ def test_the_report(models: tuple[Path, Path, Path]) -> None:
     assert same.returncode == 0
     assert same.stdout.decode().splitlines()[-1] == "the ids are the same"
     assert b"2 documents, 22 bytes" in same.stdout
-
-
-def test_json(models: tuple[Path, Path, Path]) -> None:
-    first, second, text = models
-    done = run("compare", "--model", first, "--model", second, "--input", text, "--json")
-    report = json.loads(done.stdout)
-    assert done.stdout.count(b"\n") == 1
-    assert report["n_tokens"] == [8, 7]
-    assert report["ids"]["byte_offset"] == 0
-    assert report["ids"]["windows"][0] == {
-        "ids": [256, 257, 32, 99, 100],
-        "tokens": [[97, 98], [32, 97, 98], [32], [99], [100]],
-        "at": 0,
-    }
 
 
 def test_any_corpus_can_be_compared_on(models: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -236,36 +211,3 @@ def test_a_missing_library_is_named_with_what_installs_it(
     code = f"import sys; sys.modules[{module!r}] = None; from pairloom.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["compare", "--model", str(first), "--model", model, "--input", str(text)]
     failed(subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60), remedy)
-
-
-@pytest.mark.long
-def test_failures(models: tuple[Path, Path, Path]) -> None:
-    first, second, text = models
-    both = ("compare", "--model", first, "--model", second)
-    failed(run(*both, "--input", first.parent / "absent.txt"), "absent.txt")
-    (first.parent / "empty").mkdir()
-    failed(run(*both, "--input", first.parent / "empty"), str(first.parent / "empty"))
-    bad = first.parent / "bad.txt"
-    bad.write_bytes(b"ab\xff")
-    failed(run(*both, "--input", text, bad), "bad.txt", "byte 2")
-    absent = first.parent / "absent.json"
-    failed(run("compare", "--model", first, "--model", absent, "--input", text), "absent.json")
-    failed(run("compare", "--model", first, "--model", f"hf:{absent}", "--input", text), "absent.json")
-    failed(run("compare", "--model", first, "--model", f"hf:{first}", "--input", text), "first.json")
-    failed(run("compare", "--model", first, "--model", "tiktoken:no-such", "--input", text), "no-such", "o200k_base")
-    damaged = first.parent / "damaged.json"
-    damaged.write_bytes(first.read_bytes()[:-20])
-    failed(run("compare", "--model", damaged, "--model", first, "--input", text), "damaged.json")
-
-
-@pytest.mark.parametrize(
-    "models_given",
-    [[], ["--model", "a"], ["--model", "a", "--model", "b", "--model", "c"], ["--model", "a", "b"]],
-)
-def test_wrong_usage_exits_with_two(models_given: list[str]) -> None:
-    done = run("compare", *models_given, "--input", "text.txt")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"usage:" in done.stderr
-    assert run("compare", "--model", "a", "--model", "b").returncode == 2
-    plot = run("compare", "--model", "a", "--model", "b", "--input", "text.txt", "--plot", "a.svg")
-    assert plot.returncode == 2 and b"--corpus NAME=PATH" in plot.stderr

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +14,7 @@ from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
 from pairloom.analysis.render import coloured, shown_token
 from pairloom.analysis.stages import stages
 from pairloom.model import Model
-from tests.cli.test_commands import failed, run
+from tests.cli.test_commands import run
 from tests.formats.models import random_model
 
 BYTES = {byte: bytes((byte,)) for byte in range(256)}
@@ -145,44 +141,6 @@ def test_json(model: Path) -> None:
     assert report["special_tokens"] == {"<|endoftext|>": 258}
     assert report["longest"][0] == {"id": 257, "bytes": [32, 97, 98]}
     assert report["unreachable"] == report["cut_alone"] == report["duplicates"] == []
-
-
-@pytest.mark.parametrize("no_colour", [False, True])
-def test_a_terminal_shows_colour(model: Path, no_colour: bool) -> None:
-    leader, follower = pty.openpty()
-    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    command = [sys.executable, "-m", "pairloom", "inspect", "--model", str(model), "--text", "ab ab"]
-    with subprocess.Popen(
-        command,
-        stdout=follower,
-        stderr=subprocess.PIPE,
-        env={**environment, **({"NO_COLOR": "1"} if no_colour else {})},
-    ) as process:
-        os.close(follower)
-        shown = b""
-        try:
-            while data := os.read(leader, 4096):
-                shown += data
-        except OSError:  # Linux says so when the other end is closed
-            pass
-        os.close(leader)
-        assert process.wait() == 0
-    assert (b"\x1b[48;5;24mab\x1b[0m\x1b[48;5;58m ab\x1b[0m" in shown) == (not no_colour)
-    assert b"5 bytes, 2 tokens" in shown
-
-
-@pytest.mark.long
-def test_failures(model: Path, tmp_path: Path) -> None:
-    damaged = tmp_path / "damaged.json"
-    damaged.write_bytes(model.read_bytes()[:-20])
-    failed(run("inspect", "--model", tmp_path / "absent.json"), "absent.json")
-    failed(run("inspect", "--model", tmp_path), str(tmp_path))
-    failed(run("inspect", "--model", damaged), "damaged.json")
-    failed(run("inspect", "--model", model, "--model-format", "tekken"), "model.json")
-    for arguments in ([], ["--model"], ["--model", "a", "--model-format", "zip"], ["--model", "a", "b"]):
-        done = run("inspect", *arguments)
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert b"usage:" in done.stderr
 
 
 def test_stages_show_special_tokens_pretokens_and_merges() -> None:

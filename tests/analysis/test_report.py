@@ -124,37 +124,3 @@ def test_commands_print_the_report(tmp_path: Path) -> None:
     both = [word for name in ("en", "de") for word in ("--corpus", f"a={paths[name]}")]
     done = run("stats", "--model", models["all"], *both, "--json")
     assert json.loads(done.out)[0]["corpora"]["a"]["documents"] == 2
-
-
-def test_wrong_usage_of_named_corpora(tmp_path: Path) -> None:
-    paths, model = write(tmp_path), tmp_path / "model"
-    tokenizers()["all"].save(model)
-    good = ["--corpus", f"en={paths['en']}"]
-    wrong: list[tuple[list[str], str]] = [
-        (["stats", "--model", str(model)], "--input or --corpus"),
-        (["compare", "--model", str(model), "--model", str(model)], "--input or --corpus"),
-        (["stats", "--model", str(model), *good, "--input", str(paths["en"])], "--input or --corpus"),
-        (["stats", "--model", str(model), "--corpus", str(paths["en"])], "NAME=PATH"),
-        (["stats", "--model", str(model), "--corpus", "en="], "NAME=PATH"),
-        (["compare", "--model", str(model), *good, "--merges"], "--merges takes --input"),
-    ]
-    for arguments, message in wrong:
-        done = run(*arguments)
-        assert done.status == 2 and message in done.err, (arguments, done)
-    done = run("compare", "--model", "hf:none", *good)
-    assert done.status == 1 and "--corpus reads files" in done.err
-    assert run("stats", "--model", model, "--corpus", f"en={tmp_path / 'none'}").status == 1
-
-
-def test_the_picture_of_a_report(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="extra [plot] is not installed")
-    paths, model = write(tmp_path), tmp_path / "model"
-    tokenizers()["all"].save(model)
-    corpora = [word for name, path in paths.items() for word in ("--corpus", f"{name}={path}")]
-    pictures = []
-    for name in ("a.svg", "b.svg"):
-        done = run("stats", "--model", model, *corpora, "--plot", tmp_path / name)
-        assert done.status == 0 and "a plot" in done.err, done.err
-        pictures.append((tmp_path / name).read_bytes())
-    assert pictures[0] == pictures[1] and b"premium" in pictures[0]
-    assert run("stats", "--model", model, *corpora, "--plot", tmp_path / "a.svg").status == 1

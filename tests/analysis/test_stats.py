@@ -6,15 +6,13 @@ import base64
 import json
 import math
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import regex
 
-from pairloom import Corpus, CorpusError, ProgressEvent, Tokenizer
+from pairloom import CorpusError, Tokenizer
 from pairloom.analysis import stats
 from pairloom.analysis.stats import (
     CorpusStats,
@@ -66,20 +64,6 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
 
 
-@pytest.mark.parametrize("piece_bytes", [5, 1 << 20])
-def test_every_kind_of_file_gives_the_same_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int
-) -> None:
-    tokenizer = Tokenizer.train(DOCUMENTS, 400)
-    paths = write_all(tmp_path)
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
-    for path in paths.values():
-        check(corpus_stats(tokenizer, path, separator=SEPARATOR), tokenizer, DOCUMENTS)
-    check(corpus_stats(tokenizer, Corpus(paths["a.jsonl"], doc_cap=9)), tokenizer, [cut(text, 9) for text in DOCUMENTS])
-    with pytest.raises(TypeError, match="doc_cap belongs"):
-        corpus_stats(tokenizer, Corpus(paths["a.jsonl"]), doc_cap=9)
-
-
 def cut(text: str, n_bytes: int) -> str:
     return text.encode()[:n_bytes].decode(errors="ignore")
 
@@ -126,22 +110,6 @@ def test_invalid_bytes_are_found_wherever_blocks_end(
     with pytest.raises(CorpusError, match=f"byte {expected.value.start}"):
         corpus_stats(tokenizer, tmp_path / "bad")
     assert corpus_stats(tokenizer, tmp_path / "bad", input_errors="replace").n_documents == 1
-
-
-@pytest.mark.parametrize("piece_bytes", [700, 1 << 20])
-def test_progress_goes_over_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> None:
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece_bytes)
-    for name in "abc":
-        (tmp_path / name).write_text("word " * 1000)
-    events: list[ProgressEvent] = []
-    tokenizer, paths = Tokenizer.train(["word"], 260), [tmp_path / name for name in "abc"]
-    corpus_stats(tokenizer, paths, progress=events.append)
-    assert {(event.stage, event.total) for event in events} == {("encode", 15000)}
-    assert events[0].done == 0 and events[-1].done == 15000
-    assert [event.done for event in events] == sorted(event.done for event in events)
-    events.clear()
-    corpus_stats(tokenizer, paths, progress=events.append, max_bytes=100)
-    assert events[-1].done < 15000
 
 
 def ranks_that_are_no_merges(path: Path) -> Path:
@@ -203,27 +171,6 @@ def test_json(model: Path, text: Path) -> None:
     }
 
 
-def test_an_empty_file_gives_dashes_and_nulls(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_bytes(b"")
-    done = run("stats", "--model", model, "--input", tmp_path / "empty.txt")
-    assert done.returncode == 0 and b"empty.txt will give no documents" in done.stderr
-    assert done.stdout.decode().splitlines()[:5] == [
-        "documents            0",
-        "bytes                0",
-        "words                0 between white space",
-        "tokens               0",
-        "bytes per token      -",
-    ]
-    assert b"nan" not in done.stdout and done.stdout.count(b" -\n") == 5
-    done = run("stats", "--model", model, "--input", tmp_path / "empty.txt", "--json")
-    report = json.loads(done.stdout)
-    assert report["documents"] == 0
-    ratios = ("bytes_per_token", "tokens_per_word", "single_byte_share", "renyi_efficiency")
-    assert [report[name] for name in ratios] == [None] * 4
-    tokenized = run("tokenize", "--model", model, "--input", tmp_path / "empty.txt", "--output", tmp_path / "out")
-    assert json.loads(tokenized.stdout)["documents"] == report["documents"]
-
-
 @pytest.mark.long
 def test_a_corpus_of_any_kind_can_be_measured(model: Path, tmp_path: Path) -> None:
     for name, path in write_all(tmp_path).items():
@@ -277,50 +224,3 @@ def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
     assert b"ranks" in done.stderr
     assert b"no plots of vocabulary size and training" in done.stderr
     assert plot.exists()
-
-
-def test_without_matplotlib_the_package_is_named(model: Path, text: Path, tmp_path: Path) -> None:
-    code = "import sys; sys.modules['matplotlib'] = None; from pairloom.cli import main; sys.exit(main(sys.argv[1:]))"
-    arguments = ["stats", "--model", str(model), "--input", str(text)]
-    command = [sys.executable, "-c", code, *arguments]
-    assert subprocess.run(command, capture_output=True, timeout=60).returncode == 0
-    plot = tmp_path / "plot.svg"
-    failed(subprocess.run([*command, "--plot", str(plot)], capture_output=True, timeout=60), "pip install matplotlib")
-    assert not plot.exists()
-
-
-@pytest.mark.long
-def test_failures(model: Path, text: Path, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"ab\xff")
-    damaged = tmp_path / "damaged.json"
-    damaged.write_bytes(model.read_bytes()[:-20])
-    failed(run("stats", "--model", tmp_path / "absent.json", "--input", text), "absent.json")
-    failed(run("stats", "--model", tmp_path, "--input", text), str(tmp_path))
-    failed(run("stats", "--model", damaged, "--input", text), "damaged.json")
-    failed(run("stats", "--model", model, "--input", text, tmp_path / "absent.txt"), "absent.txt")
-    failed(run("stats", "--model", model, "--input", tmp_path), str(tmp_path))
-    failed(run("stats", "--model", model, "--input", text, bad), "bad.txt", "byte 2")
-    failed(run("stats", "--model", model, "--input", text, "--threads", "-1"), "threads")
-    for arguments in (
-        [],
-        ["--model", "m"],
-        ["--input", "a"],
-        ["--model", "m", "--input"],
-        ["--model", "m", "--input", "a", "--plot"],
-        ["--model", "m", "--input", "a", "--threads", "two"],
-    ):
-        done = run("stats", *arguments)
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert b"usage:" in done.stderr
-
-
-@pytest.mark.long
-def test_failures_of_plots(model: Path, text: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
-    failed(run("stats", "--model", model, "--input", text, "--plot", tmp_path / "plot.gif"), "plot.gif", ".svg")
-    failed(run("stats", "--model", model, "--input", text, "--plot", tmp_path / "no" / "plot.svg"), "no")
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"ab\xff")
-    failed(run("stats", "--model", model, "--input", bad, "--plot", tmp_path / "plot.svg"), "bad.txt")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "text.txt"]

@@ -72,22 +72,6 @@ def playground(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
     assert not problems, "an error, or something was asked of another host"
 
 
-def test_it_encodes_as_the_native_core(playground: Callable[..., Any]) -> None:
-    texts, corpus = varied_texts(), (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(texts) == 200
-    page = playground()
-    found = page.evaluate(
-        """async ([corpus, texts]) => {
-            const { Tokenizer } = await import("./pairloom/index.js");
-            const tokenizer = await Tokenizer.train(corpus, 500, { pattern: "o200k" });
-            return texts.map((text) => Array.from(tokenizer.encode(text)));
-        }""",
-        [corpus, texts],
-    )
-    native = Tokenizer.train([corpus], 756, pattern="o200k", special_tokens=())
-    assert found == [native.encode(text) for text in texts]
-
-
 @pytest.mark.parametrize("tie_break", ["ids_least", "bytes_greatest"])
 def test_it_trains_the_merges_of_the_reference(playground: Callable[..., Any], tie_break: Any) -> None:
     corpora = [
@@ -123,26 +107,6 @@ def test_typing_changes_the_tokens(playground: Callable[..., Any]) -> None:
         assert [int(each) for each in ids.split()] == native.encode(text)
         assert page.locator(".pl-tokens .t").count() == len(native.encode(text))
     assert page.title() == "Playground"
-
-
-def test_the_pair_counts_of_each_step(playground: Callable[..., Any]) -> None:
-    """The winner of each step is the pair that the reference counts most often."""
-    page = playground()
-    page.locator("#pl-corpus").fill("ab ab ab abc abc bcd bcd bcd bcd")
-    page.locator("#pl-merges").fill("6")
-    page.locator("#pl-train").click()
-    words = [(list(pretoken), 1) for pretoken in naive.pretokenize("ab ab ab abc abc bcd bcd bcd bcd", "gpt2")]
-    vocab = {byte: bytes([byte]) for byte in range(256)}
-    for step in range(6):
-        page.locator("#pl-step").fill(str(step))
-        counts = naive.count_pairs(words)
-        best = naive.select_best_pair(counts, vocab)
-        assert best is not None
-        cells = page.locator(".pl-wins td").all_inner_texts()
-        parts = [vocab[symbol].decode().replace(" ", "·") for symbol in best]
-        assert cells == [" + ".join(parts), str(counts[best]), f"merged to id {256 + step}"]
-        vocab[256 + step] = vocab[best[0]] + vocab[best[1]]
-        words = [(naive.apply_merge(ids, best, 256 + step), count) for ids, count in words]
 
 
 def _loaded(page: Any, path: Path) -> None:
@@ -181,26 +145,6 @@ def test_a_tokenizer_from_disk(playground: Callable[..., Any], tmp_path: Path) -
         assert page.locator("#pl-from").inner_text().startswith("tokenizer.json"), "the tokenizer before stays"
 
 
-def test_a_tokenizer_json_from_disk_encodes_as_the_native_core(playground: Callable[..., Any], tmp_path: Path) -> None:
-    texts = [*varied_texts(), "one<|endoftext|>two"]
-    tokenizer = Tokenizer.train([(ROOT / "README.md").read_text(encoding="utf-8")], 800, pattern="llama3")
-    (tmp_path / "tokenizer.json").write_bytes(huggingface.write(tokenizer.model))
-    page = playground()
-    _loaded(page, tmp_path / "tokenizer.json")
-    for text in texts[:20]:  # what a page makes of line breaks and lone surrogates is not the tokenizer's
-        if "\r" not in text:
-            assert _ids(page, text) == tokenizer.encode(text)
-    found = page.evaluate(
-        """async ([file, texts]) => {
-            const { Tokenizer } = await import("./pairloom/index.js");
-            const tokenizer = await Tokenizer.fromBytes(new TextEncoder().encode(file));
-            return texts.map((text) => Array.from(tokenizer.encode(text)));
-        }""",
-        [(tmp_path / "tokenizer.json").read_text(encoding="utf-8"), texts],
-    )
-    assert found == [tokenizer.encode(text) for text in texts]
-
-
 def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Path) -> None:
     page = playground()
     native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
@@ -235,16 +179,6 @@ def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Pat
     for expected in ("pl-ids", "pl-unpin", "pl-tree"):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.id") == expected
-
-
-def test_a_special_token_has_no_merge_tree(playground: Callable[..., Any], tmp_path: Path) -> None:
-    tokenizer = Tokenizer.train(["low low"], 258, special_tokens=["<|x|>"])
-    tokenizer.save(tmp_path / "model.json")
-    page = playground()
-    _loaded(page, tmp_path / "model.json")
-    _ids(page, "<|x|>")
-    page.wait_for_function("document.getElementById('pl-facts').textContent.includes('special token')")
-    assert page.locator("#pl-tree .node").count() == 1
 
 
 def _said(page: Any, field: str, part: str) -> None:
@@ -372,22 +306,6 @@ def test_two_tokenizers_side_by_side_mark_what_differs(playground: Callable[...,
     page.wait_for_function("!document.querySelector('.differs') && document.getElementById('pl-ids-2').hidden")
 
 
-def test_text_that_is_refused_is_said_beside_it_and_mended(playground: Callable[..., Any]) -> None:
-    page = playground()
-    page.locator("#pl-other").select_option("english")
-    page.wait_for_selector(".pl-tokens .differs")
-    native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
-    page.evaluate("""() => {
-        const input = document.getElementById("pl-text");
-        input.value = "the low\ud800est";
-        input.dispatchEvent(new Event("input"));
-    }""")
-    _said(page, "pl-text", "surrogate")
-    assert _ids(page, "the lowest 😀") == native.encode("the lowest 😀")
-    assert page.locator("#pl-text-error").inner_text() == ""
-    assert " 15 bytes" in page.locator("#pl-told-2").inner_text()
-
-
 def test_link_holds_text_and_settings(playground: Callable[..., Any]) -> None:
     page = playground()
     page.locator("#pl-corpus").fill("aab aab & 東京 #x")
@@ -509,15 +427,6 @@ def test_it_says_where_webassembly_is_off(chromium: Any, site: str) -> None:
     page.goto(site)
     page.wait_for_selector("#pairloom-playground[data-ready=failed]")
     assert "WebAssembly turned off" in page.locator("[role=alert]").inner_text()
-    page.context.close()
-
-
-def test_it_says_where_the_engine_is_missing(chromium: Any, site: str) -> None:
-    page = chromium.new_context().new_page()
-    page.route("**/pairloom/pairloom.wasm", lambda route: route.fulfill(status=404))
-    page.goto(site)
-    page.wait_for_selector("#pairloom-playground[data-ready=failed]")
-    assert "rustup target add" in page.locator("[role=alert]").inner_text()
     page.context.close()
 
 

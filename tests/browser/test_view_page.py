@@ -132,12 +132,6 @@ def test_a_megabyte_scrolls(open_page: Opener, tokenizer: Tokenizer, screenshot:
     assert page.evaluate("document.activeElement === Array.from(document.querySelectorAll('.t')).at(-1)")
 
 
-def test_one_line_of_a_megabyte_opens(open_page: Opener, tokenizer: Tokenizer) -> None:
-    page = ready(open_page(tokenizer.view("ab" * 500_000).html()))
-    page.locator(".t[data-i]").nth(1).hover()
-    assert "replayed up to 4,096" in page.locator("#replayed").inner_text()
-
-
 def test_hostile_text_runs_no_script(open_page: Opener, tokenizer: Tokenizer) -> None:
     special = tokenizer.add_special_tokens(["<img src=x onerror=document.title='owned'>"])
     text = HOSTILE + "<img src=x onerror=document.title='owned'>"
@@ -182,13 +176,6 @@ def test_two_tokenizers_side_by_side(open_page: Opener, tokenizer: Tokenizer, ot
     assert page.evaluate("document.activeElement.classList.contains('differs')")
     same = ready(open_page(tokenizer.view("the cat", other=tokenizer).html()))
     assert same.locator(".differs[data-i]").count() == 0
-
-
-def test_tables_fit_a_page_of_any_width(open_page: Opener, tokenizer: Tokenizer, other: Tokenizer) -> None:
-    page = open_page(tokenizer.view("some text", other=other).html())
-    for width in (390, 600, 900, 1024, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert not page.evaluate("[...document.querySelectorAll('.scroll')].some(e => e.scrollWidth > e.clientWidth)")
 
 
 def test_sides_that_never_end_together_are_whole(open_page: Opener, tokenizer: Tokenizer) -> None:
@@ -245,13 +232,6 @@ def test_copying_a_part_of_a_text_returns_that_part(open_page: Opener, tokenizer
     assert whole == f"{text}\n{text}"
 
 
-def test_a_frame_of_a_notebook_shows_the_tokens(open_page: Opener, tokenizer: Tokenizer) -> None:
-    page = open_page(f"<!DOCTYPE html><title>notebook</title>{tokenizer.view('the cat')._repr_html_()}")
-    frame = page.frame_locator("iframe")
-    frame.locator(".t[data-i]").nth(1).hover()
-    assert frame.locator("#panel-title").inner_text() == "Token 2 of " + str(tokenizer.count_tokens("the cat"))
-
-
 def test_a_frame_has_the_panel_below_the_tokens(open_page: Opener, tokenizer: Tokenizer) -> None:
     """However narrow the notebook, and without room that nothing needs."""
     for text, viewport in (("the cat", "phone"), ("the cat\n" * 60, "desktop")):
@@ -261,30 +241,6 @@ def test_a_frame_has_the_panel_below_the_tokens(open_page: Opener, tokenizer: To
         tokens, panel = frame.locator("main").bounding_box(), frame.locator("#panel").bounding_box()
         height = page.locator("iframe").bounding_box()["height"]
         assert tokens["y"] < 60 and panel["y"] >= tokens["y"] + tokens["height"] and panel["y"] + 200 < height < 900
-
-
-def test_a_notebook_without_frames_is_as_high_as_its_text(open_page: Opener, tokenizer: Tokenizer) -> None:
-    output = tokenizer.view("the cat\n" * 3)._repr_html_().partition("<iframe")[0]
-    page = open_page(f"<!DOCTYPE html><title>notebook</title>{output}")
-    assert page.evaluate("document.body.scrollHeight") < 160
-    colours = page.evaluate("[...document.querySelectorAll('code')].map(c => getComputedStyle(c).backgroundColor)")
-    assert len(colours) == tokenizer.count_tokens("the cat\n" * 3) and len(set(colours)) == 4
-
-
-def test_a_printed_page_has_colours_and_no_panel(open_page: Opener, tokenizer: Tokenizer) -> None:
-    page = ready(open_page(tokenizer.view({"a": "the cat\n" * 3000, "b": "the dog 東"}).html(), scheme="dark"))
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print", color_scheme="dark")
-    n_tokens = tokenizer.count_tokens("the cat\n" * 3000) + tokenizer.count_tokens("the dog 東")
-    assert page.locator(".t[data-i]").count() == n_tokens, "those out of sight have colours, too"
-    style = page.evaluate(
-        """() => {
-            const of = (selector) => getComputedStyle(document.querySelector(selector));
-            return [of("#panel").display, of(".keys").display, of("#text-1").breakBefore, of(".t").printColorAdjust,
-                of("body").backgroundColor, of("#text-0 .t").backgroundColor];
-        }"""
-    )
-    assert style == ["none", "none", "page", "exact", "rgb(255, 255, 255)", "rgb(207, 226, 255)"]
 
 
 @pytest.mark.parametrize("by", ["phone", "large type"])
@@ -308,16 +264,6 @@ def test_a_sheet_opens_for_a_token_and_closes(open_page: Opener, tokenizer: Toke
     assert not panel.is_visible()
     assert page.locator(".keys").is_visible() == (by != "phone")
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)")
-
-
-@pytest.mark.parametrize("viewport", ["desktop", "phone"])
-def test_the_merge_tree_of_a_long_token_fits(open_page: Opener, tokenizer: Tokenizer, viewport: str) -> None:
-    longest = max((token for token in map(tokenizer.id_to_token, range(900)) if token.isascii()), key=len)
-    page = ready(open_page(tokenizer.view(longest.decode()).html(), viewport))
-    page.locator(".t[data-i]").first.click()
-    assert page.locator("#tree li").count() == 2 * len(longest) - 1 > 17
-    fits = "tree.scrollWidth <= tree.clientWidth && parseFloat(getComputedStyle(tree).fontSize) > 11"
-    assert page.evaluate(f"(tree => {fits})(document.getElementById('tree'))")
 
 
 def test_arabic_keeps_its_order(open_page: Opener, tokenizer: Tokenizer) -> None:

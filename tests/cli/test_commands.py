@@ -331,12 +331,6 @@ def test_a_closed_pipe_ends_quietly(model: Path) -> None:
     assert done.stderr == b""
 
 
-def test_version_and_help() -> None:
-    assert run("--version").stdout.startswith(b"pairloom ")
-    for command in ("train", "encode", "decode"):
-        assert run(command, "--help").returncode == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "own", "expected"), [("", None, "1"), ("", "3", "3"), ("sys.argv[1:]", None, None)]
 )

@@ -104,20 +104,3 @@ def test_failures(model: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert run(*convert(model, taken, "--force")).returncode == 0
     assert Tokenizer.load(taken, format="huggingface").n_vocab == 281
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["--model", "a"],
-        ["--model", "a", "--output", "b"],
-        ["--model", "a", "--output", "b", "--format", "sentencepiece"],
-        ["--model", "a", "--output", "b", "--format", "gguf"],
-        ["--model", "a", "--output", "b", "--format", "gpt2", "--special"],
-    ],
-)
-def test_wrong_usage_exits_with_two(arguments: list[str]) -> None:
-    done = run("convert", *arguments)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert b"usage: pairloom convert" in done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands import run
-from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
+from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_parquet
 
 
 def test_counts_of_parts_train_the_identical_model(tmp_path: Path) -> None:
@@ -37,15 +37,6 @@ def test_counts_of_parts_train_the_identical_model(tmp_path: Path) -> None:
         models.append((tmp_path / name).read_bytes())
         assert json.loads(done.out)["corpus_bytes"] == sum(len(text.encode()) for text in DOCUMENTS)
     assert models[0] == models[1] == models[2]
-
-
-def test_every_kind_of_file_gives_the_same_counts_file(tmp_path: Path) -> None:
-    contents = set()
-    for name, path in write_all(tmp_path).items():
-        done = run("count", "--input", path, "--output", tmp_path / "c", "--separator", SEPARATOR, "--force")
-        assert done.status == 0, (name, done.err)
-        contents.add((tmp_path / "c").read_bytes())
-    assert len(contents) == 1
 
 
 def test_mismatches_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from pairloom import Tokenizer
 from pairloom.cli import messages
 from pairloom.cli.commands import COMMANDS
-from pairloom.cli.messages import error_message, with_option_names
 from tests.cli.commands import run
 from tests.cli.test_help import parser_of
 from tests.corpus.files import write_parquet
@@ -179,25 +178,6 @@ def test_warnings_name_options_and_no_source(folder: Path) -> None:
     assert line.startswith("pairloom: warning: the corpus holds 1 literals")
     assert "pass --corpus-specials split to cut" in line
     assert ".py" not in done.err
-
-
-def test_names_that_messages_quote_stay_as_they_are() -> None:
-    for message in (
-        "text_field.jsonl: line 1: not an object",
-        "vocab_size: a .tiktoken file is damaged",
-        "d/threads must be: broken",
-        "separator.txt: invalid UTF-8",
-    ):
-        assert with_option_names(message) == message
-
-
-def test_paths_are_plain() -> None:
-    assert error_message(FileExistsError(17, "File exists", Path("d"))) == "d: File exists"
-    assert error_message(OSError(18, "Invalid cross-device link", b"a", None, Path("b"))) == (
-        "a -> b: Invalid cross-device link"
-    )
-    assert error_message(OSError(28, "No space left on device")) == "No space left on device"
-    assert error_message(OSError("broken")) == "broken"
 
 
 def test_every_option_that_messages_name_is_one() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pairloom import Tokenizer
@@ -27,26 +26,6 @@ def given(tokenizer: Tokenizer, tmp_path: Path) -> list[str]:
     tokenizer.save(tmp_path / "model", format="tiktoken")
     special = f"<e>={tokenizer.special_tokens['<e>']}"
     return ["--model", str(tmp_path / "model"), "--pattern", "cl100k", "--special", special]
-
-
-def test_encode_and_decode(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
-    (tmp_path / "text").write_text(TEXT)
-    for source in (["--text", TEXT], ["--input", str(tmp_path / "text")]):
-        done = run_bytes("encode", *given, *source)
-        assert json.loads(done) == tokenizer.encode(TEXT)
-    ids = [str(i) for i in tokenizer.encode(TEXT)]
-    assert run_bytes("decode", *given, "--ids", *ids) == TEXT.encode()
-
-
-def test_tokenize_and_stats_and_inspect(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text(TEXT)
-    corpus = ["--input", str(tmp_path / "text.txt")]
-    done = run("tokenize", *given, *corpus, "--output", tmp_path / "out", "--eot", "--specials", "recognise")
-    assert done.status == 0, done.err
-    shard = next((tmp_path / "out").glob("shard*0.npy"))
-    assert np.load(shard).tolist() == [*tokenizer.encode(TEXT), tokenizer.special_tokens["<e>"]]
-    assert json.loads(run_bytes("stats", *given, *corpus, "--json"))["tokens"] == len(tokenizer.encode(TEXT))
-    assert json.loads(run_bytes("inspect", *given, "--text", TEXT, "--json"))["ids"] == tokenizer.encode(TEXT)
 
 
 def test_compare(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -82,14 +61,6 @@ def test_special_tokens_with_and_without_ids(tokenizer: Tokenizer, tmp_path: Pat
     ):
         done = run(*common, *(word for literal in wrong for word in ("--special", literal)))
         assert done.status == 1 and message in done.err, done.err
-
-
-def test_folders_of_gpt2(tmp_path: Path) -> None:
-    tokenizer = Tokenizer.train([TEXT], 290)
-    tokenizer.save(tmp_path / "folder", format="gpt2")
-    special = tokenizer.special_tokens["<|endoftext|>"]
-    given = ("--model", tmp_path / "folder", "--special", "<|endoftext|>", "--text", "a<|endoftext|>")
-    assert json.loads(run_bytes("encode", *given)) == [97, special]
 
 
 @pytest.mark.parametrize("option", [["--pattern", "gpt2"], ["--special", "<e>=400"]])

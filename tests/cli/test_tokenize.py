@@ -18,7 +18,7 @@ import pytest
 from pairloom import Tokenizer
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines
-from tests.shards.reading import documents_of, manifest_of
+from tests.shards.reading import contents, documents_of, manifest_of
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +26,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "model.json"
     Tokenizer.train(DOCUMENTS, 500).save(path)
     return path
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_one_command(model: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pyarrow.ipc
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts
-from tests.corpus.files import COMPRESSORS, DOCUMENTS, write_all, write_arrow, write_parquet
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, write_all, write_parquet
 
 LINE = b'{"text": "a good line"}\n'
 
@@ -147,17 +147,6 @@ def test_arrow_columns_are_checked_before_they_are_read(tmp_path: Path, damage: 
         list(Corpus(path))
 
 
-def test_another_column_named_in_no_utf8_is_reported_as_damage(tmp_path: Path) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
-
-    path = tmp_path / "a.parquet"
-    parquet.write_table(pyarrow.table({"text": ["a"], "other": [1]}), path, store_schema=False)
-    path.write_bytes(path.read_bytes().replace(b"other", b"oth\x80r"))
-    with pytest.raises(CorpusError, match=r"a\.parquet: not readable as Parquet: .*codec can't decode"):
-        list(Corpus(path))
-
-
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "b.arrow"])
 def test_columns_are_read_from_a_file_of_short_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -170,15 +159,6 @@ def test_columns_are_read_from_a_file_of_short_reads(
 
     monkeypatch.setattr("pairloom.corpus.sources.open", lambda path, mode, buffering: Slow(path), raising=False)
     assert list(Corpus(write_all(tmp_path)[name])) == DOCUMENTS
-
-
-def test_a_damaged_length_is_a_counts_error_and_takes_no_memory(tmp_path: Path) -> None:
-    path = tmp_path / "a.arrow"
-    write_arrow(path, ["a"], stream=True)
-    data = path.read_bytes()
-    path.write_bytes(data[:4] + b"\xff\xff\xff\x7f" + data[8:])
-    with pytest.raises(CorpusError, match=r"a\.arrow: not readable as Arrow"):
-        list(Corpus(path))
 
 
 def test_paths_that_mean_nothing(tmp_path: Path) -> None:
@@ -203,22 +183,6 @@ def test_a_file_that_vanishes(tmp_path: Path) -> None:
     (tmp_path / "b.txt.gz").unlink()
     with pytest.raises(FileNotFoundError, match=r"b\.txt\.gz"):
         PretokenCounts.from_texts(corpus)
-
-
-def test_an_empty_file_has_no_documents(tmp_path: Path) -> None:
-    for name in ("a.txt", "a.jsonl", "a.txt.gz"):
-        (tmp_path / name).write_bytes(b"" if not name.endswith("gz") else gzip.compress(b""))
-        assert PretokenCounts.from_texts(Corpus(tmp_path / name)).n_documents == 0
-
-
-def test_plain_text_that_is_none(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"good\n" * 10 + b"b\xffd")
-    with pytest.raises(CorpusError, match=r"a\.txt: invalid UTF-8 at byte 51"):
-        list(Corpus(path, separator="\n"))
-    path.write_bytes(gzip.compress(b"text"))
-    with pytest.raises(CorpusError, match="gzip"):
-        list(Corpus(path))
 
 
 @pytest.mark.parametrize(

@@ -337,17 +337,6 @@ def test_folders_of_many_small_files_cost_each_file_once(tmp_path: Path, monkeyp
     assert blocks[-1].done == reading.total and 1 <= len(looked) <= 3
 
 
-def test_other_types_of_strings(tmp_path: Path) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
-
-    for kind in (pyarrow.large_string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())):
-        path = tmp_path / "s.parquet"
-        column = pyarrow.array(DOCUMENTS, pyarrow.string()).cast(kind)
-        pyarrow.parquet.write_table(pyarrow.table({"text": column}), path)
-        assert list(Corpus(path)) == DOCUMENTS
-
-
 def test_data_sets(tmp_path: Path) -> None:
     datasets: Any = pytest.importorskip("datasets")
     dataset = datasets.Dataset.from_dict({"text": DOCUMENTS, "id": list(range(len(DOCUMENTS)))})
@@ -436,12 +425,6 @@ def test_tables_are_read_as_plain_text_with_a_warning(tmp_path: Path) -> None:
     assert len(warned) == 1
 
 
-def test_members_may_follow_one_another_and_zeros_the_last(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress(b"one ") + gzip.compress(b"") + gzip.compress(b"two") + b"\0" * 700)
-    assert list(Corpus(path)) == ["one two"]
-
-
 def test_limits(paths: dict[str, Path]) -> None:
     for name in ("a.txt", "a.jsonl", "a.parquet"):
         capped = list(Corpus(paths[name], separator=SEPARATOR, doc_cap=41))
@@ -458,13 +441,6 @@ def test_empty_records_are_kept_and_empty_stretches_are_not(tmp_path: Path) -> N
     assert list(Corpus(tmp_path / "e.jsonl")) == documents
     assert list(Corpus(tmp_path / "e.parquet")) == documents
     assert list(Corpus(tmp_path / "e.txt", separator="\n")) == ["a", "b"]
-
-
-def test_bytes_that_are_not_utf8_can_be_replaced(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"caf\xe9 au lait")
-    (tmp_path / "a.jsonl").write_bytes(b'{"text": "caf\xe9 au lait"}')
-    for name in ("a.txt", "a.jsonl"):
-        assert list(Corpus(tmp_path / name, input_errors="replace")) == ["caf\ufffd au lait"]
 
 
 def test_half_surrogate_pairs_of_json_can_be_replaced(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.analysis.stats import corpus_stats
-from tests.cli.commands import run
 from tests.corpus.files import COMPRESSORS, json_lines, write_arrow, write_parquet
 
 TOKENIZER = Tokenizer.train(["ab ab the cat"] * 3, 262)
@@ -232,10 +231,3 @@ def test_empty_files_are_warned_of(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"")
         with pytest.raises(CorpusError, match=rf"{name}: not readable as .*; the file is empty"):
             list(Corpus(tmp_path / name))
-
-
-def test_a_command_says_what_a_file_is(tmp_path: Path) -> None:
-    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(tar_of({"a.txt": b"text"})))
-    for command in (["count"], ["train", "--vocab-size", "300"]):
-        done = run(*command, "--output", tmp_path / "out", "--input", tmp_path / "a.tar.gz")
-        assert done.status == 1 and "a.tar.gz: the file is a tar archive" in done.err

@@ -145,11 +145,6 @@ def test_what_is_no_file_is_told_as_what_came(
     _assert_no_secret(*traceback.format_exception(caught.value)[1:])
 
 
-def test_a_page_that_is_named_as_one_is_read(server: _Server) -> None:
-    server.answers["/a.html"] = lambda: (200, {"Content-Type": "text/html"}, b"<p>the cat")
-    assert list(Corpus(_url(server, "/a.html"))) == ["<p>the cat"]
-
-
 def test_a_server_that_is_not_there_is_an_error_without_secrets(server: _Server) -> None:
     server.server_close()
     url = _url(server, "/d.jsonl?sig=SIGNED")

@@ -249,20 +249,6 @@ def test_errors_of_a_builder_count_the_texts_of_the_call() -> None:
     assert builder.finish() == PretokenCounts.from_texts(["a", "b", "c"])
 
 
-def test_a_builder_refuses_what_is_no_batch() -> None:
-    builder = CountBuilder()
-    with pytest.raises(TypeError, match="texts"):
-        builder.add_texts("ab")
-    with pytest.raises(TypeError, match="texts must be an Arrow column"):
-        builder.add_arrow(["ab"])
-    with pytest.raises(TypeError, match="table must be an Arrow column"):
-        builder.add_counts({"ab": 1})
-    with pytest.raises(CountsError, match="pattern is"):
-        builder.add_counts(PretokenCounts.from_texts(["ab"], "o200k"))
-    with pytest.raises(UnicodeDecodeError, match=r"texts\[1\]"):
-        builder.add_arrow(pa.array([b"ab", b"\xff"]))
-
-
 def test_pruned_counts_say_so_everywhere(counts: PretokenCounts, tmp_path: Path) -> None:
     pruned = counts.pruned(3)
     assert dict(pruned.items()) == {pretoken: count for pretoken, count in counts.items() if count >= 3}

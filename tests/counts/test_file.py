@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import multiprocessing
 import os
 import pickle
 import threading
@@ -53,16 +52,6 @@ def test_partition_and_order_do_not_show(counts: PretokenCounts, tmp_path: Path)
     PretokenCounts.merged(parts).save(tmp_path / "a")
     counts.save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_counts_of_several_patterns(tmp_path: Path) -> None:
-    counts = PretokenCounts.from_texts(TEXTS, pattern=r"\S+|\s+")
-    counts.save(tmp_path / "c")
-    assert PretokenCounts.load(tmp_path / "c").metadata.pattern == r"\S+|\s+"
-    with pytest.raises(CountsError, match=r"pattern is '\\\\S\+\|\\\\s\+' here and 'gpt2' there"):
-        counts + PretokenCounts.from_texts(TEXTS)
-    with pytest.raises(CountsError, match="pattern"):
-        PretokenCounts.merged([counts, PretokenCounts.from_texts(TEXTS)])
 
 
 def test_the_native_layout(counts: PretokenCounts, tmp_path: Path) -> None:
@@ -160,15 +149,6 @@ def test_parquet_of_another_program(tmp_path: Path) -> None:
         PretokenCounts.load(path)
 
 
-def test_counts_with_other_metadata_are_refused(counts: PretokenCounts, tmp_path: Path) -> None:
-    counts.save(tmp_path / "c")
-    loaded = PretokenCounts.load(tmp_path / "c")
-    with pytest.raises(CountsError, match="split"):
-        Tokenizer.train_from_counts(loaded, 300)
-    trained = Tokenizer.train_from_counts(loaded, 300, corpus_specials="split")
-    assert trained == Tokenizer.train(TEXTS, 300, corpus_specials="split")
-
-
 def test_counts_pickle_and_copy(counts: PretokenCounts) -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         again = pickle.loads(pickle.dumps(counts, protocol))
@@ -206,19 +186,6 @@ def test_counts_pickle_without_copies_of_their_columns(counts: PretokenCounts) -
     n_bytes = sum(len(pretoken) + 16 for pretoken, _ in counts.items())
     assert sum(buffer.raw().nbytes for buffer in buffers) == n_bytes
     assert pickle.loads(data, buffers=[bytes(buffer) for buffer in buffers]) == counts
-
-
-def test_counts_from_a_process_pool_add_up(counts: PretokenCounts) -> None:
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        parts = pool.map(PretokenCounts.from_texts, [[text] for text in TEXTS])
-    assert PretokenCounts.merged(parts) == PretokenCounts.from_texts(TEXTS)
-
-
-def test_counts_cannot_be_made_of_anything_or_changed(counts: PretokenCounts) -> None:
-    with pytest.raises(TypeError, match="made by from_texts"):
-        PretokenCounts(None, None)  # type: ignore[arg-type]
-    with pytest.raises(AttributeError):
-        counts.columns = None  # type: ignore[misc, assignment]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import itertools
 import json
@@ -201,27 +200,6 @@ def test_special_tokens_that_leave_no_room_leave_the_text_uncut(pair: tuple[Hugg
             compared(pair, "encode", text, second)
 
 
-def test_words_of_parts_that_were_cut_off_pairs(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
-    reset(pair)
-    for each in pair:
-        each.enable_truncation(8)
-    ours, theirs = (each.encode(TEXTS[3], TEXTS[7]).overflowing for each in pair)
-    for left, right in zip(ours, theirs, strict=True):
-        for word, sequence in itertools.product(range(8), (0, 1)):
-            assert left.word_to_tokens(word, sequence) == right.word_to_tokens(word, sequence)
-            assert left.word_to_chars(word, sequence) == right.word_to_chars(word, sequence)
-
-
-def test_fast_encoding_of_pairs(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
-    for max_length in (None, 9):
-        reset(pair)
-        if max_length:
-            for each in pair:
-                each.enable_truncation(max_length)
-        for add in (True, False):
-            compared(pair, "encode_batch_fast", [(TEXTS[2], TEXTS[7]), TEXTS[8]], add_special_tokens=add)
-
-
 @pytest.mark.parametrize("post_processor", POST_PROCESSORS)
 def test_offsets_behind_a_space_that_was_put_before_a_text(post_processor: str) -> None:
     file = json.loads(trained().to_huggingface().to_str())
@@ -292,14 +270,6 @@ def test_encodings_can_be_changed_and_merged(pair: tuple[HuggingFaceTokenizer, A
         assert fields(ours) == fields(theirs)
 
 
-def test_an_encoding_survives_a_pickle_and_a_deep_copy() -> None:
-    ours = trained().as_huggingface()
-    ours.enable_truncation(4, stride=1)
-    found = ours.encode(TEXTS[2], TEXTS[3])
-    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found), copy.copy(found)):
-        assert fields(again) == fields(found) and again.overflowing
-
-
 def test_wrong_arguments_are_refused_as_by_the_library(
     pair: tuple[HuggingFaceTokenizer, Any],
 ) -> None:
@@ -331,15 +301,6 @@ def test_wrong_arguments_are_refused_as_by_the_library(
         ours.enable_padding(pad_id=-1)
     # An unknown id is left out, as there.
     assert ours.decode([5, 5000]) == theirs.decode([5, 5000])
-
-
-def test_text_indices_that_are_set_on_a_pair_are_the_library_s(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
-    reset(pair)
-    for index in (0, 1, 2):
-        both = [each.encode(TEXTS[2], TEXTS[3]) for each in pair]
-        for each in both:
-            each.set_sequence_id(index)
-        assert fields(both[0]) == fields(both[1])
 
 
 def test_decoding_and_vocabulary(pair: tuple[HuggingFaceTokenizer, Any], tmp_path: Path) -> None:
@@ -435,15 +396,6 @@ def test_added_special_tokens_get_the_ids_of_the_library() -> None:
     for wrong in ("cat", [None], [5], [b"x"]):
         with pytest.raises(TypeError):
             ours.add_special_tokens(wrong)
-
-
-def test_words_that_can_be_read_once_are_a_type_error() -> None:
-    stand_in = Tokenizer.train("the cat", 260).as_huggingface()
-    for words in ((word for word in ["the", "cat"]), iter(["the"]), {"the"}):
-        with pytest.raises(TypeError, match="list of str"):
-            stand_in.encode(words, is_pretokenized=True)
-        with pytest.raises(TypeError, match="list of str"):
-            stand_in.encode_batch([words], is_pretokenized=True)
 
 
 def test_post_process_leaves_its_arguments_as_they_are() -> None:

@@ -82,19 +82,6 @@ def test_encoding_with_every_choice_of_special_tokens(options: Any, pair: tuple[
         compared(pair, "encode_batch", [each] * 3, num_threads=2, **options)
 
 
-def test_ordinary_encoding_and_batches(pair: tuple[Encoding, Any]) -> None:
-    for text in TEXTS:
-        compared(pair, "encode_ordinary", text)
-    compared(pair, "encode_ordinary_batch", TEXTS)
-    compared(pair, "encode_ordinary_batch", tuple(TEXTS))
-    for threads in (0, -1, 1):
-        compared(pair, "encode_ordinary_batch", TEXTS, num_threads=threads)
-        compared(pair, "decode_batch", [[104]], num_threads=threads)
-    for wrong in (None, 5, b"a", ["a"]):
-        compared(pair, "encode_ordinary", wrong)
-        compared(pair, "encode", wrong, disallowed_special=())
-
-
 def test_decoding(pair: tuple[Encoding, Any]) -> None:
     ours, theirs = pair
     rng = random.Random(3)
@@ -188,15 +175,6 @@ def test_every_public_method_is_there_with_the_same_arguments() -> None:
             assert arguments[0] == arguments[1], name
 
 
-def test_messages_name_token_and_remedy(pair: tuple[Encoding, Any]) -> None:
-    messages = []
-    for each in pair:
-        with pytest.raises(ValueError, match="disallowed special token") as caught:
-            each.encode("a <|fim|>")
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
-
-
 def test_a_tokenizer_without_ranks_encodes_and_names_the_lack() -> None:
     tokenizer = Tokenizer({**{i: bytes([i]) for i in range(256)}, 256: b"bc", 257: b"ab"}, [(b"a", b"b"), (b"b", b"c")])
     encoding = tokenizer.as_tiktoken()
@@ -214,9 +192,3 @@ def test_a_pattern_that_tiktoken_would_read_otherwise_is_refused() -> None:
     with pytest.raises(ValueError, match="says about its matches"):
         _ = Tokenizer.from_model(model).as_tiktoken()._pat_str
     assert Tokenizer.from_model(model).as_tiktoken().encode_ordinary("ab1ab") == [256, 49, 256]
-
-
-def test_the_token_that_is_refused_is_one_that_is_not_allowed() -> None:
-    encoding = Tokenizer.train("the cat", 260, special_tokens=["<a>", "<b>"]).as_tiktoken()
-    with pytest.raises(ValueError, match="disallowed special token '<b>'"):
-        encoding.encode("<a> <b>", allowed_special={"<a>"})

@@ -76,14 +76,6 @@ def test_lines_of_files_are_texts_of_their_own(tmp_path: Path) -> None:
     assert "h\n" in made[0].get_vocab()
 
 
-def test_batches_of_texts_are_trained_on_as_texts() -> None:
-    made = [Tokenizer(models.BPE()) for _ in range(2)]
-    given: list[list[Any]] = [["ab cd", "ef", "ab"], [["ab cd", "ef"], ("ab",)]]
-    for tokenizer, texts in zip(made, given, strict=True):
-        tokenizer.train_from_iterator(texts, trainers.BpeTrainer(show_progress=False), length=3)
-    assert made[0].to_str() == made[1].to_str()
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -173,13 +165,6 @@ def test_tokens_with_rules_are_refused_over_characters() -> None:
     assert '"lstrip":true' in made.to_str()
 
 
-def test_a_trainer_of_the_library_is_refused_by_name() -> None:
-    with pytest.raises(TypeError, match=r"not a .*Path of pathlib"):
-        Tokenizer(models.BPE()).train_from_iterator(["a"], Path("trainer"))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="min_frequency must be an int"):
-        trainers.BpeTrainer(min_frequency=None)  # type: ignore[arg-type]
-
-
 def test_tokens_added_before_training_are_refused() -> None:
     made = Tokenizer(models.BPE())
     made.add_tokens(["word"])
@@ -199,15 +184,6 @@ def trained(**options: Any) -> Tokenizer:
     return made
 
 
-def test_a_trained_tokenizer_encodes_and_decodes() -> None:
-    made = trained()
-    encoding = made.encode("the cat<|endoftext|>")
-    assert encoding.tokens == ["the", "Ġcat", "<|endoftext|>"]
-    assert encoding.offsets == [(0, 3), (3, 7), (7, 20)]
-    assert made.decode(encoding.ids, skip_special_tokens=False) == "the cat<|endoftext|>"
-    assert made.token_to_id("the") == encoding.ids[0] and made.id_to_token(encoding.ids[0]) == "the"
-
-
 def test_a_change_of_a_part_changes_the_encoding() -> None:
     made = trained()
     assert made.encode("the cat").tokens == ["the", "Ġcat"]
@@ -219,19 +195,6 @@ def test_a_change_of_a_part_changes_the_encoding() -> None:
     template = processors.TemplateProcessing(single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)])
     made.post_processor = template
     assert made.encode("the").tokens == ["<|endoftext|>", "Ġthe"]
-
-
-def test_training_again_gives_the_same_file() -> None:
-    made = trained()
-    before = made.to_str()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    made.train_from_iterator(["the cat sat on the mat"] * 5, trainer)
-    assert made.to_str() == before
 
 
 def test_files_are_read_to_the_same_tokenizer(tmp_path: Path) -> None:

@@ -144,21 +144,6 @@ def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), tokenizer.encode("def main(): return").tokens
 
 
-def tinystories(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """A small vocabulary, truncated and padded for a model."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=280, special_tokens=["<|endoftext|>", "<|pad|>"], min_frequency=2, show_progress=False
-    )
-    tokenizer.train_from_iterator((text for text in TEXTS), trainer=trainer)
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    tokenizer.enable_truncation(max_length=12)
-    tokenizer.enable_padding(length=16, pad_token="<|pad|>", pad_id=tokenizer.token_to_id("<|pad|>"))
-    found = tokenizer.encode_batch(["Once upon a time, Zoë", "the end<|endoftext|>"])
-    return tokenizer.to_str(), [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
-
-
 def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """BPE over characters with Metaspace and byte fallback."""
     tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -178,7 +163,7 @@ def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), (ids, tokenizer.decode(ids))
 
 
-SCRIPTS = [quicktour, training_from_memory, nanogpt, codeparrot, tinystories, llama]
+SCRIPTS = [quicktour, training_from_memory, nanogpt, codeparrot, llama]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -193,19 +178,3 @@ def test_script_gives_the_file_and_ids_of_the_library(
     assert found == expected
     for path in (tmp_path / "ours").iterdir():
         assert path.read_bytes() == (tmp_path / "theirs" / path.name).read_bytes()
-
-
-def test_a_data_set_of_datasets_is_trained_on() -> None:
-    datasets = pytest.importorskip("datasets")
-    m = parts(OURS)
-    dataset = datasets.Dataset.from_dict({"text": TEXTS})
-
-    def batch_iterator(batch_size: int = 3) -> Iterator[Any]:
-        for batch in dataset.iter(batch_size=batch_size):
-            yield batch["text"]
-
-    made = [m["tokenizers"].Tokenizer(m["models"].BPE()) for _ in range(2)]
-    for tokenizer, texts in zip(made, (batch_iterator(), TEXTS), strict=True):
-        trainer = m["trainers"].BpeTrainer(vocab_size=200, show_progress=False)
-        tokenizer.train_from_iterator(texts, trainer, length=len(dataset))
-    assert made[0].to_str() == made[1].to_str()

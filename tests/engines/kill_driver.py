@@ -117,38 +117,7 @@ def _spark(parts: Path, output: Path, killed: Path | None) -> None:
     session.stop()
 
 
-class _Killer:
-    """A step of datatrove's pipeline."""
-
-    def __init__(self, killed: Path | None) -> None:
-        self.killed = killed
-
-    def __call__(self, data: Any, rank: int = 0, world_size: int = 1) -> Iterator[Any]:
-        for number, document in enumerate(data):
-            if rank == N_PARTS // 2 and number == 500:
-                _die_once(self.killed)
-            yield document
-
-
-def _datatrove(parts: Path, output: Path, killed: Path | None) -> None:
-    executor: Any = importlib.import_module("datatrove.executor")
-    readers: Any = importlib.import_module("datatrove.pipeline.readers")
-
-    from pairloom.engines import datatrove as engine
-
-    model = output.with_name("model.json")
-    TOKENIZER.save(model, overwrite=True)
-    steps = [
-        readers.ParquetReader(str(parts)),
-        _Killer(killed),
-        engine.PairloomTokenizer(str(output), str(model), eos_token=None, shuffle_documents=False),
-    ]
-    executor.LocalPipelineExecutor(
-        pipeline=steps, tasks=N_PARTS, workers=2, logging_dir=str(output.with_name("logs"))
-    ).run()
-
-
-DRIVERS = {"dask": _dask, "ray": _ray, "spark": _spark, "datatrove": _datatrove}
+DRIVERS = {"dask": _dask, "ray": _ray, "spark": _spark}
 
 if __name__ == "__main__":
     DRIVERS[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]) if len(sys.argv) > 4 else None)

@@ -13,7 +13,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pairloom import open_shards
@@ -24,7 +23,7 @@ from tests.engines.kill_driver import N_BEFORE_A_KILL, N_DOCUMENTS, N_PARTS, TOK
 
 pytestmark = pytest.mark.slow
 
-_MODULES = {"dask": "distributed", "ray": "ray", "spark": "pyspark", "datatrove": "datatrove"}
+_MODULES = {"dask": "distributed", "ray": "ray", "spark": "pyspark"}
 
 
 @pytest.fixture(scope="module")
@@ -110,39 +109,3 @@ def test_a_killed_driver_run_again_loses_and_doubles_nothing(engine: str, parts:
             time.sleep(0.01)
     _finished(_started(engine, parts, folder))
     _check(folder)
-
-
-def test_datatrove_after_kills_writes_what_one_run_writes(parts: Path, tmp_path: Path) -> None:
-    def written(folder: Path) -> dict[str, bytes]:
-        # What is called metadata holds the path of the tokenizer.
-        paths = (path for path in (folder / "out").iterdir() if path.suffix != ".metadata")
-        return {path.name: path.read_bytes() for path in paths}
-
-    for name in ("whole", "killed"):
-        (tmp_path / name).mkdir()
-    _finished(_started("datatrove", parts, tmp_path / "whole" / "out"))
-    # A worker dies, and its executor waits for ever.
-    killed, output = tmp_path / "was", tmp_path / "killed" / "out"
-    process = _started("datatrove", parts, output, killed)
-    _wait_until(killed.exists, process)
-    time.sleep(2)
-    _end(process)
-    # Then the driver.
-    process = _started("datatrove", parts, output)
-    n_before = len(list(output.iterdir()))
-    _wait_until(lambda: len(list(output.iterdir())) > n_before, process)
-    _end(process)
-    _finished(_started("datatrove", parts, output))
-    assert written(tmp_path / "killed") == written(tmp_path / "whole")
-    n_documents = sum(len(data) // 8 for name, data in written(tmp_path / "killed").items() if name.endswith(".index"))
-    ids = np.concatenate(
-        [
-            np.frombuffer(data, "<u2")
-            for name, data in sorted(written(tmp_path / "killed").items())
-            if name.endswith(".ds")
-        ]
-    )
-    # Readers of datatrove leave empty documents out.
-    texts = [text for part in range(N_PARTS) for text in texts_of(part) if text]
-    assert n_documents == len(texts)
-    assert ids.tolist() == [token for ids in TOKENIZER.encode_batch(texts) for token in ids]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import random
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +14,6 @@ from tests.corpus.files import DOCUMENTS
 from tests.shards.reading import documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train(DOCUMENTS, 400)
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "é", "漢字", "<|endoftext|>", "\n"]
 
 
 class Record(NamedTuple):
@@ -26,38 +23,6 @@ class Record(NamedTuple):
     number: int
     id: str | None
     text: str
-
-
-def random_inputs(folder: Path, rng: random.Random, n_inputs: int = 3) -> tuple[list[Path], list[Record], int]:
-    """Inputs of JSON lines and Parquet in new files; their paths, readable records, and how many cannot be read."""
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
-    paths, records, n_bad = [], [], 0
-    for n in range(n_inputs):
-        texts = ["".join(rng.choices(WORDS, k=rng.choice([0, 1, 3, 20]))) for _ in range(rng.randrange(0, 25))]
-        bad = [rng.random() < 0.1 for _ in texts]
-        ids: list[Any] = [
-            rng.choice([f"doc-{n}-{i}", f"doc-{n}-{i}", n * 1000 + i, None, "same"]) for i in range(len(texts))
-        ]
-        n_bad += sum(bad)
-        if rng.random() < 0.6:
-            path, lines, first = folder / f"{n}.jsonl", [], 1
-            for text, is_bad, id in zip(texts, bad, ids, strict=True):
-                lines.append(
-                    json.dumps({"text": 5 if is_bad else text, "id": id} if id else {"text": None if is_bad else text})
-                )
-            path.write_text("".join(line + "\n" for line in lines))
-        else:
-            path, first = folder / f"{n}.parquet", 0
-            ids = [None if id is None else str(id) for id in ids]
-            columns = {"id": pyarrow.array(ids, pyarrow.string())}
-            kept = [None if is_bad else text for text, is_bad in zip(texts, bad, strict=True)]
-            pyarrow.parquet.write_table(pyarrow.table({**columns, "text": pyarrow.array(kept, pyarrow.string())}), path)
-        paths.append(path)
-        for at, (text, is_bad, id) in enumerate(zip(texts, bad, ids, strict=True)):
-            if not is_bad:
-                records.append(Record(str(path), first + at, None if not id else str(id), text))
-    return paths, records, n_bad
 
 
 def ids_of(record: Record, eot: bool, bos: bool) -> list[int]:

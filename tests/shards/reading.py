@@ -13,6 +13,11 @@ import numpy as np
 import pytest
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """The bytes of each file by its name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 def manifest_of(folder: Path) -> dict[str, Any]:
     if (folder / "_manifest.parquet").exists():
         metadata: Any = pytest.importorskip("pyarrow.parquet").read_metadata(folder / "_manifest.parquet").metadata

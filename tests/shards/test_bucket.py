@@ -205,24 +205,6 @@ def test_ranges_of_a_bucket_that_break_or_are_cut_come_again(
     assert len(kinds) < 9_980
 
 
-def test_a_bucket_whose_connection_always_breaks_is_one_line(
-    tmp_path: Path,
-    store: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    put(store, made(tmp_path), "corpus/shards")
-    shards = open_shards("s3://corpus/shards", cache=tmp_path / "cache", cache_bytes=1 << 20)
-
-    def broken(data: bytes) -> bytes:
-        raise ConnectionResetError("the peer went away")
-
-    break_ranges(monkeypatch, broken)
-    with pytest.raises(OSError, match="the connection broke 6 times at byte 0") as caught:
-        shards[0]
-    assert caught.value.filename == "s3://corpus/shards/shard-00000.npy"
-    assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
-
-
 def there(files: Any, folder: str = "/bucket/out") -> dict[str, bytes]:
     files.invalidate_cache()
     return {path.removeprefix(folder).strip("/"): files.cat_file(path) for path in files.find(folder)}

@@ -217,17 +217,6 @@ def remote(tmp_path: Path) -> Iterator[_Place]:
     place.remove()
 
 
-def test_two_jobs_that_replace_one_url_never_both_write(remote: _Place) -> None:
-    _filled(remote)
-    with remote.job(overwrite=True) as job:
-        receipt = job.task.write([OTHER_TEXTS])
-        for options in ({"overwrite": True}, {}):
-            with pytest.raises(FileExistsError, match="another job writes here"), remote.job(**options):
-                pass
-        job.commit([receipt])
-    assert remote.documents() == OTHER_IDS
-
-
 def test_jobs_that_claim_a_url_at_once_see_each_other(remote: _Place, monkeypatch: pytest.MonkeyPatch) -> None:
     others: list[ShardJob] = []
     write = storage._Remote.write

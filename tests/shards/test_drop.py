@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from pairloom import FormatError, ResumeError, drop_documents, open_shards, pack_shards, tokenize_files, verify_shards
-from pairloom.shards import publishing
 from pairloom.shards.files import FORMATS
 from pairloom.shards.manifest import Manifest
 from tests.cli.commands import run
@@ -167,29 +166,6 @@ def test_folders_without_ids_are_refused_with_the_remedy(tmp_path: Path) -> None
         drop_documents(tmp_path / "out", [1])  # type: ignore[list-item]
     with pytest.raises(FileNotFoundError):
         drop_documents(tmp_path / "in", GONE)
-
-
-def test_an_unfinished_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(*_: Any, **__: Any) -> Any:
-        raise _Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr("pairloom.shards.tokenize_files.warn_of_literals", stopped)
-        patched.setattr(publishing.Publisher, "close", lambda _: None)
-        patched.setattr(Manifest, "replace", _replaced_unless_complete)
-        with pytest.raises(_Killed):
-            made(tmp_path)
-    with pytest.raises(ResumeError, match="has not ended; resume it"):
-        drop_documents(tmp_path / "out", GONE)
-
-
-_replace = Manifest.replace
-
-
-def _replaced_unless_complete(self: Manifest, folder: Path, **changes: Any) -> None:
-    if changes.get("complete"):
-        raise _Killed
-    _replace(self, folder, **changes)
 
 
 def test_the_command_drops_and_lists_ids_that_none_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ import pytest
 from pairloom import (
     Corpus,
     CorpusError,
-    FormatError,
     ResumeError,
     ShardJob,
     SpecialTokenError,
@@ -93,19 +92,6 @@ def test_uncommitted_attempts_and_second_receipts_leave_nothing(tmp_path: Path) 
             job.commit(first)
     assert documents_of(folder) == IDS
     assert not list(folder.glob(".*"))
-
-
-def test_overwriting_replaces_shards_and_nothing_else(tmp_path: Path) -> None:
-    folder = tmp_path / "shards"
-    for format in FORMATS:
-        with ShardJob(folder, TOKENIZER, format=format, overwrite=True, shard_tokens=300) as job:
-            job.commit([job.task.write(PARTS)])
-        assert documents_of(folder) == IDS
-    (folder / "notes.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match="is not empty"), ShardJob(folder, TOKENIZER, overwrite=True):
-        pass
-    (folder / "notes.txt").unlink()
-    assert documents_of(folder) == IDS
 
 
 def test_a_job_that_is_not_committed_leaves_an_empty_folder(tmp_path: Path) -> None:
@@ -223,29 +209,6 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
         pytest.raises(CorpusError, match="texts: row 600: the text is null"),
     ):
         job.task.write([late])
-
-
-def test_a_url_of_fsspec_is_written_to(tmp_path: Path) -> None:
-    fsspec = pytest.importorskip("fsspec")
-    url = "memory://bucket/shards"
-    memory = fsspec.filesystem("memory")
-    with ShardJob(url, TOKENIZER, shard_tokens=300, format="parquet") as job:
-        receipts = [job.task.write([part], number) for number, part in enumerate(PARTS)]
-        job.task.write(PARTS[:1])
-        with pytest.raises(FileExistsError, match="another job writes here"), ShardJob(url, TOKENIZER):
-            pass
-        job.commit(receipts)
-    memory.get("/bucket/shards/", str(tmp_path / "copy"), recursive=True)
-    assert documents_of(tmp_path / "copy") == IDS
-    dead = "memory://bucket/dead"
-    killed = ShardJob(dead, TOKENIZER).__enter__()
-    killed.task.write(PARTS[:1])
-    with pytest.raises(FileExistsError, match="pass takeover=True if its driver is dead"), ShardJob(dead, TOKENIZER):
-        pass
-    with ShardJob(dead, TOKENIZER, takeover=True) as job:
-        job.commit([job.task.write(PARTS)])
-    assert len(memory.ls("/bucket/dead")) == 3
-    memory.rm("/bucket", recursive=True)
 
 
 @pytest.fixture
@@ -387,36 +350,6 @@ def test_a_killed_driver_started_again_loses_and_doubles_nothing(tmp_path: Path,
     assert documents_of(folder) == TOKENIZER.encode_batch(texts)
 
 
-def test_a_worker_that_is_killed_leaves_nothing_that_counts(tmp_path: Path) -> None:
-    code = """
-import pickle, sys, os
-task = pickle.loads(sys.stdin.buffer.read())
-def batches():
-    yield ["ab the cat"] * 100
-    os.kill(os.getpid(), 9)
-task.write(batches(), 0)
-"""
-    with ShardJob(tmp_path / "shards", TOKENIZER, shard_tokens=50) as job:
-        done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(job.task), check=False)
-        assert done.returncode == -signal.SIGKILL
-        assert list((tmp_path / "shards").glob(".pairloom-job-*/*/*"))
-        job.commit([job.task.write([["ab the cat"] * 100], 0)])
-    assert documents_of(tmp_path / "shards") == TOKENIZER.encode_batch(["ab the cat"] * 100)
-
-
-def test_a_job_that_fails_removes_the_folder_that_it_made(tmp_path: Path) -> None:
-    folder = tmp_path / "a" / "shards"
-    with pytest.raises(CorpusError, match="null"), ShardJob(folder, TOKENIZER) as job:
-        job.task.write([pa.array(["ab", None])])
-    assert not folder.exists()
-    with ShardJob(folder, TOKENIZER) as job:
-        job.task.write(PARTS)
-    assert not folder.exists()
-    with ShardJob(folder, TOKENIZER) as job:
-        job.commit([job.task.write(PARTS)])
-    assert documents_of(folder) == IDS
-
-
 def test_a_failed_job_leaves_the_folder_and_files_of_others(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     folder.mkdir()
@@ -457,13 +390,3 @@ def test_a_discarded_job_removes_the_folder_of_its_tasks(tmp_path: Path) -> None
         other.commit([other.task.write(PARTS)])
     job.discard()
     assert documents_of(folder) == IDS
-
-
-def test_a_shard_file_of_no_bytes_is_named(tmp_path: Path) -> None:
-    with ShardJob(tmp_path / "shards", TOKENIZER) as job:
-        job.commit([job.task.write(PARTS)])
-    (tmp_path / "shards" / "shard-00000.npy").write_bytes(b"")
-    with pytest.raises(
-        FormatError, match=r"shard-00000\.npy: not readable.*: .*; mend it .* or write the shards again"
-    ):
-        open_shards(tmp_path / "shards")[0]

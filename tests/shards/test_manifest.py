@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, FormatError, PretokenCounts, Tokenizer, open_shards, tokenize_files
+from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus.compression import pieces_of
 from pairloom.shards import manifest
 from pairloom.shards.manifest import Manifest
@@ -42,11 +42,6 @@ def test_pyarrow_opens_a_folder_of_parquet_shards(shards: Path) -> None:
     assert dataset.dataset(shards).to_table()["input_ids"].to_pylist() == expected
 
 
-def test_pandas_opens_a_folder_of_parquet_shards(shards: Path) -> None:
-    pandas: Any = pytest.importorskip("pandas")
-    assert [list(ids) for ids in pandas.read_parquet(shards)["input_ids"]] == documents_of(shards)
-
-
 def test_polars_opens_a_folder_of_parquet_shards(shards: Path) -> None:
     polars: Any = pytest.importorskip("polars")
     for source in (shards, f"{shards}/", f"{shards}/*", f"{shards}/*.parquet"):
@@ -66,25 +61,6 @@ def test_datasets_opens_a_folder_of_parquet_shards(
     ):
         found = datasets.load_dataset(*arguments, split="train", cache_dir=str(tmp_path / "cache"), **more)
         assert found["input_ids"][:] == documents_of(shards)
-
-
-@pytest.mark.parametrize("format", ["npy", "bin", "megatron"])
-def test_the_manifest_of_other_formats_is_json(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
-    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format=format)
-    assert json.loads((tmp_path / "out" / "manifest.json").read_bytes())["schema"] == "pairloom-tokens-2"
-
-
-def test_a_manifest_of_brackets_is_a_format_error(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").write_text("[" * 100_000)
-    with pytest.raises(FormatError, match="not a manifest: RecursionError"):
-        open_shards(tmp_path / "out")
-
-
-def test_overwriting_with_another_format_leaves_one_manifest(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    for format in ("npy", "parquet", "megatron"):
-        tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format=format, overwrite=True)
-        assert documents_of(tmp_path / "out")
 
 
 SHARDS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "shards.md"

@@ -58,16 +58,6 @@ def test_documents_and_tokens_of_each_input_are_in_the_manifest(
             assert sum(tokens for _, _, tokens in shard["inputs"]) == shard["tokens"]
 
 
-def test_totals_after_added_inputs_equal_those_of_one_run(tmp_path: Path) -> None:
-    paths: list[Path] = []
-    for number in range(5):
-        paths.append(tmp_path / f"{number}.jsonl")
-        paths[-1].write_text(json_lines(DOCUMENTS[number : number + 3]))
-        tokenize_files(TOKENIZER, paths, tmp_path / "out", shard_tokens=150, resume=True)
-    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=150)
-    assert manifest_of(tmp_path / "out") == manifest_of(tmp_path / "whole")
-
-
 def test_a_literal_in_many_files_is_named_with_its_document(tmp_path: Path) -> None:
     paths = write_small(tmp_path, 40)
     paths[25].write_text(json_lines(["good", "a <|endoftext|>"]))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import ResumeError, ShardJob, Tokenizer, open_shards, pack_shards, tokenize_files
+from pairloom import ResumeError, Tokenizer, open_shards, pack_shards, tokenize_files
 from pairloom.shards import packed, publishing
 from pairloom.shards.files import FORMATS
 from pairloom.shards.publishing import Publisher
@@ -93,22 +93,6 @@ def test_a_killed_packing_begins_again_and_a_finished_one_stays(
     (tmp_path / "notes" / "mine.txt").write_text("mine")
     with pytest.raises(FileExistsError, match=r"holds mine.txt"):
         pack_shards(tmp_path / "shards", tmp_path / "notes", seq_len=9, overwrite=True)
-
-
-def test_the_shards_of_a_job_are_packed(tmp_path: Path) -> None:
-    with ShardJob(tmp_path / "shards", TOKENIZER, shard_tokens=20) as job:
-        job.commit([job.task.write([["ab the cat " * 9, "the hat"]], number) for number in range(3)])
-    pack_shards(tmp_path / "shards", tmp_path / "rows", seq_len=8, shard_tokens=20)
-    rows, documents = documents_of(tmp_path / "rows"), documents_of(tmp_path / "shards")
-    assert list(itertools.chain.from_iterable(rows)) == list(itertools.chain.from_iterable(documents))
-
-
-def test_rows_are_written_to_local_folders_only(tmp_path: Path) -> None:
-    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
-    with pytest.raises(ValueError, match="output must be on this machine, not at the URL memory://bucket/rows"):
-        pack_shards(tmp_path / "shards", "memory://bucket/rows", seq_len=8)
-    with pytest.raises(FileExistsError, match="is not a folder"):
-        pack_shards(tmp_path / "shards", next((tmp_path / "shards").glob("*.npy")), seq_len=8)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +60,6 @@ def test_every_token_is_found_in_each_format(tmp_path: Path, format: str) -> Non
     assert len(manifest_of(out)["shards"]) > 3
     check(out, records(tmp_path / "in"), eot=True, bos=False)
     assert verify_shards(out, deep=True) == []
-
-
-def test_files_are_the_same_for_any_number_of_threads(tmp_path: Path) -> None:
-    wanted = {path.name: path.read_bytes() for path in made(tmp_path).glob("shard-*")}
-    shutil.rmtree(tmp_path / "out")
-    out = made(tmp_path, threads=1)
-    assert {path.name: path.read_bytes() for path in out.glob("shard-*")} == wanted
 
 
 def test_where_finds_a_token_an_id_and_a_document(tmp_path: Path) -> None:
@@ -278,19 +268,6 @@ def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], mess
 def test_texts_in_memory_are_numbered(tmp_path: Path) -> None:
     tokenize_files(TOKENIZER, Corpus.of_texts(["a", "", "b"]), tmp_path / "out", provenance=True, eot=True)
     check(tmp_path / "out", [Record("<texts>", n, None, text) for n, text in enumerate(("a", "", "b"))], True, False)
-
-
-def test_without_pyarrow_the_error_names_it(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "import pairloom\n"
-        "pairloom.tokenize_files(pairloom.Tokenizer.load(sys.argv[1]), sys.argv[2], sys.argv[3], provenance=True)"
-    )
-    TOKENIZER.save(tmp_path / "model.json")
-    (tmp_path / "a.jsonl").write_text('{"text": "a"}')
-    arguments = [tmp_path / name for name in ("model.json", "a.jsonl", "out")]
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True)
-    assert "ImportError: provenance" in done.stderr and not (tmp_path / "out").exists()
 
 
 def test_commands_write_and_find_provenance(tmp_path: Path) -> None:

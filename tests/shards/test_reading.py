@@ -8,7 +8,6 @@ import pickle
 import random
 import re
 import shutil
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -45,78 +44,6 @@ def test_a_manifest_with_shards_out_of_order_is_a_format_error(tmp_path: Path) -
         (folder / "manifest.json").write_text(json.dumps({**manifest, "shards": shards}))
         with pytest.raises(FormatError, match="a shard has another name"):
             list(open_shards(folder))
-
-
-def test_offsets_of_another_kind_are_a_format_error(tmp_path: Path) -> None:
-    folder = _shards(tmp_path, 0)
-    path = sorted(folder.glob("*.offsets.npy"))[0]
-    np.save(path, np.load(path).astype(np.float64))
-    with pytest.raises(FormatError, match="no header of a flat array of integers"):
-        list(open_shards(folder))
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_a_file_with_any_damage_is_a_format_error_or_is_read(format: str, tmp_path: Path) -> None:
-    folder = _shards(tmp_path, 3, format, n=10)
-    rng, n_refused = random.Random(1), 0
-    for path in sorted(folder.iterdir()):
-        whole = path.read_bytes()
-        for number in range(60):
-            damaged = bytearray(whole)
-            if number % 3:
-                # Headers and footers most of all.
-                at = rng.choice([rng.randrange(min(80, len(whole))), -1 - rng.randrange(min(80, len(whole)))])
-                damaged[at] = rng.choice([0, 0xFF, damaged[at] ^ 1 << rng.randrange(8)])
-            else:
-                del damaged[rng.randrange(len(whole)) :]
-            path.write_bytes(damaged)
-            try:
-                for _ in open_shards(folder):
-                    pass
-            except FormatError as error:
-                assert str(folder) in str(error)
-                n_refused += 1
-        path.write_bytes(whole)
-    assert n_refused > 60
-    list(open_shards(folder))
-
-
-def test_a_manifest_with_any_value_is_read_or_a_format_error(tmp_path: Path) -> None:
-    folder = _shards(tmp_path, 2)
-    manifest = json.loads((folder / "manifest.json").read_text())
-
-    def places(value: Any, *before: Any) -> list[tuple[Any, ...]]:
-        """The keys by which each value within `value` is reached."""
-        inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
-        return [before, *itertools.chain.from_iterable(places(part, *before, key) for key, part in inner)]
-
-    n_refused = 0
-    for keys, other in itertools.product(places(manifest)[1:], (None, -1, 2**70, "x", [], {}, [1], True, 0.5)):
-        changed = json.loads(json.dumps(manifest))
-        holder = changed
-        for key in keys[:-1]:
-            holder = holder[key]
-        holder[keys[-1]] = other
-        (folder / "manifest.json").write_text(json.dumps(changed))
-        try:
-            list(open_shards(folder))
-        except FormatError:
-            n_refused += 1
-    assert n_refused > 200
-
-
-def test_a_step_before_the_first_is_refused(tmp_path: Path) -> None:
-    batches = open_shards(_shards(tmp_path, 0)).batches(seq_len=3, batch=2, seed=1)
-    for step in (-1, -(10**6)):
-        with pytest.raises(ValueError, match="step must be at least 0"):
-            batches.at(step)
-        with pytest.raises(ValueError, match="step must be at least 0"):
-            batches.step = step
-    for wrong in (True, "a", None, 1.5):
-        with pytest.raises(TypeError, match="step must be an int"):
-            batches.at(wrong)  # type: ignore[arg-type]
-    batches.step = 5
-    assert np.array_equal(next(batches), batches.at(5)) and batches.step == 6
 
 
 def test_threads_that_share_batches_get_each_once(tmp_path: Path) -> None:
@@ -233,20 +160,6 @@ def test_every_token_occurs_once_an_epoch_on_all_ranks_together(tmp_path: Path, 
     # One machine sees what many see.
     alone = {**options, "batch": options["batch"] * world_size}
     assert all(map(np.array_equal, shards.batches(**alone, epochs=epochs), steps))
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_a_loop_that_begins_at_a_step_equals_one_that_came_there(tmp_path: Path, seed: int) -> None:
-    rng = random.Random(seed)
-    folder = _shards(tmp_path, seed)
-    shards = _numbered(open_shards(folder))
-    options = {**_options(rng), "rank": 1, "world_size": 2}
-    whole = shards.batches(**options)
-    n = rng.randrange(1, 12)
-    expected = [next(whole) for _ in range(n + 5)]
-    assert whole.step == n + 5
-    resumed = _numbered(open_shards(folder)).batches(**options, step=n)
-    assert [next(resumed).tolist() for _ in range(5)] == [ids.tolist() for ids in expected[n:]]
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -403,33 +316,6 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
             np.save(path, np.zeros(5, np.float64))
         with pytest.raises(FormatError, match=re.escape(name)):
             open_shards(damaged)
-
-
-@pytest.mark.parametrize("damage", ["order", "beyond"])
-def test_bounds_of_documents_that_are_damaged_are_refused(tmp_path: Path, damage: str) -> None:
-    folder = _shards(tmp_path, 2)
-    path = folder / "shard-00000.offsets.npy"
-    offsets = np.load(path)
-    offsets[2] = offsets[1] - 1 if damage == "order" else offsets[-1] + 1
-    np.save(path, offsets)
-    shards = open_shards(folder)
-    reads: list[Callable[[], Any]] = [
-        lambda: shards[1],
-        lambda: list(shards),
-        shards.lengths,
-        lambda: shards.batches(seq_len=4, batch=2, seed=1, shuffle="document"),
-    ]
-    for read in reads:
-        with pytest.raises(FormatError, match=r"shard-00000\.npy: the bounds of its documents are not in order"):
-            read()
-
-
-def test_numbers_of_numpy_name_documents(tmp_path: Path) -> None:
-    shards = open_shards(_shards(tmp_path, 2))
-    for number in np.arange(-len(shards), len(shards)):
-        assert shards[number].tolist() == shards[int(number)].tolist()
-    with pytest.raises(TypeError, match="index must be an int, not float64"):
-        shards[np.float64(1)]
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,12 @@ from pairloom import Corpus, CorpusError, Tokenizer, open_shards, pack_shards, t
 from pairloom.shards.packed import tokenize_packed
 from pairloom.shards.publishing import Publisher
 from tests.corpus.files import DOCUMENTS, json_lines
-from tests.shards.reading import documents_of, manifest_of
+from tests.shards.reading import contents, documents_of, manifest_of
 
 OLD, NEW = Tokenizer.train(DOCUMENTS, 400), Tokenizer.train(DOCUMENTS, 500)
 KILLED = 77
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def made(folder: Path, format: str = "npy") -> Path:
@@ -128,15 +124,6 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_folder(
         shutil.rmtree(killed)
         step += stride
     assert seen == sorted(seen, reverse=True) and seen[0] == "old" and seen.count("new") > 12 // stride
-
-
-def test_a_folder_whose_replacement_was_killed_can_be_replaced(tmp_path: Path) -> None:
-    out = made(tmp_path)
-    step = 1
-    while killed_at(step, lambda: tokenize_files(NEW, tmp_path / "a.jsonl", out, overwrite=True)):
-        step += 7
-    tokenize_files(NEW, tmp_path / "a.jsonl", tmp_path / "new")
-    assert contents(out) == contents(tmp_path / "new")
 
 
 def test_a_folder_with_a_damaged_manifest_can_be_replaced(tmp_path: Path) -> None:

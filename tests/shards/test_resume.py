@@ -13,16 +13,12 @@ import pytest
 
 from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, tokenize_files
 from tests.corpus.files import DOCUMENTS, json_lines, write_parquet
-from tests.shards.reading import documents_of, manifest_of
+from tests.shards.reading import contents, documents_of, manifest_of
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     return Tokenizer.train(DOCUMENTS, 500)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def lines_of(number: int, n: int = 6) -> bytes:
@@ -229,20 +225,6 @@ def test_a_change_of_equal_size_is_told_and_encoded_again(tokenizer: Tokenizer, 
         tokenize_files(tokenizer, paths, out, resume=True, **options)  # type: ignore[arg-type]
 
 
-def test_an_unfinished_run_refuses_a_change_of_equal_size(
-    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
-) -> None:
-    paths, out = stopped
-    paths[2].write_bytes(lines_of(2, 20))
-    redact(paths[1])
-    with pytest.raises(ResumeError, match=r"1\.jsonl has other content than when it was read"):
-        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
-    with pytest.warns(UserWarning, match="written again"):
-        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True, rewrite=True)
-    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
-    assert contents(out) == contents(tmp_path / "whole")
-
-
 def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(
     tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
 ) -> None:
@@ -296,25 +278,6 @@ def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tokenizer: Token
         tokenize_files(tokenizer, paths, tmp_path / "out", shard_tokens=150, resume=True)
         tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=150, overwrite=True)
         assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-
-
-def test_files_of_every_kind_are_skipped_when_that_is_asked_for(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    write_parquet(tmp_path / "a.parquet", DOCUMENTS)
-    (tmp_path / "a.parquet").write_bytes((tmp_path / "a.parquet").read_bytes()[:-9])
-    (tmp_path / "b.parquet.gz").write_bytes(gzip.compress(b"PAR1")[:-1])
-    (tmp_path / "c.arrow").write_bytes(b"nonsense")
-    (tmp_path / "d.txt").write_bytes(b"good|also good|not \xff good|and this")
-    (tmp_path / "e.jsonl").write_bytes(b'{"text": "one"}\n{"text": 2}\n{"text": "three"}\n')
-    (tmp_path / "f.txt").write_bytes(b"last")
-    (tmp_path / "g.txt").write_bytes(b"gone")
-    corpus = Corpus(sorted(tmp_path.iterdir()), separator="|", skip_bad_files=True)
-    (tmp_path / "g.txt").unlink()
-    with pytest.warns(UserWarning, match="6 files that cannot be read were left out"):
-        result = tokenize_files(tokenizer, corpus, tmp_path / "out")
-    assert documents_of(tmp_path / "out") == [tokenizer.encode(text) for text in ("last",)]
-    names = [Path(file["path"]).name for file in manifest_of(tmp_path / "out")["skipped_files"]]
-    assert names == ["a.parquet", "b.parquet.gz", "c.arrow", "d.txt", "e.jsonl", "g.txt"]
-    assert len(result.skipped_files) == 6
 
 
 def test_skipped_files_do_not_depend_on_interruptions(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from pairloom import Corpus, SpecialTokenError, Tokenizer, tokenize_files
-from pairloom.analysis.stats import corpus_stats, text_stats
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import documents_of, manifest_of
 
@@ -141,42 +139,3 @@ def test_block_encoder_rejects_ids_of_no_token(tokenizer: Tokenizer) -> None:
         gap.block_encoder(end_id=299)
     with pytest.raises(ValueError, match="specials"):
         tokenizer.block_encoder(specials="all")
-
-
-def test_every_variant_of_encoding_can_take_literals_for_text(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    text = "".join(TEXTS) * 50
-    (tmp_path / "a.txt").write_text(text)
-    plain = tokenizer.encode_ordinary(text)
-    assert tokenizer.encode_file(tmp_path / "a.txt", specials="ordinary").tolist() == plain
-    assert tokenizer.encode_file(tmp_path / "a.txt", specials="ordinary", threads=1).tolist() == plain
-    assert list(tokenizer.encode_iterable(iter(text), specials="ordinary")) == plain
-    assert tokenizer.count_tokens_batch([text], allowed_special=[]).tolist() == [len(plain)]
-    assert tokenizer.encode(text, allowed_special=[]) == plain
-    assert tokenizer.encode_batch([text], allowed_special=[]) == [plain]
-    assert tokenizer.encode_to_numpy(text, allowed_special=[]).tolist() == plain
-    assert tokenizer.encode_batch_to_numpy([text], allowed_special=[])[0].tolist() == plain
-    assert tokenizer.count_tokens(text, allowed_special=[]) == len(plain)
-    assert text_stats(tokenizer, [text], specials="ordinary").n_tokens == len(plain)
-    assert corpus_stats(tokenizer, tmp_path / "a.txt", specials="ordinary").n_tokens == len(plain)
-    refuse: dict[str, Any] = {"allowed_special": (), "disallowed_special": "all"}
-    calls: list[Callable[[], object]] = [
-        lambda: tokenizer.encode(text, **refuse),
-        lambda: tokenizer.encode_batch([text], **refuse),
-        lambda: tokenizer.encode_to_numpy(text, **refuse),
-        lambda: tokenizer.encode_batch_to_numpy([text], **refuse),
-        lambda: tokenizer.count_tokens(text, **refuse),
-        lambda: text_stats(tokenizer, [text], specials="error"),
-        lambda: corpus_stats(tokenizer, tmp_path / "a.txt", specials="error"),
-        lambda: tokenizer.encode_file(tmp_path / "a.txt", specials="error"),
-        lambda: list(tokenizer.encode_iterable(iter(text), specials="error")),
-        lambda: tokenizer.count_tokens_batch([text], disallowed_special="all", allowed_special=()),
-    ]
-    for call in calls:
-        with pytest.raises(SpecialTokenError, match=r"<s>.* byte 2"):
-            call()
-    for call in (
-        lambda: list(tokenizer.encode_file(tmp_path / "a.txt", specials="no")),
-        lambda: list(tokenizer.encode_iterable([text], specials="no")),
-    ):
-        with pytest.raises(ValueError, match="specials"):
-            call()

@@ -6,10 +6,6 @@ import gzip
 import hashlib
 import json
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -132,28 +128,6 @@ def test_runs_that_are_interrupted_and_resumed_are_equal(
     assert contents(tmp_path / "again") == contents(tmp_path / "out")
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=pytest.mark.slow)])
-def test_a_killed_command_is_continued_by_resume(tmp_path: Path, n_kills: int) -> None:
-    rng = random.Random(5)
-    texts = [text for _ in range(30) for text in random_texts(rng)]
-    paths, _ = write_corpus(tmp_path, texts, "jsonl")
-    TOKENIZER.save(tmp_path / "model.json")
-    command: list[Any] = ["tokenize", "--model", tmp_path / "model.json", "--input", *paths, "--shard-tokens", 300]
-    command += ["--split", "train=0.7,test=0.1,val=0.2", "--drop-duplicates", "--output"]
-    assert run(*command, tmp_path / "out").status == 0
-    again = [*map(str, command), str(tmp_path / "again"), "--resume"]
-    for _ in range(n_kills):
-        process = subprocess.Popen([sys.executable, "-m", "pairloom", *again], stderr=subprocess.DEVNULL)
-        wanted = rng.randint(1, 12)
-        while process.poll() is None and len(list((tmp_path / "again").glob("*/shard-*.npy"))) < wanted:
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    done = run(*again)
-    assert done.status == 0 and json.loads(done.out)["parts"].keys() == SPLIT.keys()
-    assert contents(tmp_path / "again") == contents(tmp_path / "out")
-
-
 @pytest.mark.parametrize("duplicates", ["keep", "drop"])
 @pytest.mark.parametrize("format", ["npy", "parquet"])
 def test_damaged_shards_of_parts_are_mended(tmp_path: Path, duplicates: str, format: str) -> None:
@@ -260,15 +234,6 @@ def test_the_command_line_refuses_what_is_no_split(tmp_path: Path) -> None:
     for split in ("train", "train=0.9", "train=0.5,train=0.5", "=1", "train=0.9,val=x"):
         done = run("tokenize", "--model", "m", "--input", "a", "--output", tmp_path / "out", "--split", split)
         assert done.status == 2 and "train=0.99,val=0.01" in done.err
-
-
-def test_texts_in_memory_are_split_in_one_pass(tmp_path: Path) -> None:
-    from pairloom import Corpus
-
-    texts = [f"text {number % 70}" for number in range(100)]
-    tokenize_files(TOKENIZER, Corpus.of_texts(iter(texts)), tmp_path / "out", split=SPLIT, duplicates="drop")
-    for name, wanted in expected(texts, "drop").items():
-        assert documents_of(tmp_path / "out" / name) == TOKENIZER.encode_batch(wanted)
 
 
 def test_one_document_for_two_parts_is_told(tmp_path: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import itertools
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pairloom import Corpus, CorpusError, FormatError, ResumeError, Tokenizer, _core, tokenize_files
@@ -23,7 +20,7 @@ from pairloom.corpus.content import content_digest
 from pairloom.shards import publishing, shards
 from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
-from tests.shards.reading import documents_of, manifest_of
+from tests.shards.reading import contents, documents_of, manifest_of
 
 FORMATS = ["npy", "bin", "parquet", "megatron"]
 
@@ -36,10 +33,6 @@ def tokenizer() -> Tokenizer:
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return write_all(tmp_path_factory.mktemp("corpus"))
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def expected(tokenizer: Tokenizer, eot: bool = False) -> list[list[int]]:
@@ -116,14 +109,6 @@ def test_wide_ids(tmp_path: Path) -> None:
         tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / format, format=format, eot=True)
         assert documents_of(tmp_path / format) == [[70000, 32, 70000, 99, 70001]]
         assert manifest_of(tmp_path / format)["dtype"] == dtype
-
-
-def test_sources_in_memory(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenize_files(tokenizer, Corpus.of_texts(iter(DOCUMENTS)), tmp_path / "texts", shard_tokens=400)
-    assert documents_of(tmp_path / "texts") == expected(tokenizer)
-    datasets: Any = pytest.importorskip("datasets")
-    tokenize_files(tokenizer, datasets.Dataset.from_dict({"text": DOCUMENTS}), tmp_path / "dataset", shard_tokens=400)
-    assert documents_of(tmp_path / "dataset") == expected(tokenizer)
 
 
 def test_empty_documents_and_corpora(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -315,13 +300,6 @@ def test_records_that_were_broken_can_be_skipped_on_resuming(
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def test_progress_counts_bytes_of_files(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
-    events: list[Any] = []
-    tokenize_files(tokenizer, paths["a.jsonl.zst"], tmp_path / "out", progress=events.append)
-    total = paths["a.jsonl.zst"].stat().st_size
-    assert events[0] == ("encode", 0, total) and events[-1] == ("encode", total, total)
-
-
 def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
     tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
     manifest = manifest_of(tmp_path / "out")
@@ -364,23 +342,6 @@ def test_parallel_runs_are_kept_apart(tokenizer: Tokenizer, tmp_path: Path) -> N
 
     tokenize_files(tokenizer, Corpus.of_texts(texts()), tmp_path / "out")
     assert documents_of(tmp_path / "out") == [tokenizer.encode("a")]
-
-
-def test_numbers_of_shards_do_not_end_at_five_digits() -> None:
-    from pairloom.shards.files import is_run_file
-
-    ours = ("shard-123456.npy", ".shard-00001.offsets.npy.0123456789abcdef.partial", "manifest.json")
-    others = ("shard-1.npy", "shard-00001.txt")
-    assert all(map(is_run_file, ours)) and not any(map(is_run_file, others))
-
-
-def test_json_is_stable(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    for out in ("a", "b"):
-        tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / out)
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")
-    json.loads((tmp_path / "a" / "manifest.json").read_bytes())
-    ids = list(itertools.chain.from_iterable(expected(tokenizer)))
-    assert np.array_equal(np.load(tmp_path / "a" / "shard-00000.npy"), ids)
 
 
 _LETTER = """
@@ -433,15 +394,6 @@ def test_a_shard_that_cannot_be_synced_does_not_count(
     assert not list(folder.glob(".*partial"))
     run(resume=True)
     assert documents_of(folder) == [tokenizer.encode(text) for text in texts]
-
-
-def test_digest_is_of_the_whole_file_which_is_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "shard"
-    path.write_bytes(b"0123456789abcdef" * 50_000)
-    synced = []
-    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
-    assert publishing.synced_digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert synced == [path.stat().st_ino]
 
 
 @pytest.mark.parametrize("format", FORMATS)

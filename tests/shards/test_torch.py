@@ -62,31 +62,6 @@ def test_a_loader_gives_the_batches_in_order_from_a_step(folder: Path, workers: 
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("persistent", [False, True])
-def test_each_epoch_has_its_order_through_a_loader(folder: Path, workers: int, persistent: bool) -> None:
-    torch = _torch()
-    from pairloom.shards.torch import ShardBatches
-
-    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "epochs": 1, "pad_id": 0}
-    data = ShardBatches(folder, **options)
-    context = "spawn" if persistent and workers else None
-    loader = torch.utils.data.DataLoader(
-        data,
-        batch_size=None,
-        num_workers=workers,
-        persistent_workers=persistent and workers > 0,
-        multiprocessing_context=context,
-    )
-    for epoch in (0, 2, 1):
-        data.set_epoch(epoch)
-        expected = [ids.tolist() for ids in open_shards(folder).batches(**options, epoch=epoch)]
-        assert [ids.tolist() for ids in loader] == expected and len(loader) == len(expected)
-    if workers:
-        with pytest.raises(RuntimeError, match="StatefulDataLoader"):
-            data.state_dict()
-
-
-@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("taken", [0, 5, None])
 def test_a_stateful_loader_resumes_in_and_after_an_epoch(folder: Path, workers: int, taken: int | None) -> None:
     _torch()
@@ -132,34 +107,6 @@ def test_rows_by_index_are_those_of_an_epoch(folder: Path, workers: int) -> None
     padded = ShardRows(folder, seq_len=16, mode="padded", pad_id=0)
     expected = list(shards.batches(seq_len=16, batch=1, mode="padded", pad_id=0, epochs=1))
     assert [padded[number].tolist() for number in range(len(padded))] == [ids[0].tolist() for ids in expected]
-
-
-def test_wrong_options_are_refused_before_a_worker_starts(folder: Path) -> None:
-    _torch()
-    from pairloom.shards.torch import ShardBatches, ShardRows
-
-    with pytest.raises(ValueError, match="rank and world_size belong together"):
-        ShardBatches(folder, seq_len=4, batch=2, rank=1)
-    with pytest.raises(ValueError, match="mode padded needs pad_id"):
-        ShardBatches(folder, seq_len=4, batch=2, mode="padded")
-    with pytest.raises(ValueError, match="seq_len"):
-        ShardRows(folder, seq_len=0)
-
-
-def test_ranks_come_from_torch_distributed(folder: Path, tmp_path: Path) -> None:
-    torch = _torch()
-    from pairloom.shards.torch import ShardBatches
-
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'ranks'}", rank=0, world_size=1)
-    try:
-        batch = next(iter(ShardBatches(folder, seq_len=8, batch=2, seed=3)))
-        assert batch.tolist() == next(open_shards(folder).batches(seq_len=8, batch=2, seed=3)).tolist()
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(ValueError, match="pass rank and world_size"):
-            patch.setenv("RANK", "1")
-            patch.setenv("WORLD_SIZE", "2")
-            ShardBatches(folder, seq_len=8, batch=2)
-    finally:
-        torch.distributed.destroy_process_group()
 
 
 _RANK = """

@@ -15,13 +15,9 @@ from pairloom.shards.files import FORMATS
 from pairloom.shards.packed import pack_shards
 from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS, json_lines
-from tests.shards.reading import manifest_of
+from tests.shards.reading import contents, manifest_of
 
 TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def made(folder: Path, format: str = "npy", **options: Any) -> Path:

@@ -11,7 +11,6 @@ import io
 import random
 import tempfile
 import warnings
-from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from pairloom import Corpus
 from pairloom.errors import CorpusError
 from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines
 from tests.soak.harness import Table
-from tests.soak.isolation import run_cases
+from tests.soak.isolation import run_by_kind
 
 SUMMARY = (
     "damaged corpus files, read to the end; a failure is another error than CorpusError, a process that dies, wrong"
@@ -29,8 +28,6 @@ SUMMARY = (
 QUICK = 300
 FULL = 50_000
 
-MOST_SECONDS = 2.0
-MOST_BYTES = 200 << 20
 
 _PARQUET_COMPRESSIONS = ("none", "snappy", "gzip", "zstd")
 # Every byte of them stands under a checksum, but for some of their headers.
@@ -39,32 +36,9 @@ _CHECKED = (".gz", ".bz2", ".xz", ".zst")
 
 def run(count: int, seed: int) -> Table:
     """Runs `count` cases and tabulates them by container."""
-    table = Table(("container", "files", "read", "refused", "left out", "failed", "slowest, s", "most memory, MB"))
-    names = tuple(originals())
-    by_name: dict[str, list[tuple[str, float, int]]] = {name: [] for name in names}
+    table = Table(("container", "files", "read", "refused", "skipped", "failed", "slowest, s", "most memory, MB"))
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as folder:
-
-        def case(number: int) -> str:
-            return run_case(seed, number, Path(folder))
-
-        for number, outcome in run_cases(case, count):
-            name = names[number % len(names)]
-            what = outcome.result or f"FAILED {outcome.death}"
-            if outcome.result and outcome.seconds > MOST_SECONDS:
-                what = f"FAILED {outcome.seconds:.1f} s ({what})"
-            elif outcome.result and outcome.n_bytes > MOST_BYTES:
-                what = f"FAILED {outcome.n_bytes >> 20} MB ({what})"
-            if what.startswith("FAILED"):
-                table.failures.append(f"{name}, case {number} of seed {seed}: {what}")
-            by_name[name].append((what.split(":")[0].split()[0], outcome.seconds, outcome.n_bytes))
-    total: list[tuple[str, float, int]] = []
-    for name, outcomes in [*by_name.items(), ("all", total)]:
-        if outcomes:
-            whats = Counter(what for what, _, _ in outcomes)
-            slowest, largest = max(seconds for _, seconds, _ in outcomes), max(size for _, _, size in outcomes) / 2**20
-            counted = (whats[what] for what in ("read", "refused", "skipped", "FAILED"))
-            table.add(name, len(outcomes), *counted, round(slowest, 2), round(largest))
-        total.extend(outcomes)
+        run_by_kind(table, tuple(originals()), count, seed, lambda number: (run_case(seed, number, Path(folder)), 0))
     return table
 
 

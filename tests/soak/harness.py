@@ -29,7 +29,6 @@ HARNESSES: tuple[str, ...] = (
     "memory_limits",
     "misuse",
     "mutations",
-    "provenance_random",
     "sentencepiece_random",
     "sessions",
     "shard_mutations",

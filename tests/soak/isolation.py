@@ -7,13 +7,20 @@ import ctypes
 import multiprocessing
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Outcome", "peak_growth", "reset_peak", "run_cases"]
+from tests.soak.harness import Table
+
+__all__ = ["Outcome", "peak_growth", "reset_peak", "run_by_kind", "run_cases"]
+
+MOST_SECONDS = 2.0
+MOST_BYTES = 200 << 20
+MOST_TIMES_THE_FILE = 10
 
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
@@ -36,13 +43,17 @@ class Outcome:
     n_bytes: int
 
 
-def run_cases(case: Callable[[int], Any], count: int, *, timeout: float = 60.0) -> Iterator[tuple[int, Outcome]]:
-    """Runs case(0), case(1), ... in a child process and yields what became of each; a new child follows a dead one.
+def run_cases(
+    case: Callable[[int], Any], count: int, *, first: int = 0, timeout: float = 60.0
+) -> Iterator[tuple[int, Outcome]]:
+    """Runs case(first) to case(count - 1) in a child process and yields what became of each.
+
+    A new child follows a dead one.
 
     timeout: seconds after which a case without an answer is taken to hang, and its process is killed.
     """
     context = multiprocessing.get_context("fork")
-    following = 0
+    following = first
     while following < count:
         receiver, sender = context.Pipe(duplex=False)
         child = context.Process(target=_child, args=(case, following, count, sender), daemon=True)
@@ -68,6 +79,37 @@ def run_cases(case: Callable[[int], Any], count: int, *, timeout: float = 60.0) 
             following += 1
         receiver.close()
         child.join()
+
+
+def run_by_kind(
+    table: Table, kinds: tuple[str, ...], count: int, seed: int, case: Callable[[int], tuple[str, int]]
+) -> None:
+    """Runs cases of all kinds in turn and tabulates them; one that takes too much time or memory has failed.
+
+    case: returns what became of it, of which the first word is a column of the table or "FAILED", and the bytes of its
+    file.
+    """
+    by_kind: dict[str, list[tuple[str, float, int]]] = {kind: [] for kind in kinds}
+    for number, outcome in run_cases(case, count):
+        kind = kinds[number % len(kinds)]
+        if outcome.result and outcome.seconds > MOST_SECONDS:
+            # A disk that is busy costs processor time of the system, too: the faster of two runs counts.
+            ((_, second),) = run_cases(case, number + 1, first=number)
+            outcome = min(outcome, second, key=lambda each: each.seconds) if second.result else outcome
+        what, n_file_bytes = outcome.result or (f"FAILED {outcome.death}", 0)
+        if outcome.result and outcome.seconds > MOST_SECONDS:
+            what = f"FAILED {outcome.seconds:.1f} s for {n_file_bytes} bytes ({what})"
+        elif outcome.result and outcome.n_bytes > max(MOST_BYTES, MOST_TIMES_THE_FILE * n_file_bytes):
+            what = f"FAILED {outcome.n_bytes >> 20} MB for {n_file_bytes} bytes ({what})"
+        if what.startswith("FAILED"):
+            table.failures.append(f"{kind}, case {number} of seed {seed}: {what}")
+        by_kind[kind].append((what.split(":")[0].split()[0].lower(), outcome.seconds, outcome.n_bytes))
+    for kind, found in [*by_kind.items(), ("all", [each for of_kind in by_kind.values() for each in of_kind])]:
+        if found:
+            whats = Counter(what for what, _, _ in found)
+            slowest, largest = max(seconds for _, seconds, _ in found), max(size for _, _, size in found) / 2**20
+            counted = (whats[column] for column in table.columns[2:-2])
+            table.add(kind, len(found), *counted, round(slowest, 2), round(largest))
 
 
 def _child(case: Callable[[int], Any], first: int, count: int, sender: Connection) -> None:

@@ -15,7 +15,6 @@ import random
 import tempfile
 import warnings
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -27,7 +26,7 @@ from pairloom.formats import WRITABLE, gpt2, huggingface, native, tiktoken
 from pairloom.model import Model
 from tests.formats.models import random_model, trained
 from tests.soak.harness import Table
-from tests.soak.isolation import Outcome, run_cases
+from tests.soak.isolation import run_by_kind
 
 SUMMARY = (
     "changed model files and counts files, from load to save; a failure is another error than the documented ones, a"
@@ -35,10 +34,6 @@ SUMMARY = (
 )
 QUICK = 600
 FULL = 350_000
-
-MOST_SECONDS = 2.0
-MOST_BYTES = 200 << 20
-MOST_TIMES_THE_FILE = 10
 
 # A value longer than this, written as JSON, is repeated a few times at most.
 _MOST_REPEATED = 1000
@@ -54,41 +49,8 @@ _PIECES = (
 def run(count: int, seed: int) -> Table:
     """Runs `count` cases and tabulates them by the kind of file."""
     table = Table(("file", "cases", "loaded", "refused", "failed", "slowest, s", "most memory, MB"))
-    kinds = tuple(_ORIGINALS)
-    by_kind: dict[str, list[tuple[str, float, int]]] = {kind: [] for kind in kinds}
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as folder:
-
-        def case(number: int) -> tuple[str, int]:
-            return _run_case(seed, number, Path(folder))
-
-        for number, outcome in run_cases(case, count):
-            kind = kinds[number % len(kinds)]
-            if outcome.result and outcome.seconds > MOST_SECONDS:
-                outcome = _again(case, number, outcome)
-            what, n_file_bytes = outcome.result or (f"FAILED {outcome.death}", 0)
-            limit = max(MOST_BYTES, MOST_TIMES_THE_FILE * n_file_bytes)
-            if outcome.result and outcome.seconds > MOST_SECONDS:
-                what = f"FAILED {outcome.seconds:.1f} s for {n_file_bytes} bytes ({what})"
-            elif outcome.result and outcome.n_bytes > limit:
-                what = f"FAILED {outcome.n_bytes >> 20} MB for {n_file_bytes} bytes ({what})"
-            if what.startswith("FAILED"):
-                table.failures.append(f"{kind}, case {number} of seed {seed}: {what}")
-            by_kind[kind].append((what.split()[0], outcome.seconds, outcome.n_bytes))
-    total: list[tuple[str, float, int]] = []
-    for kind, outcomes in [*by_kind.items(), ("all", total)]:
-        if outcomes:
-            whats = Counter(what for what, _, _ in outcomes)
-            slowest, largest = max(seconds for _, seconds, _ in outcomes), max(size for _, _, size in outcomes) / 2**20
-            table.add(
-                kind,
-                len(outcomes),
-                whats["loaded"],
-                whats["refused"],
-                whats["FAILED"],
-                round(slowest, 2),
-                round(largest),
-            )
-        total.extend(outcomes)
+        run_by_kind(table, tuple(_ORIGINALS), count, seed, lambda number: _run_case(seed, number, Path(folder)))
     return table
 
 
@@ -109,14 +71,6 @@ def mutant(seed: int, number: int) -> tuple[str, bytes]:
         # With a sound checksum, so that what lies behind it is reached.
         data = data[:-32] + hashlib.sha256(data[:-32]).digest()
     return kind, data
-
-
-def _again(case: Callable[[int], Any], number: int, first: Outcome) -> Outcome:
-    """The faster of `first` and a second run: a disk that is busy costs processor time of the system, too."""
-    for _, second in run_cases(lambda _: case(number), 1):
-        if second.result:
-            return min(first, second, key=lambda outcome: outcome.seconds)
-    return first
 
 
 def _run_case(seed: int, number: int, folder: Path) -> tuple[str, int]:

@@ -1,8 +1,8 @@
 """Folders of shards changed at random: what reads, resumes and packs them ends well or with a documented error.
 
 Each case changes a folder: values or bytes of its manifest (some with totals and digests that hold again), bytes of its
-files, types and order of its offsets, and links, pipes and devices in the places of files, or planted beside them. Then
-it is resumed, opened and read in every way, packed, verified or replaced.
+files, types and order of its offsets. Then it is resumed, opened and read in every way, packed, verified or replaced.
+Links, pipes and devices in the places of files are in tests/shards/test_hostile_folders.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import os
 import random
 import shutil
 import tempfile
@@ -366,36 +365,6 @@ def _change_offsets(world: _World, original: _Original, rng: random.Random) -> N
         np.save(path, changed)
 
 
-def _put_something_else(world: _World, original: _Original, rng: random.Random) -> None:
-    names = [path.name for path in world.folder.iterdir()]
-    names += ["shard-00009.npy", ".pairloom-new-0123456789abcdef", ".manifest.json.0123456789abcdef"]
-    names += [
-        ".manifest.json.partial",
-        ".shard-00003.npy.partial",
-        "_manifest.parquet",
-        "manifest.json",
-        ".pairloom-job.json",
-    ]
-    path = world.folder / rng.choice(names)
-    if path.is_dir() and not path.is_symlink():
-        return
-    path.unlink(missing_ok=True)
-    how = rng.randrange(7)
-    home = world.root / "home"
-    if how == 0:
-        path.symlink_to(home / "key")
-    elif how == 1:
-        path.symlink_to(home)
-    elif how == 2:
-        os.mkfifo(path)
-    elif how == 3:
-        path.symlink_to(rng.choice(("/dev/zero", "/dev/null", "/dev/tty", path.name, "/nothing/here")))
-    elif how == 4:
-        path.mkdir()
-    elif how == 5:
-        path.symlink_to(original.folder / "shard-00000.npy")
-
-
 def _is_as_in(path: Path, original: Path) -> bool:
     """Whether both are files of one content, or neither is there."""
     if path.is_symlink() or path.exists() != original.exists():
@@ -417,5 +386,4 @@ _CHANGES: tuple[Callable[[_World, _Original, random.Random], None], ...] = (
     _change_manifest_bytes,
     _change_file,
     _change_offsets,
-    _put_something_else,
 )

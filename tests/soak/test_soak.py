@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import misuse, mutations
+from tests.soak import isolation, misuse, mutations
 from tests.soak.harness import HARNESSES, Table, load
 
 
@@ -29,7 +29,7 @@ def test_only_a_mutation_that_is_slow_twice_fails(monkeypatch: pytest.MonkeyPatc
         return "loaded", 10
 
     monkeypatch.setattr(mutations, "_run_case", slow)
-    monkeypatch.setattr(mutations, "MOST_SECONDS", 0.15)
+    monkeypatch.setattr(isolation, "MOST_SECONDS", 0.15)
     (failure,) = mutations.run(3, seed=0).failures
     assert "case 2" in failure
 

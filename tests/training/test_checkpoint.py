@@ -258,18 +258,3 @@ def test_what_a_killed_run_was_writing_is_removed(tmp_path: Path) -> None:
     (checkpoint / f".{name}.0123456789abcdef").write_bytes(b"half")
     Tokenizer.train_files(FILES, 280, checkpoint=checkpoint)
     assert _counts_in(checkpoint).name == name
-
-
-@pytest.mark.parametrize("corpus_specials", ["text", "split"])
-def test_a_checkpoint_of_random_texts_gives_the_same_model(tmp_path: Path, corpus_specials: str) -> None:
-    draw = random.Random(9)
-    pieces = ["<a>", "<longer special>", "word ", "\r\n", "é", "中文", "\0", "🙂"]
-    for turn in range(20):
-        texts = ["".join(draw.choices(pieces, k=50)) for _ in range(draw.randrange(1, 4))]
-        fields: dict[str, Any] = {"special_tokens": ["<a>", "<longer special>"], "corpus_specials": corpus_specials}
-        files = [tmp_path / f"{turn}-{number}.txt" for number in range(len(texts))]
-        for file, text in zip(files, texts, strict=True):
-            file.write_bytes(text.encode())
-        for _ in range(2):
-            found = Tokenizer.train_files(files, 300, checkpoint=tmp_path / f"{turn}", **fields)
-            assert found == Tokenizer.train(texts, 300, **fields)

@@ -64,21 +64,6 @@ def test_ids_equal_tiktokens(gpt2: Tokenizer, peer: tiktoken.Encoding, cs336: Pa
     assert gpt2.encode_ordinary(text) == peer.encode_ordinary(text)
 
 
-def test_overlapping_special_tokens(cs336: Path) -> None:
-    tokenizer = Tokenizer.from_files(
-        cs336 / "gpt2_vocab.json", cs336 / "gpt2_merges.txt", ["<|endoftext|>", "<|endoftext|><|endoftext|>"]
-    )
-    text = "Hello, how <|endoftext|><|endoftext|> are you?<|endoftext|>"
-    tokens = [tokenizer.decode([token_id]) for token_id in tokenizer.encode(text)]
-    assert tokens.count("<|endoftext|>") == 1
-    assert tokens.count("<|endoftext|><|endoftext|>") == 1
-    assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
-def test_the_worked_example(gpt2: Tokenizer) -> None:
-    assert gpt2.encode("Hello<|endoftext|>World") == [15496, 50256, 10603]
-
-
 def test_train_bpe_equals_train_files_with_the_profile(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("the cat<|end|>the mat<|pad|> the rat", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import pickle
 import random
@@ -212,15 +211,6 @@ def test_what_cannot_be_extended_is_refused(make: Any, message: str) -> None:
         make(Tokenizer.train("ab ab cd", 259))
 
 
-def test_extend_of_a_tokenizer_without_merges_is_training() -> None:
-    for profile in ("bpetite", "cs336", "huggingface"):
-        config = TrainingConfig.from_profile(profile, special_tokens=["<s>"])
-        start = Tokenizer.train("", config.base_vocab_size, profile, special_tokens=["<s>"])
-        assert start.extend("ab ab ab cab", 262, keep_ids=False) == Tokenizer.train(
-            "ab ab ab cab", 262, profile, special_tokens=["<s>"]
-        )
-
-
 def test_extend_on_the_name_of_a_file_warns(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("the cat")
@@ -233,44 +223,6 @@ def test_extend_on_huge_counts_learns_their_pairs(count: int) -> None:
     counts = PretokenCounts.from_items([(b"zzz", count)], "gpt2")
     extended = Tokenizer.train("ab ab", 258).extend(counts, 259)
     assert extended.merges[-1] == (b"z", b"z")
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_extended_tokenizers_have_equal_ids_in_every_format(tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    tiktoken = pytest.importorskip("tiktoken")
-    load_bpe = importlib.import_module("tiktoken.load").load_tiktoken_bpe
-    text = "by the way, it is by the way\nin the end by the <s>way<|endoftext|> naïve 東京\n" * 3
-    trained = Tokenizer.train(text, 270, special_tokens=["<|endoftext|>"], decode_errors="replace")
-    by_rank = {token: i for i, token in trained.model.tokens().items()} | {b"endby": 270, b"by the end": 271}
-    ranks_start = Tokenizer.from_ranks(by_rank, "gpt2", {"<|endoftext|>": 272})
-    assert ranks_start.model.rule == "ranks"
-    for number, start in enumerate([trained, trained.add_special_tokens({"<s>": 300}), ranks_start]):
-        tokenizer = start.extend(text, n_tokens=8).extend(text[10:], n_tokens=9)
-        assert set(tokenizer.special_tokens.values()) <= {i for i in tokenizer.vocab if i < tokenizer.n_vocab - 9}
-        ids, plain = tokenizer.encode(text), tokenizer.encode_ordinary("by the way, naïve endby")
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        tokenizer.save(folder / "own.json")
-        assert Tokenizer.load(folder / "own.json") == tokenizer
-        tokenizer.save(folder / "tokenizer.json", format="huggingface")
-        assert Tokenizer.load(folder / "tokenizer.json") == tokenizer
-        theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        assert theirs.encode(text).ids == ids and theirs.get_vocab() == tokenizer.get_vocab()
-        tokenizer.save(folder / "ranks.tiktoken")
-        specials = tokenizer.special_tokens
-        read = load_bpe(str(folder / "ranks.tiktoken"))
-        encoding = tiktoken.Encoding("x", pat_str=tokenizer.pattern, mergeable_ranks=read, special_tokens=specials)
-        assert encoding.encode(text, allowed_special="all") == ids
-        assert Tokenizer.load(folder / "ranks.tiktoken", pattern="gpt2", special_tokens=specials) == tokenizer
-        if tokenizer.model.rule == "pairs":
-            tokenizer.save(folder / "gpt2", format="gpt2")
-            loaded = Tokenizer.load(folder / "gpt2", special_tokens=list(specials))
-            assert loaded == tokenizer and loaded.special_tokens == specials
-            files = [str(folder / "gpt2" / name) for name in ("vocab.json", "merges.txt")]
-            bare = tokenizers.Tokenizer(tokenizers.models.BPE.from_file(*files))
-            bare.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-            assert bare.encode("by the way, naïve endby").ids == plain
 
 
 def test_files_say_how_a_tokenizer_was_trained(tmp_path: Path) -> None:

@@ -6,11 +6,7 @@ import base64
 import hashlib
 import html
 import json
-import os
-import pty
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -18,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from pairloom import SpecialTokenError, Tokenizer, pretokenize
+from pairloom import Tokenizer, pretokenize
 from pairloom.view.payload import merge_trees
-from pairloom.view.view import MOST_BYTES, View
+from pairloom.view.view import View
 from tests.cli.commands import run
 from tests.formats.models import random_model
 from tests.view.texts import texts_of_all_scripts
@@ -207,21 +203,6 @@ def test_two_tokenizers_and_several_texts(tokenizer: Tokenizer) -> None:
     )
 
 
-def test_wrong_arguments_are_refused(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ValueError, match="more than 8 MB"):
-        tokenizer.view("a" * (MOST_BYTES + 1))
-    with pytest.raises(TypeError, match=r"the text 'text 2' must be a str, not bytes"):
-        tokenizer.view(["a", b"b"])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="other must be a Tokenizer"):
-        tokenizer.view("a", other="gpt2")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="specials must be one of"):
-        tokenizer.view("a", specials="some")
-    with pytest.raises(SpecialTokenError):
-        tokenizer.view("a<|endoftext|>", specials="error")
-    with pytest.raises(UnicodeEncodeError):
-        tokenizer.view("\ud800")
-
-
 @pytest.fixture
 def model(tokenizer: Tokenizer, tmp_path: Path) -> Path:
     path = tmp_path / "model.json"
@@ -244,39 +225,3 @@ def test_the_command_writes_a_page(model: Path, tmp_path: Path) -> None:
     assert again.status == 1 and "exists" in again.err
     assert run("view", "--model", model, "--model", model, "--text", "two", "--output", page, "--force").status == 0
     assert len(payload_of(page.read_text(encoding="utf-8"))["tokenizers"]) == 2
-
-
-def test_the_command_prints_the_page_without_an_output(model: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pairloom", "view", "--model", model, "--text", "the cat"],
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.startswith(b"<!DOCTYPE html>") and not done.stderr
-
-
-def test_the_command_does_not_print_the_page_on_a_terminal(model: Path) -> None:
-    terminal, its_end = pty.openpty()
-    command = [sys.executable, "-m", "pairloom", "view", "--model", str(model), "--text", "the cat"]
-    done = subprocess.run(command, stdout=its_end, stderr=subprocess.PIPE, check=False)
-    os.set_blocking(terminal, False)
-    with pytest.raises(BlockingIOError):
-        os.read(terminal, 1)
-    os.close(its_end)
-    os.close(terminal)
-    assert done.returncode == 2 and b"give --output FILE, and --open to see it" in done.stderr
-
-
-def test_the_command_refuses_wrong_usage(model: Path, tmp_path: Path) -> None:
-    big = tmp_path / "big.txt"
-    big.write_bytes(b"a" * (MOST_BYTES + 1))
-    cases: list[tuple[list[str | Path], int, str]] = [
-        (["--model", model], 2, "--text or --input"),
-        (["--model", model, "--text", "a", "--open"], 2, "--output FILE"),
-        (["--model", model, "--model", model, "--model", model, "--text", "a"], 2, "once or twice"),
-        (["--model", model, "--input", big], 1, f"--max-bytes {MOST_BYTES}"),
-        (["--model", tmp_path / "absent.json", "--text", "a"], 1, "absent.json"),
-    ]
-    for arguments, status, message in cases:
-        done = run("view", *arguments)
-        assert done.status == status and message in done.err, done
