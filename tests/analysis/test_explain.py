@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,99 +48,44 @@ WINDOWS = crlf(SPACED)
 TWO = prose(4, "<a><a>b", n=200)
 LINES = TEXT.splitlines(keepends=True)
 # It crosses line ends.
-ACROSS = "[^,]+|,"
+ACROSS = {"pattern": "[^,]+|,"}
+CS336, HUGGINGFACE, TWO_SPECIALS = {"profile": "cs336"}, {"profile": "huggingface"}, {"special_tokens": ["<a>", "<b>"]}
 
-PLANTED: dict[str, tuple[str, Any, Callable[[], Tokenizer], Callable[[], Tokenizer]]] = {
-    "tie: greatest bytes": ("tie", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, tie_break="bytes_greatest")),
-    "tie: GPT-2's order of bytes": (
-        "tie",
-        TEXT + "\n\t\x00é€" * 9,
-        lambda: trained(TEXT + "\n\t\x00é€" * 9),
-        lambda: trained(TEXT + "\n\t\x00é€" * 9, byte_order="gpt2"),
-    ),
-    "tie: first seen": ("tie", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, tie_break="first_seen")),
-    "line ends: CRLF read as LF": (
-        "line ends",
-        WINDOWS,
-        lambda: trained(WINDOWS),
-        lambda: trained(WINDOWS.replace("\r\n", "\n")),
-    ),
-    "line ends: CR read as LF": (
-        "line ends",
-        WINDOWS.replace("\r\n", "\r\n\r"),
-        lambda: trained(WINDOWS.replace("\r\n", "\r\n\r"), "huggingface"),
-        lambda: trained(WINDOWS.replace("\r\n", "\n\n"), "huggingface"),
-    ),
-    "line ends: LF read as CRLF": (
-        "line ends",
-        SPACED,
-        lambda: trained(SPACED, "cs336"),
-        lambda: trained(WINDOWS, "cs336"),
-    ),
-    "specials: not split by theirs": (
-        "specials",
-        CUT,
-        lambda: trained(CUT, corpus_specials="split"),
-        lambda: trained(CUT),
-    ),
-    "specials: not split by mine": (
-        "specials",
-        CUT,
-        lambda: trained(CUT, "cs336"),
-        lambda: trained(CUT, "cs336", special_tokens=[EOT]),
-    ),
+WITH_BYTES = TEXT + "\n\t\x00é€" * 9
+CR, LINES_SPACED = WINDOWS.replace("\r\n", "\r\n\r"), [line.rstrip("\n") + " " for line in LINES]
+
+PLANTED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
+    "tie: greatest bytes": (TEXT, {}, {"tie_break": "bytes_greatest"}),
+    "tie: GPT-2's order of bytes": (WITH_BYTES, {}, {"byte_order": "gpt2"}),
+    "tie: first seen": (TEXT, {}, {"tie_break": "first_seen"}),
+    "line ends: CRLF read as LF": (WINDOWS, {}, {"text": SPACED}),
+    "line ends: CR read as LF": (CR, HUGGINGFACE, {**HUGGINGFACE, "text": WINDOWS.replace("\r\n", "\n\n")}),
+    "line ends: LF read as CRLF": (SPACED, CS336, {**CS336, "text": WINDOWS}),
+    "specials: not split by theirs": (CUT, {"corpus_specials": "split"}, {}),
+    "specials: not split by mine": (CUT, CS336, {**CS336, "special_tokens": [EOT]}),
     "specials: another one split": (
-        "specials",
         TWO,
-        lambda: trained(TWO, "cs336", special_tokens=["<a>"]),
-        lambda: trained(TWO, "cs336", special_tokens=["<a>", "<a>b"]),
+        {**CS336, "special_tokens": ["<a>"]},
+        {**CS336, "special_tokens": ["<a>", "<a>b"]},
     ),
-    "pattern: cl100k": ("pattern", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, pattern="cl100k")),
-    "pattern: whole lines": ("pattern", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, pattern=r"[^\n]+|\n+")),
-    "pattern: two in turn": (
-        "pattern",
-        TEXT,
-        lambda: trained(TEXT, "cs336", pattern="o200k"),
-        lambda: trained(TEXT, "cs336", pattern=(r"\d", "gpt2")),
-    ),
-    "documents: lines": (
-        "documents",
-        TEXT,
-        lambda: trained(TEXT, pattern=ACROSS),
-        lambda: trained(LINES, pattern=ACROSS),
-    ),
-    "documents: joined": (
-        "documents",
-        [line.rstrip("\n") + " " for line in LINES],
-        lambda: trained([line.rstrip("\n") + " " for line in LINES]),
-        lambda: trained("".join(line.rstrip("\n") + " " for line in LINES)),
-    ),
-    "documents: lines without ends": (
-        "documents",
-        TEXT,
-        lambda: trained(TEXT, pattern=ACROSS),
-        lambda: trained([line.strip() for line in LINES], pattern=ACROSS),
-    ),
-    "vocab_size: specials counted": (
-        "vocab_size",
-        TEXT,
-        lambda: trained(TEXT, special_tokens=["<a>", "<b>"]),
-        lambda: trained(TEXT, special_tokens=["<a>", "<b>"], specials_counted=True),
-    ),
-    "vocab_size: merges counted": (
-        "vocab_size",
-        TEXT,
-        lambda: trained(TEXT, size=300),
-        lambda: trained(TEXT, size=400),
-    ),
-    "none: other ids": ("none", TEXT, lambda: trained(TEXT), lambda: trained(TEXT, special_ids="first")),
-    "corpus: another one": ("corpus", TEXT, lambda: trained(prose(7)), lambda: trained(TEXT)),
+    "pattern: cl100k": (TEXT, {}, {"pattern": "cl100k"}),
+    "pattern: whole lines": (TEXT, {}, {"pattern": r"[^\n]+|\n+"}),
+    "pattern: two in turn": (TEXT, {**CS336, "pattern": "o200k"}, {**CS336, "pattern": (r"\d", "gpt2")}),
+    "documents: lines": (TEXT, ACROSS, {**ACROSS, "text": LINES}),
+    "documents: joined": (LINES_SPACED, {}, {"text": "".join(LINES_SPACED)}),
+    "documents: lines without ends": (TEXT, ACROSS, {**ACROSS, "text": [line.strip() for line in LINES]}),
+    "vocab_size: specials counted": (TEXT, TWO_SPECIALS, {**TWO_SPECIALS, "specials_counted": True}),
+    "vocab_size: merges counted": (TEXT, {"size": 300}, {"size": 400}),
+    "none: other ids": (TEXT, {}, {"special_ids": "first"}),
+    "corpus: another one": (TEXT, {"text": prose(7)}, {}),
 }
+"""What is planted after the cause: the corpus, and what the training of either tokenizer has instead of `trained`'s."""
 
 
 def planted(name: str) -> tuple[str, list[str], Tokenizer, Tokenizer]:
-    cause, corpus, mine, theirs = PLANTED[name]
-    return cause, [corpus] if isinstance(corpus, str) else corpus, mine(), theirs()
+    corpus, *both = PLANTED[name]
+    mine, theirs = (trained(**{"text": corpus, **options}) for options in both)
+    return name.partition(":")[0], [corpus] if isinstance(corpus, str) else corpus, mine, theirs
 
 
 def check_counts(found: Explanation, mine: Tokenizer, corpus: list[str]) -> None:

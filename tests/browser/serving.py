@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.loopback import serving
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
@@ -20,7 +21,5 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 def served(folder: Path) -> Iterator[str]:
     """The URL under which `folder` is served meanwhile."""
     handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
         yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()

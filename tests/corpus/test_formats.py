@@ -57,18 +57,6 @@ def test_a_file_of_hundreds_of_times_its_size_takes_little(tmp_path: Path, suffi
         assert outcome.result and outcome.n_bytes < 160 << 20, outcome
 
 
-def test_every_kind_of_file_gives_the_same_counts_and_model(paths: dict[str, Path], tmp_path: Path) -> None:
-    expected = PretokenCounts.from_texts(DOCUMENTS)
-    models = set()
-    for name, path in paths.items():
-        counts = PretokenCounts.from_texts(Corpus(path, separator=SEPARATOR))
-        assert counts == expected, name
-        model = tmp_path / f"{name}.json"
-        Tokenizer.train_from_counts(counts, 400).save(model)
-        models.add(model.read_bytes())
-    assert len(models) == 1
-
-
 def test_plain_files_are_a_document_each(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n\ntwo")
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"three"))
@@ -344,14 +332,6 @@ def test_data_sets(tmp_path: Path) -> None:
     assert list(Corpus(dataset.select(range(10, 20)))) == DOCUMENTS[10:20]
     assert list(Corpus(dataset.to_iterable_dataset())) == DOCUMENTS
     assert Tokenizer.train(Corpus(dataset), 400) == Tokenizer.train(DOCUMENTS, 400)
-
-
-def test_texts_in_memory() -> None:
-    assert list(Corpus.of_texts(iter(DOCUMENTS))) == DOCUMENTS
-    with pytest.raises(TypeError):
-        list(Corpus.of_texts(["a", b"b"]))
-    with pytest.raises(TypeError):
-        Corpus.of_texts("a bare str")
 
 
 def test_standard_input(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

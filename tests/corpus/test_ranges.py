@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import http.server
 import io
@@ -12,7 +11,6 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -25,6 +23,7 @@ import pytest
 from pairloom import Corpus, PretokenCounts
 from pairloom.corpus import remote
 from pairloom.corpus.remote import RangesFile
+from tests import loopback
 from tests.corpus.files import DOCUMENTS, json_lines, write_parquet
 
 DATA = bytes(random.Random(1).randrange(256) for _ in range(30_000))
@@ -120,45 +119,27 @@ class _Server(http.server.ThreadingHTTPServer):
     random = random.Random(3)
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: _Server
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
+class _Handler(loopback.Handler):
     def do_GET(self) -> None:
         path = self.server.folder / self.path.strip("/")
         if not path.is_file():
-            self.send_error(404)
+            self.answer(404, b"")
             return
-        data = path.read_bytes()
-        n_bytes = len(data)
+        data, status, headers = path.read_bytes(), 200, {"Accept-Ranges": "bytes"}
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        if wanted and self.server.has_ranges:
-            start, last = int(wanted[1]), min(int(wanted[2]), n_bytes - 1)
+        if not self.server.has_ranges:
+            headers = {}
+        elif wanted:
+            start, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
+            status, headers["Content-Range"] = 206, f"bytes {start}-{last}/{len(data)}"
             data = data[start : last + 1]
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{last}/{n_bytes}")
-        else:
-            self.send_response(200)
-        if self.server.has_ranges:
-            self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
         # Never so often in a row that reading gives up, unless all of them break.
         is_broken = self.server.random.random() < self.server.share and (
             self.server.share == 1 or self.server.in_row < self.server.most_in_row
         )
         self.server.in_row = self.server.in_row + 1 if is_broken else 0
-        if self.command == "GET" and is_broken:
-            self.server.n_broken += 1
-            data = data[: len(data) // 2]
-            self.close_connection = True
-        if self.command == "GET":
-            self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        self.server.n_broken += is_broken and self.command == "GET"
+        self.answer(status, data, headers, n_sent=len(data) // 2 if is_broken else -1)
 
 
 class _HubHandler(_Handler):
@@ -176,7 +157,7 @@ class _HubHandler(_Handler):
         elif url.path == "/api/datasets/me/data":
             self._json({"id": "me/data", "sha": "1" * 40, "siblings": [], "private": False})
         else:
-            self.send_error(404)
+            self.answer(404, b"")
 
     def _entry(self, path: Path) -> dict[str, Any]:
         known = {"path": path.relative_to(self.server.folder).as_posix(), "oid": "0" * 40}
@@ -185,48 +166,19 @@ class _HubHandler(_Handler):
         return {"type": "file", "size": path.stat().st_size, **known}
 
     def _json(self, content: Any) -> None:
-        data = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.answer(200, json.dumps(content).encode(), {"Content-Type": "application/json"})
 
 
-@contextlib.contextmanager
-def _serving(folder: Path, handler: type[_Handler]) -> Iterator[_Server]:
+def _server(folder: Path, handler: type[_Handler]) -> _Server:
     server = _Server(("127.0.0.1", 0), handler)
     server.folder = folder
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return server
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[_Server]:
-    with _serving(tmp_path, _Handler) as server:
+    with loopback.serving(_server(tmp_path, _Handler)) as server:
         yield server
-
-
-def test_a_connection_that_breaks_loses_and_doubles_nothing(server: _Server) -> None:
-    (server.folder / "a").write_bytes(DATA)
-    server.share = 0.3
-    url = f"http://127.0.0.1:{server.server_port}/a"
-
-    def fetch(start: int, end: int) -> bytes:
-        request = urllib.request.Request(url, headers={"Range": f"bytes={start}-{end - 1}"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            data: bytes = answer.read()
-            return data
-
-    with RangesFile(fetch, len(DATA), url) as file:
-        assert b"".join(iter(lambda: file.read(777), b"")) == DATA
-    assert server.n_broken > 3
 
 
 @pytest.mark.parametrize("has_ranges", [True, False])
@@ -273,7 +225,7 @@ def test_corpora_are_read_from_a_hub_of_data_sets(tmp_path: Path) -> None:
     write_parquet(folder / "more" / "b.parquet", DOCUMENTS * 20)
     root = "hf://datasets/me/data"
     names = [f"{root}/a.jsonl", f"{root}/more/b.parquet"]
-    with _serving(folder, _HubHandler) as server:
+    with loopback.serving(_server(folder, _HubHandler)) as server:
         server.share, server.most_in_row = 0.7, 1
         # The address is read when the library is imported.
         environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HUB_OFFLINE": "0"}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import http.server
 import json
 import re
-import threading
 import traceback
 import urllib.parse
 import uuid
@@ -21,6 +19,7 @@ import pytest
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import remote
 from pairloom.corpus.fingerprint import of_files
+from tests import loopback
 from tests.corpus.files import json_lines
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -42,12 +41,7 @@ class _Server(http.server.ThreadingHTTPServer):
     n_asked = 0
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    server: _Server
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
+class _Handler(loopback.Handler):
     def do_GET(self) -> None:
         answer = self.server.answers.get(urllib.parse.unquote(urllib.parse.urlparse(self.path).path))
         status, headers, data = answer() if answer else (404, {}, b"")
@@ -55,17 +49,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if wanted and status == 200:
             status, data = 206, data[int(wanted[1]) : int(wanted[2]) + 1]
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if self.command == "GET":
-            with contextlib.suppress(ConnectionError):
-                self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        self.answer(status, data, headers)
 
 
 @pytest.fixture
@@ -73,14 +57,8 @@ def server() -> Iterator[_Server]:
     pytest.importorskip("aiohttp", reason="aiohttp is not installed")
     server = _Server(("127.0.0.1", 0), _Handler)
     server.answers = {}
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
+    with loopback.serving(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def _url(server: _Server, path: str) -> str:

@@ -7,15 +7,15 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from pairloom import Tokenizer
 from pairloom.formats import huggingface
+from tests import loopback
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 MODEL = Tokenizer.train(["low lower lowest"] * 3, 270, special_tokens=()).model
@@ -26,20 +26,14 @@ FILES = {
 }
 
 
-class _Hub(BaseHTTPRequestHandler):
+class _Hub(loopback.Handler):
     """What huggingface_hub asks for: the files of a revision, then each of those that are wanted."""
 
     asked: list[str]
 
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def do_GET(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
         name = self.path.rpartition("/")[2]
-        type(self).asked.append(name)
+        self.asked.append(name)
         body = FILES.get(name, b"")
         if self.path.startswith("/api/models/owner/name/revision/"):
             body = json.dumps(
@@ -48,25 +42,15 @@ class _Hub(BaseHTTPRequestHandler):
         elif self.path.startswith("/api/models/owner/name/tree/"):
             rows = [{"type": "file", "path": f, "size": len(data), "oid": "0" * 40} for f, data in FILES.items()]
             body = json.dumps(rows).encode()
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')
-        self.send_header("X-Repo-Commit", COMMIT)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        headers = {"ETag": f'"{hashlib.sha256(body).hexdigest()}"', "X-Repo-Commit": COMMIT}
+        self.answer(200 if body else 404, body, headers)
 
 
 @pytest.fixture
 def endpoint() -> Iterator[str]:
     _Hub.asked = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Hub) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with loopback.serving(ThreadingHTTPServer(("127.0.0.1", 0), _Hub)) as server:
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
 
 
 def test_a_repository_is_fetched_without_its_weights(endpoint: str, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pairloom import FormatError, Tokenizer, formats
@@ -245,53 +244,6 @@ def test_entries_of_a_vocab_json_have_the_rules_of_the_files(tokenizer: Tokenize
 PLAIN = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
 
 
-@pytest.mark.parametrize(
-    ("in_tokenizer", "in_config", "encoded", "is_skipped"),
-    [
-        ({}, {"lstrip": True}, "a#b", True),
-        ({"lstrip": True}, {}, "a #b", True),
-        ({"lstrip": True}, None, "a#b", True),
-        ({}, {"special": False}, "a #b", True),
-        ({"special": False}, {}, "a #b", True),
-        ({"special": False}, {"special": False}, "a #b", False),
-        ({"special": False}, None, "a #b", False),
-        ({"single_word": True}, {}, "a #b", True),
-        ({}, {"single_word": True}, "a <mask>b", True),
-    ],
-)
-def test_flags_of_the_settings_replace_those_of_the_tokenizer(
-    in_tokenizer: dict[str, bool],
-    in_config: dict[str, bool] | None,
-    encoded: str,
-    is_skipped: bool,
-    tokenizer: Tokenizer,
-    tmp_path: Path,
-) -> None:
-    listed = None if in_config is None else {"<mask>": in_config}
-    mask_id = disagreeing_folder(tokenizer, tmp_path, {"<mask>": in_tokenizer}, listed)["<mask>"]
-    for loaded in (
-        Tokenizer.load(tmp_path),
-        Tokenizer.from_huggingface(tmp_path),
-    ):
-        left, literal, right = encoded.partition("#")
-        expected = [*tokenizer.encode(left), *([mask_id] if literal else []), *tokenizer.encode(right)]
-        assert loaded.encode("a <mask>b") == expected
-        assert loaded.decode([mask_id], skip_special_tokens=True) == ("" if is_skipped else "<mask>")
-
-
-def test_roles_make_tokens_special_as_in_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    for role, listed, is_skipped in (
-        ({"mask_token": "<mask>"}, None, True),
-        ({"mask_token": "<mask>"}, {"<mask>": {"special": False}}, True),
-        ({"mask_token": "<mask>"}, {}, False),
-        ({"image_token": "<mask>"}, None, True),
-        ({"additional_special_tokens": ["<mask>"]}, None, False),
-    ):
-        mask_id = disagreeing_folder(tokenizer, tmp_path, {"<mask>": {"special": False}}, listed, role)["<mask>"]
-        loaded = Tokenizer.load(tmp_path)
-        assert loaded.decode([mask_id], skip_special_tokens=True) == ("" if is_skipped else "<mask>"), (role, listed)
-
-
 def test_folders_whose_flags_disagree_equal_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
     PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
 
@@ -383,30 +335,6 @@ def test_names_of_other_libraries(tokenizer: Tokenizer) -> None:
     assert list(vocab.values()) == sorted(tokenizer.vocab)
     assert vocab == tokenizer.to_huggingface().get_vocab()
     assert tokenizer.encode_ordinary_batch([TEXT, ""]) == [tokenizer.encode_ordinary(TEXT), []]
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        list,
-        tuple,
-        iter,
-        np.array,
-        lambda ids: np.array(ids, np.uint16),
-        lambda ids: list(np.array(ids)),
-        lambda ids: map(np.uint16, ids),
-    ],
-)
-def test_decode_skips_special_tokens_of_any_kind_of_ids(kind: Any, tokenizer: Tokenizer) -> None:
-    ids = tokenizer.encode(TEXT)
-    plain = TEXT.replace("<|im_end|>", "")
-    assert tokenizer.decode(kind(ids), skip_special_tokens=True) == plain
-    assert tokenizer.decode(kind(ids), skip_special_tokens=False) == TEXT
-    assert tokenizer.decode_batch([kind(ids), []], skip_special_tokens=True) == [plain, ""]
-    with pytest.raises(TypeError, match="skip_special_tokens must be True or False"):
-        tokenizer.decode(ids, skip_special_tokens=1)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        tokenizer.decode(["a"], skip_special_tokens=True)  # type: ignore[list-item]
 
 
 def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path: Path) -> None:

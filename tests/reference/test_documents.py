@@ -26,12 +26,6 @@ def test_blocks_of_any_size(seed: int, tmp_path: Path) -> None:
             assert documents == documents_of(text, specials)
 
 
-def test_an_empty_file(tmp_path: Path) -> None:
-    path = tmp_path / "empty.txt"
-    path.touch()
-    assert list(read_documents(path, SPECIALS)) == []
-
-
 def test_bytes_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_bytes(b"\xef\xbb\xbfa\r\nb\r<|end|>\r\n")
@@ -59,9 +53,3 @@ def test_the_naive_trainer_streams_and_reports(tmp_path: Path) -> None:
     assert list(trainer.seconds) == ["counting words", "counting pairs", "max", "updating"]
     assert all(seconds >= 0 for seconds in trainer.seconds.values())
     assert [line.split("  ")[0] for line in trainer.report().splitlines()] == [*trainer.seconds, "total"]
-
-
-def test_the_naive_trainer_needs_no_special_token(tmp_path: Path) -> None:
-    path = tmp_path / "corpus.txt"
-    path.write_text("ab ab ab")
-    assert NaiveTrainer().train(path, 258, []).merges_as_bytes() == [(b"a", b"b"), (b" ", b"ab")]

@@ -27,24 +27,6 @@ def assert_maps_are_true(trainer: BPETrainer) -> None:
     assert 0 not in trainer.pair_counts.values()
 
 
-def test_hello_world() -> None:
-    trainer = BPETrainer(BYTES, [list(b"hello"), list(b"world")])
-    assert set(trainer.pair_counts.values()) == {1}
-    assert trainer.pair_to_words[119, 111] == {1}
-    assert trainer.word_pair_indices[0] == [
-        (0, (104, 101)),
-        (1, (101, 108)),
-        (2, (108, 108)),
-        (3, (108, 111)),
-    ]
-    assert trainer.get_best_pair() == (119, 111)
-    assert trainer.merge_pair((119, 111)) == 256
-    assert trainer.words == [list(b"hello"), [256, 114, 108, 100]]
-    assert (119, 111) not in trainer.pair_counts
-    assert (111, 114) not in trainer.pair_to_words
-    assert_maps_are_true(trainer)
-
-
 def test_what_was_passed_never_changes() -> None:
     vocab, words = dict(BYTES), [list(b"aaa"), list(b"aaa")]
     trainer = BPETrainer(vocab, words)
@@ -52,11 +34,6 @@ def test_what_was_passed_never_changes() -> None:
     assert trainer.words == [[257], [257]]
     assert vocab == BYTES
     assert words == [list(b"aaa"), list(b"aaa")]
-
-
-def test_the_next_free_id_follows_the_largest() -> None:
-    trainer = BPETrainer({**BYTES, 300: b"<|endoftext|>"}, [list(b"ab")])
-    assert trainer.merge_pair((97, 98)) == 301
 
 
 def test_no_pair_left() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 def contents(folder: Path) -> dict[str, bytes]:
     """The bytes of each file by its name."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:

@@ -231,14 +231,3 @@ def test_ids_that_the_vocabulary_lacks_are_refused(corpus: Path, tmp_path: Path,
         with pytest.raises(FormatError, match=wrong):
             use()
     assert shards[0].tolist() == TOKENIZER.encode(DOCUMENTS[0])
-
-
-def test_a_batch_is_padded_with_any_id_where_documents_end(corpus: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    tokenize_files(TOKENIZER, corpus, out)
-    for pad_id in (-100, 0, 9999):
-        batch = open_shards(out).batches(seq_len=32, batch=3, mode="padded", pad_id=pad_id, dtype=np.int64).at(0)
-        for row, ids in zip(batch, documents_of(out), strict=False):
-            assert row[: len(ids)].tolist() == ids[:32] and set(row[len(ids) :].tolist()) <= {pad_id}
-            if len(ids) > 32:
-                break

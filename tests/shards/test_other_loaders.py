@@ -9,26 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import Tokenizer, open_shards, tokenize_files
+from pairloom import open_shards
 from tests.cases import ROOT
+from tests.shards.making import text_shards
 from tests.shards.reading import documents_of
 
-TEXTS = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
 
-
-def _shards(folder: Path, format: str) -> Path:
-    (folder / "text.txt").write_text("\n\n".join(TEXTS))
-    tokenizer = Tokenizer.train(TEXTS, 270)
-    tokenize_files(tokenizer, folder / "text.txt", folder / "out", separator="\n\n", shard_tokens=700, format=format)
-    return folder / "out"
-
-
-def test_indexed_dataset_of_megatron_core_opens_shards(tmp_path: Path) -> None:
+def test_indexed_dataset_of_megatron_core_openstext_shards(tmp_path: Path) -> None:
     """The readers of tests/shards/reading.py follow its code where it is not installed."""
     library: Any = pytest.importorskip(
         "megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed", exc_type=ImportError
     )
-    folder = _shards(tmp_path, "megatron")
+    folder = text_shards(tmp_path, "megatron")
     found = []
     for path in sorted(folder.glob("*.idx")):
         data = library.IndexedDataset(str(path.with_suffix("")), mmap=True)
@@ -37,10 +29,10 @@ def test_indexed_dataset_of_megatron_core_opens_shards(tmp_path: Path) -> None:
     assert found == documents_of(folder) == [ids.tolist() for ids in open_shards(folder)]
 
 
-def test_datasets_of_datatrove_open_shards(tmp_path: Path) -> None:
+def test_datasets_of_datatrove_opentext_shards(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     library: Any = pytest.importorskip("datatrove.utils.dataset", reason="datatrove is not installed")
-    folder = _shards(tmp_path, "bin")
+    folder = text_shards(tmp_path, "bin")
     data = library.DatatroveFolderDataset(str(folder), seq_len=15, filename_pattern="*.bin", token_size=2)
     rows = [data[number]["input_ids"].tolist() for number in range(len(data))]
     expected = []
@@ -65,7 +57,7 @@ def test_a_documented_loop_of_a_library_reads_all_ids(
 ) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed")
     monkeypatch.chdir(tmp_path)
-    _shards(tmp_path, "parquet" if library == "datasets" else "npy").rename(tmp_path / "shards")
+    text_shards(tmp_path, "parquet" if library == "datasets" else "npy").rename(tmp_path / "shards")
     shards = open_shards("shards")
     scope = _found(library, shards)
     joined = [i for ids in shards for i in ids.tolist()]

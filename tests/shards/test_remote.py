@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -11,9 +10,7 @@ from typing import Any
 import pytest
 
 from pairloom import Corpus, PretokenCounts, ShardJob, Tokenizer
-from pairloom.corpus import remote
 from tests.cli.commands import run
-from tests.corpus.files import write_parquet
 from tests.shards.reading import documents_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -61,39 +58,3 @@ def test_a_store_that_nothing_answers_for_is_one_line(monkeypatch: pytest.Monkey
         assert done.status == 1
         assert re.match("pairloom: s3://corpus/.*Could not connect.*\n$", done.err)
     s3fs.S3FileSystem.clear_instance_cache()
-
-
-def test_connections_that_break_lose_and_double_nothing(
-    store: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    s3fs: Any = pytest.importorskip("s3fs", reason="s3fs is not installed")
-    monkeypatch.setattr(remote, "_FIRST_BYTES", 200)
-    monkeypatch.setattr(remote, "_MOST_BYTES", 500)
-    monkeypatch.setattr(remote, "_FIRST_WAIT_SECONDS", 0.001)
-    lines = "".join(json.dumps({"text": text}) + "\n" for text in TEXTS).encode()
-    store.pipe_file("corpus/in/a.jsonl", lines)
-    store.pipe_file("corpus/in/b.jsonl.gz", gzip.compress(lines))
-    write_parquet(tmp_path / "c.parquet", TEXTS)
-    store.put_file(str(tmp_path / "c.parquet"), "corpus/in/c.parquet")
-    n_asked = 0
-
-    async def breaking(files: Any, *args: Any, whole: Any = s3fs.S3FileSystem._cat_file, **options: Any) -> Any:
-        nonlocal n_asked
-        n_asked += 1
-        if n_asked % 3 == 1:
-            raise ConnectionResetError("reset by peer")
-        data = await whole(files, *args, **options)
-        return data[: len(data) // 2] if n_asked % 3 == 2 and len(data) > 1 else data
-
-    with monkeypatch.context() as patched:
-        patched.setattr(s3fs.S3FileSystem, "_cat_file", breaking)
-        # File systems keep the methods that they were made with.
-        s3fs.S3FileSystem.clear_instance_cache()
-        assert list(Corpus("s3://corpus/in")) == TEXTS * 3
-        with ShardJob("s3://corpus/out", TOKENIZER) as job:
-            job.commit([job.task.write_corpus(Corpus("s3://corpus/in"))])
-    s3fs.S3FileSystem.clear_instance_cache()
-    assert n_asked > 20
-    store.invalidate_cache()
-    store.get("corpus/out/", str(tmp_path / "copy"), recursive=True)
-    assert documents_of(tmp_path / "copy") == TOKENIZER.encode_batch(TEXTS) * 3

@@ -16,7 +16,7 @@ from pairloom.corpus import corpus as corpus_module
 from pairloom.shards.publishing import Publisher
 from tests.cli.commands import run
 from tests.corpus.files import json_lines
-from tests.shards.reading import documents_of, manifest_of
+from tests.shards.reading import contents, documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat é " * 50, 262)
 SPLIT = {"train": 0.7, "test": 0.1, "val": 0.2}
@@ -47,10 +47,6 @@ def write_corpus(folder: Path, texts: list[str], kind: str) -> tuple[list[Path],
 def expected(texts: list[str], duplicates: str) -> dict[str, list[str]]:
     kept = list(dict.fromkeys(texts)) if duplicates == "drop" else texts
     return {name: [text for text in kept if part_of(text) == name] for name in SPLIT}
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])

@@ -15,18 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import Tokenizer, open_shards, tokenize_files
-
-TEXTS = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
+from pairloom import open_shards
+from tests.shards.making import text_shards
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shards")
-    (folder / "text.txt").write_text("\n\n".join(TEXTS))
-    tokenizer = Tokenizer.train(TEXTS, 270)
-    tokenize_files(tokenizer, folder / "text.txt", folder / "out", separator="\n\n", shard_tokens=700)
-    return folder / "out"
+    return text_shards(tmp_path_factory.mktemp("shards"))
 
 
 def _torch() -> Any:

@@ -12,22 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from pairloom import Tokenizer, open_shards, tokenize_files
+from pairloom import open_shards
 from tests.shards import torch_stub
+from tests.shards.making import text_shards
 
-TEXTS = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
 OPTIONS: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "pad_id": 0}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("shards")
-    (folder / "text.txt").write_text("\n\n".join(TEXTS))
-    tokenize_files(Tokenizer.train(TEXTS, 270), folder / "text.txt", folder / "out", separator="\n\n", shard_tokens=700)
-    return folder / "out"
+    return text_shards(tmp_path_factory.mktemp("shards"))
 
 
 @pytest.fixture
@@ -202,19 +198,3 @@ def test_a_loader_that_loads_a_finished_pass_begins_the_next(folder: Path, torch
     again.load_state_dict(data.state_dict())
     assert _lists(again) == []
     assert _lists(again) == _expected(folder, epochs=1, epoch=1)
-
-
-def test_a_state_of_another_order_is_refused(folder: Path, torch: Any) -> None:
-    state = _batches(folder).state_dict()
-    for options in ({"seed": 2}, {"seq_len": 8}, {"shuffle": "document"}):
-        with pytest.raises(ValueError, match="the state is of batches with"):
-            _batches(folder, **options).load_state_dict(state)
-
-
-def test_batches_begin_at_any_row(folder: Path, torch: Any) -> None:
-    rows = np.concatenate(_expected(folder, epochs=2, batch=1))
-    for row in (0, 1, 7, len(rows) - 1):
-        data = _batches(folder, epochs=2, batch=1, row=row, rank=1, world_size=2)
-        found = np.concatenate(_lists(data))
-        expected = rows[row + 1 :: 2]
-        assert np.array_equal(found[: len(expected)], expected) and not found[len(expected) :].any()

@@ -9,22 +9,19 @@ that hangs is killed.
 from __future__ import annotations
 
 import gc
-import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from pairloom import Tokenizer
 from tests.soak.harness import Table
+from tests.soak.isolation import run_cases
 
 SUMMARY = (
     "a process forks while threads of it work; the child must give equal results and have the collector as it was set"
@@ -38,36 +35,11 @@ _OUTCOMES = {0: "equal", 3: "other results", 4: "collector changed"}
 
 def run(count: int, seed: int) -> Table:
     """Forks `count` times in a process of its own."""
-    command = [sys.executable, "-m", "tests.soak.forks", str(count), str(seed)]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=600 + 10 * count, check=False)
-    table = Table(
-        ("call of the busy threads", "forks", *_OUTCOMES.values(), "hung or died", "parent's collector changed")
-    )
-    if done.returncode != 0:
-        table.failures.append(f"the parent ended with {done.returncode}: {done.stderr[-500:]}")
-        return table
-    tallies: dict[str, Counter[str]] = {}
-    for number, (call, child, parent_changed) in enumerate(json.loads(done.stdout)):
-        outcome = _OUTCOMES.get(child, "hung or died")
-        tally = tallies.setdefault(call, Counter())
-        tally[outcome] += 1
-        tally["parent"] += parent_changed
-        if outcome != "equal" or parent_changed:
-            table.failures.append(f"fork {number} of seed {seed} during {call}: {outcome} (exit status {child})")
-    for call, tally in tallies.items():
-        cells = [tally[outcome] for outcome in (*_OUTCOMES.values(), "hung or died")]
-        table.add(call, sum(cells), *cells, tally["parent"])
-    return table
-
-
-def _main(count: int, seed: int) -> list[tuple[str, int, bool]]:
-    """(call of the busy threads, exit status of the child, whether the parent's collector changed) of each fork."""
-    # Newer Pythons warn of what is done here on purpose.
-    warnings.simplefilter("ignore", DeprecationWarning)
+    table = Table(("call of the busy threads", "forks", "equal", "failed"))
     chance = random.Random(seed)
     texts = ["".join(chance.choices("ab cdé東😀\n", k=chance.randrange(1, 400))) for _ in range(3000)]
     tokenizer = Tokenizer.train(texts[:500], 400)
+    expected = tokenizer.encode_batch(texts)
     calls: dict[str, Callable[[], object]] = {
         "encode_batch": lambda: tokenizer.encode_batch(texts),
         "encode_batch_to_numpy": lambda: tokenizer.encode_batch_to_numpy(texts),
@@ -75,17 +47,18 @@ def _main(count: int, seed: int) -> list[tuple[str, int, bool]]:
         "decode_batch": lambda: tokenizer.decode_batch(expected),
         "train": lambda: Tokenizer.train(texts[:100], 300),
     }
-    expected = tokenizer.encode_batch(texts)
-    found: list[tuple[str, int, bool]] = []
-    for number in range(count):
-        name = list(calls)[number % len(calls)]
+
+    def case(number: int) -> str:
+        # Newer Pythons warn of what is done here on purpose.
+        warnings.simplefilter("ignore", DeprecationWarning)
         enabled = number // len(calls) % 2 == 0
         (gc.disable if enabled else gc.enable)()
         stop = threading.Event()
-        threads = [threading.Thread(target=_repeat, args=(calls[name], stop)) for _ in range(2)]
+        work = list(calls.values())[number % len(calls)]
+        threads = [threading.Thread(target=_repeat, args=(work, stop)) for _ in range(2)]
         for thread in threads:
             thread.start()
-        time.sleep(chance.uniform(0.001, 0.05))
+        time.sleep(random.Random(f"{seed} {number}").uniform(0.001, 0.05))
         # Set while the others work: what they do must not undo it.
         (gc.enable if enabled else gc.disable)()
         child = os.fork()
@@ -96,8 +69,19 @@ def _main(count: int, seed: int) -> list[tuple[str, int, bool]]:
         stop.set()
         for thread in threads:
             thread.join()
-        found.append((name, status, gc.isenabled() != enabled))
-    return found
+        if gc.isenabled() != enabled:
+            return "parent's collector changed"
+        return _OUTCOMES.get(status, f"hung or died with {status}")
+
+    outcomes: dict[str, list[str]] = {name: [] for name in calls}
+    for number, outcome in run_cases(case, count, timeout=2 * _CHILD_SECONDS):
+        name = list(calls)[number % len(calls)]
+        outcomes[name].append(outcome.result or f"the parent: {outcome.death}")
+        if outcome.result != "equal":
+            table.failures.append(f"fork {number} of seed {seed} during {name}: {outcomes[name][-1]}")
+    for name, found in outcomes.items():
+        table.add(name, len(found), found.count("equal"), len(found) - found.count("equal"))
+    return table
 
 
 def _repeat(work: Callable[[], Any], stop: threading.Event) -> None:
@@ -123,7 +107,3 @@ def _in_child(tokenizer: Tokenizer, texts: Sequence[str], expected: list[list[in
     if not same:
         return 3
     return 0 if gc.isenabled() == enabled else 4
-
-
-if __name__ == "__main__":
-    json.dump(_main(int(sys.argv[1]), int(sys.argv[2])), sys.stdout)
