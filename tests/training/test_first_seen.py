@@ -112,9 +112,3 @@ def test_first_seen_reads_records_and_compressed_files(tmp_path: Path) -> None:
     found = Tokenizer.train_files(files, 258, tie_break="first_seen")
     assert found == Tokenizer.train(["zzzz zzzz"] * 3 + ["zzzz yy"], 258, tie_break="first_seen")
     assert found.merges == Tokenizer.train_files(files, 258).merges
-
-
-def test_min_count_leaves_out_rare_pretokens() -> None:
-    texts = ["ab ab ab", "xyxyxy"]
-    tokenizer = Tokenizer.train(texts, 257, tie_break="first_seen", min_count=2)
-    assert tokenizer.merges == [(b" ", b"a")], "of the three pretokens only this one comes twice"

@@ -57,25 +57,16 @@ class TrainingMethods(TokenizerBase):
         from pairloom.training.train import train_on_texts
 
         config = TrainingConfig.from_profile(profile, **fields)
+        run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
         if parity is not None or parity_reference is not None:
             from pairloom.training.parity import train_parity
 
             if not (corpus is None and trace is None):
                 raise ValueError("parity does not go with a corpus or a trace; pass None for them")
-            run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
             return cls.from_model(train_parity(parity or {}, parity_reference, vocab_size, config, **run))
         if corpus is None:
             raise TypeError("corpus must be a str or an iterable of str, not None")
-        model = train_on_texts(
-            corpus,
-            vocab_size,
-            config,
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
-            trace=trace,
-        )
-        return cls.from_model(model)
+        return cls.from_model(train_on_texts(corpus, vocab_size, config, trace=trace, **run))
 
     @classmethod
     def train_files(
@@ -106,17 +97,8 @@ class TrainingMethods(TokenizerBase):
         from pairloom.training.train import train_on_files
 
         config = TrainingConfig.from_profile(profile, **fields)
-        model = train_on_files(
-            paths,
-            vocab_size,
-            config,
-            threads=threads,
-            progress=progress,
-            max_memory=max_memory,
-            checkpoint=checkpoint,
-            trace=trace,
-        )
-        return cls.from_model(model)
+        run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
+        return cls.from_model(train_on_files(paths, vocab_size, config, checkpoint=checkpoint, trace=trace, **run))
 
     @classmethod
     def train_from_counts(
@@ -139,16 +121,14 @@ class TrainingMethods(TokenizerBase):
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
         from pairloom.training.config import TrainingConfig
-        from pairloom.training.train import check_counts, prune, train_model
+        from pairloom.training.train import check_counts, train_model
 
         if not isinstance(counts, PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
         config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
         check_counts(counts, config)
-        counts, config = prune(counts, config)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory, "trace": trace}
-        model = train_model(counts, vocab_size, config, **run)
-        return cls.from_model(model)
+        return cls.from_model(train_model(counts, vocab_size, config, **run))
 
     def extend(
         self,

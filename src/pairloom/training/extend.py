@@ -17,7 +17,7 @@ from pairloom.model import LARGEST_ID, Model, Pattern
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.first_seen import check_rule
-from pairloom.training.train import check_counts, prune, shortage_text
+from pairloom.training.train import check_counts, shortage_text
 from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
 
 __all__ = ["Extension", "extend_counted", "n_counted"]
@@ -110,30 +110,20 @@ def n_counted(model: Model, config: TrainingConfig | None, verb: str) -> int:
 
 
 def extend_counted(
-    extension: Extension, core: _core.Encoder, count: Callable[..., PretokenCounts], **run: Any
-) -> Model:
-    """The model with the tokens that training would learn next from what `count` counts; `core` encodes by the model.
-
-    `run` has threads, progress and max_memory.
-    """
-    config = extension.config
-    check_rule(config)
-    cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
-    counts, config = prune(count(**cut, **run), config)
-    check_counts(counts, config)
-    return _extended(dataclasses.replace(extension, config=config), core, counts, **run)
-
-
-def _extended(
     extension: Extension,
     core: _core.Encoder,
-    counts: PretokenCounts,
+    count: Callable[..., PretokenCounts],
     *,
-    threads: int = 0,
-    progress: Progress = None,
-    max_memory: int | None = None,
+    threads: int,
+    progress: Progress,
+    max_memory: int | None,
 ) -> Model:
+    """The model with the tokens that training would learn next from what `count` counts; `core` encodes by it."""
     model, config = extension.model, extension.config
+    check_rule(config)
+    cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
+    counts = count(**cut, threads=threads, progress=progress, max_memory=max_memory)
+    check_counts(counts, config)
     tokens = model.tokens()
     made = set(made_ids(model))
     # A merge may make such a token: that adds none.

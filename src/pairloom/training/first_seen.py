@@ -58,7 +58,7 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
             f"the corpus holds {n_literals} literals of special tokens, which are trained on as text;"
             ' corpus_specials="split" takes them for ends of documents'
         )
-    return {pretoken: count for pretoken, count in counts.items() if count >= config.min_count}
+    return counts
 
 
 def _parts(document: str, specials: Collection[str]) -> list[str]:

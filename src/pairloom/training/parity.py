@@ -13,7 +13,7 @@ from pairloom.model import LARGEST_ID, Model
 from pairloom.training.config import N_BYTES, TrainingConfig
 from pairloom.training.first_seen import check_rule
 from pairloom.training.prune import counts_of
-from pairloom.training.train import byte_order, check_counts, finished, prune
+from pairloom.training.train import byte_order, check_counts, finished
 
 __all__ = ["check_names", "train_parity"]
 
@@ -51,7 +51,7 @@ def train_parity(
         check_counts(counts, config)
         return counts
 
-    groups = [prune(counted(corpus), config)[0] for corpus in parity.values()]
+    groups = list(map(counted, parity.values()))
     references = [] if reference is None else [counted(reference[name]) for name in parity]
     with reporter(progress) as report:
         pairs, shortage = _core.train_parity(
