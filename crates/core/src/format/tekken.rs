@@ -4,6 +4,8 @@
 //! are used. A file that lists no special tokens (up to version v7) has those that mistral-common defines; positions that are
 //! not listed are `<SPECIAL_n>`.
 
+use std::mem::replace;
+
 use super::node::{Node, missing, twice};
 use super::ranks::{self, RankList, number_of};
 use super::specials::Specials;
@@ -37,12 +39,12 @@ const UNLISTED: [&str; 20] = [
 ];
 const MAX_SPECIALS: u32 = 100_000;
 
-/// Whether a file that begins so is an object that begins with tekken's `config` or its type.
+/// Whether a file that begins so is an object that begins with tekken's `config`, `vocab`, `special_tokens` or type.
 pub fn is_begin(head: &[u8]) -> bool {
     let mut compact = head[..head.len().min(200)].to_vec();
     compact.retain(|byte| !byte.is_ascii_whitespace());
-    compact.starts_with(b"{\"config\":{\"pattern\"")
-        || compact.starts_with(b"{\"vocab\":[{\"rank\"")
+    let begins: [&[u8]; 3] = [b"{\"config\":{", b"{\"vocab\":[{", b"{\"special_tokens\":[{"];
+    begins.iter().any(|begin| compact.starts_with(begin))
         || memchr::memmem::find(&compact, b"\"type\":\"Tekken\"").is_some()
 }
 
@@ -80,6 +82,13 @@ pub fn read(data: &[u8]) -> Result<Model> {
     if n_missing > 0 {
         return Err(Error::Model(format!("vocab lacks {n_missing} of the ranks below {n_ranks}")));
     }
+    let listed = listed.filter(|node| node.text != "null");
+    let version = config.take("version").and_then(|node| node.as_string("'version'")).unwrap_or_default();
+    if listed.is_none() && version.trim_start_matches('v').parse::<u32>().is_ok_and(|number| number > 7) {
+        return Err(Error::Model(format!(
+            "special_tokens is missing; a file of version {version} lists them"
+        )));
+    }
     let specials = Specials::At(specials(listed.as_ref(), n_specials)?);
     ranks::model(columns, n_ids, &specials, PatternText::One(pattern))
 }
@@ -108,10 +117,11 @@ fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {
 /// All `n` special tokens.
 fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
     let mut specials: Vec<(String, u32)> = (0..n).map(|id| (format!("<SPECIAL_{id}>"), id)).collect();
-    let Some(listed) = listed.filter(|node| node.text != "null") else {
+    let Some(listed) = listed else {
         specials.iter_mut().zip(UNLISTED).for_each(|((literal, _), name)| name.clone_into(literal));
         return Ok(specials);
     };
+    let mut is_listed = vec![false; n as usize];
     for (index, entry) in listed.as_list("special_tokens")?.iter().enumerate() {
         let read = || {
             let rank = number_of(entry.take("rank")?.text.as_bytes()).within(|| "'rank'".into())?;
@@ -119,7 +129,16 @@ fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
         };
         let (rank, literal) = read().within(|| format!("special_tokens[{index}]"))?;
         match specials.get_mut(rank as usize) {
-            Some((name, _)) if !literal.is_empty() => literal.clone_into(name),
+            Some((name, _)) if !literal.is_empty() => {
+                if replace(&mut is_listed[rank as usize], true) {
+                    return Err(Error::Model(format!(
+                        "special_tokens[{index}]: rank {rank} is given twice, to {} and to {}",
+                        quoted(name),
+                        quoted(literal)
+                    )));
+                }
+                literal.clone_into(name);
+            }
             _ => {
                 return Err(Error::Model(format!(
                     "special_tokens[{index}]: rank {rank} of {} is not below {n}, or it has no text",
