@@ -10,10 +10,11 @@ import pytest
 from pairloom import FormatError, Tokenizer
 from pairloom.analysis.compare import side_of
 from pairloom.analysis.lock import _TEXTS, changes, lock
+from pairloom.model import canonical_json
 
 CORPUS = [text for name, texts in _TEXTS.items() for text in texts if name != "long runs"] * 2
 CORPUS += [Path(__file__).read_text(encoding="utf-8")]
-TOKENIZER = Tokenizer.train(CORPUS, 700, special_tokens=["<s>"], pattern="cl100k")
+TOKENIZER = Tokenizer.train(CORPUS, 700, special_tokens=["<s>", "<|turn|>"], pattern="cl100k")
 Change = Callable[[Tokenizer], Tokenizer]
 
 
@@ -28,6 +29,30 @@ def ids_swapped(tokenizer: Tokenizer) -> Tokenizer:
 
 def normalised(form: str) -> Change:
     return lambda tokenizer: tokenizer.with_normalizer(form)
+
+
+def renamed(tokenizer: Tokenizer) -> Tokenizer:
+    specials = {literal.replace("turn", "role"): token_id for literal, token_id in tokenizer.special_tokens.items()}
+    return Tokenizer.from_model(tokenizer.model.replaced(special_tokens=specials))
+
+
+def tokens_swapped(tokenizer: Tokenizer) -> Tokenizer:
+    """The last two tokens under each other's ids."""
+    last = {len(tokenizer.merges) + 255: -1, len(tokenizer.merges) + 254: 1}
+    vocab = {token_id + last.get(token_id, 0): token for token_id, token in tokenizer.vocab.items()}
+    return Tokenizer(vocab, tokenizer.merges, tokenizer.special_tokens, pattern=tokenizer.pattern)
+
+
+def as_words(tokenizer: Tokenizer) -> Tokenizer:
+    return Tokenizer.from_model(tokenizer.model.replaced(special_rules=(("<s>", "single_word"),)))
+
+
+def with_bos(tokenizer: Tokenizer) -> Tokenizer:
+    bos = {"SpecialToken": {"id": "<s>", "type_id": 0}}
+    a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    around = {"single": [bos, a], "pair": [bos, a, b], "type": "TemplateProcessing"}
+    around["special_tokens"] = {"<s>": {"id": "<s>", "ids": [tokenizer.special_tokens["<s>"]], "tokens": ["<s>"]}}
+    return Tokenizer.from_model(tokenizer.model.replaced(post_processor=canonical_json(around)))
 
 
 def merges_swapped(at: int) -> Change:
@@ -48,6 +73,10 @@ PLANTED: list[tuple[str, Change, str]] = [
     ("special", lambda tokenizer: tokenizer.add_special_tokens(["</s>"]), "tokens that look special"),
     ("literal", lambda tokenizer: tokenizer.add_special_tokens(["<unk>", "[MASK]"]), "tokens that look special"),
     ("word", lambda tokenizer: tokenizer.add_special_tokens(["lazy"]), "English"),
+    ("renamed", renamed, "own tokens"),
+    ("swapped", tokens_swapped, "own tokens"),
+    ("single word", as_words, "own tokens in a word"),
+    ("bos", with_bos, "special tokens added"),
     ("digits", with_pattern(LETTERS + r"\p{L}+|\p{N}|" + REST), "digits"),
     ("two digits", with_pattern(LETTERS + r"\p{L}+|\p{N}{1,2}|" + REST), "digits"),
     ("gpt2", with_pattern("gpt2"), "white space"),
@@ -69,6 +98,24 @@ def test_planted_changes_are_found_with_their_class(change: Change, kind: str) -
     assert any(line.startswith(f"{kind}: ") for line in found), found
 
 
+def test_the_lock_of_pieces_is_the_same_by_the_library_that_owns_them(tmp_path: Path) -> None:
+    owner = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make parity")
+    vocab = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"\u2581": 256, "a": 257, "\u2581a": 258, "\u0124": 259}
+    theirs = owner.Tokenizer(owner.models.BPE(vocab, [("\u2581", "a")], byte_fallback=True))
+    theirs.pre_tokenizer = owner.pre_tokenizers.Metaspace()
+    theirs.decoder = owner.decoders.Sequence(
+        [
+            owner.decoders.Replace("\u2581", " "),
+            owner.decoders.ByteFallback(),
+            owner.decoders.Fuse(),
+            owner.decoders.Strip(" ", 1, 0),
+        ]
+    )
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    ours = lock(side_of(Tokenizer.load(tmp_path), "ours"))
+    assert changes(side_of(theirs, "theirs"), ours) == []
+
+
 def test_a_lock_of_another_format_or_library_is_the_same(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
     assert changes(side_of(Tokenizer.load(tmp_path), "file"), lock(side_of(TOKENIZER, "ours"))) == []
@@ -84,6 +131,7 @@ def test_a_lock_of_another_format_or_library_is_the_same(tmp_path: Path) -> None
         (lambda text: "", "line 1 is ''"),
         (lambda text: text.replace("lock 1", "lock 2"), "line 1 is 'pairloom-lock 2'"),
         (lambda text: text.replace("digits ", "digit "), "has no class 'digits'"),
+        (lambda text: text[: text.rindex(" ")], "own tokens in a word has 7 digests, not 8"),
         (lambda text: text + "klingon 00\n", "a class 'klingon' that is not known"),
         (lambda text: text.replace("digits ", "digits 00000000 "), "digits has 3 digests, not 2"),
     ],

@@ -8,8 +8,10 @@ Cost: each document is encoded by both sides; one document is in memory at a tim
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,14 @@ _CONTEXT_BYTES = 40
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: a name, text -> ids [n], and the bytes of an id; `lengths` int64 [largest id + 1], in bytes."""
+    """One of the two: a name, text -> ids [n], and the bytes of an id; `lengths` int64 [largest id + 1], in bytes.
+
+    `encode_around` is `encode` with what the post-processor puts around a text (BOS, EOS).
+    """
 
     name: str
     encode: Callable[[str], npt.NDArray[Any]]
+    encode_around: Callable[[str], npt.NDArray[Any]]
     token: Callable[[int], bytes]
     lengths: npt.NDArray[np.int64]
 
@@ -245,7 +251,11 @@ def side_of(tokenizer: Any, name: str) -> Side:
     """The side of a pairloom.Tokenizer, a tiktoken.Encoding or a tokenizers.Tokenizer."""
     if isinstance(tokenizer, Tokenizer):
         return Side(
-            name, tokenizer.encode_to_numpy, tokenizer.id_to_token, tokenizer.token_byte_lengths(count_specials=True)
+            name,
+            tokenizer.encode_to_numpy,
+            lambda text: np.array(tokenizer.encode(text, add_special_tokens=True), dtype=np.int64),
+            tokenizer.id_to_token,
+            tokenizer.token_byte_lengths(count_specials=True),
         )
     if hasattr(tokenizer, "decode_single_token_bytes"):
         return _side_of_tiktoken(tokenizer, name)
@@ -264,20 +274,25 @@ def _side_of_tiktoken(encoding: Any, name: str) -> Side:
     def encode(text: str) -> npt.NDArray[Any]:
         return np.array(encoding.encode(text, allowed_special="all"), dtype=np.int64)
 
-    return Side(name, encode, tokens.__getitem__, _lengths(tokens))
+    return Side(name, encode, encode, tokens.__getitem__, _lengths(tokens))
 
 
 def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
     tokens = {}
+    is_characters = getattr(tokenizer.model, "byte_fallback", False) and tokenizer.token_to_id("<0x00>") is not None
     for text, token_id in tokenizer.get_vocab(with_added_tokens=False).items():
+        if is_characters:
+            byte = re.fullmatch("<0x([0-9A-F]{2})>", text)
+            tokens[token_id] = bytes.fromhex(byte[1]) if byte else text.replace("\u2581", " ").encode()
+            continue
         token = from_alphabet(text)
         tokens[token_id] = text.encode() if token is None else token
     tokens.update({i: added.content.encode() for i, added in tokenizer.get_added_tokens_decoder().items()})
 
-    def encode(text: str) -> npt.NDArray[Any]:
-        return np.array(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+    def encode(text: str, around: bool = False) -> npt.NDArray[Any]:
+        return np.array(tokenizer.encode(text, add_special_tokens=around).ids, dtype=np.int64)
 
-    return Side(name, encode, tokens.__getitem__, _lengths(tokens))
+    return Side(name, encode, partial(encode, around=True), tokens.__getitem__, _lengths(tokens))
 
 
 def _lengths(tokens: dict[int, bytes]) -> npt.NDArray[np.int64]:

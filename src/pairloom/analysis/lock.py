@@ -6,8 +6,9 @@
     >>> changes(side, lock(side))
     []
 
-The texts are everyday and hostile ones, by class, and the tokenizer's own tokens, a hundred at a time. A line of the
-lock has the name of a class, and for each text eight hexadecimal digits of the SHA-256 of its ids (uint32).
+The texts are everyday and hostile ones, by class, one of them with what the post-processor puts around it, and the
+tokenizer's own tokens, a hundred at a time. A line of the lock has the name of a class, and for each text eight
+hexadecimal digits of the SHA-256 of its ids (uint32) and, of own tokens, which a change may rename, of the text.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ __all__ = ["changes", "lock"]
 
 _HEAD = "pairloom-lock 1"
 _BLOCK = 100
+_AROUND = "special tokens added"
+# Classes of the tokenizer's own tokens, and what stands between two of them.
+_OWN = {"own tokens": "\n", "own tokens joined": "", "own tokens in a word": "x"}
 # Names of classes, and texts that everyday and hostile corpora have.
 _TEXTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("lock_texts.json").read_text(encoding="utf-8"))
 
@@ -48,14 +52,16 @@ def changes(side: Side, text: str) -> list[str]:
         raise FormatError(f"line 1 is {head[:40]!r}, not {_HEAD!r}; write the lock with pairloom lock")
     known = {line.partition(" ")[0]: line.split(" ")[1:] for line in rest.splitlines() if line}
     found = []
-    if (n_before := " ".join(known.pop("n_vocab", []))) != str(len(side.lengths)):
+    n_before = " ".join(known.pop("n_vocab", []))
+    n_blocks = -(-int(n_before) // _BLOCK) if n_before.isdecimal() else 0
+    if n_before != str(len(side.lengths)):
         found.append(f"n_vocab: {len(side.lengths)} ids, where the lock has {n_before or 'no number'}")
     for name, digests in _digests(side):
         before = known.pop(name.replace(" ", "_"), None)
         if before is None:
             raise FormatError(f"the lock has no class {name!r}; write it again with pairloom lock")
-        if name in _TEXTS and len(before) != len(digests):
-            raise FormatError(f"{name} has {len(before)} digests, not {len(digests)}; write the lock again")
+        if len(before) != (n := n_blocks if name in _OWN else len(digests)):
+            raise FormatError(f"{name} has {len(before)} digests, not {n}; write the lock again")
         changed = [at for at, (old, new) in enumerate(zip(before, digests, strict=False)) if old != new]
         if changed:
             found.append(f"{name}: {len(changed)} of {len(digests)} texts, first {_shown(name, changed[0])}")
@@ -66,15 +72,19 @@ def changes(side: Side, text: str) -> list[str]:
 
 def _digests(side: Side) -> list[tuple[str, list[str]]]:
     """Each class, and the digests of its texts."""
-    classes = dict(_TEXTS)
-    for name, between in (("own tokens", "\n"), ("own tokens joined", "")):
-        classes[name] = [_tokens(side, start, between) for start in range(0, len(side.lengths), _BLOCK)]
-    return [(name, [_digest(side.encode(text)) for text in texts]) for name, texts in classes.items()]
+    classes = [(name, [_digest(side.encode(text)) for text in texts]) for name, texts in _TEXTS.items()]
+    classes.append((_AROUND, [_digest(side.encode_around(_TEXTS["English"][0]))]))
+    for name, between in _OWN.items():
+        texts = [_tokens(side, start, between) for start in range(0, len(side.lengths), _BLOCK)]
+        classes.append((name, [_digest(side.encode(text), text) for text in texts]))
+    return classes
 
 
 def _shown(name: str, at: int) -> str:
     start = at * _BLOCK
-    return repr(_TEXTS[name][at][:60]) if name in _TEXTS else f"the tokens of ids {start} to {start + _BLOCK - 1}"
+    if name in _OWN:
+        return f"the tokens of ids {start} to {start + _BLOCK - 1}"
+    return repr(_TEXTS["English" if name == _AROUND else name][at][:60])
 
 
 def _tokens(side: Side, start: int, between: str) -> str:
@@ -83,5 +93,5 @@ def _tokens(side: Side, start: int, between: str) -> str:
     return between.join(side.token(token_id).decode("utf-8", "replace") for token_id in ids if side.lengths[token_id])
 
 
-def _digest(ids: npt.NDArray[Any]) -> str:
-    return hashlib.sha256(np.asarray(ids, dtype="<u4").tobytes()).hexdigest()[:8]
+def _digest(ids: npt.NDArray[Any], text: str = "") -> str:
+    return hashlib.sha256(np.asarray(ids, dtype="<u4").tobytes() + text.encode()).hexdigest()[:8]
