@@ -445,6 +445,12 @@ impl Encoder {
         Ok(DecodeStream::new(stream.after(&prompt).map_err(|error| exception(py, error))?))
     }
 
+    /// The bytes of a token, also of a space that decoding drops from the beginning of a text.
+    fn id_to_token<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let token = self.encoder.vocabulary().token(id).map_or_else(|| self.decoder.token(id), Ok);
+        objects::bytes(py, token.map_err(|error| exception(py, error))?)
+    }
+
     fn token_to_id(&self, token: &[u8]) -> Option<u32> {
         self.encoder.vocabulary().id_of(token)
     }

@@ -79,7 +79,8 @@ class VocabularyMethods(TokenizerBase):
 
     def id_to_token(self, id: int) -> bytes:
         """The bytes of a token; raises UnknownTokenIdError (a KeyError)."""
-        return self._core.decode_bytes([id])
+        self._core.decode_bytes([id])  # raises for what is no id
+        return self._core.id_to_token(id)
 
     def token_byte_lengths(self, *, count_specials: bool = False) -> npt.NDArray[np.int64]:
         """Bytes of text for each id: int64 [n_vocab], 0 where an id is unused.
