@@ -69,6 +69,30 @@ def test_what_is_saved_comes_back_and_loads_in_its_own_library(fields: dict[str,
         assert library.decode([120, token_id, 120], skip_special_tokens=True) == skipped
 
 
+def test_an_added_token_written_like_a_byte_is_saved_after_the_vocabulary(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="saves a file with tokenizers")
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    theirs.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    theirs.train_from_iterator(
+        [], tokenizers.trainers.BpeTrainer(special_tokens=["<s>"], initial_alphabet=alphabet, show_progress=False)
+    )
+    theirs.add_tokens(["<x>", "\u00e9!", "<y>"])
+    ours = Tokenizer.from_huggingface(theirs)
+    ours.save(tmp_path / "tokenizer.json", format="huggingface")
+    assert Tokenizer.load(tmp_path) == ours
+    saved = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert (
+        saved.encode("<s>\u00e9!<x>a<y>").ids
+        == theirs.encode("<s>\u00e9!<x>a<y>").ids
+        == ours.encode("<s>\u00e9!<x>a<y>")
+    )
+    moved = Model.from_tokens(ours.model.tokens(), special_tokens={"<s>": 0, "\u00e9!": 300}, pattern="gpt2")
+    with pytest.raises(FormatError, match="in its vocabulary that string is the token"):
+        formats.save(moved, tmp_path / "moved.json", format="huggingface")
+
+
 def test_a_tokenizer_that_the_library_trained() -> None:
     tokenizers = pytest.importorskip("tokenizers", reason="trains with tokenizers")
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())

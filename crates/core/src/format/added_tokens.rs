@@ -208,18 +208,19 @@ fn check_meeting(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
 }
 
 /// Refuses added tokens to which HuggingFace's library gives other ids than the file: it ignores those, and takes the id of
-/// the equal string in the vocabulary, or else the next one.
+/// the equal string in the vocabulary, or else the number of entries there and of such tokens before it.
 pub fn check_assigned(tokens: &[(String, u32)], vocabulary: &Vocabulary) -> Result<()> {
     let mut next = vocabulary.n_entries() as u32;
     for (literal, id) in tokens {
-        let assigned = vocabulary.id_of(literal)?.unwrap_or(next);
+        let listed = vocabulary.id_of(literal)?;
+        let assigned = listed.unwrap_or(next);
         if assigned != *id {
             return Err(Error::Model(format!(
                 "added token {} has id {id}, but tokenizers would give it {assigned}; put it into the vocabulary under its id",
                 quoted(literal)
             )));
         }
-        next = next.max(assigned + 1);
+        next += u32::from(listed.is_none());
     }
     Ok(())
 }

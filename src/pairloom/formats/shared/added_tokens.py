@@ -1,14 +1,14 @@
 """The added tokens of a tokenizer.json (pairloom's special tokens), and the ids that they get.
 
 HuggingFace's library ignores the ids in the file: an added token gets the id of the equal string in the vocabulary, or
-else the next id after the number of vocabulary entries. The core refuses a file with another id, and
+else the number of vocabulary entries and of such tokens before it. The core refuses a file with another id, and
 writing a model with one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pairloom import _core
@@ -38,13 +38,14 @@ def read_added_tokens(entries: list[Any], where: str, forms: Sequence[str] = ())
     return AddedTokens(*_core.read_added_tokens(json.dumps(entries).encode(), as_text(where), list(forms)))
 
 
-def _assigned(literals: Mapping[str, int], vocab: Mapping[str, int], n_entries: int) -> Iterator[tuple[str, int]]:
-    """The ids that the library gives, in the order of the file."""
-    largest = -1
-    for literal in literals:
-        token_id = vocab.get(literal, max(largest + 1, n_entries))
-        largest = max(largest, token_id)
-        yield literal, token_id
+def _are_assigned(literals: Mapping[str, int], vocab: Mapping[str, int]) -> bool:
+    """Whether the library gives them their ids, in the order of the file."""
+    n_entries = len(vocab)
+    for literal, token_id in literals.items():
+        if vocab.get(literal, n_entries) != token_id:
+            return False
+        n_entries += literal not in vocab
+    return True
 
 
 def write_added_tokens(
@@ -58,15 +59,16 @@ def write_added_tokens(
     rules = frozenset(rules)
     vocab = {text: token_id for token_id, text in text_of.items()}
     entries: dict[str, int] = {}
-    if any(assigned != ordered[literal] for literal, assigned in _assigned(ordered, vocab, len(vocab))):
-        entries = ordered
-        for literal, token_id in entries.items():
-            token = from_alphabet(literal)
-            if token is not None and token != literal.encode():
-                raise FormatError(
-                    f"a tokenizer.json cannot express the special token {shown(literal)} with id {token_id}: in its"
-                    f" vocabulary that string is the token {shown(token)}; save as 'pairloom'"
-                )
+    if not _are_assigned(ordered, vocab):
+        # From a literal on that is another token in the vocabulary, all must get their ids without it.
+        ambiguous = next((each for each in ordered if from_alphabet(each) not in (None, each.encode())), None)
+        names = list(ordered)
+        entries = {each: ordered[each] for each in names[: len(names) if ambiguous is None else names.index(ambiguous)]}
+        if ambiguous is not None and not _are_assigned(ordered, {**vocab, **entries}):
+            raise FormatError(
+                f"a tokenizer.json cannot express the special token {shown(ambiguous)} with id {ordered[ambiguous]}: in"
+                f" its vocabulary that string is the token {shown(from_alphabet(ambiguous))}; save as 'pairloom'"
+            )
     ordinary = next((literal for literal, rule in rules if rule == "ordinary"), None)
     if ordinary is not None:
         raise FormatError(
