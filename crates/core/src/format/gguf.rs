@@ -59,7 +59,7 @@ fn read_metadata(data: &[u8]) -> Result<Metadata<'_>> {
     }
     if !(2..=3).contains(&version) {
         return Err(Error::Model(format!(
-            "not GGUF of version 2 or 3 (it says {version}); convert it again"
+            "not little-endian GGUF of version 2 or 3 (it says {version}); convert it again"
         )));
     }
     reader.number(8)?;
