@@ -151,6 +151,21 @@ def test_a_token_that_begins_in_what_another_took_along_is_found() -> None:
         Tokenizer.from_huggingface(huggingface_of([*entries, entry(" ab", 264, lstrip=True)]))
 
 
+def test_offsets_are_refused_where_a_space_is_taken_and_another_put_in_its_place() -> None:
+    theirs = huggingface_of([entry("<m>", 260, rstrip=True), entry("<s>", 261)])
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    ours = Tokenizer.from_huggingface(theirs)
+    assert ours.encode(" ab<m> ab") == theirs.encode(" ab<m> ab").ids
+    assert (3, 7) in theirs.encode(" ab<m> ab").offsets
+    with pytest.raises(ValueError, match=r"take white space of .* along"):
+        ours.encode_with_offsets(" ab<m> ab")
+    drop_in = ours.as_huggingface()
+    with pytest.raises(ValueError, match=r"take white space of .* along"):
+        drop_in.encode(" ab<m> ab").offsets  # noqa: B018
+    for text in (" ab<m>ab", "ab<m>", "ab<s> ab<m>ab", "<m>ab ab"):
+        assert drop_in.encode(text).offsets == theirs.encode(text).offsets, text
+
+
 def test_the_mask_of_roberta_takes_the_space_before_it_along(tmp_path: Path) -> None:
     theirs = huggingface_of([entry("<s>", 260), entry("<mask>", 261, lstrip=True)])
     ours = Tokenizer.from_huggingface(theirs)

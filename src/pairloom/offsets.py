@@ -31,23 +31,38 @@ class TokenSpans:
         """The number of bytes of each of the ids, which must be known."""
         return self._lengths[np.asarray(ids, np.int64)]
 
-    def of(self, text: str, ids: Any) -> Spans:
-        """The byte spans [n, 2] of the ids of `text`; ValueError where encoding changes the text."""
-        if (self._model.normalizer or self._model.strips) and self._core.decode_bytes(ids) != text.encode():
-            if not self._model.normalizer:
-                raise ValueError(
-                    f"special tokens take white space of {shown(text)} along (special_rules), so its tokens have no"
-                    " place in it; take them for plain text: allowed_special=()"
-                )
+    def of(self, text: str, ids: Any, has_added_spaces: bool = False) -> Spans:
+        """The byte spans [n, 2] of the ids of `text`; ValueError where encoding changes the text.
+
+        has_added_spaces: the text has the spaces that the normaliser adds.
+        """
+        data = text.encode()
+        spans = byte_spans(self.lengths_of(ids))
+        # A space that encoding put before the text, and decoding dropped, lies nowhere in it.
+        n_prefix = int(spans[-1, 1]) - len(data) if len(spans) and self._model.pattern == CHARACTERS else 0
+        spans = np.maximum(spans - n_prefix, 0)
+        if not (self._model.normalizer or self._model.strips):
+            return spans
+        is_same = self._core.decode_bytes(ids) == data
+        is_put_back = is_same and not has_added_spaces and self._is_space_put_back(data, ids, spans)
+        if is_put_back or not (is_same or self._model.normalizer):
+            raise ValueError(
+                f"special tokens take white space of {shown(text)} along (special_rules), so its tokens have no"
+                " place in it; take them for plain text: allowed_special=()"
+            )
+        if not is_same:
             steps = self._model.normalizer_names
             raise ValueError(
                 f"the normalizer {(steps[0] if len(steps) == 1 else steps)!r} changes the text {shown(text)}, so its"
                 " tokens have no place in it; normalise it first, or use with_normalizer(None)"
             )
-        spans = byte_spans(self.lengths_of(ids))
-        # A space that encoding put before the text, and decoding dropped, lies nowhere in it.
-        n_prefix = int(spans[-1, 1]) - len(text.encode()) if len(spans) and self._model.pattern == CHARACTERS else 0
-        return np.maximum(spans - n_prefix, 0)
+        return spans
+
+    def _is_space_put_back(self, data: bytes, ids: Any, spans: Spans) -> bool:
+        """Whether a special token took a space along, and the normaliser put one before what follows."""
+        takers = [self._model.special_tokens[each] for each, rule in self._model.special_rules if rule == "rstrip"]
+        ends = spans[np.isin(np.asarray(ids, np.int64), takers), 1]
+        return any(data[end : end + 1] == b" " for end in ends.tolist())
 
 
 def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:

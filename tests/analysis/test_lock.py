@@ -50,7 +50,7 @@ def as_words(tokenizer: Tokenizer) -> Tokenizer:
 def with_bos(tokenizer: Tokenizer) -> Tokenizer:
     bos = {"SpecialToken": {"id": "<s>", "type_id": 0}}
     a, b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
-    around = {"single": [bos, a], "pair": [bos, a, b], "type": "TemplateProcessing"}
+    around: dict[str, object] = {"single": [bos, a], "pair": [bos, a, b], "type": "TemplateProcessing"}
     around["special_tokens"] = {"<s>": {"id": "<s>", "ids": [tokenizer.special_tokens["<s>"]], "tokens": ["<s>"]}}
     return Tokenizer.from_model(tokenizer.model.replaced(post_processor=canonical_json(around)))
 

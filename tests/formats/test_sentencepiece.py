@@ -138,8 +138,8 @@ def test_decoding_drops_the_prefix_and_replaces_bytes_one_by_one(tmp_path: Path)
     assert tokenizer.decode([3 + 0xE2, 3 + 0x96], errors="replace") == "\ufffd"
     spans = tokenizer.encode_with_offsets("a b")[1]
     assert spans.tolist() == [[0, 0], [0, 1], [1, 2], [2, 3]]
-    text = {each: token for each, token in tokenizer.vocab.items() if not token.startswith(b"<0x")}
-    assert {each: tokenizer.id_to_token(each) for each in text} == text and text[263] == b" "
+    tokens = {each: token for each, token in tokenizer.vocab.items() if not token.startswith(b"<0x")}
+    assert {each: tokenizer.id_to_token(each) for each in tokens} == tokens and tokens[263] == b" "
 
 
 def test_without_byte_fallback_unknown_characters_are_one_id(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ class HuggingFaceTokenizer:
         tokens = [self._text_of[token_id] for token_id in ids]
         split, spaces = self._with_spaces(ids, text)
         try:
-            spans = self._tokenizer._token_spans().of(split, ids)
+            spans = self._tokenizer._token_spans().of(split, ids, bool(spaces))
         except ValueError as error:
             if self._tokenizer.model.strips:
                 # A token that takes white space along is written with it.
@@ -285,9 +285,12 @@ class HuggingFaceTokenizer:
             return text, []
         parts: list[str] = []
         spaces: list[int] = []
+        rules = self._tokenizer.special_rules
         at = n_split = 0
         for part in self._parts(ids):
             n = len(part)
+            if text[at : at + 1] == " " and parts and "rstrip" in rules.get(parts[-1], ()):
+                return text, []  # it took the space along
             if text[at : at + n] != part:
                 if part[0] != " " or text[at : at + n - 1] != part[1:]:
                     return text, []  # a special token took white space along
