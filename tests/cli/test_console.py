@@ -1,4 +1,4 @@
-"""What the command line makes of numbers beyond 64 bits, closed streams, and --quiet."""
+"""What the command line makes of numbers beyond 64 bits, closed streams, --quiet and --log-json."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_pipes_are_read_as_files_are(folder: Path, tmp_path: Path) -> None:
         assert done.returncode == 0 and json.loads(done.stdout)["documents"] == len(DOCUMENTS), done.stderr
 
 
-def test_lines_of_progress_and_quiet(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_progress_quiet_and_json(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(step=10)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     arguments: list[str | Path | int] = [
@@ -143,8 +143,17 @@ def test_lines_of_progress_and_quiet(folder: Path, tmp_path: Path, monkeypatch: 
     done = run(*arguments, "--force", "--quiet")
     assert done.err.startswith("pairloom: warning: ") and done.err.count("\n") == 1
     assert run(*arguments, "--resume", "--quiet").err == ""
+    done = run(*arguments, "--force", "--log-json")
+    events = [json.loads(line) for line in done.err.splitlines()]
+    assert {event["event"] for event in events} == {"note", "progress", "warning"}
+    last = [event for event in events if event["event"] == "progress"][-1]
+    assert (last["stage"], last["done"], last["total"]) == ("encode", *[(folder / "a.txt").stat().st_size] * 2)
+    done = run(*arguments, "--log-json")
+    assert done.status == 1 and json.loads(done.err)["event"] == "error"
+    assert run(*arguments, "--quiet", "--log-json").status == 2
     for command in ("train", "count", "merge-counts", "stats", "compare"):
-        assert "--quiet" in run(command, "--help").out
+        shown = run(command, "--help").out
+        assert "--quiet" in shown and "--log-json" in shown
 
 
 def test_progress_keeps_to_max_bytes(folder: Path, tmp_path: Path) -> None:

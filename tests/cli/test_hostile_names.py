@@ -52,9 +52,9 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("more", [(), ("--quiet",)])
+@pytest.mark.parametrize("more", [(), ("--log-json",), ("--quiet",)])
 @pytest.mark.parametrize("skips", [(), ("--skip-bad", "--skip-bad-files")])
-@pytest.mark.parametrize("command", ["train", "count", "tokenize", "stats", "compare", "view"])
+@pytest.mark.parametrize("command", ["train", "count", "tokenize", "stats", "compare", "estimate", "view"])
 def test_names_in_a_folder_reach_the_terminal_escaped(
     model: Path, folder: Path, tmp_path: Path, command: str, skips: tuple[str, ...], more: tuple[str, ...]
 ) -> None:
@@ -64,13 +64,16 @@ def test_names_in_a_folder_reach_the_terminal_escaped(
         "tokenize": ["--model", model, "--output", tmp_path / "out"],
         "stats": ["--model", model],
         "compare": ["--model", model, "--model", model],
+        "estimate": ["--model", model],
         "view": ["--model", model, "--output", tmp_path / "out"],
     }
-    more = () if command == "view" else more
+    more = () if command in ("estimate", "view") else more
     for inputs in ([folder], [folder / f"table{NAME}.csv", folder / f"bad{NAME}.jsonl"], [folder / f"{NAME}*.none"]):
         done = run(command, *options[command], "--input", *inputs, *skips, *more)
         _assert_clean(done)
         assert done.status in (0, 1) and (done.err or not skips or more == ("--quiet",))
+        if more == ("--log-json",):
+            assert all(isinstance(json.loads(line), dict) for line in done.err.splitlines())
 
 
 def test_names_of_models_and_outputs_reach_the_terminal_escaped(model: Path, folder: Path, tmp_path: Path) -> None:

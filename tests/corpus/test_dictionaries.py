@@ -1,4 +1,4 @@
-"""Columns whose memory holds a text once for many rows."""
+"""Columns whose memory holds a text once for many rows: as many are decoded at a time as may be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,33 @@ import pytest
 from pairloom import Corpus, CorpusError
 
 
+@pytest.mark.parametrize("kind", ["plain", "late", "list", "struct"])
+def test_a_text_that_many_rows_repeat_takes_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """500 rows of one text of 240 KB, 120 MB in all, in a few kilobytes."""
+    pa: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr("pairloom.corpus.columns._MOST_DECODED", 2_000_000)
+    text = "ab cd " * 40_000
+    column = pa.array([text] * 500)
+    if kind == "late":  # after short texts, by which the number of rows would be chosen
+        column = pa.array(["short"] * 5000 + [text] * 500)
+    elif kind != "plain":
+        column = pa.array([[{"t": text}] if kind == "list" else {"t": text}] * 500)
+    options: dict[str, Any] = {"dictionary_pagesize_limit": 1 << 24, "data_page_size": 1 << 24}
+    parquet.write_table(pa.table({"text": column}), tmp_path / "a.parquet", compression="zstd", **options)
+    assert (tmp_path / "a.parquet").stat().st_size < 300_000
+    field = {"list": "text[].t", "struct": "text.t"}.get(kind, "text")
+    before, held, n_bytes = pa.total_allocated_bytes(), [], 0
+    for block in Corpus(tmp_path / "a.parquet", text_field=field).read(piece_bytes=1 << 16):
+        held.append(pa.total_allocated_bytes() - before)
+        n_bytes += block.documents.n_bytes
+    assert max(held) < 8_000_000 and n_bytes >= 500 * len(text)
+
+
 def test_dictionaries_give_the_documents_of_plain_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pairloom.corpus.columns._MOST_DECODED", 1000)
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 300)
     pa: Any = pytest.importorskip("pyarrow")
     parquet: Any = pytest.importorskip("pyarrow.parquet")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 from pairloom import PairloomError, __version__, cpu_tier
 from pairloom._internal.urls import is_url
-from pairloom.cli.console import Console, Say, UsageError, shown_message
+from pairloom.cli.console import Console, Say, UsageError, add_output_options, shown_message
 from pairloom.cli.messages import error_message, warnings_as_lines
 from pairloom.cli.signals import Interruptions
 
@@ -32,6 +32,7 @@ COMMANDS = (
     "verify",
     "where",
     "drop",
+    "estimate",
     "stats",
     "convert",
     "compare",
@@ -109,7 +110,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=module.HELP, description=module.HELP, allow_abbrev=False)
         module.add_arguments(command)
         if name in _LONG:
-            command.add_argument("--quiet", action="store_true", help="write only warnings and errors to stderr")
+            add_output_options(command)
         command.set_defaults(run=module.run)
     return parser
 
@@ -119,7 +120,7 @@ def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
     _open_closed_streams()
     given = sys.argv[1:] if argv is None else argv
     args = parser(given[0] if given else None).parse_args(given)
-    args.console = Console(getattr(args, "quiet", False))
+    args.console = Console(quiet=getattr(args, "quiet", False), log_json=getattr(args, "log_json", False))
     say = args.console.say
     try:
         interruptions.may_clean_up = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import time
@@ -11,7 +12,7 @@ from collections.abc import Callable
 
 from pairloom._internal.arguments import LARGEST_INT, as_text
 from pairloom._internal.arguments import shown as shown_value
-from pairloom._internal.progress import Progress
+from pairloom._internal.progress import Progress, ProgressEvent
 from pairloom._internal.urls import without_secrets
 from pairloom.errors import CorpusError
 
@@ -20,6 +21,7 @@ __all__ = [
     "Console",
     "Say",
     "UsageError",
+    "add_output_options",
     "read_stdin",
     "shown_message",
     "text_argument",
@@ -33,6 +35,7 @@ INPUT_SKIPPED = 3
 _MOST_SHOWN = 40
 # How long is waited for a pipe that does not block, and how much is read at once.
 _WAIT_SECONDS, _PIECE_BYTES = 0.01, 1 << 20
+_SECONDS_BETWEEN_LINES = 10.0
 
 # say(event, message): event is "error", "warning", "note" or "interrupted".
 Say = Callable[[str, str], None]
@@ -43,18 +46,18 @@ class UsageError(Exception):
 
 
 class Console:
-    """Messages and progress on stderr; quiet: only warnings and errors."""
+    """Messages and progress on stderr, as --quiet and --log-json select."""
 
-    def __init__(self, quiet: bool = False) -> None:
-        self.quiet = quiet
+    def __init__(self, *, quiet: bool = False, log_json: bool = False) -> None:
+        self.quiet, self._log_json, self._next = quiet, log_json, 0.0
 
     def say(self, event: str, message: str) -> None:
-        """Writes a message; failures are ignored."""
-        if sys.stderr is None or (self.quiet and event == "note"):
+        """Writes a message, as text or as JSON."""
+        if self.quiet and event == "note":
             return
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"pairloom: {'warning: ' if event == 'warning' else ''}{shown_message(message)}\n")
-            sys.stderr.flush()
+        message = shown_message(message)
+        text = f"pairloom: {'warning: ' if event == 'warning' else ''}{message}"
+        _write_line(_json(event, message=message) if self._log_json else text)
 
     def wrote(self, path: str, what: str) -> None:
         """Says what the command has written, unless --quiet is given."""
@@ -62,8 +65,34 @@ class Console:
 
     @property
     def progress(self) -> Progress:
-        """The `progress` argument of long calls: a bar on a terminal, lines elsewhere."""
-        return None if self.quiet else True
+        """The `progress` argument of long calls: a bar on a terminal, lines elsewhere, or lines of JSON."""
+        return None if self.quiet else self._progress_as_json if self._log_json else True
+
+    def _progress_as_json(self, event: ProgressEvent) -> None:
+        if time.monotonic() >= self._next or event.done == event.total:
+            self._next = time.monotonic() + _SECONDS_BETWEEN_LINES
+            _write_line(_json("progress", **event._asdict()))
+
+
+def _json(event: str, **fields: object) -> str:
+    return json.dumps({"event": event, "time": time.time(), **fields})
+
+
+def _write_line(line: str) -> None:
+    """Writes to stderr; failures are ignored."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `Console`."""
+    told = parser.add_mutually_exclusive_group()
+    told.add_argument("--quiet", action="store_true", help="write only warnings and errors to stderr")
+    told.add_argument(
+        "--log-json", action="store_true", help="write progress and messages to stderr as JSON, one object a line"
+    )
 
 
 def shown_message(message: str) -> str:

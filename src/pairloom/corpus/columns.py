@@ -23,9 +23,10 @@ from pairloom.errors import CorpusError
 
 __all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "open_parquet"]
 
-# Rows that are decoded at a time, where the file does not say how long they are, and at most: a dictionary may hold a
-# long text once that many rows repeat.
+# Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 13
+# A dictionary may hold a text once that many rows repeat. So many bytes of texts may be decoded at a time.
+_MOST_DECODED = 1 << 28
 # The offset of a row, and what is made of it: rows may be empty.
 _ROW_BYTES = 16
 # A Parquet file of so many bytes is read without a buffer, a column of a row group at a time.
@@ -93,8 +94,14 @@ class RowsReader:
         # Rows of the file, and texts in them.
         self._n_read = self._n_rows = 0
 
-    def parquet(self, file: BinaryIO) -> Iterator[Rows]:
-        """The rows of a Parquet file."""
+    def group_bytes(self, file: BinaryIO) -> list[int]:
+        """How many bytes each row group of a Parquet file has, uncompressed."""
+        with self._damage_named("Parquet", file):
+            metadata = open_parquet(file, buffer_size=0).metadata
+            return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
+
+    def parquet(self, file: BinaryIO, row_group: int | None = None) -> Iterator[Rows]:
+        """The rows of a Parquet file, or of one of its row groups."""
         with self._damage_named("Parquet", file):
             # A buffer grows to what a damaged page says that it holds.
             buffer_size = 0 if file.seek(0, os.SEEK_END) <= _SMALL_FILE else 1 << 20
@@ -104,14 +111,19 @@ class RowsReader:
             # Below a list Parquet has names of its own.
             is_list = any(step.n_lists for step in self._field)
             path = self._field[0].name if is_list else ".".join(step.name for step in self._field)
-            for number in range(metadata.num_row_groups):
+            groups = range(metadata.num_row_groups) if row_group is None else [row_group]
+            n_rows = (metadata if row_group is None else metadata.row_group(row_group)).num_rows
+            for number in groups:
+                n_bytes = metadata.row_group(number).total_byte_size
                 rows = self._rows_at_a_time(metadata.row_group(number))
+                if rows * n_bytes > _MOST_DECODED:
+                    rows = min(rows, max(_MOST_DECODED // _longest_in_dictionary(file, metadata, number, path), 1))
                 wanted = [path, ".".join(self._id_field)] if self._id_field else [path]
                 for batch in reader.iter_batches(rows, row_groups=[number], columns=wanted):
                     column, ids = batch.column(self._field[0].name), self._ids(batch)
                     # The memory of this batch is wanted for the next.
                     del batch
-                    yield from self._rows(column, metadata.num_rows, ids=ids)
+                    yield from self._rows(column, n_rows, ids=ids)
                     del column
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
@@ -419,14 +431,44 @@ def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     return found
 
 
-def open_parquet(file: BinaryIO, *, buffer_size: int) -> Any:
+def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str) -> int:
+    """The length of the longest text in the dictionaries of a column in a row group, which rows may repeat; at least 1.
+
+    1 where pyarrow cannot tell: of texts that are written as what they add to those before.
+    """
+    schema = metadata.schema
+    leaves = [schema.column(number).path for number in range(len(schema))]
+    leaves = [leaf for leaf in leaves if leaf == path or leaf.startswith(f"{path}.")]
+    reader = open_parquet(file, buffer_size=1 << 16, read_dictionary=leaves, metadata=metadata)
+    try:
+        batch = next(reader.iter_batches(1, row_groups=[group], columns=[path]), None)
+    except OSError as error:
+        if "Not yet implemented" not in str(error):
+            raise
+        return 1
+    return max((_longest(column) for column in batch.columns), default=1) if batch is not None else 1
+
+
+def _longest(column: Any) -> int:
+    """The length of the longest text in the dictionaries of a column, also within structs and lists; at least 1."""
+    types, compute = _pyarrow().types, _pyarrow("pyarrow.compute")
+    if types.is_struct(column.type):
+        return max((_longest(column.field(number)) for number in range(column.type.num_fields)), default=1)
+    if _is_list(column.type):
+        return _longest(column.values)
+    if not types.is_dictionary(column.type):
+        return 1
+    return max(compute.max(compute.binary_length(column.dictionary)).as_py() or 1, 1)
+
+
+def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
     """pyarrow's ParquetFile of an open file, with reads that take no more memory than the file has bytes.
 
-    buffer_size: 0 reads the whole of a column in a row group at once.
+    buffer_size: 0 reads the whole of a column in a row group at once. options: of ParquetFile.
     """
     parquet = _pyarrow("pyarrow.parquet")
     return parquet.ParquetFile(
-        _WholeReads(file), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True
+        _WholeReads(file), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True, **options
     )
 
 

@@ -215,6 +215,7 @@ class Corpus:
         self,
         start: Position | None = None,
         *,
+        piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
         origins: bool = False,
@@ -222,12 +223,13 @@ class Corpus:
     ) -> Reading:
         """One pass over the corpus from `start`.
 
-        digests: gets the digest of the bytes (XXH3, 128 bits) of each source that is read to its end, by its index.
-        joined: whether a block holds the documents of several small files. origins: whether blocks say where their
-        documents come from. id_field: the key or column of a document's id, a text or an integer.
+        piece_bytes: how much text a block holds, about. digests: gets the digest of the bytes (XXH3, 128 bits) of each
+        source that is read to its end, by its index. joined: whether a block holds the documents of several small
+        files. origins: whether blocks say where their documents come from. id_field: the key or column of a document's
+        id, a text or an integer.
         """
         wanted = (origins, [] if id_field is None else id_field.split("."))
-        return Reading(self, start or Position(), digests, joined, wanted)
+        return Reading(self, start or Position(), piece_bytes, digests, joined, wanted)
 
     def check_id_field(self, id_field: str) -> None:
         """Raises ValueError unless each source can have a field or column of that name."""
@@ -288,6 +290,7 @@ class Reading:
         self,
         corpus: Corpus,
         start: Position,
+        piece_bytes: int | None = None,
         digests: dict[int, str] | None = None,
         joined: bool = False,
         origins: tuple[bool, list[str]] = (False, []),
@@ -295,7 +298,7 @@ class Reading:
         self._corpus = corpus
         self._has_origins, self._id_field = origins
         self._start = start
-        self._piece_bytes = PIECE_BYTES
+        self._piece_bytes = piece_bytes or PIECE_BYTES
         self._digests = digests
         self._number = 0
         self._sizes = [source.n_bytes or 0 for source in corpus.sources]
@@ -563,7 +566,7 @@ class Reading:
             if is_copied:
                 # Both formats need random access.
                 file = stack.enter_context(self._copied(source, file, compression))
-            rows = reader.parquet(file) if format == "parquet" else reader.arrow(file)
+            rows = reader.parquet(file, source.row_group) if format == "parquet" else reader.arrow(file)
             for documents, done, origins in self._noted(source.shown, rows):
                 yield documents, int(done * (source.n_bytes or 0)), origins
             if self._digests is not None and not is_copied and not source.is_remote:

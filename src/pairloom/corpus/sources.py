@@ -67,7 +67,7 @@ class Source:
     name: as messages and manifests show it; of a URL what is public. format: how it is read; None for standard input,
     which is looked at. n_bytes: its size on the disk, where it has one. mtime_ns: when it was modified last, where that
     is known. url: what a URL is opened by, secrets included. version: by what its store tells this object from a later
-    one.
+    one. row_group: the only one of a Parquet file that is read.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Source:
     mtime_ns: int | None = None
     url: str | None = dataclasses.field(default=None, repr=False)
     version: str | None = None
+    row_group: int | None = None
 
     @property
     def shown(self) -> str:

@@ -1,0 +1,54 @@
+"""`pairloom estimate`: what tokenizing a corpus will take, from a sample of it; prints one JSON line."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+
+from pairloom.cli.console import whole_number
+from pairloom.cli.corpus_options import add_corpus_options, corpus_of
+from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.shards.config import SHARD_TOKENS
+from pairloom.shards.estimate import estimate
+
+HELP = "estimate the tokens, shards, disk and time that tokenizing a corpus will take, from a sample spread over it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `pairloom estimate`."""
+    add_model_arguments(parser)
+    parser.add_argument(
+        "--sample-bytes",
+        type=whole_number,
+        default=1 << 25,
+        metavar="N",
+        help="bytes to read in all, about (%(default)s); a corpus of less than twice as many may be counted",
+    )
+    parser.add_argument(
+        "--pieces", type=whole_number, default=256, metavar="N", help="most places to read at (%(default)s)"
+    )
+    parser.add_argument(
+        "--shard-tokens", type=whole_number, default=SHARD_TOKENS, metavar="N", help="tokens of a shard (%(default)s)"
+    )
+    parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
+    add_corpus_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Estimates and prints one JSON line."""
+    found = estimate(
+        load_model(args),
+        corpus_of(args),
+        sample_bytes=args.sample_bytes,
+        pieces=args.pieces,
+        shard_tokens=args.shard_tokens,
+        threads=args.threads,
+    )
+    if found.tokens_error is None:
+        args.console.say(
+            "note",
+            "how wrong tokens may be is unknown: that takes at least three pieces; pass a larger --sample-bytes, or "
+            "more files if these can only be read from their beginning",
+        )
+    print(json.dumps(dataclasses.asdict(found)))

@@ -1,0 +1,270 @@
+"""Sample: pieces of a corpus at places all over its bytes, for `estimate`.
+
+One place is drawn in each of as many parts of equal size. What is read there depends on the file:
+
+- Plain text without a separator: a window of bytes, cut between pretokens where one ends nearby.
+- JSON lines, and text with a separator: a window of whole records. A long record is met at more places than a short
+  one, and weighs less for it: a record of at most a window's length belongs to the window in which it begins, a longer
+  one to all windows that touch it.
+- Parquet: the first rows of the row group at that place.
+- Anything else (compressed, remote, Arrow, WARC): the beginning of the file.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import operator
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pairloom import _core
+from pairloom.corpus import Corpus
+from pairloom.corpus.columns import RowsReader
+from pairloom.corpus.sources import Source
+from pairloom.errors import CorpusError
+
+__all__ = ["Piece", "Sample", "Span"]
+
+# A piece has at least so many bytes, and so many are read even where records make them longer.
+_LEAST_BYTES, _LEAST_PIECES = 1 << 12, 24
+# The longest record that is read, unless the sample is larger.
+_LONGEST_RECORD = 1 << 26
+# Of files that are read from their beginning: the least bytes, how many share the sample, and the most bytes of text
+# for one on disk.
+_LEAST_BEGINNING, _MOST_FILES, _MOST_RATIO = 1 << 15, 64, 8
+# The end of a pretoken, in most patterns, and how far it is looked for.
+_CUT, _CUT_BYTES = re.compile(rb"\w[ \n]"), 256
+
+
+class Span(NamedTuple):
+    """Bytes of a file on disk, the documents that end in them, and their texts; a part of a text is none."""
+
+    n_bytes: int
+    n_documents: int
+    texts: list[str]
+
+
+class Piece:
+    """What was read at `n_places` places, the first of which is `place`.
+
+    spans: (weight, span), so that the weighted sums are those of a byte of the file.
+    """
+
+    def __init__(self, place: float) -> None:
+        self.place, self.n_places = place, 1
+        self.spans: list[tuple[float, Span]] = []
+
+
+class Sample:
+    """Pieces of about `sample_bytes` in all, at up to `n_pieces` places.
+
+    sizes, total: bytes on disk of each source, but for those that a doc_cap leaves out, and of all. piece_bytes: of a
+    window. n_read: bytes read.
+    """
+
+    def __init__(self, corpus: Corpus, sample_bytes: int, n_pieces: int) -> None:
+        self._corpus = corpus
+        self._sample_bytes = sample_bytes
+        self.piece_bytes = max(sample_bytes // n_pieces, _LEAST_BYTES)
+        self._n_places = min(n_pieces, max(sample_bytes // _LEAST_BYTES, 1))
+        self.sizes = [source.n_bytes or 0 for source in corpus.sources]
+        for number, source in enumerate(corpus.sources):
+            if corpus.doc_cap is not None and corpus.is_one_document(number) and source.is_plain:
+                self.sizes[number] = min(self.sizes[number], corpus.doc_cap)
+        self.total, self.n_read = sum(self.sizes), 0
+        self.pieces: list[Piece] = []
+        # Where the row groups of Parquet files end, in bytes that are not compressed.
+        self._groups: dict[int, npt.NDArray[np.int64]] = {}
+
+    @property
+    def is_half(self) -> bool:
+        """Whether so much of the corpus is read that it can as well be counted."""
+        return 2 * self.n_read >= self.total
+
+    def read(self) -> None:
+        """Reads the places in random order, until there are enough bytes; the pieces are in the order of the corpus."""
+        random, n = np.random.default_rng(0), self._n_places
+        places = random.permutation((np.arange(n) + random.random(n)) * (self.total / n))
+        ends = np.cumsum(self.sizes)
+        numbers = np.minimum(np.searchsorted(ends, places, side="right"), len(ends) - 1)
+        shares = 1 - (ends[numbers] - places) / np.array(self.sizes)[numbers]
+        n_places = Counter(numbers.tolist())
+        groups: dict[tuple[int, int], Piece] = {}
+        for number, share, place in zip(numbers.tolist(), shares.tolist(), places.tolist(), strict=True):
+            if self.n_read >= self._sample_bytes and (len(self.pieces) >= _LEAST_PIECES or self.is_half):
+                break
+            piece = Piece(place)
+            if self._has_windows(number):
+                self.pieces.append(piece)
+                try:
+                    self._read_window(piece, number, share)
+                except CorpusError:
+                    if not self._corpus.skip_bad_files:
+                        raise
+                    piece.spans = [(1.0, Span(1, 0, []))]
+                continue
+            group, n_groups, source = self._group(number, share)
+            if (number, group) in groups:
+                groups[number, group].n_places += 1
+                continue
+            groups[number, group] = piece
+            self.pieces.append(piece)
+            n_bytes = max(self.piece_bytes * n_places[number] // n_groups, self._sample_bytes // _MOST_FILES)
+            span = self._beginning(number, source, max(n_bytes, _LEAST_BEGINNING))
+            piece.spans.append((1 / max(span.n_bytes, 1), span))
+        self.pieces.sort(key=lambda piece: piece.place)
+
+    def _has_windows(self, number: int) -> bool:
+        source = self._corpus.sources[number]
+        is_seekable = source.format in ("text", "jsonl") and source.compression is None and not source.is_remote
+        return is_seekable and self.sizes[number] > 2 * self.piece_bytes
+
+    # Files that are read from their beginning ----------------------------------------------------------------------
+
+    def _group(self, number: int, share: float) -> tuple[int, int, Source]:
+        """(number, how many there are, source) of the row group at a place of a Parquet file, or of another file."""
+        source = self._corpus.sources[number]
+        if source.format != "parquet" or source.compression is not None or source.is_remote:
+            return 0, 1, source
+        if number not in self._groups:
+            reader = RowsReader(source.shown, [""], replace=False, skip=False, piece_bytes=1)
+            with source.open() as file:
+                self._groups[number] = np.cumsum(reader.group_bytes(file))
+        ends = self._groups[number]
+        if len(ends) < 2 or not ends[-1]:
+            return 0, 1, source
+        group = int(np.searchsorted(ends, share * ends[-1], side="right"))
+        n_bytes = (source.n_bytes or 0) * int(ends[group] - (ends[group - 1] if group else 0)) // int(ends[-1])
+        return group, len(ends), replace(source, row_group=group, n_bytes=n_bytes)
+
+    def _beginning(self, number: int, source: Source, n_bytes: int) -> Span:
+        """What about `n_bytes` near the beginning of a file hold; all of a small file."""
+        corpus = copy.copy(self._corpus)
+        corpus.sources, corpus.max_bytes = [source], None
+        size = source.n_bytes or 0
+        is_whole = 2 * n_bytes >= size or (corpus.doc_cap is not None and corpus.is_one_document(0))
+        reading = corpus.read() if is_whole else corpus.read(piece_bytes=max(n_bytes >> 7, 1 << 10))
+        blocks: list[_core.Documents] = []
+        # Compression has little to refer to at first, so what the first bytes hold does not count.
+        done = n_text = skipped = 0
+        try:
+            for block in reading:
+                if not is_whole and block.done > done:
+                    # The blocks before are all that `done` bytes hold, but for a record that has begun, there and here.
+                    if not skipped and done >= n_bytes // 2:
+                        skipped, n_text = done, 0
+                        blocks.clear()
+                    elif skipped and (done - skipped >= n_bytes or n_text >= _MOST_RATIO * n_bytes):
+                        break
+                done = block.done
+                blocks.append(block.documents)
+                n_text += block.documents.n_bytes
+            else:
+                done = size
+        finally:
+            reading.close()
+        self.n_read += done
+        return self._span(number, done - skipped, blocks)
+
+    def _span(self, number: int, n_bytes: int, blocks: Iterable[_core.Documents]) -> Span:
+        texts: list[str] = []
+        begun: list[str] = []
+        for documents in blocks:
+            for text in documents.texts():
+                texts.append("".join([*begun, text]))
+                begun = []
+            begun.append(documents.open_text())
+        n_documents = 0 if self._corpus.is_one_document(number) else len(texts)
+        return Span(n_bytes, n_documents, [*texts, "".join(begun)] if any(begun) else texts)
+
+    # Windows -------------------------------------------------------------------------------------------------------
+
+    def _read_window(self, piece: Piece, number: int, share: float) -> None:
+        """Reads a window that begins anywhere between one window before the file and its end.
+
+        So each byte is in as many windows, and a record of n bytes touches windows of n more places than a window has.
+        """
+        size, window = self.sizes[number], self.piece_bytes
+        begin = int(share * (size + window)) - window
+        start, stop = max(begin, 0), min(begin + window, size)
+        weight = (size + window) / size / window
+        if self._corpus.is_one_document(number):
+            at, data = self._bytes_around(number, start, stop, b"")
+            # A doc_cap may end in a character, too.
+            last = len(data) if stop == self._corpus.sources[number].n_bytes else _cut(data, stop - at)
+            first = _cut(data, start - at) if start else 0
+            piece.spans.append((weight, self._decoded(number, at + first, data[first:last])))
+            return
+        end = (self._corpus.separator or "\n").encode()
+        if self._corpus.sources[number].format == "jsonl":
+            end = b"\n"
+            # What is no JSON lines at all is refused as reading refuses it.
+            self._reader(number, 0).push(self._bytes_around(number, 0, 0, b"")[1])
+        at, data = self._bytes_around(number, start, stop, end)
+        records = [_record(data, start - at, end)]
+        if stop - at > records[0][1]:
+            records.append(_record(data, stop - at - 1, end))
+        is_short = [last - first <= window for first, last in records]
+        short_start = records[0][0 if is_short[0] and at + records[0][0] >= begin else 1]
+        short_stop = records[-1][1 if is_short[-1] else 0]
+        if short_start < short_stop:
+            piece.spans.append((weight, self._decoded(number, at + short_start, data[short_start:short_stop])))
+        for first, last in itertools.compress(records, map(operator.not_, is_short)):
+            span = self._decoded(number, at + first, data[first:last])
+            piece.spans.append((weight * window / (last - first + window), span))
+
+    def _bytes_around(self, number: int, start: int, stop: int, end: bytes) -> tuple[int, bytes]:
+        """(first byte, bytes) of a part of a file that holds a range, and all of the records that the range is in."""
+        source, reach = self._corpus.sources[number], _LEAST_BYTES
+        longest = max(self._sample_bytes, _LONGEST_RECORD)
+        with source.open() as file:
+            while True:
+                at = max(start - reach, 0)
+                file.seek(at)
+                data = file.read(stop + reach - at)
+                has_first = at == 0 or data.rfind(end, 0, start - at) >= 0
+                if has_first and (len(data) < stop + reach - at or data.find(end, max(stop - at - len(end), 0)) >= 0):
+                    return at, data
+                if reach >= longest:
+                    raise CorpusError(
+                        f"{source.shown}: a record at byte {start} is longer than {longest:,} bytes; raise sample_bytes"
+                    )
+                reach *= 4
+
+    def _decoded(self, number: int, first: int, data: bytes) -> Span:
+        """The documents in some bytes of a file, from byte `first` on."""
+        reader = self._reader(number, first)
+        limit = _core.ByteLimit(doc_cap=self._corpus.doc_cap, max_bytes=None)
+        self.n_read += len(data)
+        return self._span(number, len(data), [limit.apply(reader.push(data)), limit.apply(reader.finish())])
+
+    def _reader(self, number: int, first: int) -> _core.PlainText | _core.JsonLines:
+        corpus, source = self._corpus, self._corpus.sources[number]
+        name = f"{source.shown}, from byte {first} on" if first else source.shown
+        replaces = corpus.input_errors == "replace"
+        if source.format == "text":
+            return _core.PlainText(name, separator=corpus.separator, replace=replaces)
+        return _core.JsonLines(name, field=corpus.text_field.split("."), replace=replaces, skip=corpus.skip_bad)
+
+
+def _record(data: bytes, at: int, end: bytes) -> tuple[int, int]:
+    """(first byte, end) of the record that holds byte `at`; each record ends with `end`."""
+    before, after = data.rfind(end, 0, at), data.find(end, max(at + 1 - len(end), 0))
+    return before + len(end) if before >= 0 else 0, after + len(end) if after >= 0 else len(data)
+
+
+def _cut(data: bytes, at: int) -> int:
+    """The end of the pretoken at a place, or the next character where none ends nearby."""
+    found = _CUT.search(data, max(at - 1, 0), at + _CUT_BYTES)
+    if found:
+        return found.start() + 1
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at

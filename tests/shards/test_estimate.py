@@ -1,0 +1,242 @@
+"""Estimates of a sample against what tokenizing gives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import CorpusError, Tokenizer, tokenize_files
+from pairloom.shards import sample as sampling
+from pairloom.shards.estimate import Estimate, estimate
+from tests.cli.commands import run
+from tests.shards import estimate_corpora
+
+TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
+ALL = 1 << 40
+
+
+def _lines(seed: int, n: int) -> str:
+    rng = random.Random(seed)
+    words = ["ab", "the", "cat", "x" * rng.randrange(1, 9), "é"]
+    return "".join(json.dumps({"text": " ".join(rng.choices(words, k=rng.randrange(60)))}) + "\n" for _ in range(n))
+
+
+def _covers(found: Estimate, real: Estimate) -> bool:
+    assert found.tokens_error is not None and found.share < 0.5
+    return abs(found.tokens - real.tokens) <= found.tokens_error
+
+
+def _check(path: Any, sample_bytes: int, *, within: float = 0.1, **options: Any) -> Estimate:
+    """An estimate that is extrapolated, and near the truth."""
+    found = estimate(TOKENIZER, path, sample_bytes=sample_bytes, **options)
+    real = estimate(TOKENIZER, path, sample_bytes=ALL, **options)
+    assert real.tokens_error == 0 and real.share == 1.0
+    assert 0 < found.share < 0.5
+    assert abs(found.tokens - real.tokens) <= within * real.tokens
+    assert abs(found.text_bytes - real.text_bytes) <= within * real.text_bytes
+    assert abs(found.documents - real.documents) <= 3 * within * real.documents
+    return found
+
+
+@pytest.mark.parametrize("kind", ["one file", "many files", "compressed", "plain"])
+def test_the_truth_lies_near_the_estimate(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    if kind == "one file":
+        (folder / "a.jsonl").write_text("".join(_lines(seed, 300) for seed in range(60)), encoding="utf-8")
+    elif kind == "plain":
+        (folder / "a.txt").write_text(_lines(1, 20_000), encoding="utf-8")
+    else:
+        for seed in range(60):
+            data = _lines(seed, 300).encode()
+            name = f"{seed:02}.jsonl"
+            if kind == "compressed":
+                (folder / f"{name}.gz").write_bytes(gzip.compress(data))
+            else:
+                (folder / name).write_bytes(data)
+    sample_bytes = 100_000 if kind == "compressed" else 300_000
+    found = estimate(TOKENIZER, folder, sample_bytes=sample_bytes, pieces=30, shard_tokens=100_000)
+    made = tokenize_files(TOKENIZER, folder, tmp_path / "shards", shard_tokens=100_000)
+    assert found.share < 0.5 and found.pieces >= 16
+    assert found.tokens_error is not None and found.tokens_error < 0.2 * found.tokens
+    assert abs(found.tokens - made.n_tokens) <= found.tokens_error
+    assert abs(found.text_bytes - made.n_bytes) < 0.1 * made.n_bytes
+    if kind == "plain":
+        # One document, which no shard divides.
+        assert len(made.files) == found.documents == 1
+    else:
+        assert abs(found.shards - len(made.files)) <= 1 + 0.1 * len(made.files)
+        assert abs(found.documents - made.n_documents) < 0.2 * made.n_documents
+
+
+def test_a_corpus_that_fits_the_sample_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(_lines(1, 100))
+    found = estimate(TOKENIZER, tmp_path / "a.jsonl")
+    made = tokenize_files(TOKENIZER, tmp_path / "a.jsonl", tmp_path / "shards")
+    assert (found.tokens, found.tokens_error, found.share) == (made.n_tokens, 0, 1.0)
+    assert (found.documents, found.text_bytes, found.shards) == (made.n_documents, made.n_bytes, 1)
+
+
+# What was estimated as 0 tokens, or with an error of 0, before.
+
+
+def test_one_line_without_an_end_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("ab " * 666)
+    found = estimate(TOKENIZER, tmp_path / "one.txt", sample_bytes=1000)
+    assert (found.tokens, found.tokens_error, found.share) == (TOKENIZER.count_tokens("ab " * 666), 0, 1.0)
+
+
+@pytest.mark.parametrize("end", ["", " ", "\r", "é", "\u4e2d"])
+def test_text_without_lines_is_near_the_truth(tmp_path: Path, end: str) -> None:
+    rng = random.Random(end)
+    (tmp_path / "a.txt").write_text(end.join(rng.choices(["ab", "the", "cat", "xyzé"], k=200_000)), encoding="utf-8")
+    found = _check(tmp_path / "a.txt", 1 << 16, within=0.02)
+    assert _covers(found, estimate(TOKENIZER, tmp_path / "a.txt", sample_bytes=ALL)) and found.documents == 1
+
+
+def test_a_sample_of_one_piece_has_no_known_error(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ab the " * 60_000 + "\nend\n")
+    found = _check(tmp_path / "a.txt", 128)
+    assert (found.tokens_error, found.pieces) == (None, 1) and found.seconds < 100
+    TOKENIZER.save(tmp_path / "model.json")
+    done = run("estimate", "--model", tmp_path / "model.json", "--input", tmp_path / "a.txt", "--sample-bytes", 128)
+    assert done.status == 0 and json.loads(done.out)["tokens_error"] is None
+    assert "how wrong tokens may be is unknown" in done.err
+    # One file of which only the beginning can be read.
+    rng = random.Random(1)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress("".join(rng.choices("ab the", k=10**6)).encode()))
+    found = _check(tmp_path / "a.txt.gz", 1 << 16)
+    assert (found.tokens_error, found.pieces) == (None, 1)
+
+
+def test_records_are_not_counted_twice(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    lines = [json.dumps({"text": "ab the " * rng.randrange(500, 1000)}) + "\n" for _ in range(30)]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    for sample_bytes in (5_000, 20_000, 100_000):
+        found = estimate(TOKENIZER, tmp_path / "a.jsonl", sample_bytes=sample_bytes)
+        assert found.share < 0.5 or (found.documents, found.tokens_error) == (30, 0)
+
+
+@pytest.mark.parametrize("begin", ["[", "[\n", "\ufeff [", '[{"text": "ab"},\n'])
+def test_a_list_of_records_is_refused_at_once_as_by_tokenize(tmp_path: Path, begin: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(begin + '{"text": "ab"}, ' * 5000, encoding="utf-8")
+    # More than can be read; it takes no room on the disk.
+    os.truncate(path, 1 << 38)
+    messages = []
+    reads: list[Any] = [estimate, lambda model, path: tokenize_files(model, path, tmp_path / "shards")]
+    for read in reads:
+        with pytest.raises(CorpusError, match=r"line 1: .* not a record a line|not a list of records") as caught:
+            read(TOKENIZER, path)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_a_record_that_is_longer_than_the_sample_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "ab the " * 50_000}))
+    found = estimate(TOKENIZER, tmp_path / "a.jsonl", sample_bytes=1 << 14)
+    assert (found.tokens, found.documents) == (TOKENIZER.count_tokens("ab the " * 50_000), 1)
+    assert (found.tokens_error, found.share) == (0, 1.0)
+
+
+def test_a_record_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "_LONGEST_RECORD", 1 << 15)
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "ab the " * 50_000}))
+    with pytest.raises(
+        CorpusError, match=r"a.jsonl: a record at byte \d+ is longer than 32,768 bytes; raise sample_bytes"
+    ):
+        estimate(TOKENIZER, tmp_path / "a.jsonl", sample_bytes=1 << 14)
+
+
+def test_arrow_files_and_row_groups_are_sampled(tmp_path: Path) -> None:
+    pyarrow: Any = pytest.importorskip("pyarrow")
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    rng = random.Random(1)
+    table = pyarrow.table({"text": [" ".join(rng.choices(["ab", "the", "x"], k=60)) for _ in range(20_000)]})
+    with pyarrow.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=500)
+    _check(tmp_path / "a.arrow", 1 << 17, within=0.02)
+    parquet.write_table(table, tmp_path / "a.parquet", row_group_size=500, compression="none", use_dictionary=False)
+    found = _check(tmp_path / "a.parquet", 1 << 18, within=0.02)
+    assert found.pieces >= 5 and _covers(found, estimate(TOKENIZER, tmp_path / "a.parquet", sample_bytes=ALL))
+
+
+def test_options_of_the_corpus_count(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    paragraphs = ["the " * rng.randrange(1, 300) + "ab" for _ in range(5000)]
+    (tmp_path / "a.txt").write_text("\n--\n".join(paragraphs))
+    lines = [json.dumps({"t": {"parts": [part, "x", ""]}}) + "\n" + "\n" * rng.randrange(2) for part in paragraphs]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    _check(tmp_path / "a.jsonl", 1 << 18, text_field="t.parts[]")
+    _check(tmp_path / "a.txt", 1 << 18, separator="\n--\n")
+    _check(tmp_path / "a.txt", 1 << 18, separator="\n--\n", doc_cap=50)
+    _check(tmp_path / "a.txt", 1 << 18, separator="\n--\n", max_bytes=10**6)
+    _check(tmp_path / "a.txt", 1 << 16, doc_cap=10**6)
+
+
+def test_bad_records_and_files_are_left_out(tmp_path: Path) -> None:
+    good = [json.dumps({"text": "ab the cat"}) + "\n"] * 20_000
+    (tmp_path / "a.jsonl").write_text("".join(line if number % 4 else "oh\n" for number, line in enumerate(good)))
+    with pytest.raises(CorpusError, match=rf"{re.escape(str(tmp_path / 'a.jsonl'))}: line 1: "):
+        estimate(TOKENIZER, tmp_path / "a.jsonl", sample_bytes=1 << 16)
+    _check(tmp_path / "a.jsonl", 1 << 16, skip_bad=True)
+    (tmp_path / "b.jsonl").write_text("".join(good))
+    (tmp_path / "a.jsonl").write_text("oh\n" * 50_000)
+    _check(tmp_path, 1 << 17, within=0.2, skip_bad_files=True)
+
+
+def test_documents_are_not_taken_by_their_length(tmp_path: Path) -> None:
+    # Of a place at random most are in the long ones.
+    lines = ['{"text": "ab"}\n'] * 50_000 + [json.dumps({"text": "the cat " * 1000}) + "\n"] * 200
+    random.Random(1).shuffle(lines)
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    _check(tmp_path / "a.jsonl", 1 << 18, within=0.05)
+
+
+def test_what_cannot_be_estimated_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="size of the corpus is unknown"):
+        estimate(TOKENIZER, "-")
+    with pytest.raises(ValueError, match="pieces"):
+        estimate(TOKENIZER, tmp_path, pieces=0)
+    (tmp_path / "a.jsonl").write_text('{"body": "ab"}\n')
+    with pytest.raises(CorpusError, match="text"):
+        estimate(TOKENIZER, tmp_path / "a.jsonl")
+
+
+def test_the_command_prints_one_line(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "model.json")
+    (tmp_path / "a.jsonl").write_text(_lines(1, 100))
+    done = run("estimate", "--model", tmp_path / "model.json", "--input", tmp_path / "a.jsonl")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["tokens_error"] == 0
+
+
+def _n_covered(folder: Path, shapes: list[str], seeds: range, n_bytes: int, sample_bytes: int) -> int:
+    tokenizer, covered = estimate_corpora.tokenizer(), 0
+    for shape in shapes:
+        for seed in seeds:
+            corpus = folder / f"{shape} {seed}"
+            corpus.mkdir()
+            estimate_corpora.SHAPES[shape](random.Random(seed), corpus, n_bytes)
+            found = estimate(tokenizer, corpus, sample_bytes=sample_bytes)
+            covered += _covers(found, estimate(tokenizer, corpus, sample_bytes=ALL))
+    return covered
+
+
+@pytest.mark.parametrize("shape", estimate_corpora.SHAPES)
+def test_the_interval_covers_the_truth(tmp_path: Path, shape: str) -> None:
+    n_bytes = 6_000_000 if shape in ("heavy tails", "compressed files") else 2_000_000
+    assert _n_covered(tmp_path, [shape], range(1), n_bytes, 1 << 17) == 1
+
+
+@pytest.mark.slow
+def test_the_interval_covers_95_of_100_corpora(tmp_path: Path) -> None:
+    assert _n_covered(tmp_path, list(estimate_corpora.SHAPES), range(10), 6_000_000, 1 << 18) >= 95
