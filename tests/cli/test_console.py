@@ -80,6 +80,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
         ("train --vocab-size 300 --input a.txt --output m --force >&-", 2, "pairloom: stdout is closed"),
         ("tokenize --model model.json --input a.txt --output t --force 2> >(exec true)", 0, ""),
         ("tokenize --model model.json --input a.txt --output t --force 2>&1 > >(exec true) | cat >/dev/null", 0, ""),
+        ("view --model model.json --text a | grep -q '<html'", 0, ""),
         ("decode --model model.json < <(yes 97 | head -50000) | head -c 1", 0, ""),
     ],
 )

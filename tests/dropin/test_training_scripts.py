@@ -144,6 +144,21 @@ def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), tokenizer.encode("def main(): return").tokens
 
 
+def tinystories(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """A small vocabulary, truncated and padded for a model."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=280, special_tokens=["<|endoftext|>", "<|pad|>"], min_frequency=2, show_progress=False
+    )
+    tokenizer.train_from_iterator((text for text in TEXTS), trainer=trainer)
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    tokenizer.enable_truncation(max_length=12)
+    tokenizer.enable_padding(length=16, pad_token="<|pad|>", pad_id=tokenizer.token_to_id("<|pad|>"))
+    found = tokenizer.encode_batch(["Once upon a time, Zoë", "the end<|endoftext|>"])
+    return tokenizer.to_str(), [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
+
+
 def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """BPE over characters with Metaspace and byte fallback."""
     tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -163,7 +178,7 @@ def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), (ids, tokenizer.decode(ids))
 
 
-SCRIPTS = [quicktour, training_from_memory, nanogpt, codeparrot, llama]
+SCRIPTS = [quicktour, training_from_memory, nanogpt, codeparrot, tinystories, llama]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from pairloom.shards.files import FORMATS
 from pairloom.shards.manifest import Manifest
 from tests.cli.commands import run
 from tests.shards.provenance import TOKENIZER, check
-from tests.shards.reading import documents_of, manifest_of
+from tests.shards.reading import contents, documents_of, manifest_of
 from tests.shards.test_provenance import inputs, made, records
 
 pytest.importorskip("pyarrow.parquet")
@@ -29,7 +31,7 @@ def left(folder: Path, gone: Any = GONE) -> list[Any]:
 @pytest.mark.parametrize("format", FORMATS)
 def test_documents_are_removed_in_each_format(tmp_path: Path, format: str) -> None:
     out = made(tmp_path, format=format)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before, n_tokens = contents(out), open_shards(out).n_tokens
     done = drop_documents(out, [*GONE, "nowhere"])
     assert (done.n_documents, done.missing, done.earlier) == (4, ["nowhere"], [])
     check(out, left(tmp_path), eot=True, bos=False)
@@ -45,6 +47,7 @@ def test_documents_are_removed_in_each_format(tmp_path: Path, format: str) -> No
     digests = sorted(hashlib.sha256(id.encode()).hexdigest() for id in GONE)
     assert record["ids_sha256"] == digests and record["shards"] == done.shards
     assert (record["documents"], record["tokens"]) == (4, done.n_tokens)
+    assert done.n_tokens == n_tokens - open_shards(out).n_tokens
     assert sum(entry["documents"] for entry in manifest["inputs"]) == len(left(tmp_path))
     assert drop_documents(out, GONE).earlier == sorted(GONE)
 
@@ -160,6 +163,12 @@ def test_folders_without_ids_are_refused_with_the_remedy(tmp_path: Path) -> None
     pack_shards(made(tmp_path), tmp_path / "packed", seq_len=10)
     with pytest.raises(ResumeError, match="holds packed rows"):
         drop_documents(tmp_path / "packed", GONE)
+    shutil.copytree(tmp_path / "out", tmp_path / "unfinished")
+    manifest = manifest_of(tmp_path / "unfinished")
+    manifest |= {"complete": False, "next": manifest["shards"][-1]["next"]}
+    (tmp_path / "unfinished" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ResumeError, match="has not ended"):
+        drop_documents(tmp_path / "unfinished", GONE)
     with pytest.raises(TypeError, match="ids must be an iterable of str"):
         drop_documents(tmp_path / "out", "a-1")
     with pytest.raises(TypeError, match="an id must be"):

@@ -180,6 +180,8 @@ def test_offsets_without_a_sign_are_read_and_checked(corpus: Path, tmp_path: Pat
         with pytest.raises(FormatError, match="bounds of its documents are not in order"):
             documents_of_any(out)
         with pytest.raises(FormatError, match="bounds of its documents are not in order"):
+            [open_shards(out)[number] for number in range(2)]
+        with pytest.raises(FormatError, match="bounds of its documents are not in order"):
             all_batches(out, batch)
 
 

@@ -149,6 +149,14 @@ def test_what_cannot_be_mended_is_refused_and_left_as_it_is(tmp_path: Path) -> N
         assert contents(tmp_path / folder) == before
     with pytest.raises(ValueError, match="model is missing"):
         verify_shards(out, repair=True)
+    # An input that has other text, and by size and time the same.
+    path, before = tmp_path / "0.jsonl", contents(out)
+    time = path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes().replace(b"a", b"o"))
+    os.utime(path, ns=(time, time))
+    with pytest.raises(ResumeError, match="its inputs make another one than the manifest records"):
+        verify_shards(out, repair=True, model=TOKENIZER)
+    assert contents(out) == before
     with pytest.raises(FileNotFoundError, match="holds job, out, packed; name one of them"):
         verify_shards(tmp_path)
     (out / "manifest.json").write_text("{}")
