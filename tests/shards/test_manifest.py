@@ -136,7 +136,7 @@ def test_work_is_linear_in_the_number_of_files(
     counted(builtins, "open")
     counted(manifest, "_json_text")
     work = []
-    for n_files in (50, 200):
+    for n_files in (25, 100):
         folder = tmp_path / str(n_files)
         for number in range(n_files):
             (folder / str(number // 20)).mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def test_work_is_linear_in_the_number_of_files(
         work.append(dict(done))
     for name, n in work[0].items():
         assert work[1][name] <= 4 * n + 20, (name, work)
-        assert work[1][name] <= 40 * 200, (name, work)
+        assert work[1][name] <= 40 * 100, (name, work)
 
 
 def test_small_files_are_read_with_small_buffers(tmp_path: Path) -> None:

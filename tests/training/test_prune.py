@@ -19,14 +19,14 @@ IGNORED = ("ignore:.* of the ids move", "ignore:the corpus holds", "ignore:.* to
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings(*IGNORED)
 def test_prune_and_adapt_equal_the_reference(kind: str) -> None:
-    check_seeds(kind, range(25))
+    check_seeds(kind, range(10))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings(*IGNORED)
 def test_prune_and_adapt_equal_the_reference_in_many_cases(kind: str) -> None:
-    check_seeds(kind, range(25, 360))
+    check_seeds(kind, range(10, 360))
 
 
 def check_seeds(kind: str, seeds: range) -> None:
