@@ -1,4 +1,4 @@
-"""Corpora of ten shapes, each different for every seed, on which the interval of `estimate` is tried."""
+"""Corpora of six shapes, each different for every seed, on which the interval of `estimate` is tried."""
 
 from __future__ import annotations
 
@@ -52,28 +52,11 @@ def _one_line(rng: random.Random, folder: Path, size: int) -> None:
     (folder / "a.txt").write_text(_text(rng, size), encoding="utf-8")
 
 
-def _carriage_returns(rng: random.Random, folder: Path, size: int) -> None:
-    lines = [_text(rng, rng.randrange(5, 300), rng.choice(["latin", "greek"])) for _ in range(size // 150)]
-    (folder / "a.txt").write_bytes("\r".join(lines).encode())
-
-
 def _long_last_line(rng: random.Random, folder: Path, size: int) -> None:
     share = rng.uniform(0.02, 0.6)
     lines = [_text(rng, 60) + "\n" for _ in range(int(size * (1 - share) / 60))]
     last = _text(rng, int(size * share), rng.choice(["latin", "digits"]))
     (folder / "a.txt").write_text("".join(lines) + last, encoding="utf-8")
-
-
-def _with_and_without_newlines(rng: random.Random, folder: Path, size: int) -> None:
-    for number in range(4):
-        end = "\n" if number == 0 else rng.choice([" ", ""])
-        text = _text(rng, int(size / 4 * rng.uniform(0.5, 1.5)), rng.choice(["latin", "digits", "cyrillic"]), end)
-        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
-
-
-def _json_lines(rng: random.Random, folder: Path, size: int) -> None:
-    text = _lines(rng, size, lambda: rng.lognormvariate(5, 1))
-    (folder / "a.jsonl").write_text(text, encoding="utf-8")
 
 
 def _heavy_tails(rng: random.Random, folder: Path, size: int) -> None:
@@ -116,25 +99,12 @@ def _many_files(rng: random.Random, folder: Path, size: int) -> None:
         (folder / f"{number}.txt").write_text(text, encoding="utf-8")
 
 
-def _languages(rng: random.Random, folder: Path, size: int) -> None:
-    for language in ("latin", "greek", "cyrillic", "han"):
-        n_bytes = int(size / 4 * rng.uniform(0.2, 1.8))
-        end = "" if language == "han" else " "
-        lines = [_text(rng, rng.randrange(20, 600), language, end) for _ in range(n_bytes // 310)]
-        text = "".join(json.dumps({"text": line}, ensure_ascii=False) + "\n" for line in lines)
-        (folder / f"{language}.jsonl").write_text(text, encoding="utf-8")
-
-
 SHAPES: dict[str, Callable[[random.Random, Path, int], None]] = {
     "one line": _one_line,
-    "carriage returns": _carriage_returns,
     "a long last line": _long_last_line,
-    "files with and without newlines": _with_and_without_newlines,
-    "JSON lines": _json_lines,
     "heavy tails": _heavy_tails,
     "compressed files": _compressed,
     "Parquet": _parquet,
     "many files": _many_files,
-    "languages": _languages,
 }
 """How a corpus of about so many bytes is written into a folder."""
