@@ -105,11 +105,8 @@ def test_decode_adds_nothing(model: Path) -> None:
     [
         [],
         ["nonsense"],
-        ["train"],
         ["train", "--input", "a", "--output", "b"],
-        ["train", "--input", "a", "--vocab-size", "many", "--output", "b"],
         ["train", "--input", "a", "--vocab-size", "300", "--output", "b", "--profile", "gpt5"],
-        ["encode"],
         ["encode", "--model", "m", "--text", "a", "--input", "b"],
         ["decode", "--model", "m", "--ids", "one"],
     ],
@@ -151,32 +148,6 @@ def failed(done: subprocess.CompletedProcess[bytes], *mentions: str) -> None:
         assert mention in message
 
 
-@pytest.mark.long
-def test_failures_of_train(tmp_path: Path) -> None:
-    good = tmp_path / "good.txt"
-    good.write_text("ab ab ab")
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"ab\xff")
-    taken = tmp_path / "taken.json"
-    taken.write_text("mine")
-    output = tmp_path / "out.json"
-
-    def train(source: Path, size: int = 300, to: Path = output) -> subprocess.CompletedProcess[bytes]:
-        return run("train", "--input", source, "--vocab-size", str(size), "--output", to)
-
-    failed(train(tmp_path / "absent.txt"), "absent.txt")
-    failed(train(tmp_path), str(tmp_path))
-    failed(train(bad), "bad.txt", "byte 2")
-    failed(train(good, 255), "--vocab-size", "256")
-    failed(train(good, to=taken), "taken.json")
-    failed(train(good, to=tmp_path / "no" / "out.json"), "no")
-    assert taken.read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "good.txt", "taken.json"]
-    forced = run("train", "--input", good, "--vocab-size", "258", "--output", taken, "--force")
-    assert forced.returncode == 0
-    assert json.loads(taken.read_bytes())["mergeable_vocab_size"] == 258
-
-
 @pytest.mark.parametrize("format", ["pairloom", "huggingface", "tiktoken", "gpt2", None])
 def test_train_writes_the_format_that_is_asked_for(format: str | None, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.txt"
@@ -190,18 +161,6 @@ def test_train_writes_the_format_that_is_asked_for(format: str | None, tmp_path:
     if expected in formats.INCOMPLETE:
         given["special_tokens"] = ["<|endoftext|>"]
     assert Tokenizer.load(output, format=expected, **given).encode("ab ab<|endoftext|>") == [256, 257, 258]
-
-
-def test_train_refuses_the_name_tokenizer_json_before_training(tmp_path: Path) -> None:
-    corpus, output = tmp_path / "corpus.txt", tmp_path / "tokenizer.json"
-    corpus.write_text("ab ab ab")
-    command = ("train", "--input", corpus, "--vocab-size", "258", "--output", output)
-    done = run(*command)
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert b"pass --format huggingface for that, or --format pairloom" in done.stderr
-    assert (
-        run(*command, "--format", "pairloom").stderr == f"pairloom: wrote {output}: a tokenizer of 259 ids\n".encode()
-    )
 
 
 def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:
