@@ -34,68 +34,47 @@ def _made_with(found: re.Match[str]) -> str:
     return f": was made {shown(found[2])}, not {shown(found[3])}; resume with the same,"
 
 
-# Whole phrases, because a name alone may be part of a path or a text that the message quotes.
+_NAMES = (
+    "bos|corpus_specials|doc_cap|eot|format|id_field|input_errors|input_format|max_bytes|max_memory|max_token_bytes"
+    "|min_frequency|missing_bytes|n_tokens|overwrite|pattern|provenance|rank|resume|rewrite|separator|seq_len|shard"
+    "|shard_tokens|skip_bad|special_tokens|specials|takeover|text_field|threads|token|vocab_size|world_size"
+)
+_RENAMED = {"overwrite": "force", "seq_len": "pack", "special_tokens": "special"}
+
+
+def _option(found: re.Match[str]) -> str:
+    """An argument, which may have a value, as an option."""
+    before, name, value = found[1] or "", found[2], (found.groupdict().get("value") or "").removeprefix("True")
+    plain = re.sub(r'^"([\w-]+)"$', r"\1", value)
+    return f"{before}--{_RENAMED.get(name, name.replace('_', '-'))}{f' {plain}' if plain else ''}"
+
+
+# Phrases, and arguments with values; a name alone counts in few places, because it may be part of a path or a text that
+# the message quotes.
 _PHRASES = tuple(
     (re.compile(phrase), replacement)
     for phrase, replacement in (
-        (r"\bpass overwrite=True\b", "pass --force"),
-        (r"\(overwrite=True\)", "(--force)"),
-        (r"\bpass takeover=True\b", "pass --takeover"),
         (r'\bpass separator="\\n" if', "pass --lines if"),
-        (r"\(resume=True\)", "(--resume)"),
-        (r'\binput_errors="replace"', "--input-errors replace"),
-        (r'\bpass input_format="(text|jsonl)"', r"pass --input-format \1"),
-        (r'\bpass separator="([^"]+)"', r"pass --separator '\1'"),
-        (r'\bpass corpus_specials="split"', "pass --corpus-specials split"),
-        (r"\bleave such (lines|rows|records) out with skip_bad\b", r"leave such \1 out with --skip-bad"),
-        (r"^(.*: )?id_field names\b", r"\1--id-field names"),
-        (r", whose format input_format says$", ", whose format --input-format says"),
-        (r"\btokenize with provenance=True and id_field=,", "tokenize with --provenance and --id-field,"),
         (
             r'\bdecode_bytes\(ids\) returns .* errors="replace" puts U\+FFFD there.*',
             "--errors replace puts U+FFFD there",
         ),
-        (r"\bname one with text_field\b", "name one with --text-field"),
         (r"\bname its format with format=", "name its format with --model-format"),
-        (r"\bwhen it is loaded, pass pattern=(?=['(])", "when it is loaded, pass --pattern "),
         (
-            r"\b(when it is loaded, pass (?:--pattern .+ and )?)special_tokens=\{(.*?)(?:\}|(?<=\.\.\.))(?=;|$)",
+            r"\b(when it is loaded, pass (?:pattern=.+ and )?)special_tokens=\{(.*?)(?:\}|(?<=\.\.\.))(?=;|$)",
             _specials,
         ),
-        (r"\bpass pattern=", "pass --pattern"),
+        (r"\bspecial_tokens=\[('[^']*')\]", r"--special \1"),
         (r'\bPass missing_bytes="drop"( .*, or )"raise"', r"Pass --missing-bytes drop\1raise"),
-        (r"\bpass special_tokens=\[('[^']*')\]", r"pass --special \1"),
-        (
-            r'\bpass (?:format="(\w+)" for that((?: \(a folder\))?), or )?format="pairloom"',
-            lambda found: f"pass {f'--format {found[1]} for that{found[2]}, or ' if found[1] else ''}--format pairloom",
-        ),
         (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
-        (r"\bvocab_size or n_tokens\b", "--vocab-size or --n-tokens"),
-        (r"\bpass n_tokens\b", "pass --n-tokens"),
         (r"\bkeep_ids=True leaves them, and .*", "without --renumber or --compact they stay"),
-        (r"\bleave out pattern=", "leave out --pattern"),
-        (r"\bleave pattern=None", "leave out --pattern"),
-        (r"\bits own special_tokens; leave special_tokens=None", "its own special tokens; leave out --special"),
-        (r"\bthe same special_tokens and corpus_specials\b", "the same --special and --corpus-specials"),
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
-        (r"\bmax_memory=(?=[0-9]+ (?:bytes|is too low))", "--max-memory "),
-        (r"\bnot counted in vocab_size=(?=[0-9]+;)", "not counted in --vocab-size "),
-        (r"\bvocab_size=([0-9]+) fits uint16", r"--vocab-size \1 fits uint16"),
-        (r"\boccurs min_frequency=([0-9]+) times", r"occurs --min-frequency \1 times"),
-        (r"\blonger than max_token_bytes=(?=[0-9]+)", "longer than --max-token-bytes "),
-        (r"\braise max_memory\b", "raise --max-memory"),
-        (r"^(eot|bos)(?= (?:asks|must)\b)", r"--\1"),
-        (r'\bspecials="(ordinary|recognise)"', r"--specials \1"),
-        (r"\(resume=True, rewrite=True\)", "(--resume --rewrite)"),
-        (r"\bresume with rewrite=True\b", "resume with --resume --rewrite"),
         (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
-        (r"^seq_len(?= (?:must|is)\b)", "--pack"),
-        # Messages of argument checks begin with the argument's name.
-        (
-            r"^(doc_cap|max_bytes|max_memory|max_token_bytes|min_frequency|separator|shard_tokens|text_field|threads"
-            r"|vocab_size|id_field|rank|world_size|shard|token)(?= (?:must|is)\b)",
-            lambda found: "--" + found[0].replace("_", "-"),
-        ),
+        (r"\bpattern=(?=['(])", "--pattern "),
+        (rf"\bleave( )({_NAMES})=None", lambda found: f"leave out{_option(found)}"),
+        (rf"\b()({_NAMES})=(?P<value>True\b|\"[^\"]*\"|[0-9]+)?", _option),
+        (rf"\b((?:pass|raise|with|same|either|and|or|format) )(?=[a-z]+_)({_NAMES})\b(?!\()", _option),
+        (rf"^((?:.*: )?)({_NAMES})(?= (?:must|is|names|asks)\b)", _option),
     )
 )
 
