@@ -8,7 +8,7 @@ says so. The library itself is not needed.
 
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
-from pairloom.dropin.tokenizers.components import AddedToken, Regex, module_getattr
+from pairloom.dropin.tokenizers.components import AddedToken, Regex
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
 __all__ = [
@@ -23,5 +23,3 @@ __all__ = [
     "processors",
     "trainers",
 ]
-
-__getattr__ = module_getattr("")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str, shown
 from pairloom.errors import FormatError
 
-__all__ = ["WHITE_SPACE", "AddedToken", "Component", "Regex", "component_of", "module_getattr"]
+__all__ = ["WHITE_SPACE", "AddedToken", "Component", "Regex", "component_of"]
 
 WHITE_SPACE = frozenset(chr(code) for code in range(0x3001) if chr(code).isspace() and not 0x1C <= code <= 0x1F)
 """Unicode's White_Space; Python's isspace also takes U+001C to U+001F."""
@@ -112,17 +111,6 @@ def component_of(module: dict[str, Any], kind: str, node: Any) -> Any:
         return found.of_node(fields)
     except (TypeError, KeyError, AttributeError) as error:
         raise FormatError(f"{kind}: {shown(node)} is damaged ({error})") from None
-
-
-def module_getattr(module: str) -> Callable[[str], NoReturn]:
-    """`__getattr__` of a module, for what the library's has, and this one does not take."""
-
-    def refuse(name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise AttributeError(f"pairloom.dropin.tokenizers{module} does not take {name}; {_WHOLE_LIBRARY}")
-
-    return refuse
 
 
 @dataclass

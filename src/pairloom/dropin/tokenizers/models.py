@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pairloom._internal.arguments import shown
-from pairloom.dropin.tokenizers.components import Component, module_getattr
+from pairloom.dropin.tokenizers.components import Component
 
 __all__ = ["BPE", "Model"]
-
-__getattr__ = module_getattr(".models")
 
 
 class Model(Component):

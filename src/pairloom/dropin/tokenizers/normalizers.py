@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_str
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 __all__ = [
@@ -26,8 +26,6 @@ __all__ = [
     "Strip",
     "StripAccents",
 ]
-
-__getattr__ = module_getattr(".normalizers")
 
 _WHITE_SPACE = "".join(WHITE_SPACE)
 

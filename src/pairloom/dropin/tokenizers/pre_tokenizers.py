@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_choice, shown
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, module_getattr
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex
 from pairloom.formats.reader import read
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Pattern
@@ -32,8 +32,6 @@ __all__ = [
     "Whitespace",
     "WhitespaceSplit",
 ]
-
-__getattr__ = module_getattr(".pre_tokenizers")
 
 Span = tuple[int, int]
 Piece = tuple[str, list[Span] | None]

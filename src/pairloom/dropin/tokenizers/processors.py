@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pairloom._internal.arguments import check_str, shown
-from pairloom.dropin.tokenizers.components import Component, module_getattr
+from pairloom.dropin.tokenizers.components import Component
 
 __all__ = ["BertProcessing", "ByteLevel", "PostProcessor", "RobertaProcessing", "Sequence", "TemplateProcessing"]
-
-__getattr__ = module_getattr(".processors")
 
 Piece = dict[str, dict[str, Any]]
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str
-from pairloom.dropin.tokenizers.components import AddedToken, module_getattr
+from pairloom.dropin.tokenizers.components import AddedToken
 
 __all__ = ["BpeTrainer", "Trainer"]
-
-__getattr__ = module_getattr(".trainers")
 
 
 class Trainer:
