@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from pairloom import CountBuilder, PretokenCounts, Tokenizer
-from pairloom.analysis.stats import text_stats
 from pairloom.corpus import Corpus
 from pairloom.errors import MissingByteError, SpecialTokenError, UnknownTokenIdError
 from pairloom.reference import naive
@@ -86,7 +85,6 @@ ITERATES_TEXTS: dict[str, Callable[[Any], object]] = {
     "extend": lambda texts: TOKENIZER.extend(texts, 260),
     "CountBuilder": lambda texts: CountBuilder().add_texts(texts),
     "Corpus.of_texts": Corpus.of_texts,
-    "text_stats": lambda texts: text_stats(TOKENIZER, texts),
     "reference train": lambda texts: naive.train(texts, 258),
     "reference extend": lambda texts: extend(texts, naive.train("ab ab", 257), 1),
 }

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pairloom import Tokenizer
+from pairloom import Corpus, Tokenizer
 from pairloom.analysis.curve import training_curve
-from pairloom.analysis.stats import text_stats
+from pairloom.analysis.stats import corpus_stats
 from pairloom.model import Model
 from pairloom.reference import naive
 
@@ -19,7 +19,7 @@ TEXTS = [(Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"), 
 def test_tokens_after_each_merge_equal_those_of_the_truncated() -> None:
     tokenizer = Tokenizer.train(TEXTS[:1], 420, corpus_specials="split")
     for texts in (TEXTS, TEXTS[1:], []):
-        curve = training_curve(tokenizer, text_stats(tokenizer, texts))
+        curve = training_curve(tokenizer, corpus_stats(tokenizer, Corpus.of_texts(texts)))
         assert len(curve.times) + 1 == len(curve.n_tokens) == len(tokenizer.model.merges) + 1
         for n_merges in (0, 1, 17, 80, 163):
             smaller = tokenizer.truncate_vocab(256 + n_merges, specials_counted=False)
@@ -31,7 +31,9 @@ def test_times_equal_the_counts_of_the_reference() -> None:
     rng = random.Random(3)
     # Without equal letters side by side, of whose pairs only half are merged.
     text = " ".join("".join(rng.sample("abcdefg", 4)) for _ in range(300))
-    curve = training_curve(tokenizer := Tokenizer.train([text], 290, special_tokens=()), text_stats(tokenizer, [text]))
+    curve = training_curve(
+        tokenizer := Tokenizer.train([text], 290, special_tokens=()), corpus_stats(tokenizer, Corpus.of_texts([text]))
+    )
     words = [(list(pretoken), 1) for pretoken in naive.pretokenize(text, "gpt2")]
     for rank, (left, right, merged_id) in enumerate(tokenizer.model.merges.tolist()):
         counts = naive.count_pairs(words)
@@ -56,13 +58,13 @@ def _model(merges: list[tuple[int, int, int]], **fields: object) -> Tokenizer:
 )
 def test_merges_that_were_not_learned_in_order_have_no_curve(tokenizer: Tokenizer, named: str) -> None:
     with pytest.raises(ValueError, match=named):
-        training_curve(tokenizer, text_stats(tokenizer, ["abc"]))
+        training_curve(tokenizer, corpus_stats(tokenizer, Corpus.of_texts(["abc"])))
 
 
 def test_figures_of_another_tokenizer_are_refused() -> None:
     one, other = Tokenizer.train(["ab ab"], 258), Tokenizer.train(["ab ab"], 257)
     with pytest.raises(ValueError, match="figures are of"):
-        training_curve(one, text_stats(other, ["ab"]))
+        training_curve(one, corpus_stats(other, Corpus.of_texts(["ab"])))
 
 
 def test_anything_but_figures_is_refused() -> None:

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 import regex
 
-from pairloom import CorpusError, Tokenizer
+from pairloom import Corpus, CorpusError, Tokenizer
 from pairloom.analysis import stats
 from pairloom.analysis.stats import (
     CorpusStats,
     corpus_stats,
     renyi_efficiency,
-    text_stats,
 )
 from tests.cli.test_commands import failed, run
 from tests.corpora import random_documents
@@ -51,7 +50,7 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     documents = random_documents(rng)
     tokenizer = Tokenizer.train(documents, 270)
     documents.append("ab<|endoftext|> cd" * rng.randrange(3))
-    check(text_stats(tokenizer, iter(documents)), tokenizer, documents)
+    check(corpus_stats(tokenizer, Corpus.of_texts(iter(documents))), tokenizer, documents)
     in_files = [text for text in documents if text]
     # An empty file of plain text is no document.
     paths = [tmp_path / str(n) for n in range(len(in_files) + 1)]
@@ -78,7 +77,7 @@ def test_renyi_efficiency_of_known_distributions() -> None:
 
 def test_ids_that_stand_for_nothing_are_not_unused() -> None:
     tokenizer = Tokenizer({5: b"a", 9: b"b"}, [], {"<e>": 20})
-    found = text_stats(tokenizer, ["aaa"])
+    found = corpus_stats(tokenizer, Corpus.of_texts(["aaa"]))
     assert found.unused.tolist() == [9, 20]
     assert found.n_vocab_tokens == 3
 
@@ -94,7 +93,7 @@ def test_an_empty_corpus_has_no_ratios(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
     assert corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty.jsonl").n_documents == 1
     with pytest.raises(TypeError, match="texts"):
-        text_stats(Tokenizer.train([""], 256), "one text")
+        corpus_stats(Tokenizer.train([""], 256), Corpus.of_texts("one text"))
 
 
 @pytest.mark.parametrize("data", [b"ab\xff", b"ab\xe6\x9dz", b"ab\xe6\x9d", b"\xe6\x9d\xb1\xe6\x9d"])

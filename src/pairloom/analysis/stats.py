@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,7 +25,6 @@ __all__ = [
     "CorpusStats",
     "corpus_stats",
     "renyi_efficiency",
-    "text_stats",
 ]
 
 RENYI_ALPHA: Final = 2.5
@@ -197,10 +195,3 @@ def corpus_stats(
         token_counts=tally.counts,
         token_bytes=tokenizer.token_byte_lengths(count_specials=True),
     )
-
-
-def text_stats(
-    tokenizer: Tokenizer, texts: Iterable[str], *, threads: int = 0, specials: str = "recognise"
-) -> CorpusStats:
-    """The figures of texts, each a document; `specials` as in `corpus_stats`."""
-    return corpus_stats(tokenizer, Corpus.of_texts(texts), threads=threads, specials=specials)

@@ -93,12 +93,10 @@ def load(
     special_tokens: Specials | None = None,
     missing_bytes: MissingBytes | None = None,
 ) -> Model:
-    """Reads the file or folder at `path`, which may be a URL of fsspec; the format is detected if None.
+    """Reads a file or folder; arguments, warnings and errors are those of `Tokenizer.load`.
 
     A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
-    file; what stands beside it (`pretrained`) is read too. `pattern` and `special_tokens` are for formats whose files
-    do not carry them ("tiktoken", "gpt2"). missing_bytes: as in `with_missing_bytes`.
-    Raises OSError, and FormatError naming the file, the location and the remedy.
+    file; what stands beside it (`pretrained`) is read too.
     """
     if format is not None:
         _check_format(format, READABLE)
@@ -215,11 +213,7 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
 def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str | None = None) -> None:
     """Writes the model atomically: the whole file (for "gpt2" a folder) appears, or nothing.
 
-    format: None is "tiktoken" for a name that ends in .tiktoken, a FormatError for one that other programs read as
-    another format (tokenizer.json, vocab.json, .pkl), and "pairloom" for any other. Warns about what the format does
-    not store. Raises FileExistsError unless `overwrite`, NotADirectoryError for a file in the place of the folder,
-    FileNotFoundError where the parent directory does not exist, FormatError where the format cannot express the model
-    exactly.
+    Arguments, warnings and errors are those of `Tokenizer.save`.
     """
     target = Path(check_path("path", path))
     check_bool("overwrite", overwrite)
@@ -262,11 +256,7 @@ def _not_stored(model: Model, format: str) -> str:
 
 
 def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) -> None:
-    """Writes a folder that transformers loads: a tokenizer.json, and the files of `pretrained` beside it.
-
-    Raises FileExistsError for a file that is there unless `overwrite`, NotADirectoryError for one in the place of the
-    folder, FormatError where a tokenizer.json cannot express the model exactly.
-    """
+    """Writes a folder that transformers loads: a tokenizer.json, and the files of `pretrained` beside it."""
     target = Path(check_path("path", path))
     check_bool("overwrite", overwrite)
     atomic.check_folder(target, (), overwrite)
