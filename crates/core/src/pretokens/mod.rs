@@ -37,7 +37,7 @@ mod window;
 mod words;
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
@@ -52,7 +52,6 @@ use dfa::Dfa;
 use families::Fill;
 use nfa::DEAD;
 pub use normalizer::Place;
-use one_pass::OnePass;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
 use regex::RegexScanner;
 pub use regex::{MAX_PATTERN_BYTES, check_length, matches};
@@ -77,9 +76,7 @@ pub struct Pretokenizer {
 enum Engine {
     /// The hand-written scanner of a named pattern.
     Named(Fill, CpuTier),
-    /// Any other pattern, in one pass where it can be.
-    Regex(RegexScanner, Option<Box<OnePass>>),
-    /// Several patterns that split in turn, or one that says how it splits.
+    /// Any other patterns, which split in turn.
     Sequence(Vec<Step>),
     /// Cuts that no token of a vocabulary of characters spans.
     Characters(Box<CharacterCuts>),
@@ -143,11 +140,6 @@ impl Pretokenizer {
         let max_bytes = regex::MAX_AUTOMATA_BYTES / patterns.len().max(1);
         let engine = match patterns {
             [] => return Err(Error::Invalid("a sequence of patterns needs at least one pattern".to_owned())),
-            [pattern] if !steps::is_commented(pattern.as_ref()) => {
-                let scanner = compile(pattern.as_ref(), max_bytes)?;
-                let one_pass = scanner.automaton().and_then(|dfa| OnePass::new(vec![Arc::clone(dfa)]));
-                Engine::Regex(scanner, one_pass)
-            }
             patterns if patterns.len() > MAX_PATTERNS => {
                 let message = format!(
                     "it is one of {} that split in turn; at most {MAX_PATTERNS} are allowed: join some of them",
@@ -258,8 +250,6 @@ impl Pretokenizer {
     ) -> Result<usize> {
         match &self.engine {
             Engine::Named(fill, tier) => fill(*tier, document, from, ends),
-            Engine::Regex(_, Some(one_pass)) => one_pass.fill(document, from, u32::MAX, ends),
-            Engine::Regex(scanner, None) => scanner.fill(document, from, u32::MAX, ends, on_progress),
             Engine::Sequence(steps) => sequence::fill(steps, document, from, u32::MAX, ends, on_progress),
             Engine::Characters(cuts) => cuts.fill(document, from, ends),
         }?;
@@ -347,9 +337,6 @@ impl Pretokenizer {
     fn ends_between(&self, before: char, after: char) -> bool {
         let ends = match &self.engine {
             Engine::Named(..) => safe_cuts::is_cut_of_named_patterns(before, after),
-            Engine::Regex(scanner, _) => {
-                scanner.automaton().is_some_and(|dfa| dfa.ends_between(before, after))
-            }
             Engine::Sequence(steps) => {
                 steps.iter().find_map(|step| step.ends_between(before, after)).unwrap_or(false)
             }
@@ -362,7 +349,6 @@ impl Pretokenizer {
     pub fn engine_name(&self) -> &'static str {
         let is_automaton = match &self.engine {
             Engine::Named(..) | Engine::Characters(_) => return "scanner",
-            Engine::Regex(scanner, _) => scanner.automaton().is_some(),
             Engine::Sequence(steps) => steps.iter().all(Step::is_automaton),
         };
         if is_automaton { "dfa" } else { "backtracking" }
@@ -372,8 +358,7 @@ impl Pretokenizer {
     pub fn is_total(&self) -> bool {
         match &self.engine {
             Engine::Named(..) => true,
-            Engine::Regex(scanner, _) => scanner.is_total(),
-            Engine::Sequence(..) => false,
+            Engine::Sequence(steps) => matches!(steps.as_slice(), [only] if only.is_total()),
             Engine::Characters(_) => true,
         }
     }

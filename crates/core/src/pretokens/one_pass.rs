@@ -158,6 +158,11 @@ impl OnePass {
         Some(own.ends_between(before, after))
     }
 
+    /// As [`super::steps::Step::is_total`].
+    pub fn is_total(&self) -> bool {
+        matches!(self.steps.as_slice(), [only] if only.is_total())
+    }
+
     /// Whether a match may begin with the letter of this byte in GPT-2's byte alphabet.
     #[inline]
     pub fn may_split_letter_of(&self, byte: u8) -> bool {

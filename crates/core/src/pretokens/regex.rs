@@ -4,20 +4,16 @@
 //! linear where the pattern can be an automaton, see [`super::dfa`]. Other patterns need `fancy_regex`, which backtracks up
 //! to a limit and then refuses the text; it is asked only from characters on with which a match can begin.
 
-use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use fancy_regex::{CompileError, Input, Regex, RegexBuilder};
+use fancy_regex::{CompileError, Regex, RegexBuilder};
 use regex_syntax::hir::ClassUnicode;
 
 use super::dfa::{Dfa, Failed};
 use super::expressions::first_characters;
-use super::scan::ENDS_PER_FILL;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
-use crate::monitor::OnProgress;
 
 /// How many bytes the patterns of a pretokenizer may have together. Those of published tokenizers have up to 604, and
 /// compiling takes quadratic time: 0.02 s for this many bytes, minutes for some hundred thousand.
@@ -26,12 +22,6 @@ pub const MAX_PATTERN_BYTES: usize = 1 << 14;
 /// How many bytes the automata of a pretokenizer may take together; building them takes about half a second. A short
 /// pattern may need many: 150 lookaheads with counts up to {1,150} took 600 MB and 4 s.
 pub(super) const MAX_AUTOMATA_BYTES: usize = 16 << 20;
-
-/// About how many bytes of text are read between two calls of `on_progress`.
-const BYTES_PER_CALL: usize = 1 << 24;
-
-/// The most steps of a search, or matches, between two calls of `on_progress`.
-const MAX_STEPS_PER_CALL: usize = 1 << 12;
 
 /// A compiled pattern.
 pub(super) struct RegexScanner {
@@ -157,11 +147,6 @@ impl RegexScanner {
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
     }
 
-    /// Whether its matches surely leave no gaps in any text.
-    pub fn is_total(&self) -> bool {
-        self.automaton().is_some_and(|dfa| dfa.is_total())
-    }
-
     /// The automaton that runs it, if one does.
     pub fn automaton(&self) -> Option<&Arc<Dfa>> {
         match &self.engine {
@@ -175,15 +160,10 @@ impl RegexScanner {
         self.pattern.contains(r"\G") || self.pattern.contains(r"\K")
     }
 
-    /// Start and end of the first match from `from` on that is not empty, or that may be.
-    pub fn find(
-        &self,
-        text: &str,
-        from: usize,
-        on_progress: OnProgress<'_>,
-    ) -> Result<Option<(usize, usize)>> {
+    /// Start and end of the first match from `from` on that is not empty, or that may be. `failed` is of the same text.
+    pub fn find(&self, text: &str, from: usize, failed: &mut Failed) -> Result<Option<(usize, usize)>> {
         let backtracking = match &self.engine {
-            Engine::Automaton(dfa) => return Ok(dfa.find(text, from, &mut Failed::default())),
+            Engine::Automaton(dfa) => return Ok(dfa.find(text, from, failed)),
             Engine::Backtracking(backtracking) => backtracking,
         };
         let mut at = backtracking.begin(text, from);
@@ -191,159 +171,22 @@ impl RegexScanner {
             return Ok(None);
         }
         let regex = backtracking.regex(&self.pattern)?;
-        let watched = Watched::new(text, from, on_progress);
         loop {
-            match watched.find(regex, at, &self.pattern)? {
+            let found = regex.find_from_pos(text, at).map_err(|error| refusal(&self.pattern, &error))?;
+            // `\K` may lie behind the end, in a lookahead, or before `at`, in a lookbehind.
+            let found = found.map(|found| (found.start().clamp(at, found.end()), found.end()));
+            let searched = match found {
                 None if backtracking.first.is_none() => return Ok(None),
-                None => match text.get(at..).and_then(|rest| rest.chars().next()) {
-                    Some(character) => at = backtracking.begin(text, at + character.len_utf8()),
-                    None => return Ok(None),
-                },
                 Some((start, end)) if end > start || (self.finds_nothing && end > from) => {
                     return Ok(Some((start, end)));
                 }
-                Some((_, end)) => match text.get(end..).and_then(|rest| rest.chars().next()) {
-                    Some(character) => at = backtracking.begin(text, end + character.len_utf8()),
-                    None => return Ok(None),
-                },
-            }
-        }
-    }
-
-    /// [`super::Pretokenizer::fill_with_progress`] for this pattern; no ends if the first is further away than `most_bytes`.
-    pub fn fill(
-        &self,
-        text: &str,
-        from: usize,
-        most_bytes: u32,
-        ends: &mut Vec<u32>,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        ends.clear();
-        ends.grow(ENDS_PER_FILL, "pretoken ends")?;
-        let (mut at, mut n_matches, mut failed) = (from, 0, Failed::default());
-        while at < text.len() && ends.len() + 2 <= ENDS_PER_FILL {
-            let found = match &self.engine {
-                Engine::Automaton(dfa) => dfa.find(text, at, &mut failed),
-                Engine::Backtracking(_) => self.find(text, at, on_progress)?,
+                found => found.map_or(at, |(_, end)| end),
             };
-            let (start, end) = found.unwrap_or((text.len(), text.len()));
-            if end - from > most_bytes as usize {
-                break;
+            match text.get(searched..).and_then(|rest| rest.chars().next()) {
+                Some(character) => at = backtracking.begin(text, searched + character.len_utf8()),
+                None => return Ok(None),
             }
-            if start > at {
-                ends.push((start - from) as u32);
-            }
-            if end > start {
-                ends.push((end - from) as u32);
-            }
-            n_matches += 1;
-            if self.automaton().is_none() && n_matches >= steps_per_call(text.len() - at) {
-                n_matches = 0;
-                on_progress(0)?;
-            }
-            at = end;
         }
-        Ok(())
-    }
-}
-
-/// How many steps or matches are allowed between two calls of `on_progress`, where each may read `n_bytes`.
-fn steps_per_call(n_bytes: usize) -> usize {
-    (BYTES_PER_CALL / n_bytes.max(1)).clamp(1, MAX_STEPS_PER_CALL)
-}
-
-/// A text that can stop the search that reads it.
-///
-/// `fancy_regex` has no way to cancel a search, but each step calls [`Input::as_bytes`]. That calls `on_progress` now
-/// and then, and if it fails leaves the search by unwinding: [`resume_unwind`] does not run the panic hook, so no
-/// message is printed.
-struct Watched<'a, 'p> {
-    text: &'a str,
-    steps_per_call: usize,
-    n_steps: Cell<usize>,
-    on_progress: RefCell<OnProgress<'p>>,
-    failure: Cell<Option<Error>>,
-}
-
-/// The payload of that unwinding.
-struct Cancelled;
-
-impl<'a, 'p> Watched<'a, 'p> {
-    fn new(text: &'a str, from: usize, on_progress: OnProgress<'p>) -> Self {
-        Watched {
-            text,
-            steps_per_call: steps_per_call(text.len() - from),
-            n_steps: Cell::new(0),
-            on_progress: RefCell::new(on_progress),
-            failure: Cell::new(None),
-        }
-    }
-
-    /// The first match from `from` on, empty or not.
-    fn find(&self, regex: &Regex, from: usize, pattern: &str) -> Result<Option<(usize, usize)>> {
-        // Unwind safe: an abandoned search leaves scratch memory in an undefined state, and the next one clears it.
-        match catch_unwind(AssertUnwindSafe(|| regex.find_from_pos(self, from))) {
-            // `\K` may lie behind the end, in a lookahead, or before `from`, in a lookbehind.
-            Ok(Ok(Some((start, end)))) => Ok(Some((start.clamp(from, end), end))),
-            Ok(found) => found.map_err(|error| refusal(pattern, &error)),
-            Err(payload) => match self.failure.take() {
-                Some(error) => Err(error),
-                None => resume_unwind(payload),
-            },
-        }
-    }
-
-    #[cold]
-    fn call_on_progress(&self) {
-        self.n_steps.set(0);
-        if let Ok(mut on_progress) = self.on_progress.try_borrow_mut()
-            && let Err(error) = on_progress(0)
-        {
-            self.failure.set(Some(error));
-            resume_unwind(Box::new(Cancelled));
-        }
-    }
-}
-
-impl Input for Watched<'_, '_> {
-    type Match<'t>
-        = (usize, usize)
-    where
-        Self: 't;
-
-    fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    #[inline]
-    fn as_bytes(&self) -> &[u8] {
-        let n_steps = self.n_steps.get() + 1;
-        self.n_steps.set(n_steps);
-        if n_steps >= self.steps_per_call {
-            self.call_on_progress();
-        }
-        self.text.as_bytes()
-    }
-
-    fn is_char_boundary(&self, at: usize) -> bool {
-        self.text.is_char_boundary(at)
-    }
-
-    fn is_ascii(&self) -> bool {
-        self.text.is_ascii()
-    }
-
-    fn prev_codepoint_ix(&self, at: usize) -> usize {
-        Input::prev_codepoint_ix(self.text, at)
-    }
-
-    fn make_match(&self, start: usize, end: usize) -> (usize, usize) {
-        (start, end)
-    }
-
-    fn advance_position(&self, at: usize) -> usize {
-        Input::advance_position(self.text, at)
     }
 }
 
@@ -367,8 +210,8 @@ pub fn matches(pattern: &str, texts: &[String]) -> Result<Vec<Vec<(usize, usize)
     check_length(&[pattern])?;
     let scanner = RegexScanner::new(pattern, MAX_AUTOMATA_BYTES)?;
     let of_text = |text: &String| {
-        let (mut found, mut at, mut n_characters) = (Vec::new(), 0, 0);
-        while let Some((start, end)) = scanner.find(text, at, &mut |_| Ok(()))? {
+        let (mut found, mut at, mut n_characters, mut failed) = (Vec::new(), 0, 0, Failed::default());
+        while let Some((start, end)) = scanner.find(text, at, &mut failed)? {
             let begin = n_characters + text[at..start].chars().count();
             n_characters = begin + text[start..end].chars().count();
             at = end;

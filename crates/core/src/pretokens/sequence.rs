@@ -1,4 +1,4 @@
-//! Several patterns that split in turn.
+//! Patterns that split in turn: several, or one that no scanner and no table runs.
 //!
 //! Each pattern splits the segments that the one before left, its matches and the gaps between them alike, and sees
 //! nothing outside of its segment. In a tokenizer.json this is a `Sequence`; `steps.rs` says how one of them splits.
@@ -6,7 +6,7 @@
 
 use super::one_pass::OnePass;
 use super::scan::ENDS_PER_FILL;
-use super::steps::{Joining, Step, letters_of, next, to_bytes};
+use super::steps::{Joining, Search, Step, letters_of, next, to_bytes};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -14,9 +14,9 @@ use crate::monitor::OnProgress;
 /// Patterns are searched one by one in segments of so many bytes: faster than to make ready for a table.
 const SHORT_BYTES: usize = 64;
 
-/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document; no ends if the last is further away
-/// than `most_bytes`. A segment of the first pattern is always finished, since a later call could not tell where it began:
-/// there may be more than `ENDS_PER_FILL` ends.
+/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document; of several patterns no ends if the last is
+/// further away than `most_bytes`. A segment of the first pattern is always finished, since a later call could not tell where
+/// it began: there may be more than `ENDS_PER_FILL` ends.
 pub(super) fn fill(
     steps: &[Step],
     text: &str,
@@ -31,6 +31,9 @@ pub(super) fn fill(
     ends.clear();
     let mut offsets = Vec::new();
     find(steps, text, from, &mut offsets, on_progress)?;
+    if steps.len() == 1 {
+        offsets.retain(|&end| end - from <= most_bytes as usize);
+    }
     if offsets.last().is_some_and(|&end| end - from <= most_bytes as usize) {
         ends.grow(offsets.len(), "pretoken ends")?;
         ends.extend(offsets.iter().map(|&end| (end - from) as u32));
@@ -59,9 +62,9 @@ fn find(
     };
     // A later call could not tell where the match at `from` ended, and might find another one there.
     let is_whole = *joining == Joining::Next && scanner.depends_on_the_last_match();
-    let (mut at, mut searched) = (from, from);
+    let (mut at, mut search) = (from, Search { searched: from, ..Search::default() });
     while at < text.len() && (is_whole || ends.len() < ENDS_PER_FILL) {
-        let (start, end) = next(scanner, *joining, text, at, &mut searched, on_progress)?;
+        let (start, end) = next(scanner, *joining, text, at, &mut search, on_progress)?;
         split(rest, text, at, start, ends, on_progress)?;
         split(rest, text, start, end, ends, on_progress)?;
         at = end;
@@ -105,9 +108,9 @@ fn split(
             return Ok(());
         }
     };
-    let (mut at, mut searched) = (0, 0);
+    let (mut at, mut search) = (0, Search::default());
     while at < segment.len() {
-        let (from, to) = next(scanner, *joining, segment, at, &mut searched, on_progress)?;
+        let (from, to) = next(scanner, *joining, segment, at, &mut search, on_progress)?;
         split(rest, text, start + at, start + from, ends, on_progress)?;
         split(rest, text, start + from, start + to, ends, on_progress)?;
         at = to;

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::dfa::Dfa;
+use super::dfa::{Dfa, Failed};
 use super::expressions::is_one_character;
 use super::one_pass::OnePass;
 use super::regex::RegexScanner;
@@ -52,11 +52,6 @@ const COMMENTS: [(&str, Joining); 4] = [
     ("(?#merged_with_previous)", Joining::Previous),
     ("(?#merged_with_next)", Joining::Next),
 ];
-
-/// Whether the text says more than a regular expression does.
-pub(super) fn is_commented(pattern: &str) -> bool {
-    pattern == BYTE_LEVEL || COMMENTS.iter().any(|(comment, _)| pattern.starts_with(comment))
-}
 
 impl Step {
     /// The step that the text means; a text without a comment is compiled by `compile`. Its automata may take
@@ -107,7 +102,19 @@ impl Step {
             Step::Split(scanner, Joining::Matches) => {
                 scanner.automaton().is_none_or(|dfa| !dfa.is_foreign(before)).then_some(false)
             }
+            Step::Split(scanner, Joining::Nothing) => match scanner.automaton() {
+                Some(dfa) if dfa.is_foreign(before) => None,
+                dfa => Some(dfa.is_some_and(|dfa| dfa.ends_between(before, after))),
+            },
             Step::Split(..) | Step::ByteLevel => Some(false),
+        }
+    }
+
+    /// Whether its matches surely leave no gaps in any text.
+    pub fn is_total(&self) -> bool {
+        match self {
+            Step::OnePass(one_pass) => one_pass.is_total(),
+            _ => self.splitting().is_some_and(|dfa| dfa.is_total()),
         }
     }
 
@@ -131,18 +138,31 @@ impl Step {
     }
 }
 
+/// What is known of a text while a pattern is searched in it.
+#[derive(Default)]
+pub(super) struct Search {
+    /// The end of the last match that was found; where the search begins at first.
+    pub searched: usize,
+    pub failed: Failed,
+}
+
 /// The next pretoken of a pattern from `from` on, where one begins: its start and end. Before it is a gap.
 ///
-/// `searched` is the end of the last match that was found; it is `from` at first.
+/// Where it backtracks, `on_progress` may stop it before each match.
 pub(super) fn next(
     scanner: &RegexScanner,
     joining: Joining,
     text: &str,
     from: usize,
-    searched: &mut usize,
+    Search { searched, failed }: &mut Search,
     on_progress: OnProgress<'_>,
 ) -> Result<(usize, usize)> {
-    let mut find = |from| Ok(scanner.find(text, from, on_progress)?.unwrap_or((text.len(), text.len())));
+    let mut find = |from| -> Result<(usize, usize)> {
+        if scanner.automaton().is_none() {
+            on_progress(0)?;
+        }
+        Ok(scanner.find(text, from, failed)?.unwrap_or((text.len(), text.len())))
+    };
     if joining == Joining::Next {
         // Every match begins a pretoken. The match at `from` is not searched again: what `\G` and `\K` match depends on
         // where the search begins.

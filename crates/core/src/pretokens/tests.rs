@@ -553,12 +553,19 @@ fn patterns_behind_byte_level_see_letters_and_may_cut_characters() {
 #[test]
 fn is_total_says_whether_matches_leave_gaps() {
     let is_total = |pattern: &str| Pretokenizer::new(pattern).unwrap().is_total();
-    for total in [r"\w+|[^\w\s]+|\s+", r" ?\p{L}+|[^\s\p{L}]+|\s+(?!\S)|\s+", r"[\s\S]"] {
+    for total in
+        [r"\w+|[^\w\s]+|\s+", r" ?\p{L}+|[^\s\p{L}]+|\s+(?!\S)|\s+", r"[\s\S]", "(?#isolated)[\\s\\S]"]
+    {
         assert!(is_total(total), "{total}");
     }
-    for partial in
-        [r"\w+|[^\w\s]+", r"\s+(?!\S)|\S+", ".", "a*|[\\s\\S]", "(?=a)[\\s\\S]", "(?#isolated)[\\s\\S]"]
-    {
+    for partial in [
+        r"\w+|[^\w\s]+",
+        r"\s+(?!\S)|\S+",
+        ".",
+        "a*|[\\s\\S]",
+        "(?=a)[\\s\\S]",
+        "(?#merged_with_next)[\\s\\S]",
+    ] {
         assert!(!is_total(partial), "{partial}");
     }
 }
@@ -575,8 +582,6 @@ fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
     loop {
         match engine {
             Engine::Named(..) | Engine::Characters(_) => unreachable!("other tests have these"),
-            Engine::Regex(_, Some(one_pass)) => one_pass.fill(text, from, most_bytes, &mut ends),
-            Engine::Regex(scanner, None) => scanner.fill(text, from, most_bytes, &mut ends, &mut |_| Ok(())),
             Engine::Sequence(steps) => {
                 sequence::fill(steps, text, from, most_bytes, &mut ends, &mut |_| Ok(()))
             }
@@ -595,15 +600,15 @@ fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
 fn regex_ends_too_far_away_are_left_to_the_next_call_or_not_given() {
     let text = "ab cd 1efghijklm no";
     let all = [2, 5, 6, 7, 16, 19];
-    for (compile, limits, limits_of_two) in [
-        // In one pass a gap before a match is given without it.
-        (RegexScanner::new as fn(&str, usize) -> _, &[(9, 5), (8, 3), (2, 1), (1, 0)][..], [(9, 6), (8, 4)]),
-        // The gap before a match is left with it, and neither of the segments around "1" is given in parts.
-        (RegexScanner::backtracking, &[(11, 5), (10, 2), (2, 1), (1, 0)], [(19, 6), (18, 0)]),
+    for (compile, limits_of_two) in [
+        (RegexScanner::new as fn(&str, usize) -> _, [(9, 6), (8, 4)]),
+        // Neither of the segments around "1" is given in parts.
+        (RegexScanner::backtracking, [(19, 6), (18, 0)]),
     ] {
         let pattern = Pretokenizer::compile(&[r" ?[a-z]+"], compile).unwrap();
         assert_eq!(ends_within(&pattern.engine, text, u32::MAX), [2, 5, 7, 16, 19]);
-        for &(most_bytes, n_ends) in limits {
+        // A gap before a match is given without it.
+        for (most_bytes, n_ends) in [(9, 5), (8, 3), (2, 1), (1, 0)] {
             assert_eq!(ends_within(&pattern.engine, text, most_bytes).len(), n_ends, "{most_bytes}");
         }
         let sequence = Pretokenizer::compile(&["[0-9]", r" ?[a-z]+"], compile).unwrap();
