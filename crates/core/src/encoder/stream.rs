@@ -86,9 +86,4 @@ impl StreamEncoder {
         (self.n_taken, self.patience) = (0, 0);
         done.map(|_| ())
     }
-
-    /// Bytes of text that are held back.
-    pub fn n_held_bytes(&self) -> usize {
-        self.held.len()
-    }
 }

@@ -1,14 +1,13 @@
 //! A pull parser for JSON: the caller requests the value it expects and gets it, or an error with the offset.
 //!
-//! It builds nothing that is not requested, does not recurse (a skipped value is tracked by a depth counter), accepts
-//! only integers as numbers, and leaves repeated keys to the caller. One pass; only strings with escapes allocate.
+//! It builds nothing that is not requested, accepts only integers as numbers, and leaves repeated keys to the caller. One pass;
+//! only strings with escapes allocate.
 
 use std::borrow::Cow;
 
-use crate::error::{Error, Result};
+use serde::de::IgnoredAny;
 
-/// The deepest nesting that is skipped; no schema has as much.
-const MAX_DEPTH: usize = 16;
+use crate::error::{Error, Result};
 
 /// A text and the offset up to which it is read.
 #[derive(Clone)]
@@ -48,7 +47,8 @@ impl<'a> Json<'a> {
     pub fn word(&mut self) -> &'a str {
         self.peek();
         let rest = self.text.get(self.at..).unwrap_or_default();
-        let n_bytes = rest.bytes().take_while(|byte| KINDS[usize::from(*byte)] == Kind::Plain).count();
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-+.".contains(byte);
+        let n_bytes = rest.bytes().take_while(is_plain).count();
         self.at += n_bytes;
         &rest[..n_bytes]
     }
@@ -239,61 +239,23 @@ impl<'a> Json<'a> {
         Ok((start, at, has_escapes))
     }
 
-    /// Skips one value. Only brackets and strings are checked.
+    /// Skips one value.
     pub fn skip(&mut self) -> Result<()> {
-        let mut depth = 0;
-        loop {
-            self.peek();
-            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            let skipped = if depth == 0 { Kind::Plain } else { Kind::Between };
-            let n_skipped = rest.iter().take_while(|byte| KINDS[usize::from(**byte)] <= skipped).count();
-            self.at += n_skipped;
-            match rest.get(n_skipped) {
-                _ if depth == 0 && n_skipped > 0 => {}
-                Some(b'"') => {
-                    self.string_span()?;
-                }
-                Some(b'[' | b'{') => {
-                    depth += 1;
-                    if depth > MAX_DEPTH {
-                        return self.unexpected("a tokenizer, which is not nested so deep");
-                    }
-                    self.at += 1;
-                }
-                Some(b']' | b'}') if depth > 0 => {
-                    depth -= 1;
-                    self.at += 1;
-                }
-                _ => return self.unexpected("a value"),
+        self.peek();
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
+        match values.next() {
+            Some(Ok(_)) => {
+                self.at += values.byte_offset();
+                Ok(())
             }
-            if depth == 0 {
-                return Ok(());
+            Some(Err(error)) => {
+                let lines = rest.split_inclusive('\n').take(error.line().saturating_sub(1));
+                let n_bytes = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
+                self.at = if error.is_eof() { self.text.len() } else { self.at + n_bytes };
+                self.unexpected("a value")
             }
+            None => self.unexpected("a value"),
         }
     }
 }
-
-/// The classes of bytes in [`Json::skip`].
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Kind {
-    /// Part of a number or of a word.
-    Plain,
-    /// White space, a comma, a colon: between values.
-    Between,
-    /// A bracket, a quote, or a byte that is invalid outside strings.
-    Other,
-}
-
-const KINDS: [Kind; 256] = {
-    let mut kinds = [Kind::Other; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        kinds[byte] = match byte as u8 {
-            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-' | b'+' | b'.' => Kind::Plain,
-            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => Kind::Between,
-            _ => Kind::Other,
-        };
-        byte += 1;
-    }
-    kinds
-};

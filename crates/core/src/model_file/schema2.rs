@@ -1,10 +1,11 @@
 //! Schema 2: tokens made by merges are derived from them, the others are listed; ids are run-length encoded.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
-use crate::memory::{TryReserve, filled};
+use crate::memory::TryReserve;
 use crate::pretokens::UNICODE_VERSION;
+use crate::vocabulary::ById;
 
 use super::json::{Json, Within};
 use super::{
@@ -226,56 +227,12 @@ fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
     Ok(Tokens { blob, ids, spans })
 }
 
-/// The index of the token with an id.
-enum Index {
-    /// By id; `usize::MAX` for no token.
-    Dense(Vec<usize>),
-    /// For few ids in a wide range.
-    Sparse(HashMap<u32, usize>),
-}
-
-impl Index {
-    fn new(largest: u32, n_tokens: usize) -> Result<Self> {
-        let n_slots = largest as usize + 1;
-        if n_slots / 4 > n_tokens {
-            let mut map = HashMap::new();
-            map.try_reserve(n_tokens).map_err(Error::out_of_memory("token index"))?;
-            return Ok(Index::Sparse(map));
-        }
-        let slots = filled(n_slots, usize::MAX, "token index")?;
-        Ok(Index::Dense(slots))
-    }
-
-    #[inline]
-    fn get(&self, id: u32) -> Option<usize> {
-        match self {
-            Index::Dense(slots) => slots.get(id as usize).copied().filter(|&token| token != usize::MAX),
-            Index::Sparse(map) => map.get(&id).copied(),
-        }
-    }
-
-    /// Inserts `id`, which must be at most `largest`.
-    #[inline]
-    fn insert(&mut self, id: u32, token: usize) {
-        match self {
-            Index::Dense(slots) => {
-                if let Some(slot) = slots.get_mut(id as usize) {
-                    *slot = token;
-                }
-            }
-            Index::Sparse(map) => {
-                map.insert(id, token);
-            }
-        }
-    }
-}
-
 /// Adds the tokens that merges make. A merge whose result is known already adds none; its parts may come later.
 fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
     let largest = tokens.ids.iter().chain(merged_ids).copied().max().unwrap_or(0);
-    let mut index = Index::new(largest, tokens.ids.len() + merged_ids.len())?;
+    let mut index = ById::new(largest as usize + 1, tokens.ids.len() + merged_ids.len(), usize::MAX)?;
     for (token, &id) in tokens.ids.iter().enumerate() {
-        index.insert(id, token);
+        index.set(id, token)?;
     }
     for (rank, (&[left, right], &id)) in flat.as_chunks().0.iter().zip(merged_ids).enumerate() {
         if index.get(id).is_some() {
@@ -299,7 +256,7 @@ fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
             let (from, to) = tokens.spans.get(part).copied().unwrap_or_default();
             tokens.blob.extend_from_within(from..to);
         }
-        index.insert(id, tokens.ids.len());
+        index.set(id, tokens.ids.len())?;
         tokens.ids.try_push(id, "token ids")?;
         tokens.spans.try_push((start, start + length), "token spans")?;
     }

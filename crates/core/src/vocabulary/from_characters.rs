@@ -75,7 +75,7 @@ impl Vocabulary {
                 )));
             }
         }
-        vocabulary.merge_table = MergeTable::new(vocabulary.spans.n_ids, pairs.len(), pairs.len())?;
+        vocabulary.merge_table = MergeTable::new(vocabulary.n_ids, pairs.len(), pairs.len())?;
         vocabulary.merged_ids = MergedIds::by_rank(&pairs)?;
         for (rank, pair) in (0..).zip(&pairs) {
             vocabulary.merge_table.insert(pair[0], pair[1], rank);

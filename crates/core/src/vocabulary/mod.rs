@@ -69,53 +69,54 @@ impl Tokens {
 }
 
 /// Where the bytes of a token are in [`Vocabulary::bytes`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Span {
     start: u32,
-    /// [`NONE`] for an id without a token.
     len: u32,
 }
 
-/// The span of each token, by id.
+/// The span of an id without a token.
+const NO_SPAN: Span = Span { start: 0, len: NONE };
+
+/// A value for each token, by id.
 #[derive(Debug)]
-struct Spans {
-    dense: Vec<Span>,
-    /// The spans of ids beyond `dense`.
-    sparse: HashMap<u32, Span>,
-    /// The largest id + 1.
-    n_ids: usize,
+pub(crate) struct ById<T> {
+    dense: Vec<T>,
+    /// What stands for no value there.
+    none: T,
+    /// The values of ids beyond `dense`.
+    sparse: HashMap<u32, T>,
 }
 
-impl Spans {
-    /// No spans yet, for `n_tokens` tokens with ids below `n_ids`.
-    fn new(n_ids: usize, n_tokens: usize) -> Result<Self> {
-        let dense = filled(n_dense(n_ids, n_tokens), Span { start: 0, len: NONE }, WHAT)?;
-        Ok(Spans { dense, sparse: HashMap::new(), n_ids })
+impl<T: Copy + PartialEq> ById<T> {
+    /// No values yet, for `n_tokens` tokens with ids below `n_ids`.
+    pub(crate) fn new(n_ids: usize, n_tokens: usize, none: T) -> Result<Self> {
+        Ok(ById { dense: filled(n_dense(n_ids, n_tokens), none, WHAT)?, none, sparse: HashMap::new() })
     }
 
-    /// The span of a token.
     #[inline]
-    fn get(&self, id: u32) -> Option<Span> {
+    pub(crate) fn get(&self, id: u32) -> Option<T> {
         match self.dense.get(id as usize) {
-            Some(&span) => (span.len != NONE).then_some(span),
+            Some(&value) => (value != self.none).then_some(value),
             None => self.sparse.get(&id).copied(),
         }
     }
 
-    /// Sets the span of a token; returns whether the id had none.
-    fn set(&mut self, id: u32, span: Span) -> Result<bool> {
+    /// Sets the value of a token; returns whether the id had none.
+    #[inline]
+    pub(crate) fn set(&mut self, id: u32, value: T) -> Result<bool> {
         if let Some(dense) = self.dense.get_mut(id as usize) {
-            return Ok(std::mem::replace(dense, span).len == NONE);
+            return Ok(std::mem::replace(dense, value) == self.none);
         }
         self.sparse.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
-        Ok(self.sparse.insert(id, span).is_none())
+        Ok(self.sparse.insert(id, value).is_none())
     }
 
     /// The ids of all tokens, ascending.
     fn ids(&self) -> impl Iterator<Item = u32> {
         let mut sparse: Vec<u32> = self.sparse.keys().copied().collect();
         sparse.sort_unstable();
-        let dense = (0u32..).zip(&self.dense).filter(|(_, span)| span.len != NONE);
+        let dense = (0u32..).zip(&self.dense).filter(|(_, value)| **value != self.none);
         dense.map(|(id, _)| id).chain(sparse)
     }
 }
@@ -134,7 +135,9 @@ enum Rule {
 #[derive(Debug)]
 pub struct Vocabulary {
     bytes: Vec<u8>,
-    spans: Spans,
+    spans: ById<Span>,
+    /// The largest id + 1.
+    n_ids: usize,
     n_tokens: usize,
     /// Ids by the hash of their bytes.
     ids: HashTable<u32>,
@@ -162,7 +165,8 @@ enum MergedIds {
 impl Vocabulary {
     /// Tokens that merge by a list of left id, right id and merged id, in rank order.
     ///
-    /// If a pair is listed twice, the first one counts. With `ignore_merges`, as in HuggingFace's files, a pretoken
+    /// Merges are of tokens and make their joined bytes, as [`crate::model::Columns::check`] sees to; if a pair is listed twice, the
+    /// first one counts. With `ignore_merges`, as in HuggingFace's files, a pretoken
     /// that is a token is encoded as that token without merging.
     pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, ignore_merges: bool) -> Result<Self> {
         Self::with_merges(Self::without_merges(tokens, &[])?, merges, ignore_merges)
@@ -175,31 +179,13 @@ impl Vocabulary {
                 merges.len()
             )));
         }
-        vocabulary.merge_table = MergeTable::new(vocabulary.spans.n_ids, merges.len(), merges.len())?;
+        vocabulary.merge_table = MergeTable::new(vocabulary.n_ids, merges.len(), merges.len())?;
         vocabulary.merged_ids = MergedIds::by_rank(&merges)?;
         for (rank, &merge) in merges.iter().enumerate() {
-            vocabulary.check_merge(rank, merge)?;
             vocabulary.add_pair(merge[0], merge[1], rank as u32);
         }
         vocabulary.rule = Rule::Merges { list: merges, ignore_merges };
         Ok(vocabulary)
-    }
-
-    fn check_merge(&self, rank: usize, [left, right, merged_id]: [u32; 3]) -> Result<()> {
-        let (Some(left_bytes), Some(right_bytes), Some(merged_bytes)) =
-            (self.token(left), self.token(right), self.token(merged_id))
-        else {
-            return Err(Error::Model(format!(
-                "merge {rank} ({left}, {right}) -> {merged_id} names an id without a token; add the token or \
-                 drop the merge"
-            )));
-        };
-        if merged_bytes.strip_prefix(left_bytes) != Some(right_bytes) {
-            return Err(Error::Model(format!(
-                "merge {rank} ({left}, {right}) makes token {merged_id}, whose bytes are not the two joined"
-            )));
-        }
-        Ok(())
     }
 
     /// Tokens whose ids are their ranks: two adjacent tokens merge if their joined bytes are a token, the smallest id
@@ -211,8 +197,7 @@ impl Vocabulary {
         }
         vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
         let pairs = from_ranks::pairs(&vocabulary)?;
-        vocabulary.merge_table =
-            MergeTable::new(vocabulary.spans.n_ids, vocabulary.spans.n_ids, pairs.len())?;
+        vocabulary.merge_table = MergeTable::new(vocabulary.n_ids, vocabulary.n_ids, pairs.len())?;
         for [left, right, merged_id] in pairs {
             vocabulary.add_pair(left, right, merged_id);
         }
@@ -232,7 +217,7 @@ impl Vocabulary {
         if u32::try_from(tokens.bytes.len()).is_err() {
             return Err(Error::Model("the tokens have more than 4 GiB of bytes".into()));
         }
-        let mut spans = Spans::new(n_ids, tokens.ids.len())?;
+        let mut spans = ById::new(n_ids, tokens.ids.len(), NO_SPAN)?;
         let mut start = 0;
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
             if !spans.set(id, Span { start: start as u32, len: (end - start) as u32 })? {
@@ -247,6 +232,7 @@ impl Vocabulary {
             n_tokens: tokens.ids.len(),
             bytes: tokens.bytes,
             spans,
+            n_ids,
             ids,
             hasher,
             byte_ids: Box::new([NONE; 256]),
@@ -310,7 +296,7 @@ impl Vocabulary {
 
     /// The largest id + 1.
     pub fn n_ids(&self) -> usize {
-        self.spans.n_ids
+        self.n_ids
     }
 
     /// The number of tokens.
@@ -351,7 +337,7 @@ impl Vocabulary {
 
     /// The rank and the merged id of a pair, if it merges.
     pub fn pair(&self, left: u32, right: u32) -> Option<(u32, u32)> {
-        if left as usize >= self.spans.n_ids || right as usize >= self.spans.n_ids {
+        if left as usize >= self.n_ids || right as usize >= self.n_ids {
             return None;
         }
         let rank = self.pair_rank(left, right);
@@ -391,7 +377,7 @@ impl Vocabulary {
     /// All ranks are below this.
     pub(crate) fn n_ranks(&self) -> usize {
         match &self.merged_ids {
-            MergedIds::From(first) => self.spans.n_ids.saturating_sub(*first as usize),
+            MergedIds::From(first) => self.n_ids.saturating_sub(*first as usize),
             MergedIds::Listed(ids) => ids.len(),
         }
     }
