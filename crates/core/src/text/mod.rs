@@ -8,8 +8,6 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod from_utf8;
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 mod neon;
