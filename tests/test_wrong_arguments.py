@@ -67,11 +67,11 @@ def test_a_value_without_a_repr_is_named_all_the_same(tmp_path: Path, name: str)
 def test_a_block_encoder_says_what_it_wants(tokenizer: Tokenizer) -> None:
     block = next(iter(Corpus.of_texts(["ab"]).read())).documents
     encoder: Any = tokenizer.block_encoder()
-    with pytest.raises(TypeError, match="argument 'documents'"):
+    with pytest.raises(TypeError, match="while processing 'documents'"):
         encoder.push("ab")
-    with pytest.raises(TypeError, match="argument 'name'"):
+    with pytest.raises(TypeError, match="while processing 'name'"):
         encoder.push(block, name=b"a")
-    with pytest.raises(TypeError, match="argument 'first'"):
+    with pytest.raises(TypeError, match="while processing 'first'"):
         encoder.push(block, first="1")
     with pytest.raises(OverflowError):
         encoder.push(block, first=-1)
