@@ -94,7 +94,7 @@ def test_a_missing_key_is_a_key_error(key: str) -> None:
         (b'"17":[17]', b'"17":[17],"17":[17]', "given twice"),
         (b"[97,98]", b"[97,NaN]", "NaN"),
         (b"[97,98]", b"[97,-Infinity]", "Infinity"),
-        (b"[97,98]", b"[97,98", "','"),
+        (b"[97,98]", b"[97,98", "expected a value at byte 77"),
         (b"endoftext", b"endof\xfftext", "UTF-8"),
         (b"[97,98]", b"[97," + b"9" * 6000 + b"]", "number"),
     ],
