@@ -579,7 +579,7 @@ class BlockEncoder:
         threads: int,
     ) -> None: ...
     def push(
-        self, documents: Documents, *, name: str | None = None, first: int | None = None
+        self, documents: Documents, *, name: str = "", first: int = 0
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(ids [n], ends int64, literals int64 [m, 3]).
 
