@@ -205,6 +205,12 @@ def test_an_empty_name_is_wrong_usage_and_not_the_current_folder(model: Path) ->
         assert done.returncode == 2 and f"{option} is empty; name a file or a folder" in done.stderr.decode()
 
 
+def test_an_output_of_a_dash_is_wrong_usage_and_not_a_file(model: Path) -> None:
+    done = run("convert", "--model", model, "--format", "huggingface", "--output", "-")
+    assert done.returncode == 2 and b"--output - would make a file of that name" in done.stderr
+    assert not Path("-").exists()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="arguments are text on Windows")
 def test_text_that_is_no_utf_8_and_ids_below_zero_are_named(model: Path) -> None:
     for name in ("encode", "inspect", "view"):

@@ -56,6 +56,9 @@ def test_what_is_saved_comes_back(tmp_path: Path, specials: dict[str, int]) -> N
     model = trained([(97, 98), (32, 256)], special_tokens=specials, decode_errors="replace")
     formats.save(model, tmp_path / "folder", format="gpt2")
     assert formats.load(tmp_path / "folder", special_tokens=list(specials)) == model
+    if specials:
+        with pytest.warns(UserWarning, match=f"folder: {len(specials)} of .* are never used.* special_tokens"):
+            formats.load(tmp_path / "folder")
     assert (tmp_path / "folder/merges.txt").read_bytes() == "#version: 0.2\na b\nĠ ab\n".encode()
 
 

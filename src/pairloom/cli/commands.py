@@ -88,6 +88,8 @@ class _CommandParser(argparse.ArgumentParser):
                 name = "/".join(action.option_strings) or action.dest
                 if value == "":
                     self.error(f"{name} is empty; name a file or a folder")
+                if value == "-" and name == "--output":
+                    self.error("--output - would make a file of that name, and not write to stdout; name a file")
                 may_be_url = action.dest in ("input", "model") or action.metavar == "DIR"
                 if value is not None and is_url(value) and not may_be_url:
                     self.error(f"{name} must be on this machine, not at the URL {value}; copy it first")

@@ -120,6 +120,11 @@ def load(
             special_tokens = pretrained.special_tokens(companions, folder)
     if format == "gpt2":
         model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
+        if special_tokens is None:
+            from pairloom.vocabulary import unreachable_text
+
+            if (text := unreachable_text(model)) is not None:
+                warn(f"{file}: {text}")
     else:
         # Read once: a pipe cannot be read again.
         with file.open("rb") as opened:

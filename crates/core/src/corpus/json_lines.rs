@@ -305,7 +305,11 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
     {
         let keys: Vec<String> = record.keys().take(MAX_KEYS).map(|key| format!("{key:?}")).collect();
         let keys = if keys.is_empty() { "no fields".to_owned() } else { keys.join(", ") };
-        text = format!("no field {:?}; the record has {keys}", shown(field));
+        let name = shown(field);
+        text = format!("no field {name:?}; the record has {keys}");
+        if record.contains_key(&name) {
+            text.push_str("; dots separate nested fields, so a key that holds one has to be renamed");
+        }
     } else if error.is_data() && text.starts_with("invalid type: sequence, expected a string") {
         text.push_str("; name the texts of a list with []");
     } else if error.is_data() && text.starts_with("invalid type: sequence, expected an object") {

@@ -115,6 +115,7 @@ fn json_lines_with_lists_give_each_text() {
     assert!(message(b"{\"t\":\"a\"}", "t[]").contains("expected a list"));
     assert!(message(b"{\"t\":[\"a\", null]}", "t[]").contains("expected a string"));
     assert!(message(b"{\"u\":[]}", "t[].c").contains("no field \"t[].c\"; the record has \"u\""));
+    assert!(message(b"{\"t.c\":\"\"}", "t.c").contains("a key that holds one has to be renamed"));
     assert!(JsonLines::new("a".into(), vec!["[]".into()], STRICT).is_err());
     // A null in a list is left out alone, any other damage with its line.
     let skip = RecordErrors { replaces: false, skips: true };
