@@ -9,6 +9,7 @@ decoder); `Tokenizer.to_huggingface` gives those.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,9 @@ _STRATEGIES = ("longest_first", "only_first", "only_second")
 
 class HuggingFaceTokenizer:
     """tokenizers.Tokenizer for encoding and decoding, run by a pairloom Tokenizer."""
+
+    # Whether a Metaspace makes words, which a `Model` does not say.
+    _splits_words = False
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.encode_special_tokens = False
@@ -336,7 +340,8 @@ class HuggingFaceTokenizer:
 
     def _pretoken_ends(self, data: bytes, begin: int) -> list[int]:
         if self._tokenizer.pattern == CHARACTERS:
-            return [begin + len(data)] if data else []
+            starts = re.finditer(rb" |\xe2\x96\x81", data) if self._splits_words else ()
+            return [begin + each.start() for each in starts if each.start()] + [begin + len(data)] * bool(data)
         lengths = [len(pretoken) for pretoken in pretokenize(data.decode(), self._tokenizer.pattern)]
         ends: list[int] = (np.cumsum(lengths, dtype=np.int64) + begin).tolist()
         return ends
