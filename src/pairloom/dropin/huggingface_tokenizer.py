@@ -60,7 +60,8 @@ class HuggingFaceTokenizer:
         self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self._tokenizer, self._truncation, self._padding, self.encode_special_tokens)
+        state = self._truncation, self._padding, self.encode_special_tokens, self._splits_words
+        return _rebuilt, (self._tokenizer, *state)
 
     def __repr__(self) -> str:
         return f"HuggingFaceTokenizer({self._tokenizer!r})"
@@ -451,9 +452,9 @@ def _id(value: int) -> int:
     return found
 
 
-def _rebuilt(tokenizer: Tokenizer, truncation: Any, padding: Any, encode_special_tokens: bool) -> HuggingFaceTokenizer:
+def _rebuilt(tokenizer: Tokenizer, *state: Any) -> HuggingFaceTokenizer:
     made = HuggingFaceTokenizer(tokenizer)
-    made._truncation, made._padding, made.encode_special_tokens = truncation, padding, encode_special_tokens
+    made._truncation, made._padding, made.encode_special_tokens, made._splits_words = state
     return made
 
 
