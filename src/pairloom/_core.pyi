@@ -217,6 +217,9 @@ class PretokenCounts:
     def unsorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
         """The same in any order, which takes no time."""
 
+    def pruned(self, min_count: int) -> PretokenCounts:
+        """The counts of at least `min_count`, with the totals of all."""
+
     def minus(self, other: PretokenCounts) -> PretokenCounts:
         """The counts less `other`; CountsError where it has more of anything."""
 

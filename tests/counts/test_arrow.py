@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pairloom import CountBuilder, CountsError, PretokenCounts
+from pairloom import CountBuilder, CountsError, PretokenCounts, Tokenizer
 
 TEXTS = ["ab ab ab", "東京 and  <|endoftext|> more\n\n", "", "12345 '’s", "ab the cat " * 20]
 
@@ -246,3 +247,55 @@ def test_errors_of_a_builder_count_the_texts_of_the_call() -> None:
             builder.add_texts(bad)  # type: ignore[arg-type]
     builder.add_texts(iter(["c"]))
     assert builder.finish() == PretokenCounts.from_texts(["a", "b", "c"])
+
+
+def test_pruned_counts_say_so_everywhere(counts: PretokenCounts, tmp_path: Path) -> None:
+    pruned = counts.pruned(3)
+    assert dict(pruned.items()) == {pretoken: count for pretoken, count in counts.items() if count >= 3}
+    assert pruned.metadata.min_count == 3
+    assert (pruned.n_bytes, pruned.n_documents) == (counts.n_bytes, counts.n_documents)
+    assert counts.pruned(1) == counts
+    assert pruned.pruned(2) == pruned
+    for name in ("a.counts", "a.parquet"):
+        pruned.save(tmp_path / name)
+        assert PretokenCounts.load(tmp_path / name) == pruned
+    assert PretokenCounts.from_arrow(pruned.to_arrow()) == pruned
+    assert PretokenCounts.from_parquet(tmp_path / "a.parquet") == pruned
+    adding: list[Callable[[], PretokenCounts]] = [
+        lambda: counts + pruned,
+        lambda: pruned + pruned,
+        lambda: PretokenCounts.merged([counts, pruned]),
+    ]
+    for add in adding:
+        with pytest.raises(CountsError, match=r"counts that were pruned \(min_count 3\) cannot be added or subtracted"):
+            add()
+    with pytest.warns(UserWarning, match="occur less than 3 times were left out"):
+        Tokenizer.train_from_counts(pruned, 260, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Tokenizer.train_from_counts(counts, 258, special_tokens=["<|endoftext|>"], corpus_specials="split")
+    with pytest.raises(ValueError, match="min_count"):
+        counts.pruned(0)
+
+
+def test_a_model_of_pruned_counts_says_so_in_its_config(counts: PretokenCounts, tmp_path: Path) -> None:
+    texts = ["ab ab ab cd cd ef"] * 3 + ["gh ij"]
+    whole = PretokenCounts.from_texts(texts)
+    fields: dict[str, Any] = {"special_tokens": []}
+    with pytest.warns(UserWarning, match="occur less than 4 times were left out"):
+        pruned = Tokenizer.train_from_counts(whole.pruned(4), 258, **fields)
+    assert pruned.config is not None and pruned.config.min_count == 4
+    for same in (
+        Tokenizer.train_from_counts(whole, 258, min_count=4, **fields),
+        Tokenizer.train(texts, 258, min_count=4, **fields),
+    ):
+        assert same == pruned and same.config is not None and same.config.min_count == 4
+    plain = Tokenizer.train(texts, 264, **fields)
+    assert plain.config is not None and plain.config.min_count == 1
+    assert Tokenizer.train(texts, 264, min_count=2, **fields) != plain
+    # Extending goes on as training began, and does not forget what was left out.
+    more = pruned.extend(texts, 260, keep_ids=False)
+    assert more.config is not None and more.config.min_count == 4
+    assert more == Tokenizer.train(texts, 260, min_count=4, **fields)
+    with pytest.raises(ValueError, match="min_count must be at least 1"):
+        Tokenizer.train(texts, 258, min_count=0)

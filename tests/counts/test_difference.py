@@ -60,6 +60,7 @@ def test_counts_less_themselves_are_empty() -> None:
         (PretokenCounts.from_items([(b"ab", 1)], n_documents=2), "a document occurs 1 times here, and 2"),
         (PretokenCounts.from_items([(b"ab", 1)], n_bytes=99), "a byte occurs 5 times here, and 99"),
         (PretokenCounts.from_texts(["ab"], "o200k"), "cannot be added or subtracted: pattern"),
+        (PretokenCounts.from_texts(["ab"]).pruned(2), "pruned"),
     ],
 )
 def test_counts_that_are_no_part_cannot_be_subtracted(other: PretokenCounts, message: str) -> None:

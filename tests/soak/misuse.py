@@ -188,7 +188,7 @@ def calls(folder: Path) -> dict[str, Call]:
     # What an argument of this name takes in most calls.
     sound: dict[str, Any] = (
         {"text": _TEXT, "texts": [_TEXT], "corpus": [_TEXT], "iterable": [_TEXT], "ids": ids, "list_of_ids": [ids]}
-        | {"token": "a", "tokens": [b"ab"], "id": 97, "vocab_size": 260, "special_tokens": ["<new>"]}
+        | {"token": "a", "tokens": [b"ab"], "id": 97, "vocab_size": 260, "special_tokens": ["<new>"], "min_count": 2}
         | {"path": text, "paths": text, "input_path": text, "source": tokenizer.to_huggingface(), "counts": counts}
         | {"encoding": tokenizer.to_tiktoken(), "model": tokenizer.model, "mine": tokenizer, "theirs": tokenizer}
         | {"mergeable_ranks": {token: i for i, token in tokenizer.model.tokens().items()}, "pattern": "gpt2"}

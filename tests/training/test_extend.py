@@ -246,7 +246,7 @@ def test_files_say_how_a_tokenizer_was_trained(tmp_path: Path) -> None:
 
 def test_schema_1_is_kept_where_it_says_enough() -> None:
     kinds: dict[int, list[dict[str, Any]]] = {1: [{}, {"corpus_specials": "split"}, {"input_errors": "replace"}]}
-    kinds[2] = [{"tie_break": "bytes_greatest"}, {"min_frequency": 2}, {"specials_counted": True}]
+    kinds[2] = [{"tie_break": "bytes_greatest"}, {"min_frequency": 2}, {"specials_counted": True}, {"min_count": 3}]
     for schema, many in kinds.items():
         for fields in many:
             data = native.write(Tokenizer.train("ab ab", 257, **fields).model)

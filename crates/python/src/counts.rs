@@ -74,6 +74,12 @@ impl PretokenCounts {
         Ok((objects::bytes(py, bytes)?, array(py, ends)?, array(py, counts)?))
     }
 
+    fn pruned(&self, py: Python<'_>, min_count: u64) -> PyResult<Self> {
+        let inner = &*self.inner.read()?;
+        let pruned = py.detach(|| inner.pruned(min_count)).map_err(|error| exception(py, error))?;
+        Ok(pruned.into())
+    }
+
     fn copied(&self, py: Python<'_>) -> PyResult<Self> {
         let inner = &*self.inner.read()?;
         Ok(py.detach(|| inner.copied()).map_err(|error| exception(py, error))?.into())

@@ -176,9 +176,10 @@ def _changes(
 def _counts(documents: Sequence[str], config: TrainingConfig, threads: int) -> PretokenCounts:
     # As text, special tokens would be warned of.
     specials = config.special_tokens if config.corpus_specials == "split" else ()
-    return PretokenCounts.from_texts(
+    counts = PretokenCounts.from_texts(
         documents, config.pattern, special_tokens=specials, corpus_specials=config.corpus_specials, threads=threads
     )
+    return counts.pruned(config.min_count) if config.min_count > 1 else counts
 
 
 def _learned(documents: Sequence[str], config: TrainingConfig, n_merges: int, threads: int) -> list[Pair]:

@@ -3,9 +3,10 @@
 The suffix selects one of two formats: `.parquet` is Parquet (with the extra [parquet]), everything else is native.
 
 Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
-special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals and tool_version. Equal
-counts give equal bytes. Reading a native file checks all of it; rows of Parquet may come in any order, and the counts
-of equal pretokens are added. CountsError names the cause, the location and the remedy.
+special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count
+where rarer pretokens were left out. Equal counts give equal bytes. Reading a native file checks all of it; rows of
+Parquet may come in any order, and the counts of equal pretokens are added. CountsError names the cause, the location
+and the remedy.
 
 Native: 8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
 n_pretokens and n_pretoken_bytes; u64 ends [n_pretokens] of the pretokens in the text; u64 counts [n_pretokens]; the
@@ -56,6 +57,10 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "n_special_literals": int,
     "tool_version": str,
 }
+
+
+# Only where counts were left out.
+_MIN_COUNT = "min_count"
 
 
 class CountsColumns(NamedTuple):
@@ -255,7 +260,7 @@ def metadata_of(pairs: Mapping[bytes, bytes], name: str) -> dict[str, Any] | Non
     """The metadata in the key-value pairs of an Arrow schema; None where it has none of ours."""
     # Keys and values are bytes, and those of other programs may be no UTF-8.
     found = {}
-    for key in _KEYS:
+    for key in (*_KEYS, _MIN_COUNT):
         value = pairs.get((_PREFIX + key).encode())
         if value is not None:
             found[key] = _from_json(value, f"{name}: metadata {_PREFIX + key!r}")
@@ -288,4 +293,7 @@ def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
         pattern_text(pattern if isinstance(pattern, str) else tuple(pattern))
     except ValueError as error:
         raise CountsError(f"{name}: metadata: {error}") from error
-    return {key: header[key] for key in _KEYS}
+    least = header.get(_MIN_COUNT, 1)
+    if type(least) is not int or not 1 <= least < 1 << 64:
+        raise CountsError(f"{name}: metadata {_MIN_COUNT!r} must not be {shown(least)}")
+    return {key: header[key] for key in _KEYS} | ({_MIN_COUNT: least} if least > 1 else {})

@@ -18,33 +18,43 @@ __all__ = ["CountsMetadata", "checked_metadata", "stored_metadata"]
 
 @dataclass(frozen=True, slots=True)
 class CountsMetadata:
-    """How the corpus was split into pretokens; counts can only be added if it agrees."""
+    """How the corpus was split into pretokens; counts can only be added if it agrees.
+
+    min_count: counts below it were left out (`PretokenCounts.pruned`); 1 if none were.
+    """
 
     pattern: Pattern
     special_tokens: tuple[str, ...] = ()
     corpus_specials: str = "text"
     unicode_version: str = _core.UNICODE_VERSION
+    min_count: int = 1
 
     def check_addable(self, other: CountsMetadata) -> None:
-        """Raises CountsError naming the first difference; also before subtracting."""
+        """Raises CountsError naming the first difference, or for counts that were pruned; also before subtracting."""
         for field in dataclasses.fields(self):
             mine, theirs = (getattr(metadata, field.name) for metadata in (self, other))
-            if mine != theirs:
+            if field.name != "min_count" and mine != theirs:
                 if field.name == "pattern":
                     mine, theirs = pattern_name(mine) or mine, pattern_name(theirs) or theirs
                 raise CountsError(
                     f"counts made in different ways cannot be added or subtracted: {field.name} is {mine!r} here and"
                     f" {theirs!r} there; count both with the same pattern and special tokens"
                 )
+        if max(self.min_count, other.min_count) > 1:
+            raise CountsError(
+                f"counts that were pruned (min_count {max(self.min_count, other.min_count)}) cannot be added or"
+                " subtracted: what was left out of each may be frequent in all; prune the sum or the difference"
+            )
 
     def as_stored(self) -> dict[str, Any]:
         """The fields as files hold them."""
-        return {
+        stored: dict[str, Any] = {
             "pattern": self.pattern if isinstance(self.pattern, str) else list(self.pattern),
             "special_tokens": list(self.special_tokens),
             "corpus_specials": self.corpus_specials,
             "unicode_version": self.unicode_version,
         }
+        return stored | ({"min_count": self.min_count} if self.min_count > 1 else {})
 
 
 def checked_metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:
@@ -61,4 +71,5 @@ def stored_metadata(stored: Mapping[str, Any]) -> CountsMetadata:
         tuple(stored["special_tokens"]),
         stored["corpus_specials"],
         stored["unicode_version"],
+        stored.get("min_count", 1),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -284,6 +285,16 @@ class PretokenCounts:
         A pyarrow.Table. Raises CountsError for a count beyond 63 bits.
         """
         return arrow.counts_table(self.columns, counts_file.metadata_pairs(self._stored_metadata()))
+
+    def pruned(self, min_count: int) -> PretokenCounts:
+        """The counts without pretokens that occur less than `min_count` times; their metadata say so.
+
+        Training on them takes less memory and learns other merges than the exact counts give. Pruned counts cannot be
+        added: prune the sum.
+        """
+        check_int("min_count", min_count, least=1, most=_LARGEST_COUNT)
+        least = max(min_count, self.metadata.min_count)
+        return PretokenCounts(self.columns.pruned(least), replace(self.metadata, min_count=least))
 
     @staticmethod
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:

@@ -121,12 +121,13 @@ class TrainingMethods(TokenizerBase):
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
         from pairloom.training.config import TrainingConfig
-        from pairloom.training.train import check_counts, train_model
+        from pairloom.training.train import check_counts, prune, train_model
 
         if not isinstance(counts, PretokenCounts):
             raise TypeError(f"counts must be PretokenCounts, not {type(counts).__name__}")
         config = TrainingConfig.from_profile(profile, **{"pattern": counts.metadata.pattern, **fields})
         check_counts(counts, config)
+        counts, config = prune(counts, config)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory, "trace": trace}
         return cls.from_model(train_model(counts, vocab_size, config, **run))
 

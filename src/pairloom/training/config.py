@@ -50,6 +50,7 @@ class TrainingConfig:
     (left bytes, right bytes).
     decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
     min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
+    min_count: pretokens rarer than this are left out of the counts, as by `PretokenCounts.pruned`, or were before.
     Raises ValueError and TypeError for values, PatternError for a pattern that does not compile.
     """
 
@@ -64,6 +65,7 @@ class TrainingConfig:
     input_errors: InputErrors = "strict"
     min_frequency: int = 1
     max_token_bytes: int | None = None
+    min_count: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
@@ -78,6 +80,7 @@ class TrainingConfig:
         check_choice("input_errors", self.input_errors, get_args(InputErrors))
         check_bool("specials_counted", self.specials_counted)
         check_int("min_frequency", self.min_frequency, least=1)
+        check_int("min_count", self.min_count, least=1)
         if self.max_token_bytes is not None:
             check_int("max_token_bytes", self.max_token_bytes, least=1)
 

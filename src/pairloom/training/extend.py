@@ -16,7 +16,7 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import LARGEST_ID, Model, Pattern
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
-from pairloom.training.train import check_counts, merge_options, shortage_text
+from pairloom.training.train import check_counts, merge_options, prune, shortage_text
 from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
 
 __all__ = ["Extension", "extend_counted", "n_counted"]
@@ -120,7 +120,7 @@ def extend_counted(
     """The model with the tokens that training would learn next from what `count` counts; `core` encodes by it."""
     model, config = extension.model, extension.config
     cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
-    counts = count(**cut, threads=threads, progress=progress, max_memory=max_memory)
+    counts, config = prune(count(**cut, threads=threads, progress=progress, max_memory=max_memory), config)
     check_counts(counts, config)
     tokens = model.tokens()
     made = set(made_ids(model))

@@ -12,7 +12,7 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import LARGEST_ID, Model
 from pairloom.training.config import N_BYTES, TrainingConfig
 from pairloom.training.prune import counts_of
-from pairloom.training.train import check_counts, finished, merge_options
+from pairloom.training.train import check_counts, finished, merge_options, prune
 
 __all__ = ["check_names", "train_parity"]
 
@@ -49,7 +49,7 @@ def train_parity(
         check_counts(counts, config)
         return counts
 
-    groups = list(map(counted, parity.values()))
+    groups = [prune(counted(corpus), config)[0] for corpus in parity.values()]
     references = [] if reference is None else [counted(reference[name]) for name in parity]
     with reporter(progress) as report:
         pairs, shortage = _core.train_parity(

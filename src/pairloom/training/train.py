@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -33,6 +34,7 @@ __all__ = [
     "finished",
     "lay_out",
     "merge_options",
+    "prune",
     "shortage_text",
     "train_model",
     "train_on_files",
@@ -115,10 +117,18 @@ def _train(
     """Trains on the counts that `count` returns; `corpus` is their corpus' fingerprint, for a checkpoint."""
     cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
     if checkpoint is None:
-        return train_model(count(**cut, **run), vocab_size, config, trace=trace, **run)
+        return train_model(prune(count(**cut, **run), config)[0], vocab_size, config, trace=trace, **run)
     with counts_kept_in(checkpoint, config, corpus, partial(count, **cut, **run)) as counts:
         check_counts(counts, config)
-        return train_model(counts, vocab_size, config, trace=trace, **run)
+        return train_model(prune(counts, config)[0], vocab_size, config, trace=trace, **run)
+
+
+def prune(counts: PretokenCounts, config: TrainingConfig) -> tuple[PretokenCounts, TrainingConfig]:
+    """(counts without what `config` leaves out, the configuration with what is left out of them, also before)."""
+    least = max(config.min_count, counts.metadata.min_count)
+    if least > counts.metadata.min_count:
+        counts = counts.pruned(least)
+    return counts, replace(config, min_count=least)
 
 
 def train_model(
@@ -217,6 +227,11 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     if metadata.unicode_version != _core.UNICODE_VERSION:
         raise CountsError(
             f"the counts were made with Unicode {metadata.unicode_version}, not {_core.UNICODE_VERSION}; count again"
+        )
+    if metadata.min_count > 1:
+        warn(
+            f"pretokens that occur less than {metadata.min_count} times were left out of the counts, so the merges are "
+            "not those of the whole corpus"
         )
     wanted = set(config.special_tokens) if config.corpus_specials == "split" else set()
     split = set(metadata.special_tokens) if metadata.corpus_specials == "split" else set()

@@ -142,7 +142,7 @@ impl PretokenCounts {
             ("a special token occurs", self.n_special_literals, other.n_special_literals),
         ]
         .map(|(what, mine, theirs)| mine.checked_sub(theirs).ok_or_else(|| not_part(what, mine, theirs)));
-        let mut difference = self.with_counts(&counts)?;
+        let mut difference = self.with_counts(&counts, 1)?;
         difference.set_totals(n_bytes?, n_documents?, n_special_literals?);
         Ok(difference)
     }

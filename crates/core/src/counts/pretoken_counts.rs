@@ -108,16 +108,21 @@ impl PretokenCounts {
         }
     }
 
-    /// The pretokens that `counts` has for these at least once, with the totals of these.
-    pub(super) fn with_counts(&self, counts: &[u64]) -> Result<PretokenCounts> {
+    /// The counts of at least `min_count`; the totals stay those of the corpus.
+    pub fn pruned(&self, min_count: u64) -> Result<PretokenCounts> {
+        self.with_counts(&self.counts, min_count)
+    }
+
+    /// The pretokens that `counts` has for these at least `min_count` times, with the totals of these.
+    pub(super) fn with_counts(&self, counts: &[u64], min_count: u64) -> Result<PretokenCounts> {
         let all = || counts.iter().enumerate().map(|(index, &count)| (self.pretoken(index), count));
-        let kept = || all().filter(|&(_, count)| count > 0);
+        let kept = || all().filter(|&(_, count)| count >= min_count);
         let size = kept().fold((0, 0), |(n, n_bytes), (pretoken, _)| (n + 1, n_bytes + pretoken.len()));
-        let mut left = PretokenCounts::assemble(&[size], vec![()], 1, false, |(), columns| {
+        let mut pruned = PretokenCounts::assemble(&[size], vec![()], 1, false, |(), columns| {
             kept().for_each(|(pretoken, count)| columns.push(pretoken, count));
         })?;
-        left.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
-        Ok(left)
+        pruned.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
+        Ok(pruned)
     }
 
     /// Writes columns in parallel. Part i has `sizes[i]` pretokens and bytes, and `write` must push exactly those. A

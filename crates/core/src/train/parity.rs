@@ -47,7 +47,7 @@ pub fn train_parity(
         layouts.push(Layout::measure(pretokens.into())?);
     }
     if layouts.iter().any(|layout| layout.n_positions > AtomicU32::MAX) {
-        let limit = "a group has 4 GiB of distinct pretokens; train on less text of it";
+        let limit = "a group has 4 GiB of distinct pretokens; leave rare ones out by min_count";
         return Err(Error::Counts(limit.to_owned()));
     }
     // Every merge removes a token of its group.
