@@ -112,7 +112,7 @@ class PairCountCase(Case):
 class BestPairCase(Case):
     """Of these counts this pair is merged next."""
 
-    tie_break: Literal["ids_least", "bytes_greatest"]
+    tie_break: Literal["ids_least", "bytes_greatest", "first_seen"]
     tokens: dict[int, bytes]
     counts: dict[tuple[int, int], int]
     best: tuple[int, int] | None

@@ -14,7 +14,7 @@ import polars
 import pyarrow as pa
 import pytest
 
-from pairloom import Tokenizer
+from pairloom import Tokenizer, UnknownTokenIdError
 
 TEXTS = ["ab the cat", None, "", "héllo 東京 ab<|endoftext|>", "x" * 40, None, "the the"]
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 270)
@@ -79,6 +79,9 @@ def test_columns_of_every_library_equal_encode_batch(kind: str, texts: list[str 
     counts.validate(full=True)
     assert counts.type == pa.int64()
     assert counts.to_pylist() == [None if row is None else len(row) for row in ids.to_pylist()]
+    decoded = TOKENIZER.decode_arrow(ids)
+    decoded.validate(full=True)
+    assert decoded.to_pylist() == texts
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -106,6 +109,10 @@ def test_random_chunks_and_slices_equal_encode_batch(seed: int) -> None:
     flat, offsets = TOKENIZER.encode_batch_to_numpy([text or "" for text in found], **options)
     assert np.array_equal(ids.flatten(), flat)
     assert np.array_equal(ids.offsets, offsets)
+    sliced = ids.slice(*rng.choice([(0, None), (1, 3), (len(ids) // 2, None)]))
+    assert TOKENIZER.decode_arrow(pa.chunked_array([sliced, ids])).to_pylist() == [
+        None if row is None else TOKENIZER.decode(row) for row in sliced.to_pylist() + ids.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("item", [pa.uint16(), pa.uint32(), pa.int32(), pa.int64()])
@@ -115,6 +122,7 @@ def test_ids_come_in_the_type_that_is_asked_for(item: Any, list_of: Callable[[An
     ids.validate(full=True)
     assert ids.type == list_of(item)
     assert ids.to_pylist() == _expected(TOKENIZER, TEXTS)
+    assert TOKENIZER.decode_arrow(ids).to_pylist() == TEXTS
 
 
 def test_ids_beyond_16_bits_refuse_a_smaller_type() -> None:
@@ -123,6 +131,27 @@ def test_ids_beyond_16_bits_refuse_a_smaller_type() -> None:
     assert ids.to_pylist() == [MANY.encode("zz<|endoftext|>")]
     with pytest.raises(ValueError, match="type holds ids up to 65535, but this tokenizer has 70001"):
         MANY.encode_arrow(pa.array(["ab"]), type=pa.list_(pa.uint16()))
+
+
+@pytest.mark.parametrize(
+    "item", [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
+)
+def test_ids_of_any_integer_type_are_decoded(item: Any) -> None:
+    rows = [[97, 98], None, [], [116, 104, 101]]
+    expected = ["ab", None, "", "the"]
+    for kind in (pa.list_(item), pa.large_list(item)):
+        assert TOKENIZER.decode_arrow(pa.array(rows, kind)).to_pylist() == expected
+    fixed = pa.array([[1, 1], [97, 98], None, [98, 97]], pa.list_(item, 2))
+    assert TOKENIZER.decode_arrow(fixed.slice(1)).to_pylist() == ["ab", None, "ba"]
+
+
+def test_malformed_bytes_follow_the_tokenizer_or_the_caller() -> None:
+    rows = [[97, 0xFF, 98], [0xE6, 0x9D], [0x80]]
+    for errors in ("replace", "ignore"):
+        found = TOKENIZER.decode_arrow(pa.array(rows), errors=errors).to_pylist()
+        assert found == [TOKENIZER.decode(row, errors=errors) for row in rows]
+    with pytest.raises(UnicodeDecodeError, match=r"list_of_ids\[1\]"):
+        TOKENIZER.decode_arrow(pa.array([[97], [0x80]]))
 
 
 @pytest.mark.parametrize(
@@ -185,6 +214,22 @@ def test_a_type_that_is_no_list_of_integers_is_refused(type: Any) -> None:
         TOKENIZER.encode_arrow(pa.array(["ab"]), type=type)
     with pytest.raises(TypeError, match="type must be an Arrow type"):
         TOKENIZER.encode_arrow(pa.array(["ab"]), type="list")
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "message"),
+    [
+        ([[97]], TypeError, "list_of_ids must be an Arrow column"),
+        (pa.array([1]), ValueError, "the column is int64, not list or large_list of integers"),
+        (pa.array([["a"]]), ValueError, "the column is list<item: string>, not list"),
+        (pa.array([[97], [1, None]]), ValueError, r"list_of_ids\[1\] holds a null"),
+        (pa.array([[97], [99_999]]), UnknownTokenIdError, r"list_of_ids\[1\]: unknown token id 99999"),
+        (pa.array([[97], [-1]]), UnknownTokenIdError, r"list_of_ids\[1\]: unknown token id -1"),
+    ],
+)
+def test_columns_that_are_no_ids_are_refused(column: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        TOKENIZER.decode_arrow(column)
 
 
 class _Stream:

@@ -81,6 +81,7 @@ ITERATES_TEXTS: dict[str, Callable[[Any], object]] = {
     "huggingface encode_batch_fast": TOKENIZER.as_huggingface().encode_batch_fast,
     "tiktoken encode_batch": TOKENIZER.as_tiktoken().encode_batch,
     "tiktoken encode_ordinary_batch": TOKENIZER.as_tiktoken().encode_ordinary_batch,
+    "first_seen": lambda texts: Tokenizer.train(texts, 258, tie_break="first_seen"),
     "extend": lambda texts: TOKENIZER.extend(texts, 260),
     "CountBuilder": lambda texts: CountBuilder().add_texts(texts),
     "Corpus.of_texts": Corpus.of_texts,

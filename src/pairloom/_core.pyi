@@ -254,33 +254,26 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts from `unsorted_columns`; totals: n_bytes, n_documents, n_special_literals. ValueError as above."""
 
-@final
-class MergeOptions:
-    """Options of training; byte_order: the 256 byte values in the order of their ids."""
-
-    def __init__(
-        self,
-        *,
-        n_merges: int,
-        tie_break: str,
-        byte_order: bytes,
-        min_frequency: int,
-        max_token_bytes: int | None,
-        threads: int = 1,
-        max_memory: int | None = None,
-        n_traced: int = 0,
-    ) -> None: ...
-
 def train(
-    counts: PretokenCounts, options: MergeOptions, report: _Report
+    counts: PretokenCounts,
+    *,
+    n_merges: int,
+    tie_break: str,
+    byte_order: bytes,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    threads: int,
+    report: _Report,
+    max_memory: int | None = None,
+    n_traced: int = 0,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
     """Learns merges: (uint32 [m, 2] of symbols, shortage, uint32 [m * n_traced, 2], uint64 [m * n_traced]); symbols
     0..255 are byte values, 256 + r is the result of merge r.
 
     The last two are the best n_traced pairs at each merge, the one that is merged first, and their counts (0: no pair).
 
-    shortage: None where m is n_merges, else whether pairs are left that are rarer than min_frequency, and pairs that
-    would make a token longer than max_token_bytes.
+    byte_order: the 256 byte values in the order of their ids. shortage: None where m is n_merges, else whether pairs
+    are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
     """
 
 def count_units(counts: PretokenCounts, are_bytes: bool) -> list[tuple[int, list[int]]]:
@@ -291,30 +284,61 @@ def count_units(counts: PretokenCounts, are_bytes: bool) -> list[tuple[int, list
 
 def train_alphabet(
     counts: PretokenCounts,
-    options: MergeOptions,
-    report: _Report,
     *,
     are_bytes: bool,
     units: list[tuple[int, list[int]]],
     n_symbols: int,
     named: list[tuple[list[int], int]],
+    n_merges: int,
+    min_frequency: int,
+    max_token_units: int | None,
+    threads: int,
+    report: _Report,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """As `train`, over an alphabet, max_token_bytes in units; a merge makes symbol max(n_symbols, 256), then the next.
+    """As `train`, over an alphabet; a merge makes symbol max(n_symbols, 256), the next one the next.
 
     units: (unit, its symbol at each place of `count_units`), 2^32 - 1 for none; units that are not listed are left out.
     named: tokens as symbols of units, and the symbol that a merge takes which makes one; that one does not count.
     """
 
+def train_first_seen(
+    pretokens: dict[bytes, int],
+    *,
+    n_merges: int,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    report: _Report,
+) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
+    """As `train`, under minbpe's tie rule; the pretokens come in the order in which the corpus first holds them."""
+
 def train_parity(
-    groups: list[PretokenCounts], references: list[PretokenCounts], options: MergeOptions, report: _Report
+    groups: list[PretokenCounts],
+    references: list[PretokenCounts],
+    *,
+    n_merges: int,
+    tie_break: str,
+    byte_order: bytes,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    report: _Report,
+    max_memory: int | None = None,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
     """As `train`, each step by the group whose text costs most; references: none, or one for each group."""
 
 def extend(
-    counts: PretokenCounts, encoder: Encoder, options: MergeOptions, report: _Report
+    counts: PretokenCounts,
+    encoder: Encoder,
+    *,
+    n_merges: int,
+    tie_break: str,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    threads: int,
+    report: _Report,
+    max_memory: int | None = None,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
     """The merges that follow those of `encoder`, as ids [m, 2] (the first makes the largest id of a token + 1, and so
-    on), and the reason as of `train`; bytes are in its order.
+    on), and the reason as of `train`.
     """
 
 def encode_counts(

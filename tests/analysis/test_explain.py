@@ -57,7 +57,7 @@ CR, LINES_SPACED = WINDOWS.replace("\r\n", "\r\n\r"), [line.rstrip("\n") + " " f
 PLANTED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "tie: greatest bytes": (TEXT, {}, {"tie_break": "bytes_greatest"}),
     "tie: GPT-2's order of bytes": (WITH_BYTES, {}, {"byte_order": "gpt2"}),
-    "tie: least ids": (TEXT, {"tie_break": "bytes_greatest"}, {}),
+    "tie: first seen": (TEXT, {}, {"tie_break": "first_seen"}),
     "line ends: CRLF read as LF": (WINDOWS, {}, {"text": SPACED}),
     "line ends: CR read as LF": (CR, HUGGINGFACE, {**HUGGINGFACE, "text": WINDOWS.replace("\r\n", "\n\n")}),
     "line ends: LF read as CRLF": (SPACED, CS336, {**CS336, "text": WINDOWS}),

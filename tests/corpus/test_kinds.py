@@ -72,6 +72,7 @@ def entries(path: Path, out: Path) -> dict[str, Callable[[], Any]]:
         "replaced": lambda: list(Corpus(path, input_errors="replace")),
         "train_files": lambda: Tokenizer.train_files(path, 300),
         "train_replaced": lambda: Tokenizer.train_files(path, 300, input_errors="replace"),
+        "first_seen": lambda: Tokenizer.train_files(path, 300, tie_break="first_seen", special_tokens=[]),
         "from_files": lambda: PretokenCounts.from_files(path),
         "from_corpus": lambda: PretokenCounts.from_texts(Corpus(path)),
         "stats": lambda: corpus_stats(TOKENIZER, path),

@@ -212,6 +212,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.encode": {"dropout": 0.1, "seed": 1},
         "Tokenizer.encode_arrow": {"texts": column},
         "Tokenizer.count_tokens_arrow": {"texts": column},
+        "Tokenizer.decode_arrow": {"list_of_ids": tokenizer.encode_arrow(column)},
         "PretokenCounts.from_parquet": {"paths": parquet},
         "PretokenCounts.load": {"path": saved_counts},
         "PretokenCounts.save": {"path": "counts.plc"},

@@ -149,6 +149,7 @@ def test_parity_takes_corpora_counts_and_every_option(tmp_path: Path) -> None:
         ({"parity": {"en": "ab"}, "corpus": "ab"}, ValueError),
         ({"parity": {"en": "ab"}, "trace": print}, ValueError),
         ({"parity": {"en": "ab"}, "checkpoint": "x"}, TypeError),
+        ({"parity": {"en": "ab"}, "tie_break": "first_seen"}, ValueError),
         ({"parity": {"en": "ab"}, "vocab_size": 10}, ValueError),
         ({"parity": {"en": "ab"}, "max_memory": 1000}, MemoryError),
         ({}, TypeError),

@@ -84,6 +84,8 @@ def test_every_road_of_training_traces(tmp_path: Path) -> None:
     assert found[0] == found[1] == found[2] == found[3] != []
     with pytest.raises(TypeError, match="trace must be a function"):
         Tokenizer.train("ab", 256, trace=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="trace does not go with"):
+        Tokenizer.train("ab", 256, trace=print, tie_break="first_seen")
     with pytest.raises(ZeroDivisionError):
         Tokenizer.train("ab ab", 257, trace=lambda step: step.rank / 0)
 

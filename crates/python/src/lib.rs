@@ -95,7 +95,7 @@ mod _core {
     use super::streams::{DecodeStream, StreamEncoder};
     #[pymodule_export]
     use super::train::{
-        MergeOptions, count_units, encode_counts, extend, train, train_alphabet, train_parity,
+        count_units, encode_counts, extend, train, train_alphabet, train_first_seen, train_parity,
     };
 
     /// The name of the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".

@@ -1,13 +1,14 @@
 //! Bindings of `pairloom_core::train`.
 
-use pairloom_core::memory::copied;
+use pairloom_core::memory::{TryReserve, copied};
 use pairloom_core::train::{
-    Alphabet, Base, ByPlace, MergeOptions as Options, Shortage, TieBreak, Trained as TrainedMerges,
+    Alphabet, Base, ByPlace, MergeOptions, Shortage, TieBreak, Trained as TrainedMerges, WeightedPretokens,
     count_units as count_each_unit, extend as extend_merges, train as train_merges,
-    train_alphabet as train_units, train_parity as train_in_groups,
+    train_alphabet as train_units, train_first_seen as train_in_order, train_parity as train_in_groups,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::arrays::{array, rows};
 use crate::counts::PretokenCounts;
@@ -26,64 +27,39 @@ type Reason = Option<(bool, bool)>;
 
 type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
-/// Options of training: see [`Options`].
-#[pyclass(frozen, module = "pairloom._core")]
-pub struct MergeOptions(Options);
-
-#[pymethods]
-impl MergeOptions {
-    #[new]
-    #[pyo3(signature = (
-        *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads = 1, max_memory = None, n_traced = 0
-    ))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        n_merges: usize,
-        tie_break: &str,
-        byte_order: [u8; 256],
-        min_frequency: u64,
-        max_token_bytes: Option<usize>,
-        threads: usize,
-        max_memory: Option<u64>,
-        n_traced: usize,
-    ) -> PyResult<Self> {
-        let tie_break = match tie_break {
-            "ids_least" => TieBreak::IdsLeast,
-            "bytes_greatest" => TieBreak::BytesGreatest,
-            other => {
-                let message = format!("tie_break must be ids_least or bytes_greatest, not {other:?}");
-                return Err(PyValueError::new_err(message));
-            }
-        };
-        let mut index_of_byte = [0; 256];
-        for (index, &byte) in (0..=255).zip(&byte_order) {
-            index_of_byte[usize::from(byte)] = index;
-        }
-        let byte_order = index_of_byte;
-        Ok(MergeOptions(Options {
-            n_merges,
-            tie_break,
-            byte_order,
-            min_frequency,
-            max_token_bytes,
-            max_memory,
-            threads,
-            n_traced,
-        }))
-    }
-}
-
 /// Learns merges: (uint32 [m, 2] of symbols, the reason if m < n_merges, and the pairs and counts of the trace).
 #[pyfunction]
+#[pyo3(signature = (
+    counts, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads, report,
+    max_memory = None, n_traced = 0
+))]
+#[allow(clippy::too_many_arguments)]
 pub fn train<'py>(
     py: Python<'py>,
     counts: &PretokenCounts,
-    options: &MergeOptions,
+    n_merges: usize,
+    tie_break: &str,
+    byte_order: &[u8],
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    threads: usize,
     report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
+    n_traced: usize,
 ) -> PyResult<Traced<'py>> {
+    let options = MergeOptions {
+        n_merges,
+        tie_break: tie_break_named(tie_break)?,
+        byte_order: index_of_byte(byte_order)?,
+        min_frequency,
+        max_token_bytes,
+        max_memory,
+        threads,
+        n_traced,
+    };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
-    let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options.0, monitor))?;
+    let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
     let (mut pairs, mut times) = (vec_for(trained.trace.len())?, vec_for(trained.trace.len())?);
     pairs.extend(trained.trace.iter().map(|&((left, right), _)| [left, right]));
     times.extend(trained.trace.iter().map(|&(_, count)| count));
@@ -93,18 +69,37 @@ pub fn train<'py>(
 
 /// Learns the merges that groups share: see [`train_in_groups`].
 #[pyfunction]
+#[pyo3(signature = (
+    groups, references, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, report, max_memory = None
+))]
+#[allow(clippy::too_many_arguments)]
 pub fn train_parity<'py>(
     py: Python<'py>,
     groups: Vec<PyRef<'py, PretokenCounts>>,
     references: Vec<PyRef<'py, PretokenCounts>>,
-    options: &MergeOptions,
+    n_merges: usize,
+    tie_break: &str,
+    byte_order: &[u8],
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
     report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
 ) -> PyResult<Trained<'py>> {
+    let options = MergeOptions {
+        n_merges,
+        tie_break: tie_break_named(tie_break)?,
+        byte_order: index_of_byte(byte_order)?,
+        min_frequency,
+        max_token_bytes,
+        max_memory,
+        threads: 1,
+        n_traced: 0,
+    };
     let groups = groups.iter().map(|counts| counts.inner.read()).collect::<PyResult<Vec<_>>>()?;
     let references = references.iter().map(|counts| counts.inner.read()).collect::<PyResult<Vec<_>>>()?;
     let groups: Vec<_> = groups.iter().map(|counts| counts.columns()).collect();
     let references: Vec<_> = references.iter().map(|counts| counts.columns()).collect();
-    let work = |monitor: &PyMonitor| train_in_groups(&groups, &references, &options.0, monitor);
+    let work = |monitor: &PyMonitor| train_in_groups(&groups, &references, &options, monitor);
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
@@ -118,41 +113,64 @@ pub fn count_units(py: Python<'_>, counts: &PretokenCounts, are_bytes: bool) -> 
 
 /// Learns merges over an alphabet: see [`Alphabet`].
 #[pyfunction]
-#[pyo3(signature = (counts, options, report, *, are_bytes, units, n_symbols, named))]
+#[pyo3(signature = (
+    counts, *, are_bytes, units, n_symbols, named, n_merges, min_frequency, max_token_units, threads, report
+))]
 #[allow(clippy::too_many_arguments)]
 pub fn train_alphabet<'py>(
     py: Python<'py>,
     counts: &PretokenCounts,
-    options: &MergeOptions,
-    report: Option<Py<PyAny>>,
     are_bytes: bool,
     units: Vec<ByPlace<u32>>,
     n_symbols: usize,
     named: Vec<(Vec<u32>, u32)>,
+    n_merges: usize,
+    min_frequency: u64,
+    max_token_units: Option<usize>,
+    threads: usize,
+    report: Option<Py<PyAny>>,
 ) -> PyResult<Trained<'py>> {
+    let max_token_bytes = max_token_units;
+    let options = MergeOptions { min_frequency, max_token_bytes, threads, ..MergeOptions::new(n_merges) };
     let alphabet = Alphabet { are_bytes, units: &units, n_symbols, named: &named };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
-    let work = |monitor: &PyMonitor| train_units(columns, &alphabet, &options.0, monitor);
+    let work = |monitor: &PyMonitor| train_units(columns, &alphabet, &options, monitor);
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
 /// Learns the merges that follow those of `encoder`, as ids: see [`Base::id_pairs`].
 #[pyfunction]
+#[pyo3(signature = (
+    counts, encoder, *, n_merges, tie_break, min_frequency, max_token_bytes, threads, report, max_memory = None
+))]
+#[allow(clippy::too_many_arguments)]
 pub fn extend<'py>(
     py: Python<'py>,
     counts: &PretokenCounts,
     encoder: &Encoder,
-    options: &MergeOptions,
+    n_merges: usize,
+    tie_break: &str,
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    threads: usize,
     report: Option<Py<PyAny>>,
+    max_memory: Option<u64>,
 ) -> PyResult<Trained<'py>> {
     let base = Base::of(encoder.shared().vocabulary()).map_err(|error| exception(py, error))?;
-    let options = Options { byte_order: base.byte_order, ..options.0.clone() };
+    let options = MergeOptions {
+        tie_break: tie_break_named(tie_break)?,
+        byte_order: base.byte_order,
+        min_frequency,
+        max_token_bytes,
+        max_memory,
+        threads,
+        ..MergeOptions::new(n_merges)
+    };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| {
-        let pretokens =
-            encoder.shared().encode_pretokens(columns, options.max_memory, options.threads, monitor)?;
+        let pretokens = encoder.shared().encode_pretokens(columns, max_memory, threads, monitor)?;
         let trained = extend_merges(&base, pretokens, &options, monitor)?;
         Ok((base.id_pairs(&trained.merges)?, trained.shortage))
     })?;
@@ -177,6 +195,53 @@ pub fn encode_counts<'py>(
         Ok((encoded.ids, encoded.ends, copied(encoded.counts, "counts")?))
     })?;
     Ok((array(py, ids)?, array(py, ends)?, array(py, counts)?))
+}
+
+/// Learns merges with minbpe's tie rule; `pretokens` must be in the order of their first occurrence in the corpus.
+#[pyfunction]
+#[pyo3(signature = (pretokens, *, n_merges, min_frequency, max_token_bytes, report))]
+pub fn train_first_seen<'py>(
+    py: Python<'py>,
+    pretokens: &Bound<'py, PyDict>,
+    n_merges: usize,
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    report: Option<Py<PyAny>>,
+) -> PyResult<Trained<'py>> {
+    let (mut bytes, mut ends, mut counts) =
+        (Vec::new(), vec_for(pretokens.len())?, vec_for(pretokens.len())?);
+    for (pretoken, count) in pretokens.iter() {
+        let pretoken = pretoken.cast_into::<PyBytes>()?;
+        bytes.try_extend(pretoken.as_bytes(), "pretokens").map_err(|error| exception(py, error))?;
+        ends.push(bytes.len() as u64);
+        counts.push(count.extract::<u64>()?);
+    }
+    let columns = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
+    let options = MergeOptions { min_frequency, max_token_bytes, ..MergeOptions::new(n_merges) };
+    let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
+    arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
+}
+
+/// The index of each byte in `byte_order`.
+fn index_of_byte(byte_order: &[u8]) -> PyResult<[u8; 256]> {
+    let mut index_of_byte = [0u8; 256];
+    if byte_order.len() != index_of_byte.len() {
+        return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
+    }
+    for (index, &byte) in (0..=255).zip(byte_order) {
+        index_of_byte[usize::from(byte)] = index;
+    }
+    Ok(index_of_byte)
+}
+
+fn tie_break_named(name: &str) -> PyResult<TieBreak> {
+    match name {
+        "ids_least" => Ok(TieBreak::IdsLeast),
+        "bytes_greatest" => Ok(TieBreak::BytesGreatest),
+        other => Err(PyValueError::new_err(format!(
+            "tie_break must be ids_least or bytes_greatest, not {other:?}"
+        ))),
+    }
 }
 
 fn symbol_pairs(trained: TrainedMerges) -> PyResult<Pairs> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import CountsError
 
-__all__ = ["add_table", "counts_table", "encoded", "n_tokens", "text_chunks"]
+__all__ = ["add_table", "counts_table", "decoded", "encoded", "n_tokens", "text_chunks"]
 
 # Named types that one pyarrow has and another lacks: the bytes of an offset, or of a view.
 _TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
@@ -123,6 +124,26 @@ def n_tokens(encoder: _core.Encoder, texts: Any, threads: int, specials: _core.S
     rows = _chunked("texts", texts)
     counts = _core.count_rows(encoder, rows, threads=threads, specials=specials)
     return _column(_pyarrow().int64(), len(rows), rows, [counts])
+
+
+def decoded(list_of_ids: Any, decode: Callable[[list[npt.NDArray[Any]]], list[str]]) -> Any:
+    """The text of each row of a column of lists of ids, as a pyarrow.Array of string or large_string."""
+    rows, pyarrow, compute = _chunked("list_of_ids", list_of_ids), _pyarrow(), _pyarrow("pyarrow.compute")
+    types = pyarrow.types
+    is_list = types.is_list(rows.type) or types.is_large_list(rows.type) or types.is_fixed_size_list(rows.type)
+    if not is_list or not types.is_integer(rows.type.value_type):
+        raise ValueError(f"the column is {rows.type}, not list or large_list of integers")
+    lists = rows.chunk(0) if rows.num_chunks == 1 else rows.combine_chunks()
+    ends = np.cumsum(compute.list_value_length(lists).fill_null(0).to_numpy(), dtype=np.int64)
+    ids = lists.flatten()
+    if ids.null_count:
+        first = int(np.argmin(ids.is_valid().to_numpy(zero_copy_only=False)))
+        row = int(np.searchsorted(ends, first, side="right"))
+        raise ValueError(f"list_of_ids[{row}] holds a null; only whole lists may be null")
+    texts = decode(np.split(ids.to_numpy(), ends[:-1])) if len(lists) else []
+    is_large = 4 * sum(map(len, texts)) >= 2**31
+    mask = lists.is_null().to_numpy(zero_copy_only=False)
+    return pyarrow.array(texts, pyarrow.large_string() if is_large else pyarrow.string(), mask=mask)
 
 
 def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], int]:

@@ -21,8 +21,9 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.tokenizer import Tokenizer, check_tokenizer
-from pairloom.training.config import N_BYTES, PROFILES, TrainingConfig
-from pairloom.training.train import lay_out, merge_options
+from pairloom.training import first_seen
+from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, PROFILES, TrainingConfig
+from pairloom.training.train import lay_out
 
 __all__ = ["Explanation", "explain_difference"]
 
@@ -32,6 +33,7 @@ _TIE_RULES: tuple[tuple[dict[str, str], str], ...] = (
     ({"tie_break": "ids_least", "byte_order": "value"}, "the least ids, bytes by value"),
     ({"tie_break": "ids_least", "byte_order": "gpt2"}, "the least ids, bytes in GPT-2's order (HuggingFace)"),
     ({"tie_break": "bytes_greatest"}, "the greatest bytes (CS336)"),
+    ({"tie_break": "first_seen"}, "the first in the corpus (minbpe)"),
 )
 
 
@@ -184,8 +186,21 @@ def _counts(documents: Sequence[str], config: TrainingConfig, threads: int) -> P
 
 def _learned(documents: Sequence[str], config: TrainingConfig, n_merges: int, threads: int) -> list[Pair]:
     """The first merges that training learns, without warnings."""
-    options = merge_options(n_merges, config, threads=threads)
-    pairs, *_ = _core.train(_counts(documents, config, threads).columns, options, None)
+    if config.tie_break == first_seen.FIRST_SEEN:
+        specials = config.special_tokens if config.corpus_specials == "split" else ()
+        counts = first_seen.ordered_counts(documents, replace(config, special_tokens=specials))
+        pairs, _ = first_seen.learn(counts, n_merges, config, None)
+    else:
+        pairs, *_ = _core.train(
+            _counts(documents, config, threads).columns,
+            n_merges=n_merges,
+            tie_break=config.tie_break,
+            byte_order=bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES)),
+            min_frequency=config.min_frequency,
+            max_token_bytes=config.max_token_bytes,
+            threads=threads,
+            report=None,
+        )
     tokens, merges = [bytes([byte]) for byte in range(N_BYTES)], []
     for left, right in pairs.tolist():
         merges.append((tokens[left], tokens[right]))

@@ -53,7 +53,7 @@ Word = tuple[list[int], int]
 N_TRACED = 5
 """How many pairs of each step a trace has."""
 
-TieBreak = Literal["ids_least", "bytes_greatest"]
+TieBreak = Literal["ids_least", "bytes_greatest", "first_seen"]
 
 
 def count_pairs(words: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]:
@@ -87,7 +87,8 @@ def select_best_pair(
     (97, 98)
 
     Of equally frequent pairs "ids_least" takes the least (left id, right id), "bytes_greatest" the
-    greatest (left bytes, right bytes), compared as a tuple and never joined: (AB, C) beats (A, BC).
+    greatest (left bytes, right bytes), compared as a tuple and never joined: (AB, C) beats (A, BC). "first_seen", the
+    rule of minbpe, takes the first in the order of `pair_counts`, that of the corpus as merged so far.
     """
 
     def may_be_merged(pair: Pair) -> bool:
@@ -106,7 +107,10 @@ def select_best_pair(
         return max(candidates, key=by_ids, default=None)
     if tie_break == "bytes_greatest":
         return max(candidates, key=by_bytes, default=None)
-    raise ValueError(f"tie_break is {tie_break!r}; use 'ids_least' or 'bytes_greatest'")
+    if tie_break == "first_seen":
+        # Of equal ones `max` gives the first, and counting has put them into the order of the corpus.
+        return max(candidates, key=pair_counts.__getitem__, default=None)
+    raise ValueError(f"tie_break is {tie_break!r}; use 'ids_least', 'bytes_greatest' or 'first_seen'")
 
 
 def best_pairs(

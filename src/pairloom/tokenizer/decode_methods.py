@@ -17,7 +17,7 @@ __all__ = ["DecodeMethods"]
 
 
 class DecodeMethods(TokenizerBase):
-    """Decoding of ids, of many lists, and id by id."""
+    """Decoding of ids, of many lists, of columns, and id by id."""
 
     __slots__ = ()
 
@@ -49,6 +49,20 @@ class DecodeMethods(TokenizerBase):
     ) -> list[str]:
         """The text of each list of ids; errors name the index of the list. skip_special_tokens: as in `decode`."""
         return self._core.decode_batch(list_of_ids, check_bool("skip_special_tokens", skip_special_tokens))
+
+    def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
+        """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
+
+        list_of_ids: list, large_list or fixed_size_list of any integer, from any library as in `encode_arrow`. errors:
+        as in `decode`. Long columns are large_string. Raises TypeError for what is no Arrow column, ValueError for a
+        column of another kind, UnknownTokenIdError (a KeyError), UnicodeDecodeError.
+        """
+        from pairloom._internal import arrow
+
+        if errors is None:
+            return arrow.decoded(list_of_ids, lambda rows: self._core.decode_batch(rows, False))
+        check_choice("errors", errors, DECODE_ERRORS)
+        return arrow.decoded(list_of_ids, lambda rows: [self._core.decode(ids, errors) for ids in rows])
 
     def decode_with_offsets(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[str, list[int]]:
         """(text, offsets): the text of `ids`, and the index of the character in which each token begins.

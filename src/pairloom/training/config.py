@@ -20,7 +20,7 @@ __all__ = ["GPT2_BYTE_ORDER", "N_BYTES", "PROFILES", "TrainingConfig"]
 SpecialIds = Literal["last", "after_bytes", "first"]
 ByteOrder = Literal["value", "gpt2"]
 CorpusSpecials = Literal["text", "split"]
-TieBreak = Literal["ids_least", "bytes_greatest"]
+TieBreak = Literal["ids_least", "bytes_greatest", "first_seen"]
 InputErrors = Literal["strict", "replace"]
 
 N_BYTES = 256
@@ -47,7 +47,8 @@ class TrainingConfig:
     specials_counted: whether vocab_size counts the special tokens.
     corpus_specials: special literals in the corpus are "text", or "split" it into documents and are removed.
     tie_break: of equally frequent pairs, "ids_least" takes the least (id, id), "bytes_greatest" the greatest
-    (left bytes, right bytes).
+    (left bytes, right bytes), "first_seen" (minbpe) the one that occurs first in the corpus as merged so far; the last
+    takes one thread, and a corpus: not counts, checkpoints or max_memory.
     decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
     min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
     min_count: pretokens rarer than this are left out of the counts, as by `PretokenCounts.pruned`, or were before.

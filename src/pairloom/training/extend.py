@@ -16,7 +16,8 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import LARGEST_ID, Model, Pattern
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
-from pairloom.training.train import check_counts, merge_options, prune, shortage_text
+from pairloom.training.first_seen import check_rule
+from pairloom.training.train import check_counts, prune, shortage_text
 from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
 
 __all__ = ["Extension", "extend_counted", "n_counted"]
@@ -119,6 +120,7 @@ def extend_counted(
 ) -> Model:
     """The model with the tokens that training would learn next from what `count` counts; `core` encodes by it."""
     model, config = extension.model, extension.config
+    check_rule(config)
     cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
     counts, config = prune(count(**cut, threads=threads, progress=progress, max_memory=max_memory), config)
     check_counts(counts, config)
@@ -129,9 +131,17 @@ def extend_counted(
     next_id = core.n_vocab
     last_id = min(next_id + extension.n_tokens, LARGEST_ID + 1)
     with reporter(progress) as report:
-        run = {"threads": resolve_threads(threads), "max_memory": check_max_memory(max_memory)}
-        options = merge_options(last_id - next_id + len(not_made), config, **run)
-        pairs, shortage = _core.extend(counts.columns, core, options, report)
+        pairs, shortage = _core.extend(
+            counts.columns,
+            core,
+            n_merges=last_id - next_id + len(not_made),
+            tie_break=config.tie_break,
+            min_frequency=config.min_frequency,
+            max_token_bytes=config.max_token_bytes,
+            threads=resolve_threads(threads),
+            report=report,
+            max_memory=check_max_memory(max_memory),
+        )
     n_ids = model.columns.n_ids
     rows: list[tuple[int, int, int]] = []
     for pair in pairs.tolist():

@@ -11,8 +11,9 @@ from pairloom._internal.progress import Progress, reporter
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import LARGEST_ID, Model
 from pairloom.training.config import N_BYTES, TrainingConfig
+from pairloom.training.first_seen import check_rule
 from pairloom.training.prune import counts_of
-from pairloom.training.train import check_counts, finished, merge_options, prune
+from pairloom.training.train import byte_order, check_counts, finished, prune
 
 __all__ = ["check_names", "train_parity"]
 
@@ -40,7 +41,8 @@ def train_parity(
 ) -> Model:
     """Trains on named corpora or counts, each step by the one that costs most."""
     check_names(parity, reference)
-    n_merges = min(config.n_merges(vocab_size), LARGEST_ID + 1 - N_BYTES - len(config.special_tokens))
+    check_rule(config)
+    n_merges = config.n_merges(vocab_size)
     cut = {name: getattr(config, name) for name in ("special_tokens", "corpus_specials")}
     run = {"threads": threads, "progress": progress, "max_memory": max_memory}
 
@@ -55,7 +57,12 @@ def train_parity(
         pairs, shortage = _core.train_parity(
             [counts.columns for counts in groups],
             [counts.columns for counts in references],
-            merge_options(n_merges, config, max_memory=check_max_memory(max_memory)),
-            report,
+            n_merges=min(n_merges, LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)),
+            tie_break=config.tie_break,
+            byte_order=byte_order(config),
+            min_frequency=config.min_frequency,
+            max_token_bytes=config.max_token_bytes,
+            report=report,
+            max_memory=check_max_memory(max_memory),
         )
     return finished(pairs, shortage, sum(counts.n_bytes for counts in groups), vocab_size, config)

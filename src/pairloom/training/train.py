@@ -24,6 +24,7 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
 from pairloom.model import LARGEST_ID, Model
 from pairloom.patterns import pattern_name, pattern_text
+from pairloom.training import first_seen
 from pairloom.training.checkpoint import counts_kept_in, fingerprint_of
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
@@ -33,7 +34,6 @@ __all__ = [
     "check_counts",
     "finished",
     "lay_out",
-    "merge_options",
     "prune",
     "shortage_text",
     "train_model",
@@ -67,6 +67,8 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
     check_texts("corpus", corpus, is_column=is_arrow(corpus))
+    if config.tie_break == first_seen.FIRST_SEEN:
+        return _in_order(corpus, vocab_size, config, run)
     return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
 
 
@@ -77,6 +79,8 @@ def train_on_files(
     config.n_merges(vocab_size)
     check_trace(run.get("trace"))
     files = check_paths(paths)
+    if config.tie_break == first_seen.FIRST_SEEN:
+        return _in_order(first_seen.documents_of_files(files, config), vocab_size, config, run)
 
     def count(**options: Any) -> PretokenCounts:
         counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
@@ -142,34 +146,37 @@ def train_model(
     trace: Trace | None = None,
 ) -> Model:
     """Learns merges from `counts` and assigns ids as in `config`; warns if the size differs from vocab_size."""
+    first_seen.check_rule(config)
     check_trace(trace)
     n_merges = config.n_merges(vocab_size)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
     with reporter(progress) as report:
-        options = merge_options(
-            min(n_merges, n_most),
-            config,
+        pairs, shortage, traced, times = _core.train(
+            counts.columns,
+            n_merges=min(n_merges, n_most),
+            tie_break=config.tie_break,
+            byte_order=byte_order(config),
+            min_frequency=config.min_frequency,
+            max_token_bytes=config.max_token_bytes,
             threads=resolve_threads(threads),
+            report=report,
             max_memory=check_max_memory(max_memory),
             n_traced=0 if trace is None else N_TRACED,
         )
-        pairs, shortage, traced, times = _core.train(counts.columns, options, report)
     if trace is not None:
         for step in steps_of(pairs, traced, times):
             trace(step)
     return finished(pairs, shortage, counts.n_bytes, vocab_size, config)
 
 
-def merge_options(n_merges: int, config: TrainingConfig, **run: Any) -> _core.MergeOptions:
-    """What the core takes of a configuration; `run` has threads, max_memory and n_traced."""
-    return _core.MergeOptions(
-        n_merges=n_merges,
-        tie_break=config.tie_break,
-        byte_order=byte_order(config),
-        min_frequency=config.min_frequency,
-        max_token_bytes=config.max_token_bytes,
-        **run,
-    )
+def _in_order(documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Run) -> Model:
+    """Trains under tie_break="first_seen"."""
+    first_seen.check_run(run)
+    n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
+    counts = first_seen.ordered_counts(documents, config)
+    n_merges = min(config.n_merges(vocab_size), n_most)
+    pairs, shortage = first_seen.learn(counts, n_merges, config, run.get("progress"))
+    return finished(pairs, shortage, len(counts), vocab_size, config)
 
 
 def finished(

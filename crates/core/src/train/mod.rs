@@ -9,6 +9,7 @@ mod atomic_array;
 mod byte_pairs;
 mod count_pairs;
 mod extend;
+mod first_seen;
 pub mod naive;
 mod named_tokens;
 mod options;
@@ -35,6 +36,7 @@ use workers::WorkerPool;
 
 pub use alphabet::{Alphabet, ByPlace, LEFT_OUT, count_units, train_alphabet};
 pub use extend::{Base, WeightedIds, extend};
+pub use first_seen::train_first_seen;
 use options::Input;
 pub use options::{Merge, MergeOptions, Shortage, TieBreak, Trained, WeightedPretokens};
 pub use parity::train_parity;

@@ -166,24 +166,19 @@ def train(
     by_place = {text: [ids.get(written(text, place), _LEFT_OUT) for place in range(4)] for text in kept}
     n_base = len(ids)
     longest = trainer.max_token_length
-    options = _core.MergeOptions(
-        n_merges=max(trainer.vocab_size - n_base, 0),
-        tie_break="ids_least",
-        byte_order=bytes(range(256)),
-        min_frequency=trainer.min_frequency,
-        # The library forbids a token of this length, but checks no pair of two letters.
-        max_token_bytes=None if longest is None else max(longest - 1, 2),
-        threads=0,
-    )
     with reporter(trainer.shows_progress or None) as report:
         pairs, _ = _core.train_alphabet(
             counts.columns,
-            options,
-            report,
             are_bytes=plan.are_bytes,
             units=[(unit, by_place[text]) for text, letter in kept.items() for unit in letter.units],
             n_symbols=n_base,
             named=list(_named(specials, ids, written, prefix, suffix)),
+            n_merges=max(trainer.vocab_size - n_base, 0),
+            min_frequency=trainer.min_frequency,
+            # The library forbids a token of this length, but checks no pair of two letters.
+            max_token_units=None if longest is None else max(longest - 1, 2),
+            threads=0,
+            report=report,
         )
     texts = list(ids)
     n_unused = max(256 - n_base, 0)

@@ -1,0 +1,87 @@
+"""Training with tie_break="first_seen", the rule of minbpe: of equally frequent pairs the first one in the corpus.
+
+The order of the corpus is needed, which counts do not keep, so documents are read and split one after the other on one
+thread; learning takes one thread too. Together that is seven to eight times the processor time of the other rules.
+`crates/core/src/train/first_seen.rs` says how.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from pairloom import _core
+from pairloom._internal.progress import Progress, reporter
+from pairloom._internal.warnings import warn
+from pairloom.corpus import Corpus
+from pairloom.patterns import pattern_text
+from pairloom.training.config import TrainingConfig
+
+__all__ = ["FIRST_SEEN", "check_rule", "check_run", "documents_of_files", "learn", "ordered_counts"]
+
+FIRST_SEEN = "first_seen"
+
+
+def check_run(run: Mapping[str, Any]) -> None:
+    """Raises ValueError for options of a run that this rule does not have."""
+    for name in ("checkpoint", "max_memory", "trace"):
+        if run.get(name) is not None:
+            raise ValueError(f'{name} does not go with tie_break="first_seen", which keeps the order of the corpus')
+
+
+def check_rule(config: TrainingConfig) -> None:
+    """Raises ValueError where only counts are at hand and the rule needs their order."""
+    if config.tie_break == FIRST_SEEN:
+        raise ValueError(
+            'tie_break="first_seen" needs the order of the corpus, which counts do not keep; train on texts or files'
+            " by Tokenizer.train or train_files, or pass another tie_break"
+        )
+
+
+def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[bytes, int]:
+    """How often each pretoken occurs, in the order in which the corpus first holds them."""
+    pattern = pattern_text(config.pattern)
+    counts: dict[bytes, int] = {}
+    specials = config.special_tokens if config.corpus_specials == "split" else ()
+    n_literals = 0
+    for index, document in enumerate(documents):
+        if not isinstance(document, str):
+            raise TypeError(f"corpus[{index}] must be a str, not {type(document).__name__}")
+        if not specials:
+            n_literals += sum(map(document.count, config.special_tokens))
+        for part in _parts(document, specials):
+            for pretoken in _core.pretokenize(part, pattern):
+                counts[pretoken] = counts.get(pretoken, 0) + 1
+    if n_literals:
+        warn(
+            f"the corpus holds {n_literals} literals of special tokens, which are trained on as text;"
+            ' corpus_specials="split" takes them for ends of documents'
+        )
+    return counts
+
+
+def _parts(document: str, specials: Collection[str]) -> list[str]:
+    """The document cut at special tokens, the longest first."""
+    if not specials:
+        return [document]
+    return re.split("|".join(map(re.escape, sorted(specials, key=len, reverse=True))), document)
+
+
+def documents_of_files(paths: Iterable[str], config: TrainingConfig) -> Iterator[str]:
+    """The text of each file, of records and compressed files their documents; CorpusError for what is not UTF-8."""
+    yield from Corpus(paths, input_errors=config.input_errors)
+
+
+def learn(
+    counts: dict[bytes, int], n_merges: int, config: TrainingConfig, progress: Progress
+) -> tuple[Any, tuple[bool, bool] | None]:
+    """The merges as symbols [m, 2], and why there are fewer."""
+    with reporter(progress) as report:
+        return _core.train_first_seen(
+            counts,
+            n_merges=n_merges,
+            min_frequency=config.min_frequency,
+            max_token_bytes=config.max_token_bytes,
+            report=report,
+        )

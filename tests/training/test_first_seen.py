@@ -1,0 +1,114 @@
+"""tie_break="first_seen": minbpe's convention, equal to the reference and to recounting by hand."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pairloom import PretokenCounts, Tokenizer, pretokenize
+from pairloom.errors import CorpusError
+from pairloom.reference import naive
+
+WIKIPEDIA = "aaabdaaabac"
+
+
+def corpus_of(seed: int) -> list[str]:
+    rng = random.Random(seed)
+    return ["".join(rng.choices("abc é\n", k=rng.randrange(60))) for _ in range(rng.randrange(1, 4))]
+
+
+def merges_by_recounting(corpus: list[str], n_merges: int, pattern: str) -> list[tuple[int, int]]:
+    """All pairs of all pretokens in order, counted into a dict before each merge; the first greatest is merged."""
+    pretokens = [list(pretoken) for text in corpus for pretoken in pretokenize(text, pattern)]
+    merges = []
+    for merged_id in range(256, 256 + n_merges):
+        counts: dict[tuple[int, int], int] = {}
+        for ids in pretokens:
+            for pair in pairwise(ids):
+                counts[pair] = counts.get(pair, 0) + 1
+        if not counts:
+            break
+        best = max(counts, key=lambda pair: counts[pair])
+        merges.append(best)
+        pretokens = [naive.apply_merge(ids, best, merged_id) for ids in pretokens]
+    return merges
+
+
+def pairs_of(tokenizer: Tokenizer) -> list[tuple[int, int]]:
+    return [(left, right) for left, right, _ in tokenizer.model.merges.tolist()]
+
+
+def test_first_seen_is_minbpes_rule_on_the_example_of_wikipedia() -> None:
+    tokenizer = Tokenizer.train(WIKIPEDIA, 259, special_tokens=[], tie_break="first_seen")
+    assert pairs_of(tokenizer) == [(97, 97), (256, 97), (257, 98)]
+    assert tokenizer.encode(WIKIPEDIA) == [258, 100, 258, 97, 99]
+    # The other rules merge another pair second.
+    assert pairs_of(Tokenizer.train(WIKIPEDIA, 259, special_tokens=[]))[1] == (97, 98)
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "(?s:.+)", "cl100k"])
+def test_first_seen_equals_recounting_and_the_reference(pattern: str) -> None:
+    for seed in range(80):
+        corpus = corpus_of(seed)
+        n_merges = random.Random(seed).randrange(1, 40)
+        fields: dict[str, Any] = {"pattern": pattern, "special_tokens": [], "tie_break": "first_seen"}
+        tokenizer = Tokenizer.train(corpus, 256 + n_merges, **fields)
+        assert pairs_of(tokenizer) == merges_by_recounting(corpus, n_merges, pattern)
+        model = naive.train(corpus, 256 + n_merges, **fields)
+        assert tokenizer.model.merges.tolist() == [list(merge) for merge in model.merges]
+
+
+def test_first_seen_with_every_option_equals_the_reference(tmp_path: Path) -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        corpus = corpus_of(seed + 500)
+        fields: dict[str, Any] = {
+            "special_tokens": rng.choice([[], ["ab"], ["ab", "abc"]]),
+            "corpus_specials": rng.choice(["text", "split"]),
+            "min_frequency": rng.randrange(1, 4),
+            "max_token_bytes": rng.choice([None, 2, 3, 5]),
+            "byte_order": rng.choice(["value", "gpt2"]),
+            "special_ids": rng.choice(["first", "after_bytes", "last"]),
+            "tie_break": "first_seen",
+        }
+        tokenizer = Tokenizer.train(corpus, 290, **fields)
+        model = naive.train(corpus, 290, **fields)
+        assert tokenizer.model.merges.tolist() == [list(merge) for merge in model.merges]
+        assert tokenizer.special_tokens == model.special_tokens
+        paths = [tmp_path / f"{seed}-{index}.txt" for index in range(len(corpus))]
+        for path, text in zip(paths, corpus, strict=True):
+            path.write_text(text, newline="")
+        assert Tokenizer.train_files(paths, 290, **fields) == tokenizer
+
+
+def test_first_seen_takes_what_keeps_the_order_and_nothing_else(tmp_path: Path) -> None:
+    rule: dict[str, Any] = {"tie_break": "first_seen"}
+    with pytest.raises(ValueError, match="order of the corpus"):
+        Tokenizer.train_from_counts(PretokenCounts.from_texts(["ab ab"]), 260, **rule)
+    with pytest.raises(ValueError, match="order of the corpus"):
+        Tokenizer.train("ab ab", 257).extend("ab ab", 260, **rule)
+    with pytest.raises(ValueError, match="max_memory"):
+        Tokenizer.train("ab ab", 260, max_memory=10**9, **rule)
+    with pytest.raises(ValueError, match="checkpoint"):
+        Tokenizer.train_files(tmp_path, 260, checkpoint=tmp_path / "c", **rule)
+    with pytest.raises(TypeError, match=r"corpus\[1\] must be a str"):
+        Tokenizer.train(["ab", b"ab"], 260, **rule)
+    (tmp_path / "bad.txt").write_bytes(b"ab\xff")
+    with pytest.raises(CorpusError, match="byte 2"):
+        Tokenizer.train_files(tmp_path / "bad.txt", 260, **rule)
+    with pytest.warns(UserWarning, match="2 literals of special tokens"):
+        Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 257, **rule)
+
+
+def test_first_seen_reads_records_and_compressed_files(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "zzzz zzzz"}\n' * 3)
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"zzzz yy"))
+    files = [tmp_path / "a.jsonl", tmp_path / "b.txt.gz"]
+    found = Tokenizer.train_files(files, 258, tie_break="first_seen")
+    assert found == Tokenizer.train(["zzzz zzzz"] * 3 + ["zzzz yy"], 258, tie_break="first_seen")
+    assert found.merges == Tokenizer.train_files(files, 258).merges
