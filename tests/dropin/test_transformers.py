@@ -126,6 +126,12 @@ def test_threads_that_share_one_cut_and_pad_as_each_asks(theirs: Any) -> None:
     assert found == {limit: {limit} for limit in (5, 6, 7, 8)}
 
 
+def test_a_batch_makes_no_copy_of_the_vocabulary(theirs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = fast(theirs)
+    monkeypatch.setattr("pairloom.dropin.huggingface_tokenizer.texts_of", None)
+    assert ours(TEXTS, truncation=True, max_length=5) == theirs(TEXTS, truncation=True, max_length=5)
+
+
 def test_what_cannot_be_run_is_refused() -> None:
     from tokenizers import Tokenizer as Theirs
     from tokenizers import models

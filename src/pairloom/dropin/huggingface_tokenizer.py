@@ -63,6 +63,12 @@ class HuggingFaceTokenizer:
         state = self._truncation, self._padding, self.encode_special_tokens, self._splits_words
         return _rebuilt, (self._tokenizer, *state)
 
+    def __copy__(self) -> HuggingFaceTokenizer:
+        """With settings of its own; the vocabulary's texts are shared, since a small batch takes a copy too."""
+        made = HuggingFaceTokenizer.__new__(HuggingFaceTokenizer)
+        made.__dict__.update(self.__dict__)
+        return made
+
     def __repr__(self) -> str:
         return f"HuggingFaceTokenizer({self._tokenizer!r})"
 
