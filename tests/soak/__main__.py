@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
+from tests.soak import identity
 from tests.soak.harness import HARNESSES, load
 
 _MOST_SHOWN = 20
@@ -17,7 +19,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(HARNESSES)}; all by default")
     parser.add_argument("--count", type=int, help="the number of cases; by default that of a full run")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the cases (default 0)")
+    parser.add_argument("--total", type=Path, metavar="FILE", help="identity: keeps a running total of all runs here")
     args = parser.parse_args()
+    identity.total_file = args.total
     unknown = sorted(set(args.names) - set(HARNESSES))
     if unknown:
         parser.error(f"no harness is named {', '.join(unknown)}; there are {', '.join(HARNESSES)}")

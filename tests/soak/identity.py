@@ -1,18 +1,21 @@
-"""Ids equal to the owners' libraries over as much text as there is time for.
+"""Ids equal to the owners' libraries over as much text as there is time for, with a running total.
 
 Seeded text is encoded by pairloom and by the library that owns each vocabulary: tiktoken, tokenizers, sentencepiece.
+`--total FILE` keeps the sum of all runs in a file, written after each round, and starts where the last run of the same
+seed stopped: `make soak ARGS="identity --total identity-total.json"` may be killed and started again at any time.
 Vocabularies are some that are trained here; from a count of 10 on also those of tests/parity/packages.txt.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pairloom import Tokenizer
@@ -24,12 +27,16 @@ from tests.soak.harness import Table
 
 SUMMARY = "seeded text against tiktoken, tokenizers and sentencepiece; a failure is a document that has other ids there"
 QUICK = 2
-FULL = 100
-"""Rounds, in each of which every vocabulary encodes a block of text."""
+FULL = 1_000_000
+"""Rounds, in each of which every vocabulary encodes a block of text: more than anybody waits for."""
+
+total_file: Path | None = None
+"""The file of the running total, or None."""
 
 _FEWEST_FOR_PUBLISHED = 10
 _CHARACTERS = {"tiktoken": 2_000_000, "tokenizers": 500_000, "sentencepiece": 200_000}
 """How much text a round has for each vocabulary of an owner: the faster, the more. A quick round has a fiftieth."""
+_MOST_KEPT = 20
 _LITERALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot|>", "<|eot|>x", "</s>", "<unk>")
 _TURNING = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
 
@@ -45,24 +52,49 @@ class _Family:
 
 
 def run(count: int, seed: int) -> Table:
-    """Runs `count` rounds and tabulates them."""
+    """Runs `count` rounds and tabulates them, or all that the file of the total knows."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    kept: dict[str, Any] = {"families": {}, "divergences": []}
+    if total_file is not None and total_file.exists():
+        kept = json.loads(total_file.read_text())
+    is_quick = count < _FEWEST_FOR_PUBLISHED
+    families = list(_families(count, seed))
+    try:
+        for _ in range(count):
+            for family in families:
+                key = f"{family.name}, {family.owner}"
+                total = kept["families"].setdefault(key, {"rounds": {}, "documents": 0, "tokens": 0, "divergences": 0})
+                number = total["rounds"].get(str(seed), 0)
+                total["rounds"][str(seed)] = number + 1
+                size = _CHARACTERS[family.owner] // (50 if is_quick else 1)
+                documents = list(_documents(random.Random(f"{seed} {key} {number}"), size))
+                for text, found in zip(documents, family.ours(documents), strict=True):
+                    ids = family.theirs(text)
+                    total["documents"] += 1
+                    total["tokens"] += len(ids)
+                    if found != ids:
+                        total["divergences"] += 1
+                        if len(kept["divergences"]) < _MOST_KEPT:
+                            kept["divergences"].append(f"{key}, round {number}: {_shortest(family, text)!a}")
+            if total_file is not None:
+                _write(total_file, kept)
+    except KeyboardInterrupt:  # the round that was not finished counts for nothing
+        if total_file is None:
+            raise
+        kept = json.loads(total_file.read_text())
     table = Table(("vocabulary, owner", "documents", "tokens", "divergences"))
-    all_families = Counter[str]()
-    for family in _families(count, seed):
-        key, found = f"{family.name}, {family.owner}", Counter[str]()
-        for number in range(count):
-            size = _CHARACTERS[family.owner] // (1 if count >= _FEWEST_FOR_PUBLISHED else 50)
-            documents = list(_documents(random.Random(f"{seed} {key} {number}"), size))
-            for text, ours in zip(documents, family.ours(documents), strict=True):
-                ids = family.theirs(text)
-                found.update(documents=1, tokens=len(ids), divergences=ours != ids)
-                if ours != ids:
-                    table.failures.append(f"{key}, round {number}: {_shortest(family, text)!a}")
-        table.add(key, found["documents"], found["tokens"], found["divergences"])
-        all_families.update(found)
-    table.add("all", all_families["documents"], all_families["tokens"], all_families["divergences"])
+    names = ("documents", "tokens", "divergences")
+    for key, total in kept["families"].items():
+        table.add(key, *(total[name] for name in names))
+    table.add("all", *(sum(total[name] for total in kept["families"].values()) for name in names))
+    table.failures = kept["divergences"]
     return table
+
+
+def _write(path: Path, kept: dict[str, Any]) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_text(json.dumps(kept, indent=1))
+    new.replace(path)
 
 
 def _shortest(family: _Family, text: str) -> str:
