@@ -5,15 +5,17 @@ use std::sync::Arc;
 use pairloom_core::corpus;
 use pairloom_core::encoder::{self, BlockOptions, BlockSource};
 use pairloom_core::ids::Id;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arrays::{Item, array, lent, rows};
 use crate::corpus::Documents;
 use crate::encoder::Encoder;
-use crate::errors::exception;
+use crate::errors::{exception, type_name};
 use crate::exclusive::Exclusive;
 use crate::monitor::PyMonitor;
 use crate::special_policies::specials_named;
+use crate::text::{not_a_str, utf8};
 
 /// Encodes blocks of documents.
 #[pyclass(frozen, module = "pairloom._core")]
@@ -48,20 +50,42 @@ impl BlockEncoder {
         Ok(BlockEncoder(Exclusive::new("BlockEncoder", inner)))
     }
 
-    #[pyo3(signature = (documents, *, name = "", first = 0))]
+    #[pyo3(signature = (documents, *, name = None, first = None))]
     fn push<'py>(
         &self,
         py: Python<'py>,
-        documents: &Documents,
-        name: &str,
-        first: u64,
+        documents: &Bound<'py, PyAny>,
+        name: Option<&Bound<'py, PyAny>>,
+        first: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Encoded<'py>> {
-        let source = BlockSource { name, first_document: first };
+        let documents = documents.cast::<Documents>().map_err(|_| {
+            let kind = type_name(documents);
+            PyTypeError::new_err(format!("documents must be the documents of a block, not {kind}"))
+        })?;
+        let documents = documents.get();
+        let name = name.map(|name| name.cast().map_err(|_| not_a_str("name", name))).transpose()?;
+        let name = name.map(utf8).transpose()?.unwrap_or_default();
+        let first = first.map(|first| count_argument("first", first)).transpose()?.unwrap_or(0);
+        let source = BlockSource { name: &name, first_document: first };
         match &mut *self.0.lock()? {
             AnyBlockEncoder::Narrow(inner) => encoded(py, inner, &documents.inner, source),
             AnyBlockEncoder::Wide(inner) => encoded(py, inner, &documents.inner, source),
         }
     }
+}
+
+/// Converts the argument `name` to a count; TypeError or ValueError if it is not one.
+fn count_argument(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract().map_err(|error: PyErr| {
+        let py = value.py();
+        if error.is_instance_of::<PyOverflowError>(py) {
+            PyValueError::new_err(format!("{name} must be between 0 and 2**64 - 1"))
+        } else if error.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(format!("{name} must be an int, not {}", type_name(value)))
+        } else {
+            error
+        }
+    })
 }
 
 /// The ids of a block, the ends of the documents in them, and the special literals that were encoded as text.
