@@ -42,13 +42,13 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.input is None:
         args.wrong_usage("give either --input or --corpus")
+    corpus = corpus_of(args)
     plot = None if args.plot is None else Path(args.plot)
     if plot is not None:
         from pairloom.analysis.plots import check_plot
 
         check_plot(plot, args.force)
     tokenizer = load_model(args)
-    corpus = corpus_of(args)
     stats = corpus_stats(
         tokenizer,
         corpus,
