@@ -86,8 +86,7 @@ def run_by_kind(
 ) -> None:
     """Runs cases of all kinds in turn and tabulates them; one that takes too much time or memory has failed.
 
-    case: returns what became of it, of which the first word is a column of the table or "FAILED", and the bytes of its
-    file.
+    case: returns what became of it, which begins with a column of the table or "FAILED", and the bytes of its file.
     """
     by_kind: dict[str, list[tuple[str, float, int]]] = {kind: [] for kind in kinds}
     for number, outcome in run_cases(case, count):

@@ -286,7 +286,7 @@ def _given(value: Any) -> Any:
 
 
 def _used(call: Callable[..., Any], **arguments: Any) -> Any:
-    """The result, of which an iterator is read: it may fail only then."""
+    """The result; an iterator is read to its end, since it may fail only then."""
     result = call(**arguments)
     return list(itertools.islice(iter(result), 9)) if isinstance(result, (Iterator, Corpus)) else result
 

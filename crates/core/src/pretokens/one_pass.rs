@@ -2,8 +2,8 @@
 //!
 //! Its states say where each pattern is: in a gap, or so far in a match. Nearly always the next character decides all that
 //! came before it: a match ends before it, or before the last character (as `\s+(?!\S)` does), or what seemed to begin at
-//! the last character is none. Where it does not, the state also holds the places for the case that a pretoken ended
-//! earlier ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether a line break follows. Then the entry of the
+//! the last character is none. Where it does not, a pretoken may have ended earlier, and the state holds the places of that
+//! case too ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether a line break follows. Then the entry of the
 //! table has the ends, and the loop goes on without asking anything. Where more is open (`"` of `"[^"]*"`), the entry says
 //! so: the loop goes back to the last offset at which all patterns could start anew, and the next pretokens are found
 //! pattern by pattern.

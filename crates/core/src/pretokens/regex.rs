@@ -173,7 +173,7 @@ impl RegexScanner {
         let regex = backtracking.regex(&self.pattern)?;
         loop {
             let found = regex.find_from_pos(text, at).map_err(|error| refusal(&self.pattern, &error))?;
-            // `\K` may lie behind the end, in a lookahead, or before `at`, in a lookbehind.
+            // In a lookahead `\K` may lie after the end, in a lookbehind before `at`.
             let found = found.map(|found| (found.start().clamp(at, found.end()), found.end()));
             let searched = match found {
                 None if backtracking.first.is_none() => return Ok(None),

@@ -14,8 +14,8 @@ use crate::monitor::OnProgress;
 /// Patterns are searched one by one in segments of so many bytes: faster than to make ready for a table.
 const SHORT_BYTES: usize = 64;
 
-/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document; of several patterns no ends if the last is
-/// further away than `most_bytes`. A segment of the first pattern is always finished, since a later call could not tell where
+/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document. One pattern: ends within `most_bytes`; several: all ends, or
+/// none if the last is further away. A segment of the first pattern is always finished, since a later call could not tell where
 /// it began: there may be more than `ENDS_PER_FILL` ends.
 pub(super) fn fill(
     steps: &[Step],

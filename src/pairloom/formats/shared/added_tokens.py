@@ -39,7 +39,7 @@ def read_added_tokens(entries: list[Any], where: str, forms: Sequence[str] = ())
 
 
 def _are_assigned(literals: Mapping[str, int], vocab: Mapping[str, int]) -> bool:
-    """Whether the library gives them their ids, in the order of the file."""
+    """Whether tokenizers gives these tokens the ids that they have here, if the file lists them in this order."""
     n_entries = len(vocab)
     for literal, token_id in literals.items():
         if vocab.get(literal, n_entries) != token_id:
