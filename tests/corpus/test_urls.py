@@ -18,7 +18,7 @@ import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import remote
-from pairloom.training.checkpoint import fingerprint_of
+from pairloom.corpus.fingerprint import of_files
 from tests import loopback
 from tests.corpus.files import json_lines
 
@@ -91,7 +91,7 @@ def test_no_manifest_checkpoint_or_name_holds_a_secret_of_a_url(server: _Server,
     manifest = (tmp_path / "out" / "manifest.json").read_text()
     assert json.loads(manifest)["inputs"][0]["path"] == _public(server, "/d.jsonl")
     _assert_no_secret(manifest, corpus, corpus.names, corpus.listing, corpus.sources)
-    _assert_no_secret(fingerprint_of([_url(server, "/d.jsonl?sig=SIGNED")]))
+    _assert_no_secret(of_files([_url(server, "/d.jsonl?sig=SIGNED")]))
     assert corpus.sources[0].mtime_ns == 1_795_860_000 * 10**9
     # Another signature: the same input.
     again = Corpus(_url(server, "/d.jsonl?sig=SIGNED2"))

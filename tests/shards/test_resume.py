@@ -35,20 +35,41 @@ def write(folder: Path, number: int, *, cut: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("is_list", [True, False])
-def test_a_resumed_run_says_that_texts_in_memory_are_not_compared(
-    tokenizer: Tokenizer, tmp_path: Path, is_list: bool
+@pytest.mark.parametrize("is_complete", [True, False])
+@pytest.mark.long
+def test_texts_in_memory_are_told_apart_by_how_they_begin(
+    tokenizer: Tokenizer, tmp_path: Path, is_list: bool, is_complete: bool
 ) -> None:
-    out, texts = tmp_path / "out", DOCUMENTS * 40
+    others = ["another text", *DOCUMENTS]
+    out = tmp_path / "out"
 
-    def run() -> Any:
-        given = texts if is_list else iter(texts)
-        return tokenize_files(tokenizer, Corpus.of_texts(given), out, shard_tokens=300, resume=True)
+    def run(texts: list[str], breaks_off: bool = False, **more: Any) -> Any:
+        def given() -> Any:
+            yield from texts
+            if breaks_off:
+                raise KeyboardInterrupt
 
-    run()
+        # Lists within an iterable are taken as batches: the break comes after all texts.
+        source = texts if is_list and not breaks_off else given()
+        return tokenize_files(tokenizer, Corpus.of_texts(source), out, shard_tokens=shard_tokens, resume=True, **more)
+
+    shard_tokens, texts = 300, DOCUMENTS * 40
+    if is_complete:
+        run(texts)
+    else:
+        # Many blocks, so that shards are finished before the end.
+        shard_tokens, texts = 1_000_000, DOCUMENTS * ((32 << 20) // sum(map(len, DOCUMENTS)))
+        with pytest.raises(KeyboardInterrupt):
+            run(texts, breaks_off=True)
+        assert manifest_of(out)["shards"]
     before = contents(out)
-    with pytest.warns(UserWarning, match="what <texts> brings is not compared with what the earlier run read"):
-        assert run().was_complete
-    assert contents(out) == before and documents_of(out) == [tokenizer.encode(text) for text in texts]
+    with pytest.raises(ResumeError, match="was made of other texts; start in a new folder, or write"):
+        run(others)
+    assert contents(out) == before
+    run(texts)
+    assert documents_of(out) == [tokenizer.encode(text) for text in texts]
+    run(others, rewrite=True)
+    assert documents_of(out) == [tokenizer.encode(text) for text in others]
 
 
 @pytest.mark.parametrize("format", ["npy", "parquet"])

@@ -113,7 +113,7 @@ class TestCorpusThatChanged:
     def test_by_time_is_refused_where_the_content_is_not_known(
         self, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("pairloom.training.checkpoint._MOST_DIGESTED_BYTES", 10)
+        monkeypatch.setattr("pairloom.corpus.fingerprint._MOST_DIGESTED_BYTES", 10)
         shutil.rmtree(tmp_path / "checkpoint")
         expected = self.resumed(corpus)
         assert self.resumed(corpus) == expected

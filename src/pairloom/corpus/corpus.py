@@ -6,6 +6,7 @@ Blocks come in the order of the input. Each carries its `Position`, from which r
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
 import itertools
 import tempfile
@@ -29,7 +30,7 @@ from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
 
-__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
+__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset", "texts_of", "with_texts"]
 
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
@@ -248,6 +249,18 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
+
+
+def texts_of(corpus: Corpus) -> Any:
+    """The texts of a corpus in memory, None for files."""
+    return corpus._texts
+
+
+def with_texts(corpus: Corpus, texts: Any) -> Corpus:
+    """The corpus with other texts in memory, which are not checked."""
+    corpus = copy.copy(corpus)
+    corpus._texts = texts
+    return corpus
 
 
 @dataclass(frozen=True, slots=True)

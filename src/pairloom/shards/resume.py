@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
 from pairloom.shards.manifest import Manifest
 
 __all__ = [
+    "ResumePlan",
     "check_not_of_job",
     "check_nothing_dropped",
     "check_options",
@@ -24,17 +25,32 @@ __all__ = [
     "plan_resume",
 ]
 
-_REMEDY = "put it back as it was, start in a new folder, or write such shards again (resume=True, rewrite=True)"
+_AGAIN = "write such shards again (resume=True, rewrite=True)"
+_REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
 
 
-def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> tuple[Manifest, list[str]]:
-    """The shards that are kept of the run that left `found` in `folder`, with the inputs of `fresh`, and warnings.
+class ResumePlan(NamedTuple):
+    """How a run resumes.
+
+    manifest: the shards that are kept, with today's inputs. notes: warnings for the user.
+    """
+
+    manifest: Manifest
+    notes: list[str]
+
+
+def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> ResumePlan:
+    """Plans how the run that left `found` in `folder` resumes as the run described by `fresh`.
 
     rewrite: finished shards may be written again if their inputs changed. Raises ResumeError.
     """
     check_not_of_job(folder, found)
     check_options(folder, found, fresh)
     kept, notes = found, list[str]()
+    if _are_other_texts(found, fresh):
+        if not rewrite:
+            raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
+        kept = first_shards(found, 0)
     point, was_complete = kept.next, kept.complete
     n_concerned = len(kept.inputs) if was_complete else point.source + (1 if point.documents else 0)
     problems = ((number, _problem(kept, fresh, number, rewrite)) for number in range(n_concerned))
@@ -51,7 +67,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
         kept = first_shards(kept, sum(shard["next"]["source"] < number for shard in kept.shards))
         notes = [f"{problem}; {len(found.shards) - len(kept.shards)} finished shards are written again"]
     known = kept.inputs[:n_concerned] if kept.shards else []
-    if piped := [entry["path"] for entry in known if entry["bytes"] is None]:
+    if piped := [entry["path"] for entry in known if entry["bytes"] is None and "first_sha256" not in entry]:
         notes.append(f"what {piped[0]} brings is not compared with what the earlier run read; pass the same again")
     for shard in found.shards[len(kept.shards) :]:
         check_nothing_dropped(folder, shard)
@@ -60,7 +76,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
         # With their digests.
         inputs = [{**old, **new} for old, new in zip(kept.inputs[:n_read], fresh.inputs, strict=False)]
         kept = dataclasses.replace(kept, inputs=[*inputs, *fresh.inputs[n_read:]], version=fresh.version)
-    return kept, notes
+    return ResumePlan(kept, notes)
 
 
 def check_nothing_dropped(folder: Path | str, shard: dict[str, Any]) -> None:
@@ -89,6 +105,12 @@ def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
             raise ResumeError(
                 f"{folder}: was made with {key} {old!r}, not {new!r}; resume with the same, or start in a new folder"
             )
+
+
+def _are_other_texts(found: Manifest, fresh: Manifest) -> bool:
+    """Whether both were made of texts in memory that begin differently."""
+    begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
+    return None not in (*begins[0], *begins[1]) and begins[0] != begins[1]
 
 
 def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False) -> bool:

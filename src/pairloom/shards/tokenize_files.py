@@ -24,6 +24,7 @@ from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.urls import is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
+from pairloom.corpus.fingerprint import of_first_texts
 from pairloom.corpus.local_files import name_of
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
@@ -236,11 +237,13 @@ def write_folders(
     with contextlib.ExitStack() as stack:
         for folder in configs:
             stack.enter_context(locked_new_folder(folder, parents=True))
+        first_texts, corpus = of_first_texts(corpus)
+        listing = [{**entry, "first_sha256": first_texts} if first_texts else entry for entry in corpus.listing]
         done: list[tuple[Manifest, bool]] = []
         unfinished: list[_Unfinished] = []
         for folder, config in configs.items():
             _check_room(folder, resume=resume, overwrite=overwrite)
-            fresh = new_manifest(tokenizer, config | corpus.options, corpus.listing)
+            fresh = new_manifest(tokenizer, config | corpus.options, listing)
             target, mirror = folder, mirrors.get(folder) if mirrors else None
             if resume and manifest_file.exists(folder):
                 manifest = _resumed(folder, fresh, rewrite, mirror)

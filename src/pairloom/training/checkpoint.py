@@ -19,42 +19,14 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.arguments import check_path
 from pairloom._internal.folder_lock import locked_new_folder
-from pairloom.corpus.sources import resolve
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
 from pairloom.training.config import TrainingConfig
 
-__all__ = ["counts_kept_in", "fingerprint_of"]
+__all__ = ["counts_kept_in"]
 
 _PREFIX = "counts-"
-_MOST_DIGESTED_BYTES = 64 << 20
 _REMEDY = "delete the folder to count again, or name another checkpoint path"
-
-
-def fingerprint_of(paths: list[str]) -> dict[str, Any]:
-    """What tells the files that training on `paths` reads from others; OSError for one that does not exist.
-
-    It is name and size of each, and its modification time or, if they hold at most 64 MiB together, its SHA-256.
-
-    A URL is known by its name, and by its size and modification time where its store says them. Raises CheckpointError
-    for standard input and pipes, since what they bring cannot be told apart.
-    """
-    sources = resolve(paths, warns=False)
-    is_digested = sum(source.n_bytes or 0 for source in sources) <= _MOST_DIGESTED_BYTES
-    files: list[dict[str, Any]] = []
-    for source in sources:
-        known: dict[str, Any] = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns}
-        if source.n_bytes is None and not source.is_remote:
-            raise CheckpointError(
-                f"{source.shown}: a checkpoint cannot tell whether a pipe brings the same text again; train on a file, "
-                "or without a checkpoint"
-            )
-        if is_digested and not source.is_remote:
-            with Path(source.name).open("rb") as opened:
-                known["sha256"] = hashlib.file_digest(opened, "sha256").hexdigest()
-            del known["modified_ns"]
-        files.append(known)
-    return {"files": files}
 
 
 @contextlib.contextmanager
@@ -66,7 +38,7 @@ def counts_kept_in(
 ) -> Iterator[PretokenCounts]:
     """The counts in the checkpoint at `path`, else what `count` returns, which is kept there; locked meanwhile.
 
-    corpus: what `fingerprint_of` returns. The folder is created if it does not exist, and removed again
+    corpus: a fingerprint (`pairloom.corpus.fingerprint`). The folder is created if it does not exist, and removed again
     if counting fails. Raises FileExistsError where another run uses the folder, CheckpointError where it holds the
     counts of another corpus or cut in another way, damaged ones, or other files.
     """

@@ -19,13 +19,14 @@ from pairloom import _core
 from pairloom._internal.arguments import LONGEST_PATH, check_max_memory, check_paths, check_texts, resolve_threads
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
+from pairloom.corpus import fingerprint
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
 from pairloom.model import LARGEST_ID, Model
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training import first_seen
-from pairloom.training.checkpoint import counts_kept_in, fingerprint_of
+from pairloom.training.checkpoint import counts_kept_in
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
@@ -84,11 +85,11 @@ def train_on_files(
 
     def count(**options: Any) -> PretokenCounts:
         counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
-        if identity and identity != fingerprint_of(files):
+        if identity and identity != fingerprint.of_files(files):
             raise CheckpointError("a file has changed while it was counted; leave the corpus alone and train again")
         return counts
 
-    identity = {} if run.get("checkpoint") is None else fingerprint_of(files)
+    identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
     return _train(count, identity, vocab_size, config, **run)
 
 

@@ -1,0 +1,96 @@
+"""Fingerprints: by which a checkpoint recognises the files that it was counted from, and shards the texts in memory.
+
+Files: name and size of each, and its modification time or, if the files hold at most 64 MiB together, the SHA-256 of
+its content. Texts in memory: the SHA-256 of the first ones, up to four million characters, since an iterator can be
+read only once; a data set may have a fingerprint of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pairloom import _core
+from pairloom.corpus import Corpus, is_dataset
+from pairloom.corpus.corpus import texts_of, with_texts
+from pairloom.corpus.sources import resolve
+from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
+from pairloom.errors import CheckpointError
+
+__all__ = ["of_files", "of_first_texts"]
+
+_MOST_DIGESTED_BYTES = 64 << 20
+
+
+def of_files(paths: list[str]) -> dict[str, Any]:
+    """The fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
+
+    A URL is known by its name, and by its size and modification time where its store says them. Raises CheckpointError
+    for standard input and pipes, since what they bring cannot be told apart.
+    """
+    sources = resolve(paths, warns=False)
+    is_digested = sum(source.n_bytes or 0 for source in sources) <= _MOST_DIGESTED_BYTES
+    files: list[dict[str, Any]] = []
+    for source in sources:
+        known: dict[str, Any] = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns}
+        if source.n_bytes is None and not source.is_remote:
+            raise CheckpointError(
+                f"{source.shown}: a checkpoint cannot tell whether a pipe brings the same text again; train on a file, "
+                "or without a checkpoint"
+            )
+        if is_digested and not source.is_remote:
+            with Path(source.name).open("rb") as opened:
+                known["sha256"] = hashlib.file_digest(opened, "sha256").hexdigest()
+            del known["modified_ns"]
+        files.append(known)
+    return {"files": files}
+
+
+def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
+    """(the SHA-256 of the first texts of a corpus in memory, up to four million characters, the corpus).
+
+    None for files.
+    """
+    texts = texts_of(corpus)
+    if texts is None:
+        return None, corpus
+    if is_dataset(texts):
+        known = getattr(texts, "_fingerprint", None)
+        return known if isinstance(known, str) else _digest(next(batches_of(iter(corpus)), [])), corpus
+    if isinstance(texts, (list, tuple)):
+        return _digest(next(batches_of(texts), [])), corpus
+    if is_arrow(texts):
+        texts = _read_again(texts)
+        first = next(batches_of(texts), [])
+        if not isinstance(first, list):
+            first = _core.ByteLimit(doc_cap=None, max_bytes=BATCH_CHARACTERS).apply(first)
+        return _digest(first), with_texts(corpus, texts)
+    remaining = iter(texts)
+    taken: list[Any] = []
+
+    def noted() -> Iterator[Any]:
+        for item in remaining:
+            taken.append(item)
+            yield item
+
+    first = next(batches_of(noted()), [])
+    return _digest(first), with_texts(corpus, itertools.chain(taken, remaining))
+
+
+def _read_again(column: Any) -> Any:
+    """An Arrow column in a form that can be read twice: a stream may be empty the second time."""
+    is_stream = not hasattr(column, "__arrow_c_array__") and getattr(column, "chunks", None) is None
+    return list(batches_of(column)) if is_stream else column
+
+
+def _digest(batch: list[str] | _core.Documents) -> str:
+    """The SHA-256 of texts and where each ends."""
+    texts = batch if isinstance(batch, list) else batch.texts()
+    digest = hashlib.sha256(np.fromiter(map(len, texts), dtype="<u8", count=len(texts)).tobytes())
+    digest.update("".join(texts).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
