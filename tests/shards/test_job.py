@@ -350,6 +350,15 @@ def test_a_killed_driver_started_again_loses_and_doubles_nothing(tmp_path: Path,
     assert documents_of(folder) == TOKENIZER.encode_batch(texts)
 
 
+def test_a_list_that_a_killed_job_was_writing_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    (folder / "..pairloom-job-074c4f4e624d883d.moves.6a7080a3769effbf").write_text("[[")
+    with ShardJob(folder, TOKENIZER) as job:
+        job.commit([job.task.write(PARTS)])
+    assert not any(path.name.startswith(".") for path in folder.iterdir())
+
+
 def test_a_failed_job_leaves_the_folder_and_files_of_others(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     folder.mkdir()

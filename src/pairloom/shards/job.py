@@ -53,6 +53,8 @@ __all__ = ["Receipt", "ShardJob", "ShardTask"]
 
 _MOVES = ".moves"
 """How the name of a list ends that a job writes when it commits: pairs of a file in its hidden folder and its name."""
+_HIDDEN = (HIDDEN, f".{HIDDEN}")
+"""How names begin that jobs give: with one dot more, of a list that a job was writing when it was killed."""
 
 _ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
@@ -256,7 +258,7 @@ class ShardJob:
         storage = self._storage
         with contextlib.ExitStack() as stack:
             stack.enter_context(storage.claimed(self.task.run, self._takeover))
-            hidden = [name for name in storage.names() if name.startswith(HIDDEN)]
+            hidden = [name for name in storage.names() if name.startswith(_HIDDEN)]
             for name in hidden:
                 if name.endswith(_MOVES):
                     self._finish(name.removesuffix(_MOVES), _checked_moves(storage.url, storage.read(name)))
@@ -282,7 +284,7 @@ class ShardJob:
 
     def _in_the_way(self) -> list[str]:
         """The files for which the folder cannot be claimed: what no run wrote, and shards that are not replaced."""
-        others = sorted(name for name in self._storage.names() if not name.startswith(HIDDEN))
+        others = sorted(name for name in self._storage.names() if not name.startswith(_HIDDEN))
         return [name for name in others if not is_run_file(name)] if self._overwrite else others
 
     def commit(self, receipts: Iterable[Receipt]) -> Manifest:
