@@ -22,6 +22,10 @@ const MAX_PARTS: u64 = 1 << 14;
 /// The cost of opening a source, as the number of bytes that are counted in that time.
 const SOURCE_WEIGHT: u64 = 256;
 
+/// Progress is told after this many bytes; a call without bytes, before a search, stands for so many.
+const TICK_BYTES: usize = 1 << 16;
+const BYTES_PER_CALL: usize = 1 << 11;
+
 /// A unit of work for a thread.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
@@ -107,6 +111,17 @@ impl<'s> Jobs<'s> {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         *totals = Totals::default();
+        // Many sources are a line of text: telling after each would take longer than counting it.
+        let (mut n_done, mut since) = (0, 0);
+        let mut tell = |n_bytes: usize| {
+            n_done += n_bytes;
+            since += n_bytes + BYTES_PER_CALL;
+            if since < TICK_BYTES {
+                return Ok(());
+            }
+            since = 0;
+            on_progress(std::mem::take(&mut n_done))
+        };
         let ThreadState { local, buffers, ends, open } = state;
         let mut counter = PartCounter {
             options: self.options,
@@ -114,7 +129,7 @@ impl<'s> Jobs<'s> {
             table: self.table,
             local,
             ends,
-            on_progress,
+            on_progress: &mut tell,
             totals,
         };
         match &self.jobs[number] {
@@ -141,7 +156,7 @@ impl<'s> Jobs<'s> {
                 }
             }
         }
-        Ok(())
+        on_progress(n_done)
     }
 
     /// Cut `number` of a source: number 0 is its start, the last one its end.
