@@ -5,10 +5,11 @@ Each list holds cases whose `str` names them in a test run. Nothing here depends
 
 import builtins
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTDATA = ROOT / "testdata"
@@ -17,40 +18,20 @@ CS336 = ROOT.parent / "shared" / "fixtures" / "cs336"
 
 ENDOFTEXT = "<|endoftext|>"
 
+_USUAL: dict[str, Any] = {
+    "pattern": "gpt2",
+    "special_tokens": [],
+    "byte_order": "value",
+    "specials_counted": True,
+    "corpus_specials": "text",
+    "tie_break": "ids_least",
+    "min_frequency": 1,
+    "max_token_bytes": None,
+}
 PROFILES: dict[str, dict[str, Any]] = {
-    "bpetite": {
-        "pattern": "gpt2",
-        "special_tokens": [ENDOFTEXT],
-        "special_ids": "last",
-        "byte_order": "value",
-        "specials_counted": False,
-        "corpus_specials": "text",
-        "tie_break": "ids_least",
-        "min_frequency": 1,
-        "max_token_bytes": None,
-    },
-    "cs336": {
-        "pattern": "gpt2",
-        "special_tokens": [],
-        "special_ids": "after_bytes",
-        "byte_order": "value",
-        "specials_counted": True,
-        "corpus_specials": "split",
-        "tie_break": "bytes_greatest",
-        "min_frequency": 1,
-        "max_token_bytes": None,
-    },
-    "huggingface": {
-        "pattern": "gpt2",
-        "special_tokens": [],
-        "special_ids": "first",
-        "byte_order": "gpt2",
-        "specials_counted": True,
-        "corpus_specials": "text",
-        "tie_break": "ids_least",
-        "min_frequency": 1,
-        "max_token_bytes": None,
-    },
+    "bpetite": {**_USUAL, "special_tokens": [ENDOFTEXT], "special_ids": "last", "specials_counted": False},
+    "cs336": {**_USUAL, "special_ids": "after_bytes", "corpus_specials": "split", "tie_break": "bytes_greatest"},
+    "huggingface": {**_USUAL, "special_ids": "first", "byte_order": "gpt2"},
 }
 """What each profile must mean, written down a second time so that the product's own table is checked."""
 
@@ -70,7 +51,7 @@ class ExpectedError:
 
 @dataclass(frozen=True)
 class Case:
-    """What all cases have."""
+    """What all cases have: a file names the fields, and leaves out those that are as usual."""
 
     name: str
 
@@ -134,21 +115,24 @@ class ReplacementCase(Case):
 class TrainingCase(Case):
     """Documents, or counts of pretokens, give these merges and ids, or an error.
 
-    `overrides` is what differs from the profile; `fields` is the profile with that in place. Exactly one of
-    `documents` and `counts` is given.
+    `fields` is what differs from the profile. Exactly one of `documents` and `counts` is given.
     """
 
     profile: str
-    overrides: dict[str, Any]
-    fields: dict[str, Any]
-    documents: list[str] | None
-    counts: dict[bytes, int] | None
     vocab_size: int
+    fields: dict[str, Any] = field(default_factory=dict)
+    documents: list[str] | None = None
+    counts: dict[bytes, int] | None = None
     merges: list[tuple[int, int]] = field(default_factory=list)
     special_tokens: dict[str, int] = field(default_factory=dict)
     tokens: dict[int, bytes] = field(default_factory=dict)
     n_tokens: int = 0
     error: ExpectedError | None = None
+
+    @property
+    def all_fields(self) -> dict[str, Any]:
+        """The profile with what differs in place."""
+        return PROFILES[self.profile] | self.fields
 
 
 @dataclass(frozen=True)
@@ -164,15 +148,15 @@ class ModelCase(Case):
 
 @dataclass(frozen=True)
 class EncodingCase(Case):
-    """A model, by name, turns text into ids, or raises."""
+    """A model, by name, turns text into ids, or raises; they decode to the text unless `decoded` says otherwise."""
 
     model: str
     text: str
-    allowed_special: Literal["all"] | list[str]
-    disallowed_special: Literal["all"] | list[str]
-    ids: list[int]
-    decoded: str
-    error: ExpectedError | None
+    allowed_special: Literal["all"] | list[str] = "all"
+    disallowed_special: Literal["all"] | list[str] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    decoded: str | None = None
+    error: ExpectedError | None = None
 
 
 @dataclass(frozen=True)
@@ -182,8 +166,8 @@ class DecodingCase(Case):
     model: str
     ids: list[int]
     errors: Literal["strict", "replace", "ignore"]
-    text: str
-    error: ExpectedError | None
+    text: str = ""
+    error: ExpectedError | None = None
     skip_special_tokens: bool = False
 
 
@@ -239,53 +223,57 @@ class OffsetCase(Case):
 
 
 def pretoken_cases() -> list[PretokenCase]:
-    """All of pretokens.json."""
-    return [
-        PretokenCase(case["name"], case["pattern"], case["text"], [text.encode() for text in case["pretokens"]])
-        for case in _read("pretokens.json")["cases"]
-    ]
+    return _cases(PretokenCase, "pretokens.json", pretokens=lambda texts: [text.encode() for text in texts])
 
 
 def document_cases() -> list[DocumentCase]:
-    """All of documents.json."""
-    return [DocumentCase(**case) for case in _read("documents.json")["cases"]]
+    return _cases(DocumentCase, "documents.json")
 
 
 def pair_count_cases() -> list[PairCountCase]:
-    """The pair counts of steps.json."""
-    return [
-        PairCountCase(case["name"], [(ids, n) for ids, n in case["words"]], _pair_counts(case["counts"]))
-        for case in _read("steps.json")["pair_counts"]
-    ]
+    return _cases(PairCountCase, "steps.json", "pair_counts", words=_tuples, counts=_pair_counts)
 
 
 def best_pair_cases() -> list[BestPairCase]:
-    """The best pairs of steps.json."""
-    return [
-        BestPairCase(
-            case["name"],
-            case["tie_break"],
-            _tokens(case["tokens"]),
-            _pair_counts(case["counts"]),
-            _pair(case["best"]) if case["best"] is not None else None,
-            case.get("min_frequency", 1),
-            case.get("max_token_bytes"),
-        )
-        for case in _read("steps.json")["best_pairs"]
-    ]
+    return _cases(
+        BestPairCase,
+        "steps.json",
+        "best_pairs",
+        tokens=_tokens,
+        counts=_pair_counts,
+        best=lambda best: best and tuple(best),
+    )
 
 
 def replacement_cases() -> list[ReplacementCase]:
-    """The replacements of steps.json."""
-    return [
-        ReplacementCase(case["name"], case["ids"], _pair(case["pair"]), case["merged_id"], case["result"])
-        for case in _read("steps.json")["replacements"]
-    ]
+    return _cases(ReplacementCase, "steps.json", "replacements", pair=tuple)
 
 
 def training_cases() -> list[TrainingCase]:
-    """All of training.json."""
-    return [_training_case(case) for case in _read("training.json")["cases"]]
+    def counts(given: dict[str, int]) -> dict[bytes, int]:
+        return {text.encode(): n for text, n in given.items()}
+
+    return _cases(TrainingCase, "training.json", counts=counts, merges=_tuples, tokens=_tokens)
+
+
+def encoding_cases() -> list[EncodingCase]:
+    return _cases(EncodingCase, "encoding.json")
+
+
+def decoding_cases() -> list[DecodingCase]:
+    return _cases(DecodingCase, "decoding.json")
+
+
+def extending_cases() -> list[ExtendingCase]:
+    return _cases(ExtendingCase, "extending.json", merges=_tuples)
+
+
+def damaged_cases() -> list[DamagedCase]:
+    return _cases(DamagedCase, "damaged.json")
+
+
+def offset_cases() -> list[OffsetCase]:
+    return _cases(OffsetCase, "offsets.json", bytes=_tuples, chars=_tuples)
 
 
 @cache
@@ -307,67 +295,6 @@ def model(name: str) -> ModelCase | None:
     return ModelCase(
         name, vocab, merges, special_tokens, found.get("pattern", "gpt2"), tuple(found.get("normalizer", ()))
     )
-
-
-def encoding_cases() -> list[EncodingCase]:
-    """All of encoding.json."""
-    return [
-        EncodingCase(
-            case["name"],
-            case["model"],
-            case["text"],
-            case.get("allowed_special", "all"),
-            case.get("disallowed_special", []),
-            case.get("ids", []),
-            case.get("decoded", case["text"]),
-            _error(case),
-        )
-        for case in _read("encoding.json")["cases"]
-    ]
-
-
-def decoding_cases() -> list[DecodingCase]:
-    """All of decoding.json."""
-    return [
-        DecodingCase(
-            case["name"],
-            case["model"],
-            case["ids"],
-            case["errors"],
-            case.get("text", ""),
-            _error(case),
-            case.get("skip_special_tokens", False),
-        )
-        for case in _read("decoding.json")["cases"]
-    ]
-
-
-def extending_cases() -> list[ExtendingCase]:
-    """All of extending.json."""
-    cases = _read("extending.json")["cases"]
-    return [ExtendingCase(**{**case, "merges": [tuple(merge) for merge in case["merges"]]}) for case in cases]
-
-
-def damaged_cases() -> list[DamagedCase]:
-    return [
-        DamagedCase(case["name"], case["base"], case["changes"], _error(case))
-        for case in _read("damaged.json")["cases"]
-    ]
-
-
-def offset_cases() -> list[OffsetCase]:
-    """All of offsets.json."""
-    return [
-        OffsetCase(
-            case["name"],
-            case["model"],
-            case["text"],
-            [_pair(span) for span in case["bytes"]],
-            [_pair(span) for span in case["chars"]],
-            case["starts"],
-        )
-        for case in _read("offsets.json")["cases"]
-    ]
 
 
 def gpt2_alphabet() -> dict[str, int]:
@@ -405,23 +332,16 @@ def _gpt2_model(name: str, vocab_file: str, merges_file: str, special_tokens: di
     return ModelCase(name, vocab, merges, special_tokens, "gpt2")
 
 
-def _training_case(case: dict[str, Any]) -> TrainingCase:
-    counts = case.get("counts")
-    overrides = case.get("fields", {})
-    return TrainingCase(
-        name=case["name"],
-        profile=case["profile"],
-        overrides=overrides,
-        fields=PROFILES[case["profile"]] | overrides,
-        documents=case.get("documents"),
-        counts=None if counts is None else {text.encode(): n for text, n in counts.items()},
-        vocab_size=case["vocab_size"],
-        merges=[_pair(pair) for pair in case.get("merges", [])],
-        special_tokens=case.get("special_tokens", {}),
-        tokens=_tokens(case.get("tokens", {})),
-        n_tokens=case.get("n_tokens", 0),
-        error=_error(case),
-    )
+_C = TypeVar("_C", bound=Case)
+
+
+def _cases(kind: type[_C], file: str, part: str = "cases", **converters: Callable[[Any], Any]) -> list[_C]:
+    """The cases of a part of a file; fields that JSON has no types for are converted."""
+    converters["error"] = _error
+    return [
+        kind(**{name: converters[name](value) if name in converters else value for name, value in case.items()})
+        for case in _read(file)[part]
+    ]
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -433,18 +353,15 @@ def _tokens(tokens: dict[str, str]) -> dict[int, bytes]:
     return {int(token_id): token.encode("latin-1") for token_id, token in tokens.items()}
 
 
-def _pair(pair: list[int]) -> tuple[int, int]:
-    left, right = pair
-    return left, right
+def _tuples(lists: list[list[Any]]) -> list[tuple[Any, ...]]:
+    return [tuple(each) for each in lists]
 
 
 def _pair_counts(counts: list[list[int]]) -> dict[tuple[int, int], int]:
     return {(left, right): n for left, right, n in counts}
 
 
-def _error(case: dict[str, Any]) -> ExpectedError | None:
-    if "error" not in case:
-        return None
-    error_type = getattr(builtins, case["error"]["type"])
+def _error(error: dict[str, Any]) -> ExpectedError:
+    error_type = getattr(builtins, error["type"])
     assert issubclass(error_type, Exception)
-    return ExpectedError(error_type, case["error"]["mentions"])
+    return ExpectedError(error_type, error["mentions"])

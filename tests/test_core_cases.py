@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -25,10 +26,10 @@ def test_documents(case: cases.DocumentCase) -> None:
 
 def train(case: cases.TrainingCase) -> Tokenizer:
     if case.documents is not None:
-        return Tokenizer.train(case.documents, case.vocab_size, case.profile, **case.overrides)
+        return Tokenizer.train(case.documents, case.vocab_size, case.profile, **case.fields)
     assert case.counts is not None
-    counts = PretokenCounts.from_items(case.counts, case.fields["pattern"])
-    return Tokenizer.train_from_counts(counts, case.vocab_size, case.profile, **case.overrides)
+    counts = PretokenCounts.from_items(case.counts, case.all_fields["pattern"])
+    return Tokenizer.train_from_counts(counts, case.vocab_size, case.profile, **case.fields)
 
 
 @pytest.mark.filterwarnings("ignore:the corpus holds")
@@ -67,7 +68,7 @@ def present(name: str) -> Tokenizer:
 @pytest.mark.parametrize("case", cases.encoding_cases(), ids=str)
 def test_encoding(case: cases.EncodingCase) -> None:
     tokenizer = present(case.model)
-    allowed = "all" if case.allowed_special is None else case.allowed_special
+    allowed: Any = case.allowed_special
     if case.error:
         with pytest.raises(case.error.type) as caught:
             tokenizer.encode(case.text, allowed_special=allowed, disallowed_special=case.disallowed_special)
@@ -76,8 +77,8 @@ def test_encoding(case: cases.EncodingCase) -> None:
     assert tokenizer.encode(case.text, allowed_special=allowed, disallowed_special=case.disallowed_special) == case.ids
     assert tokenizer.encode_to_numpy(case.text, allowed_special=allowed).tolist() == case.ids
     assert tokenizer.count_tokens(case.text, allowed_special=allowed) == len(case.ids)
-    assert tokenizer.decode(case.ids) == case.decoded
-    if case.allowed_special is None:
+    assert tokenizer.decode(case.ids) == (case.text if case.decoded is None else case.decoded)
+    if allowed == "all":
         assert list(tokenizer.encode_iterable(case.text[i : i + 1] for i in range(len(case.text)))) == case.ids
         assert tokenizer.encode_batch([case.text] * 2, threads=2) == [case.ids] * 2
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pairloom import Tokenizer
-from tests.cli.test_commands import run
+from tests.cli.commands import run
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -25,7 +25,7 @@ def test_commands_and_examples_run_in_order_in_one_folder(tmp_path: Path, monkey
     assert [command[1] for command in commands] == ["train", "view"]
     for command in commands:
         done = run(*(word for word in command[1:] if word != "--open"))
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.status == 0, done.err
     assert "my.txt" in (tmp_path / "tokens.html").read_text(encoding="utf-8")
     (tmp_path / "corpus.txt").write_text("low lower lowest newest widest\n" * 40, encoding="utf-8")
     Tokenizer.train("low lower", 258, decode_errors="replace").save("tokenizer.json", format="huggingface")

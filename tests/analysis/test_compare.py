@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pairloom import Corpus, CorpusError, Tokenizer
-from pairloom.analysis.compare import Comparison, Side, compare, load_side, named_documents, side_of
+from pairloom import Tokenizer
+from pairloom.analysis.compare import Side, compare, load_side, side_of
 from pairloom.formats.huggingface import to_huggingface
 from pairloom.formats.tiktoken import to_tiktoken
-from tests.cli.test_commands import failed, run
+from tests.cli.commands import failed, output, run
 from tests.corpora import random_documents
 from tests.corpus.files import json_lines
 
@@ -77,15 +75,6 @@ def test_the_same_tokenizer_through_three_libraries() -> None:
         side_of({}, "other")
 
 
-def test_another_numbering_is_no_other_cut() -> None:
-    text = "the cat and the hat"
-    plain = side_of(Tokenizer.train([text], 262), "plain")
-    shifted = side_of(Tokenizer.train([text], 263, "cs336", special_tokens=["<e>"], tie_break="ids_least"), "shifted")
-    found = compare(plain, shifted, [("text", text)])
-    assert found.cuts is None and found.n_differing_cuts == 0
-    assert found.ids is not None and found.n_tokens[0] == found.n_tokens[1]
-
-
 def test_compare_reports_a_side_that_changes_the_text() -> None:
     import tokenizers
 
@@ -96,22 +85,6 @@ def test_compare_reports_a_side_that_changes_the_text() -> None:
     assert found.n_altered == (1, 0)
     assert found.ids is not None
     assert (found.ids.document, found.ids.byte_offset, found.ids.after) == ("1", 1, "Ab")
-
-
-def test_documents_of_files(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes("é\r\n".encode())
-    (tmp_path / "b").write_bytes(b"ab\xff")
-    documents = named_documents(Corpus([tmp_path / "a", tmp_path / "b"]))
-    assert next(documents) == (str(tmp_path / "a"), "é\r\n")
-    with pytest.raises(CorpusError, match="byte 2"):
-        next(documents)
-
-
-def test_nothing_to_compare() -> None:
-    side = side_of(Tokenizer.train([""], 256), "side")
-    report = compare(side, side, []).as_dict()
-    assert report["bytes_per_token"] == [None, None]
-    assert isinstance(compare(side, side, [("empty", "")]), Comparison)
 
 
 @pytest.fixture
@@ -127,9 +100,7 @@ def models(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 def test_the_report(models: tuple[Path, Path, Path]) -> None:
     first, second, text = models
-    done = run("compare", "--model", first, "--model", second, "--input", text)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode().splitlines() == [
+    assert output("compare --model", first, "--model", second, "--input", text).splitlines() == [
         f"A  {first}",
         f"B  {second}",
         "1 documents, 11 bytes",
@@ -141,10 +112,8 @@ def test_the_report(models: tuple[Path, Path, Path]) -> None:
         "  A     >> 256:'ab' 257:' ab' 32:' ' 99:'c' 100:'d'",
         "  B     >> 97:'a' 98:'b' 32:' ' 97:'a' 98:'b'",
     ]
-    same = run("compare", "--model", first, "--model", first, "--input", text, text)
-    assert same.returncode == 0
-    assert same.stdout.decode().splitlines()[-1] == "the ids are the same"
-    assert b"2 documents, 22 bytes" in same.stdout
+    same = output("compare --model", first, "--model", first, "--input", text, text)
+    assert same.splitlines()[-1] == "the ids are the same" and "2 documents, 22 bytes" in same
 
 
 def test_any_corpus_can_be_compared_on(models: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -152,28 +121,25 @@ def test_any_corpus_can_be_compared_on(models: tuple[Path, Path, Path], tmp_path
     both = ("compare", "--model", first, "--model", second)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.jsonl").write_text(json_lines(["xyz", "x", "", "cd"]))
-    done = run(*both, "--input", tmp_path / "folder", "--text-field", "meta.text", "--json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = json.loads(output(*both, "--input", tmp_path / "folder", "--text-field", "meta.text", "--json"))
     assert (report["n_documents"], report["n_differing_ids"]) == (4, 1)
     assert report["ids"]["document"] == f"{tmp_path / 'folder' / 'a.jsonl'}, document 4"
     (tmp_path / "empty.txt").write_bytes(b"")
-    done = run(*both, "--input", tmp_path / "empty.txt")
-    assert done.returncode == 0, done.stderr
-    assert b"0 documents" in done.stdout and b"bytes per token  A -  B -" in done.stdout
+    empty = (*both, "--input", tmp_path / "empty.txt")
+    assert "0 documents" in output(*empty) and "bytes per token  A -  B -" in output(*empty)
+    assert json.loads(output(*empty, "--json"))["bytes_per_token"] == [None, None]
 
 
 def test_tiktoken_files_take_the_pattern_and_others_their_own(models: tuple[Path, Path, Path]) -> None:
     first, _, text = models
     ranks = first.with_suffix(".tiktoken")
     Tokenizer.load(first).save(ranks, format="tiktoken")
-    done = run("compare", "--model", first, "--model", ranks, "--pattern", "gpt2", "--input", text)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.decode().splitlines()[-1] == "the ids are the same"
-    failed(run("compare", "--model", first, "--model", ranks, "--input", text), "first.tiktoken", "cl100k")
+    command = ("compare --model", first, "--model", ranks, "--input", text)
+    assert output(*command, "--pattern", "gpt2").splitlines()[-1] == "the ids are the same"
+    failed(run(*command), "first.tiktoken", "cl100k")
 
 
-def test_the_libraries_by_name(models: tuple[Path, Path, Path]) -> None:
+def test_the_libraries_by_name(models: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     first, _, text = models
     folder = first.parent / "folder"
     folder.mkdir()
@@ -188,12 +154,11 @@ def test_the_libraries_by_name(models: tuple[Path, Path, Path]) -> None:
         "ENCODING_CONSTRUCTORS = {'of_a_test': lambda: dict(name='of_a_test', pat_str=tokenizer.pattern,"
         " mergeable_ranks=ranks.write(tokenizer.model), special_tokens=tokenizer.special_tokens)}\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(plugins.parent)}
-    command = [sys.executable, "-m", "pairloom", "compare", "--input", str(text), "--model", f"hf:{folder}"]
+    monkeypatch.setenv("PYTHONPATH", str(plugins.parent))
     for other in ("tiktoken:of_a_test", f"hf:{folder / 'tokenizer.json'}", str(first)):
-        done = subprocess.run([*command, "--model", other], capture_output=True, env=environment, timeout=60)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.decode().splitlines()[-1] == "the ids are the same"
+        done = run("compare --input", text, "--model", f"hf:{folder}", "--model", other, stdin=b"")
+        assert done.status == 0, done.err
+        assert done.out.splitlines()[-1] == "the ids are the same"
 
 
 @pytest.mark.parametrize(
@@ -208,6 +173,4 @@ def test_a_missing_library_is_named_with_what_installs_it(
     with pytest.raises(ImportError, match=module) as raised:
         load_side(model)
     assert remedy in str(raised.value)
-    code = f"import sys; sys.modules[{module!r}] = None; from pairloom.cli import main; sys.exit(main(sys.argv[1:]))"
-    arguments = ["compare", "--model", str(first), "--model", model, "--input", str(text)]
-    failed(subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, timeout=60), remedy)
+    failed(run("compare --model", first, "--model", model, "--input", text), remedy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from pairloom import Corpus, Tokenizer
 from pairloom.analysis.report import report, report_text
 from pairloom.analysis.stats import renyi_efficiency
 from pairloom.reference import fairness
-from tests.cli.commands import run
+from tests.cli.commands import output
 
 TEXTS = {
     "en": "the cat sat on the mat and the cat ate the rat",
@@ -63,17 +62,6 @@ def test_figures_of_the_report_are_those_of_the_definitions(tmp_path: Path, para
     assert found[0].glitch == [] and found[0].unreachable == []
 
 
-def test_gini_equals_its_definition() -> None:
-    rng = random.Random(3)
-    from pairloom.analysis.report import TokenizerReport
-
-    for _ in range(200):
-        costs = {str(n): rng.choice([rng.random(), 1.0]) for n in range(rng.randrange(1, 12))}
-        found = TokenizerReport("", {}, costs, [], [], [], [], 0)
-        assert found.gini == pytest.approx(fairness.gini(costs), abs=1e-12)
-        assert found.premiums == fairness.premiums(costs)
-
-
 def test_empty_corpora_have_no_ratios(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_bytes(b"")
     paths = write(tmp_path)
@@ -110,17 +98,15 @@ def test_commands_print_the_report(tmp_path: Path) -> None:
     corpora = [word for name, path in paths.items() for word in ("--corpus", f"{name}={path}")]
     expected = report({models[name]: named[name] for name in named}, paths)
     several = [word for path in models.values() for word in ("--model", path)]
-    done = run("compare", *several, *corpora)
-    assert done.status == 0, done.err
-    assert done.out == "\n".join(report_text(each, named[Path(each.name).name]) for each in expected)
-    assert "premium" in done.out and "likely glitch tokens" in done.out and "256:'<|pad|>'" in done.out
-    found = json.loads(run("compare", *several, *corpora, "--json", "--parallel").out)
+    shown = output("compare", *several, *corpora)
+    assert shown == "\n".join(report_text(each, named[Path(each.name).name]) for each in expected)
+    assert "premium" in shown and "likely glitch tokens" in shown and "256:'<|pad|>'" in shown
+    found = json.loads(output("compare --json --parallel", *several, *corpora))
     assert [each["name"] for each in found] == list(models.values())
     assert found[2]["glitch"] == expected[2].glitch
     assert found[0]["corpora"]["ru"]["cost"] == len(named["english"].encode(TEXTS["ru"]))
-    done = run("stats", "--model", models["all"], *corpora)
-    assert (done.status, done.out) == (0, report_text(expected[1], named["all"]))
+    assert output("stats --model", models["all"], *corpora) == report_text(expected[1], named["all"])
     # Several files of one name are one corpus.
     both = [word for name in ("en", "de") for word in ("--corpus", f"a={paths[name]}")]
-    done = run("stats", "--model", models["all"], *both, "--json")
-    assert json.loads(done.out)[0]["corpora"]["a"]["documents"] == 2
+    found = json.loads(output("stats --json --model", models["all"], *both))
+    assert found[0]["corpora"]["a"]["documents"] == 2

@@ -14,12 +14,8 @@ import regex
 
 from pairloom import Corpus, CorpusError, Tokenizer
 from pairloom.analysis import stats
-from pairloom.analysis.stats import (
-    CorpusStats,
-    corpus_stats,
-    renyi_efficiency,
-)
-from tests.cli.test_commands import failed, run
+from pairloom.analysis.stats import CorpusStats, corpus_stats, renyi_efficiency
+from tests.cli.commands import failed, output, run
 from tests.corpora import random_documents
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all
 
@@ -61,10 +57,6 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", rng.randrange(1, 8))
     monkeypatch.setattr(stats, "_IDS_AT_ONCE", rng.randrange(1, 8))
     check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
-
-
-def cut(text: str, n_bytes: int) -> str:
-    return text.encode()[:n_bytes].decode(errors="ignore")
 
 
 def test_renyi_efficiency_of_known_distributions() -> None:
@@ -111,14 +103,6 @@ def test_invalid_bytes_are_found_wherever_blocks_end(
     assert corpus_stats(tokenizer, tmp_path / "bad", input_errors="replace").n_documents == 1
 
 
-def ranks_that_are_no_merges(path: Path) -> Path:
-    """A .tiktoken file with a token that no merging makes."""
-    Tokenizer.train(["ab ab"], 258).save(path, format="tiktoken")
-    with path.open("ab") as file:
-        file.write(base64.b64encode(b"xyz") + b" 300\n")
-    return path
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "model.json"
@@ -133,9 +117,7 @@ def text(tmp_path: Path) -> Path:
 
 
 def test_the_table(model: Path, text: Path) -> None:
-    done = run("stats", "--model", model, "--input", text)
-    assert (done.returncode, done.stderr) == (0, b"")
-    lines = done.stdout.decode().splitlines()
+    lines = output("stats --model", model, "--input", text).splitlines()
     assert lines[:-2] == [
         "documents            1",
         "bytes                21",
@@ -151,9 +133,7 @@ def test_the_table(model: Path, text: Path) -> None:
 
 
 def test_json(model: Path, text: Path) -> None:
-    done = run("stats", "--model", model, "--input", text, text, "--json")
-    assert done.stdout.count(b"\n") == 1
-    report = json.loads(done.stdout)
+    report = json.loads(output("stats --json --model", model, "--input", text, text))
     assert report.pop("seconds") > 0 and report.pop("bytes_per_second") > 0
     assert report.pop("renyi_efficiency") == pytest.approx(math.log(6) / math.log(259))
     assert report == {
@@ -173,27 +153,23 @@ def test_json(model: Path, text: Path) -> None:
 @pytest.mark.long
 def test_a_corpus_of_any_kind_can_be_measured(model: Path, tmp_path: Path) -> None:
     for name, path in write_all(tmp_path).items():
-        done = run("stats", "--model", model, "--input", path, "--separator", SEPARATOR, "--json")
-        assert done.returncode == 0, (name, done.stderr)
-        assert json.loads(done.stdout)["documents"] == len(DOCUMENTS)
+        found = output("stats --json --model", model, "--input", path, "--separator", SEPARATOR)
+        assert json.loads(found)["documents"] == len(DOCUMENTS), name
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.jsonl").write_text(json_lines(DOCUMENTS) + "broken\n")
-    in_folder = ("stats", "--model", model, "--input", tmp_path / "folder", "--json", "--text-field", "meta.text")
+    in_folder = ("stats --text-field meta.text --model", model, "--input", tmp_path / "folder")
     failed(run(*in_folder), "a.jsonl: line 65")
-    done = run(*in_folder, "--skip-bad")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    done = run(*in_folder, "--json", "--skip-bad")
+    report = json.loads(done.out)
     assert (report["documents"], report["skipped"]) == (len(DOCUMENTS), 1)
-    assert b"warning: 1 records" in done.stderr
-    done = run("stats", "--model", model, "--input", tmp_path / "folder", "--skip-bad")
-    assert done.stdout.decode().splitlines()[-1] == "records skipped      1"
+    assert "warning: 1 records" in done.err
+    assert output(*in_folder, "--skip-bad").splitlines()[-1] == "records skipped      1"
 
 
 def test_a_pipe_can_be_measured(model: Path) -> None:
     for name in ("/dev/stdin", "-"):
-        done = run("stats", "--model", model, "--input", name, "--json", stdin=b"ab ab cd<|endoftext|>")
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["tokens"] == 6
+        found = output("stats --json --model", model, "--input", name, stdin=b"ab ab cd<|endoftext|>")
+        assert json.loads(found)["tokens"] == 6
 
 
 @pytest.mark.parametrize(("suffix", "head"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
@@ -204,11 +180,11 @@ def test_plots_are_files_of_their_suffix_and_the_same_again(
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
     plot = tmp_path / f"plot{suffix}"
     command = ("stats", "--model", model, "--input", text, "--plot", plot)
-    assert run(*command).returncode == 0
+    assert run(*command).status == 0
     drawn = plot.read_bytes()
     assert drawn.startswith(head)
     failed(run(*command), plot.name)
-    assert run(*command, "--force").returncode == 0 and plot.read_bytes() == drawn
+    assert run(*command, "--force").status == 0 and plot.read_bytes() == drawn
     # matplotlib leaves each text as a comment beside its outlines.
     for title in ("how long tokens are", "how often tokens come", "compression by vocabulary size", "training curve"):
         assert suffix != ".svg" or f"<!-- {title} -->" in drawn.decode()
@@ -216,10 +192,13 @@ def test_plots_are_files_of_their_suffix_and_the_same_again(
 
 def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="the extra [plot] is not installed")
-    ranks = ranks_that_are_no_merges(tmp_path / "a.tiktoken")
-    plot = tmp_path / "plot.svg"
-    done = run("stats", "--model", ranks, "--pattern", "gpt2", "--input", text, "--plot", plot)
-    assert done.returncode == 0
-    assert b"ranks" in done.stderr
-    assert b"no plots of vocabulary size and training" in done.stderr
+    ranks, plot = tmp_path / "a.tiktoken", tmp_path / "plot.svg"
+    Tokenizer.train(["ab ab"], 258).save(ranks, format="tiktoken")
+    with ranks.open("ab") as file:
+        # A token that no merging makes.
+        file.write(base64.b64encode(b"xyz") + b" 300\n")
+    done = run("stats --pattern gpt2 --model", ranks, "--input", text, "--plot", plot)
+    assert done.status == 0
+    assert "ranks" in done.err
+    assert "no plots of vocabulary size and training" in done.err
     assert plot.exists()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,13 +18,34 @@ class Done(NamedTuple):
     err: str
 
 
-def run(*arguments: str | Path | int) -> Done:
+def run(*arguments: str | Path | int, stdin: bytes | None = None) -> Done:
+    """Runs a command, of which the first argument may hold several words; apart only if it is to read `stdin`."""
+    words = [*str(arguments[0]).split(), *map(str, arguments[1:])] if arguments else []
+    if stdin is not None:
+        command = [sys.executable, "-m", "pairloom", *words]
+        done = subprocess.run(command, input=stdin, capture_output=True, timeout=120)
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
     # Some commands write bytes.
     out, err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline=""), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            status = main([str(argument) for argument in arguments])
+            status = main(words)
         except SystemExit as exit:
             status = int(exit.code or 0)
     out.seek(0)
     return Done(status, out.read(), err.getvalue())
+
+
+def output(*arguments: str | Path | int, stdin: bytes | None = None) -> str:
+    """What a command that succeeds writes to stdout."""
+    done = run(*arguments, stdin=stdin)
+    assert done.status == 0, done.err
+    return done.out
+
+
+def failed(done: Done, *mentions: str) -> None:
+    """A failure says on stderr what and where, and nothing on stdout."""
+    assert (done.status, done.out) == (1, ""), done
+    assert "Traceback" not in done.err
+    for mention in mentions:
+        assert mention in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
@@ -10,12 +11,13 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer
+from pairloom import Tokenizer, tokenize_files
 from pairloom._internal import progress
-from tests.cli.commands import run
+from tests.cli.commands import Done, output, run
 from tests.corpus.files import DOCUMENTS, json_lines
 
 PAIRLOOM = f"{sys.executable} -m pairloom"
@@ -96,12 +98,7 @@ def test_files_do_not_take_the_numbers_of_closed_streams(folder: Path, tmp_path:
     """Whatever a library writes to stdout would be in the shards."""
     command = f"{PAIRLOOM} tokenize --model model.json --input a.jsonl --output {tmp_path}/out <&- 2>&-"
     assert shell(command, folder).returncode == 0
-    assert (
-        run(
-            "tokenize", "--model", folder / "model.json", "--input", folder / "a.jsonl", "--output", tmp_path / "b"
-        ).status
-        == 0
-    )
+    output("tokenize --model", folder / "model.json", "--input", folder / "a.jsonl", "--output", tmp_path / "b")
     for path in (tmp_path / "b").iterdir():
         if path.suffix == ".npy":
             assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
@@ -125,22 +122,12 @@ def test_pipes_are_read_as_files_are(folder: Path, tmp_path: Path) -> None:
 def test_lines_of_progress_quiet_and_json(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(step=10)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
-    arguments: list[str | Path | int] = [
-        "tokenize",
-        "--model",
-        folder / "model.json",
-        "--input",
-        folder / "a.txt",
-        "--output",
-        tmp_path / "a",
-    ]
+    arguments = ("tokenize --model", folder / "model.json", "--input", folder / "a.txt", "--output", tmp_path / "a")
     done = run(*arguments)
-    assert done.status == 0 and "--specials recognise" in done.err
-    report, lines = json.loads(done.out), done.err
-    assert (
-        "pairloom: encode " in lines and f", {report['documents']:,} documents, {report['tokens']:,} tokens, " in lines
-    )
-    assert "tokens/s" in lines
+    report = json.loads(done.out)
+    counted = f", {report['documents']:,} documents, {report['tokens']:,} tokens, "
+    for part in ("--specials recognise", "pairloom: encode ", counted, "tokens/s"):
+        assert part in done.err
     done = run(*arguments, "--force", "--quiet")
     assert done.err.startswith("pairloom: warning: ") and done.err.count("\n") == 1
     assert run(*arguments, "--resume", "--quiet").err == ""
@@ -153,15 +140,11 @@ def test_lines_of_progress_quiet_and_json(folder: Path, tmp_path: Path, monkeypa
     assert done.status == 1 and json.loads(done.err)["event"] == "error"
     assert run(*arguments, "--quiet", "--log-json").status == 2
     for command in ("train", "count", "merge-counts", "stats", "compare"):
-        shown = run(command, "--help").out
+        shown = output(command, "--help")
         assert "--quiet" in shown and "--log-json" in shown
 
 
 def test_progress_keeps_to_max_bytes(folder: Path, tmp_path: Path) -> None:
-    import gzip
-
-    from pairloom import tokenize_files
-
     text = "some words " * 100_000
     (tmp_path / "a.txt").write_text(text)
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text.encode()))
@@ -172,14 +155,8 @@ def test_progress_keeps_to_max_bytes(folder: Path, tmp_path: Path) -> None:
         ("a.txt.gz", 10**9, 10**9),
     ):
         events: list[progress.ProgressEvent] = []
-        tokenize_files(
-            folder / "model.json",
-            tmp_path / name,
-            tmp_path / "out",
-            max_bytes=max_bytes,
-            overwrite=True,
-            progress=events.append,
-        )
+        options: dict[str, Any] = {"max_bytes": max_bytes, "overwrite": True, "progress": events.append}
+        tokenize_files(folder / "model.json", tmp_path / name, tmp_path / "out", **options)
         assert events[0] == ("encode", 0, total)
         assert events[-1].done == events[-1].total == min(max_bytes, len(text))
 
@@ -187,25 +164,20 @@ def test_progress_keeps_to_max_bytes(folder: Path, tmp_path: Path) -> None:
 def test_strict_exits_with_3_if_something_was_left_out(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "nonsense\n")
     (tmp_path / "b.txt.gz").write_bytes(b"nonsense")
-    arguments: list[str | Path | int] = [
-        "tokenize",
-        "--model",
-        folder / "model.json",
-        "--output",
-        tmp_path / "out",
-        "--resume",
-        "--input",
-    ]
-    assert run(*arguments, tmp_path / "b.txt.gz").status == 1
-    for more, status in (([], 0), (["--strict"], 3)):
-        done = run(*arguments, tmp_path / "b.txt.gz", "--skip-bad-files", *more)
+
+    def tokenize(options: str, path: Path) -> Done:
+        model = folder / "model.json"
+        return run(f"tokenize {options} --model", model, "--output", tmp_path / "out", "--input", path)
+
+    assert tokenize("--resume", tmp_path / "b.txt.gz").status == 1
+    for strict, status in (("", 0), ("--strict", 3)):
+        done = tokenize(f"--resume --skip-bad-files {strict}", tmp_path / "b.txt.gz")
         assert done.status == status and json.loads(done.out)["skipped_files"] == 1
         assert "1 files that cannot be read were left out" in done.err or "finished already" in done.err
-    done = run(*arguments[:-2], "--force", "--input", tmp_path / "a.jsonl", "--skip-bad", "--strict")
+    done = tokenize("--force --skip-bad --strict", tmp_path / "a.jsonl")
     assert done.status == 3 and json.loads(done.out)["skipped"] == 1
-    done = run(*arguments[:-2], "--force", "--input", folder / "a.jsonl", "--strict")
-    assert done.status == 0
-    assert os.listdir(tmp_path / "out")  # noqa: PTH208
+    assert tokenize("--force --strict", folder / "a.jsonl").status == 0
+    assert [*(tmp_path / "out").iterdir()]
 
 
 @pytest.mark.skipif(not hasattr(os, "set_blocking"), reason="this system has no pipes that do not block")

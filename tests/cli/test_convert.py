@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pairloom import Tokenizer
-from tests.cli.test_commands import failed, run
+from tests.cli.commands import Done, failed, output, run
 
 TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 \r\n 123<|endoftext|>the end"
 
@@ -28,11 +28,11 @@ def model(tokenizer: Tokenizer, tmp_path: Path) -> Path:
 def test_there_and_back_is_the_same(tokenizer: Tokenizer, model: Path, tmp_path: Path, format: str) -> None:
     there, back = tmp_path / "there", tmp_path / "back"
     done = run("convert", "--model", model, "--output", there, "--format", format)
-    assert (done.returncode, done.stdout) == (0, b""), done.stderr
-    assert f"{there}: {format}, 281 tokens\n" in done.stderr.decode()
+    assert (done.status, done.out) == (0, ""), done.err
+    assert f"{there}: {format}, 281 tokens\n" in done.err
     # The tokenizer is strict, which a tokenizer.json cannot say.
-    assert done.stderr.count(b"\n") == (2 if format == "huggingface" else 1)
-    assert run("convert", "--model", there, "--output", back, "--format", format).returncode == 0
+    assert done.err.count("\n") == (2 if format == "huggingface" else 1)
+    output("convert", "--model", there, "--output", back, "--format", format)
     assert there.read_bytes() == back.read_bytes()
     assert Tokenizer.load(there).encode(TEXT) == tokenizer.encode(TEXT)
 
@@ -43,14 +43,13 @@ def test_convert_warns_about_what_the_format_does_not_store(
 ) -> None:
     there, back = tmp_path / "there", tmp_path / "back"
     done = run("convert", "--model", model, "--output", there, "--format", format)
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.err
     unsaid = "the pattern, which tokens are special" if format == "tiktoken" else "which tokens are special"
-    assert f"format {format!r} does not say {unsaid}, decode_errors='strict'" in done.stderr.decode()
+    assert f"format {format!r} does not say {unsaid}, decode_errors='strict'" in done.err
     given = (*(("--pattern", "gpt2") if format == "tiktoken" else ()), "--special", "<|endoftext|>=280")
-    said = done.stderr.decode().partition("when it is loaded, pass ")[2].partition(";")[0]
+    said = done.err.partition("when it is loaded, pass ")[2].partition(";")[0]
     assert tuple(shlex.split(said.replace(" and ", " "))) == given
-    done = run("convert", "--model", there, "--output", back, "--format", "huggingface", *given)
-    assert done.returncode == 0, done.stderr
+    output("convert --format huggingface --model", there, "--output", back, *given)
     assert Tokenizer.load(back).encode(TEXT) == tokenizer.encode(TEXT)
     assert Tokenizer.load(back).special_tokens == {"<|endoftext|>": 280}
 
@@ -59,7 +58,7 @@ def test_special_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "a.tiktoken", format="tiktoken")
     common = ("convert", "--model", tmp_path / "a.tiktoken", "--pattern", "gpt2", "--format", "pairloom")
     given = ("--special", "<|endoftext|>=400", "--special", "<|pad|>")
-    assert run(*common, "--output", tmp_path / "b", *given).returncode == 0
+    output(*common, "--output", tmp_path / "b", *given)
     assert Tokenizer.load(tmp_path / "b").special_tokens == {"<|endoftext|>": 400, "<|pad|>": 401}
     again = tmp_path / "c"
     failed(run(*common, "--output", again, "--special", "=290"), "empty")
@@ -72,10 +71,9 @@ def test_what_a_format_cannot_express_is_refused_with_the_reason(tmp_path: Path)
     vocab = {0: b"a", 1: b"b", 2: b"c", 3: b"bc", 4: b"ab"}
     odd = Tokenizer(vocab, [(b"a", b"b"), (b"b", b"c")], missing_bytes="raise")
     odd.save(tmp_path / "odd.json")
-    output = tmp_path / "odd.tiktoken"
-    command = ("convert", "--model", tmp_path / "odd.json", "--output", output, "--format", "tiktoken")
+    command = ("convert --format tiktoken --model", tmp_path / "odd.json", "--output", tmp_path / "odd.tiktoken")
     failed(run(*command), "ranks cannot express")
-    assert not output.exists()
+    assert not (tmp_path / "odd.tiktoken").exists()
 
 
 def test_failures(model: Path, tmp_path: Path) -> None:
@@ -88,19 +86,19 @@ def test_failures(model: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     before = sorted(path.name for path in tmp_path.iterdir())
 
-    def convert(source: Path, to: Path, *more: str) -> list[str]:
-        return ["convert", "--model", str(source), "--output", str(to), "--format", "huggingface", *more]
+    def convert(source: Path, to: Path, *more: str) -> Done:
+        return run("convert --format huggingface --model", source, "--output", to, *more)
 
-    failed(run(*convert(tmp_path / "absent.json", tmp_path / "out")), "absent.json")
-    failed(run(*convert(tmp_path / "empty", tmp_path / "out")), str(tmp_path), "vocab.json")
-    failed(run(*convert(damaged, tmp_path / "out")), "damaged.json")
-    failed(run(*convert(model, taken)), "taken")
-    failed(run(*convert(model, tmp_path)), str(tmp_path))
-    failed(run(*convert(model, tmp_path, "--force")), str(tmp_path), "directory")
-    failed(run(*convert(model, tmp_path / "no" / "out")), "no")
-    failed(run(*convert(ranks, tmp_path / "out")), "a.tiktoken", "gpt2", "cl100k")
-    failed(run(*convert(model, tmp_path / "out", "--pattern", "gpt2")), "pattern")
+    failed(convert(tmp_path / "absent.json", tmp_path / "out"), "absent.json")
+    failed(convert(tmp_path / "empty", tmp_path / "out"), str(tmp_path), "vocab.json")
+    failed(convert(damaged, tmp_path / "out"), "damaged.json")
+    failed(convert(model, taken), "taken")
+    failed(convert(model, tmp_path), str(tmp_path))
+    failed(convert(model, tmp_path, "--force"), str(tmp_path), "directory")
+    failed(convert(model, tmp_path / "no" / "out"), "no")
+    failed(convert(ranks, tmp_path / "out"), "a.tiktoken", "gpt2", "cl100k")
+    failed(convert(model, tmp_path / "out", "--pattern", "gpt2"), "pattern")
     assert taken.read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-    assert run(*convert(model, taken, "--force")).returncode == 0
+    assert convert(model, taken, "--force").status == 0
     assert Tokenizer.load(taken, format="huggingface").n_vocab == 281

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from pairloom.cli.commands import COMMANDS, parser
-from tests.cli.test_commands import run
+from tests.cli.commands import output
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
@@ -19,15 +19,13 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_describes_every_option(command: str) -> None:
-    done = run(command, "--help")
-    assert (done.returncode, done.stderr) == (0, b"")
-    shown = " ".join(done.stdout.decode().split())
+    shown = " ".join(output(command, "--help").split())
     for action in parser_of(command)._actions:
         assert action.help, f"{command} {action.option_strings} has no help"
         assert all(option in shown for option in action.option_strings)
 
 
 def test_help_lists_every_command() -> None:
-    shown = " ".join(run("--help").stdout.decode().split())
+    shown = " ".join(output("--help").split())
     for command in COMMANDS:
         assert f"{command} {parser_of(command).description}" in shown

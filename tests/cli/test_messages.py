@@ -11,7 +11,7 @@ import pytest
 from pairloom import Tokenizer
 from pairloom.cli import messages
 from pairloom.cli.commands import COMMANDS
-from tests.cli.commands import run
+from tests.cli.commands import failed, output, run
 from tests.cli.test_help import parser_of
 from tests.corpus.files import write_parquet
 
@@ -64,9 +64,8 @@ TOKENIZE = "tokenize --model model.json --output new --input"
 )
 def test_remedies_are_options(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str) -> None:
     monkeypatch.chdir(folder)
-    done = run(*arguments.split())
-    assert (done.status, done.out) == (1, "")
-    assert message in done.err
+    done = run(arguments)
+    failed(done, message)
     assert "Errno" not in done.err and "PosixPath" not in done.err
     assert not re.search(r"\b[a-z]+_[a-z]+\b|=(True|None)", done.err), "the library's words"
     assert not (folder / "new").exists()
@@ -94,7 +93,7 @@ def test_no_input_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch, arg
         (folder / name).write_text("ab <|endoftext|> ab")
     (folder / "link.txt").symlink_to("a.txt")
     (folder / "bad.txt").unlink()
-    done = run(*arguments.split(), "--force")
+    done = run(arguments, "--force")
     assert done.status == 2 and "is one of the inputs; name another file" in done.err
     assert (folder / "a.txt").read_text() == (folder / "a.svg").read_text() == "ab <|endoftext|> ab"
 
@@ -105,7 +104,7 @@ def test_an_empty_input_is_not_passed_over_in_silence(
 ) -> None:
     monkeypatch.chdir(folder)
     (folder / "none.txt").touch()
-    done = run(*arguments.split())
+    done = run(arguments)
     assert done.status == 0 and (folder / "new").exists()
     assert re.search("warning: .* no (text|document)", done.err)
 
@@ -144,18 +143,10 @@ def test_remedies_of_a_run_that_is_there(folder: Path) -> None:
     ],
 )
 def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: str, then: str, message: str) -> None:
-    tokenize: list[str | Path] = [
-        "tokenize",
-        "--model",
-        folder / "model.json",
-        "--output",
-        folder / "out",
-        "--input",
-        folder / "a.txt",
-    ]
-    assert run(*tokenize, *first.split()).status == 0
-    done = run(*tokenize, *then.split(), "--resume")
-    assert done.status == 1 and f"{folder / 'out'}: {message} resume with the same, or start in" in done.err
+    files = (folder / "model.json", "--output", folder / "out", "--input", folder / "a.txt")
+    output(f"tokenize {first} --model", *files)
+    done = run(f"tokenize {then} --resume --model", *files)
+    failed(done, f"{folder / 'out'}: {message} resume with the same, or start in")
 
 
 def test_warnings_name_options_and_no_source(folder: Path) -> None:

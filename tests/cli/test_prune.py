@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from pairloom import Tokenizer
-from tests.cli.commands import run
+from tests.cli.commands import failed, output, run
 
 TEXT = "by the way, it is by the way\nin the end, by the sea\n" * 3
 DOMAIN = "the kinase inhibits the kinase\n" * 3
@@ -18,22 +18,17 @@ def test_prune_writes_what_the_method_returns(tmp_path: Path) -> None:
     start = Tokenizer.train(TEXT, 274)
     start.save(model)
     given: list[str | Path | int] = ["--model", model, "--input", corpus, "--output", out]
-    done = run("prune", *given, "--vocab-size", 264)
-    assert done.status == 0, done.err
-    report = json.loads(done.out)
+    report = json.loads(output("prune --vocab-size 264", *given))
     assert report.pop("elapsed_ms") > 0
     assert report == {"tokens": 264, "n_vocab": 275, "new": 0, "moved": 0, "removed": 10}
     assert Tokenizer.load(out) == start.prune(DOMAIN, 264)
-    done = run("prune", *given, "--n-tokens", 10)
-    assert done.status == 1 and "exists" in done.err
-    done = run("prune", *given, "--n-tokens", 10, "--compact", "--force")
+    failed(run("prune --n-tokens 10", *given), "exists")
+    done = run("prune --n-tokens 10 --compact --force", *given)
     assert done.status == 0 and "of the ids move" in done.err and "without --renumber or --compact" in done.err
     assert json.loads(done.out)["n_vocab"] == 265
-    assert run("count", "--input", corpus, "--output", tmp_path / "counts").status == 0
-    done = run(
-        *("prune", "--model", model, "--counts", tmp_path / "counts", "--output", out),
-        *("--n-tokens", 10, "--adapt", "--force", "--threads", 1, "--quiet"),
-    )
+    output("count --input", corpus, "--output", tmp_path / "counts")
+    adapt = "prune --adapt --n-tokens 10 --force --threads 1 --quiet"
+    done = run(adapt, "--model", model, "--counts", tmp_path / "counts", "--output", out)
     assert (done.status, done.err) == (0, "")
     assert Tokenizer.load(out) == start.adapt(DOMAIN, 10)
     assert json.loads(done.out)["new"] == 10

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from pairloom import Tokenizer
-from tests.cli.commands import run
+from pairloom.shards.writers import npy
+from tests.cli.commands import failed, output, run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines
 from tests.shards.reading import contents, documents_of, manifest_of
 
@@ -30,24 +31,21 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_one_command(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(SEPARATOR.join(DOCUMENTS))
-    arguments: list[str | Path | int] = ["tokenize", "--model", model, "--input", tmp_path / "a.txt", "--output"]
-    options: list[str | Path | int] = ["--separator", SEPARATOR, "--eot", "--shard-tokens", 500]
-    done = run(*arguments, tmp_path / "out", *options)
-    assert done.status == 0, done.err
-    report = json.loads(done.out)
+    bare = ("tokenize --model", model, "--input", tmp_path / "a.txt", "--output", tmp_path / "out")
+    command = (*bare, "--separator", SEPARATOR, "--eot", "--shard-tokens", 500)
+    report = json.loads(output(*command))
     assert report["documents"] == len(DOCUMENTS) and report["shards"] > 1
     tokenizer = Tokenizer.load(model)
     end = tokenizer.special_tokens["<|endoftext|>"]
     assert documents_of(tmp_path / "out") == [[*tokenizer.encode(text), end] for text in DOCUMENTS]
     before = contents(tmp_path / "out")
-    assert run(*arguments, tmp_path / "out", *options).status == 1
-    done = run(*arguments, tmp_path / "out", *options, "--resume")
+    assert run(*command).status == 1
+    done = run(*command, "--resume")
     assert done.status == 0 and "finished already" in done.err
     assert contents(tmp_path / "out") == before
-    done = run(*arguments, tmp_path / "out", "--resume")
-    assert done.status == 1 and "was made with --eot '<|endoftext|>', not without --eot" in done.err
-    assert run(*arguments, tmp_path / "out", *options, "--resume", "--force").status == 2
-    assert run(*arguments, tmp_path / "out", *options, "--force").status == 0
+    failed(run(*bare, "--resume"), "was made with --eot '<|endoftext|>', not without --eot")
+    assert run(*command, "--resume", "--force").status == 2
+    output(*command, "--force")
     assert contents(tmp_path / "out") == before
 
 
@@ -58,10 +56,8 @@ def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path:
     command: list[str | Path] = ["tokenize", "--model", model, "--input", tmp_path / "a.txt", "--output", url]
     files.pipe_file(f"{url}/.pairloom-job-0123456789abcdef.lock", b"")
     for more in ((), ("--force",)):
-        done = run(*command, *more)
-        assert done.status == 1 and "pass --takeover if its driver is dead" in done.err
-    done = run(*command, "--takeover")
-    assert done.status == 0, done.err
+        failed(run(*command, *more), "pass --takeover if its driver is dead")
+    output(*command, "--takeover")
     done = run(*command, "--resume")
     assert done.status == 0 and "is finished already" in done.err
     for text in (done.err, run(*command).err, run(*command, "--pack", "8").err):
@@ -76,41 +72,26 @@ def test_the_tokens_around_documents_are_named_and_recorded(tmp_path: Path) -> N
     assert tokenizer.special_tokens == {"<bos>": 0, "<eos>": 1}
     tokenizer.save(tmp_path / "model.json")
     (tmp_path / "a.jsonl").write_text(json_lines(["hello\nworld", "a <eos> b"]))
-    common: list[str | Path] = ["tokenize", "--model", tmp_path / "model.json", "--input", tmp_path / "a.jsonl"]
+    common = ("tokenize --model", tmp_path / "model.json", "--input", tmp_path / "a.jsonl")
     plain = [tokenizer.encode_ordinary(text) for text in ("hello\nworld", "a <eos> b")]
     done = run(*common, "--output", tmp_path / "named", "--eot", "<eos>", "--bos", "<bos>")
     assert done.status == 0 and "--specials recognise" in done.err
     assert documents_of(tmp_path / "named") == [[0, *ids, 1] for ids in plain]
     config = manifest_of(tmp_path / "named")["config"]
     assert [config[key] for key in ("bos", "bos_id", "eot", "eot_id")] == ["<bos>", 0, "<eos>", 1]
-    done = run(*common, "--output", tmp_path / "bare", "--eot")
-    assert done.status == 1 and "--eot must name one of" in done.err and "'<bos>', '<eos>'" in done.err
+    failed(run(*common, "--output", tmp_path / "bare", "--eot"), "--eot must name one of", "'<bos>', '<eos>'")
     assert not (tmp_path / "bare").exists()
-    done = run(*common, "--output", tmp_path / "ids", "--eot", "<eos>", "--specials", "recognise")
-    assert done.status == 0
+    output(*common, "--output", tmp_path / "ids", "--eot", "<eos>", "--specials", "recognise")
     assert documents_of(tmp_path / "ids") == [[*plain[0], 1], [*tokenizer.encode("a <eos> b"), 1]]
-    done = run(*common, "--output", tmp_path / "none", "--eot", "<eos>", "--specials", "error")
-    assert done.status == 1 and '"<eos>"' in done.err
+    failed(run(*common, "--output", tmp_path / "none", "--eot", "<eos>", "--specials", "error"), '"<eos>"')
 
 
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus that takes some tenths of a second."""
-    folder = tmp_path_factory.mktemp("large")
-    rng = random.Random(5)
-    for name in "ab":
-        documents = [" ".join(rng.choices(DOCUMENTS, k=20)) for _ in range(3000)]
-        (folder / f"{name}.jsonl").write_text(json_lines(documents))
-    return folder
-
-
-def command(model: Path, corpus: Path, out: Path, *more: str) -> list[str]:
-    options = ["--model", str(model), "--input", str(corpus), "--output", str(out), "--shard-tokens", "100000", "--eot"]
-    return [sys.executable, "-m", "pairloom", "tokenize", *options, *more]
-
-
-def test_interrupted(model: Path, large: Path, tmp_path: Path) -> None:
-    process = subprocess.Popen(command(model, large, tmp_path / "out"), stderr=subprocess.PIPE, text=True)
+def test_interrupted(model: Path, tmp_path: Path) -> None:
+    # It takes some tenths of a second.
+    (tmp_path / "large.jsonl").write_text(json_lines([" ".join(DOCUMENTS)] * 2000))
+    options = f"--shard-tokens 100000 --model {model} --input {tmp_path}/large.jsonl --output {tmp_path}/out"
+    command = [sys.executable, "-m", "pairloom", "tokenize", *options.split()]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (tmp_path / "out" / "manifest.json").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -124,10 +105,6 @@ def test_interrupted(model: Path, large: Path, tmp_path: Path) -> None:
 
 def test_a_full_disk(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fourth write of ids fails."""
-    import errno
-
-    from pairloom.shards.writers import npy
-
     write_all, calls = npy.write_all, []
 
     def failing(file: Any, array: Any) -> None:
@@ -138,22 +115,13 @@ def test_a_full_disk(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         write_all(file, array)
 
     (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS))
-    arguments: list[str | Path | int] = [
-        "tokenize",
-        "--model",
-        model,
-        "--input",
-        tmp_path / "a.jsonl",
-        "--shard-tokens",
-        200,
-    ]
+    arguments = ("tokenize --shard-tokens 200 --model", model, "--input", tmp_path / "a.jsonl")
     with monkeypatch.context() as patch:
         patch.setattr(npy, "write_all", failing)
-        done = run(*arguments, "--output", tmp_path / "out")
-    assert done.status == 1 and "no space left; 3 shards are complete" in done.err
+        failed(run(*arguments, "--output", tmp_path / "out"), "no space left; 3 shards are complete")
     assert len(manifest_of(tmp_path / "out")["shards"]) == 3
-    assert run(*arguments, "--output", tmp_path / "out", "--resume").status == 0
-    assert run(*arguments, "--output", tmp_path / "whole").status == 0
+    output(*arguments, "--output", tmp_path / "out", "--resume")
+    output(*arguments, "--output", tmp_path / "whole")
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
@@ -162,25 +130,8 @@ def test_standard_input(model: Path, tmp_path: Path) -> None:
         (SEPARATOR.join(DOCUMENTS), ["--separator", SEPARATOR]),
         (json_lines(DOCUMENTS), ["--input-format", "jsonl"]),
     ):
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pairloom",
-                "tokenize",
-                "--model",
-                str(model),
-                "--input",
-                "-",
-                "--output",
-                str(tmp_path / "out"),
-                "--force",
-                *options,
-            ],
-            input=data.encode(),
-            capture_output=True,
-        )
-        assert done.returncode == 0, done.stderr
+        command = ("tokenize --force --input - --model", model, "--output", tmp_path / "out", *options)
+        output(*command, stdin=data.encode())
         assert len(documents_of(tmp_path / "out")) == len(DOCUMENTS)
 
 
@@ -208,6 +159,6 @@ def test_a_resumed_run_says_that_a_pipe_is_not_compared(model: Path, tmp_path: P
 def test_broken_inputs(model: Path, tmp_path: Path, name: str, data: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(data)
     done = run("tokenize", "--model", model, "--input", tmp_path / name, "--output", tmp_path / "out")
-    assert done.status == 1 and done.out == ""
-    assert message in done.err and done.err.count("\n") == 1
+    failed(done, message)
+    assert done.err.count("\n") == 1
     assert not (tmp_path / "out").exists()

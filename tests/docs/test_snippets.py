@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import pairloom
-from tests.cli.test_commands import run
+from tests.cli.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -49,8 +49,8 @@ def test_the_snippets_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
                 if words:
                     assert words[0] == "pairloom", f"{page}: only pairloom's commands can be tested: {command}"
                     done = run(*words[1:])
-                    assert done.returncode == 0, f"{page}: {command}: {done.stderr.decode()}"
-                    said.append(done.stderr.decode())
+                    assert done.status == 0, f"{page}: {command}: {done.err}"
+                    said.append(done.err)
         else:
             assert language in NOT_RUN, f"{page}: line {line}: a block of {language!r} is run by no test"
     if "fsspec.implementations.memory" in sys.modules:

@@ -48,9 +48,9 @@ def test_replacements(case: cases.ReplacementCase) -> None:
 
 def train(case: cases.TrainingCase) -> Model:
     if case.documents is not None:
-        return naive.train(case.documents, case.vocab_size, **case.fields)
+        return naive.train(case.documents, case.vocab_size, **case.all_fields)
     assert case.counts is not None
-    fields = {name: value for name, value in case.fields.items() if name != "corpus_specials"}
+    fields = {name: value for name, value in case.all_fields.items() if name != "corpus_specials"}
     return naive.train_from_counts(case.counts, case.vocab_size, **fields)
 
 
@@ -92,7 +92,7 @@ def test_encoding(case: cases.EncodingCase) -> None:
         return
     ids = naive.encode(case.text, model, **special)
     assert ids == case.ids
-    assert naive.decode(ids, model) == case.decoded
+    assert naive.decode(ids, model) == (case.text if case.decoded is None else case.decoded)
 
 
 @pytest.mark.parametrize("case", cases.extending_cases(), ids=str)
