@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 
 from pairloom import CountBuilder, PretokenCounts, Tokenizer
@@ -66,10 +69,10 @@ COLUMNS = {"id": ["a", "b"], "text": ["low lower", "lowest"]}
 TABLES: dict[str, Callable[[], Any]] = {
     "dict": lambda: COLUMNS,
     "mapping": lambda: UserDict(COLUMNS),
-    "pandas": lambda: pytest.importorskip("pandas").DataFrame(COLUMNS),
-    "polars": lambda: pytest.importorskip("polars").DataFrame(COLUMNS),
-    "pyarrow": lambda: pytest.importorskip("pyarrow").table(COLUMNS),
-    "record batch": lambda: pytest.importorskip("pyarrow").record_batch(COLUMNS),
+    "pandas": lambda: pandas.DataFrame(COLUMNS),
+    "polars": lambda: polars.DataFrame(COLUMNS),
+    "pyarrow": lambda: pyarrow.table(COLUMNS),
+    "record batch": lambda: pyarrow.record_batch(COLUMNS),
     "datasets": lambda: pytest.importorskip("datasets").Dataset.from_dict(COLUMNS),
 }
 ITERATES_TEXTS: dict[str, Callable[[Any], object]] = {

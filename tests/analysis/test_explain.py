@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 
 from pairloom import Corpus, Tokenizer, explain_difference
 from pairloom.analysis.explain import Explanation
@@ -140,7 +141,6 @@ def test_tokenizers_of_other_files_are_explained(tmp_path: Path) -> None:
 
 
 def test_a_trainer_of_huggingface_is_explained() -> None:
-    tokenizers = pytest.importorskip("tokenizers")
     models, trainers, byte_level = tokenizers.models, tokenizers.trainers, tokenizers.pre_tokenizers.ByteLevel
     theirs = tokenizers.Tokenizer(models.BPE())
     theirs.pre_tokenizer = byte_level(add_prefix_space=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tokenizers as owner
 
 from pairloom import FormatError, Tokenizer
 from pairloom.analysis.compare import side_of
@@ -99,7 +100,6 @@ def test_planted_changes_are_found_with_their_class(change: Change, kind: str) -
 
 
 def test_the_lock_of_pieces_is_the_same_by_the_library_that_owns_them(tmp_path: Path) -> None:
-    owner = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make parity")
     vocab = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"\u2581": 256, "a": 257, "\u2581a": 258, "\u0124": 259}
     theirs = owner.Tokenizer(owner.models.BPE(vocab, [("\u2581", "a")], byte_fallback=True))
     theirs.pre_tokenizer = owner.pre_tokenizers.Metaspace()
@@ -119,7 +119,6 @@ def test_the_lock_of_pieces_is_the_same_by_the_library_that_owns_them(tmp_path: 
 def test_a_lock_of_another_format_or_library_is_the_same(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
     assert changes(side_of(Tokenizer.load(tmp_path), "file"), lock(side_of(TOKENIZER, "ours"))) == []
-    pytest.importorskip("tokenizers", reason="tokenizers is not installed: make parity")
     from pairloom.analysis.compare import load_side
 
     assert changes(load_side(f"hf:{tmp_path}"), lock(side_of(TOKENIZER, "ours"))) == []

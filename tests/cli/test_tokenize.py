@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 from pairloom import Tokenizer
@@ -50,7 +51,7 @@ def test_one_command(model: Path, tmp_path: Path) -> None:
 
 
 def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path: Path) -> None:
-    files = pytest.importorskip("fsspec").filesystem("memory")
+    files = fsspec.filesystem("memory")
     (tmp_path / "a.txt").write_text(SEPARATOR.join(DOCUMENTS))
     url = f"memory://me:PASSWORD@{tmp_path.name}"
     command: list[str | Path] = ["tokenize", "--model", model, "--input", tmp_path / "a.txt", "--output", url]
@@ -127,11 +128,11 @@ def test_a_full_disk(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_standard_input(model: Path, tmp_path: Path) -> None:
     for data, options in (
-        (SEPARATOR.join(DOCUMENTS), ["--separator", SEPARATOR]),
-        (json_lines(DOCUMENTS), ["--input-format", "jsonl"]),
+        (SEPARATOR.join(DOCUMENTS), f"--separator {SEPARATOR}"),
+        (json_lines(DOCUMENTS), "--input-format jsonl"),
     ):
-        command = ("tokenize --force --input - --model", model, "--output", tmp_path / "out", *options)
-        output(*command, stdin=data.encode())
+        command = f"tokenize --force --input - {options} --model"
+        output(command, model, "--output", tmp_path / "out", stdin=data.encode())
         assert len(documents_of(tmp_path / "out")) == len(DOCUMENTS)
 
 

@@ -10,6 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.ipc
+import pyarrow.parquet
+import zstandard
+
 SEPARATOR = "<|endoftext|>"
 
 DOCUMENTS = [
@@ -31,9 +36,6 @@ def json_lines(documents: list[str]) -> str:
 
 
 def zstd(data: bytes) -> bytes:
-    import pytest
-
-    zstandard: Any = pytest.importorskip("zstandard")
     compressed: bytes = zstandard.ZstdCompressor(write_checksum=True).compress(data)
     return compressed
 
@@ -47,21 +49,11 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def write_parquet(path: Path, documents: list[str], column: str = "text", **options: Any) -> None:
-    import pytest
-
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
-
     table = pyarrow.table({"id": list(range(len(documents))), column: documents})
     pyarrow.parquet.write_table(table, path, **options)
 
 
 def write_arrow(path: Path, documents: list[str], *, stream: bool) -> None:
-    import pytest
-
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.ipc")
-
     table = pyarrow.table({"text": pyarrow.array(documents, pyarrow.large_string())})
     new = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
     with new(str(path), table.schema) as writer:

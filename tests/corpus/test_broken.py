@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pyarrow as pa
 import pyarrow.ipc
+import pyarrow.parquet
 import pytest
+from pyarrow import ipc
 
 from pairloom import Corpus, CorpusError, PretokenCounts
 from tests.corpus.files import COMPRESSORS, DOCUMENTS, write_all, write_parquet
@@ -88,9 +91,6 @@ def test_columns(tmp_path: Path) -> None:
 
 
 def test_rows_without_text(tmp_path: Path) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
-
     path = tmp_path / "a.parquet"
     torn = pyarrow.array([b"a", None, b"\xff", b"b", None]).cast(pyarrow.binary()).view(pyarrow.string())
     pyarrow.parquet.write_table(pyarrow.table({"text": torn}), path)
@@ -104,8 +104,6 @@ def test_rows_without_text(tmp_path: Path) -> None:
 def damaged_views(path: Path) -> None:
     """A column of views (a text's length, its first four bytes, number and place of a buffer) into a buffer that is
     not there."""
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    ipc: Any = pytest.importorskip("pyarrow.ipc")
 
     texts = pyarrow.array(["a text of more than twelve bytes", "another text of such a length"], pyarrow.string_view())
     with ipc.new_file(str(path), pyarrow.schema([("text", texts.type)])) as writer:
@@ -118,8 +116,6 @@ def damaged_views(path: Path) -> None:
 
 def damaged_indices(path: Path) -> None:
     """A column of indices into a dictionary, one of which is beyond it."""
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    ipc: Any = pytest.importorskip("pyarrow.ipc")
 
     column = pyarrow.array(["a", "b", "a"]).dictionary_encode()
     column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 77_777_777], "int32"), column.dictionary, safe=False)
@@ -129,8 +125,6 @@ def damaged_indices(path: Path) -> None:
 
 def damaged_offsets(path: Path) -> None:
     """A column of texts, the end of one of which is far behind all text."""
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    ipc: Any = pytest.importorskip("pyarrow.ipc")
 
     with ipc.new_file(str(path), pyarrow.schema([("text", pyarrow.string())])) as writer:
         writer.write_table(pyarrow.table({"text": ["x" * 11, "y" * 12]}))

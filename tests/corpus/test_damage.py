@@ -10,7 +10,10 @@ import random
 from pathlib import Path
 from typing import Any
 
+import fsspec
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.analysis.stats import corpus_stats
@@ -85,8 +88,6 @@ def test_an_empty_compressed_file_is_damage(tmp_path: Path, suffix: str) -> None
 
 def write_late_damage(folder: Path) -> list[Path]:
     """Files of each kind, the first half of which is good."""
-    pa: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     texts = orders(2000)
     table = pa.table({"text": texts})
     parquet.write_table(table, folder / "group.parquet", row_group_size=500, compression="none", use_dictionary=False)
@@ -144,7 +145,6 @@ def test_records_left_out_count_once_though_files_are_read_twice(tmp_path: Path)
 
 
 def test_what_cannot_be_read_twice_is_copied_first(tmp_path: Path) -> None:
-    fsspec: Any = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     data = COMPRESSORS[".gz"](b"a\nb\nc")
     memory.pipe({"/damage/bad.txt.gz": data[:-3], "/damage/good.txt.gz": data, "/damage/c.parquet": b"PAR1"})

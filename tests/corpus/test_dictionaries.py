@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from pairloom import Corpus, CorpusError
 
@@ -15,8 +17,6 @@ def test_a_text_that_many_rows_repeat_takes_little_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """500 rows of one text of 240 KB, 120 MB in all, in a few kilobytes."""
-    pa: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr("pairloom.corpus.columns._MOST_DECODED", 2_000_000)
     text = "ab cd " * 40_000
     column = pa.array([text] * 500)
@@ -38,8 +38,6 @@ def test_a_text_that_many_rows_repeat_takes_little_memory(
 def test_dictionaries_give_the_documents_of_plain_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.columns._MOST_DECODED", 1000)
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 300)
-    pa: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     texts = [None if n % 7 == 3 else "long text " * (n % 11) for n in range(200)]
     table = pa.table(
         {

@@ -11,7 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fsspec
+import pyarrow
+import pyarrow.parquet
 import pytest
+from pyarrow import ipc
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import compression
@@ -77,8 +81,6 @@ def test_train_files_reads_what_the_suffix_says(paths: dict[str, Path], tmp_path
 
 def test_nested_fields(paths: dict[str, Path], tmp_path: Path) -> None:
     assert list(Corpus(paths["a.jsonl"], text_field="meta.text")) == DOCUMENTS
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
 
     rows = [{"text": text, "id": n} for n, text in enumerate(DOCUMENTS)]
     pyarrow.parquet.write_table(pyarrow.table({"id": list(range(len(rows))), "doc": rows}), tmp_path / "n.parquet")
@@ -95,9 +97,6 @@ CONTENTS = ["Hi, é", "", "東京\n"]
 
 def _write_columns(folder: Path, columns: dict[str, Any]) -> list[Path]:
     """The same table as Parquet, as an Arrow file and as an Arrow stream."""
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
-    ipc: Any = pytest.importorskip("pyarrow.ipc")
     table = pyarrow.table(columns)
     pyarrow.parquet.write_table(table, folder / "l.parquet", row_group_size=2)
     for name, new in (("file.arrow", ipc.new_file), ("stream.arrow", ipc.new_stream)):
@@ -107,7 +106,6 @@ def _write_columns(folder: Path, columns: dict[str, Any]) -> list[Path]:
 
 
 def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
     lists = [["a", "b"], [], ["c"]]
     columns: dict[str, Any] = {
         "id": [1, 2, 3],
@@ -184,7 +182,6 @@ def test_messages_without_content_are_left_out_one_by_one(tmp_path: Path) -> Non
 
 
 def test_columns_of_bytes(tmp_path: Path) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
     texts = [text.encode() for text in DOCUMENTS]
     for kind in (pyarrow.binary(), pyarrow.large_binary(), pyarrow.dictionary(pyarrow.int32(), pyarrow.binary())):
         for path in _write_columns(tmp_path, {"text": pyarrow.array(texts, pyarrow.binary()).cast(kind)}):
@@ -198,7 +195,6 @@ def test_columns_of_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["binary", "large_binary", "string", "large_string"])
 @pytest.mark.parametrize("nesting", ["", "[]", "[].content", "[][]", ".content[]"])
 def test_columns_that_are_not_utf8_follow_input_errors(tmp_path: Path, kind: str, nesting: str) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
     raw = pyarrow.array([b"first", b"caf\xe9 au lait", b"last", b"\xc3\xa9"]).cast(
         pyarrow.large_binary() if kind.startswith("large") else pyarrow.binary()
     )
@@ -342,7 +338,6 @@ def test_standard_input(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch)
 
 
 def test_urls(paths: dict[str, Path]) -> None:
-    fsspec: Any = pytest.importorskip("fsspec")
     files = fsspec.filesystem("memory")
     for name in ("a.txt", "a.jsonl.gz", "a.parquet"):
         files.pipe(f"/corpus/{name}", paths[name].read_bytes())

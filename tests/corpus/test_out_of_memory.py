@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from pairloom import Corpus, CountsError, PretokenCounts
 
@@ -54,8 +55,6 @@ for at in range(1, len(sound) - len(number)):
 def test_a_file_that_finds_no_memory_is_not_called_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, skips: bool
 ) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / f"a{suffix}"
     table = pyarrow.table({"text": ["ab", "the cat"]})
     if suffix == ".parquet":
@@ -74,8 +73,6 @@ def test_a_file_that_finds_no_memory_is_not_called_damaged(
 
 
 def test_counts_that_find_no_memory_are_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "counts.parquet"
     PretokenCounts.from_texts(["ab ab"]).save(path)
 
@@ -88,8 +85,6 @@ def test_counts_that_find_no_memory_are_not_called_damaged(tmp_path: Path, monke
 
 
 def test_counts_that_ask_for_too_much_memory_are_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "counts.parquet"
     PretokenCounts.from_texts(["ab ab"]).save(path)
 
@@ -103,8 +98,6 @@ def test_counts_that_ask_for_too_much_memory_are_damaged(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("name", ["counts.parquet", "corpus.parquet"])
 def test_no_damaged_number_takes_all_memory(tmp_path: Path, name: str) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / name
     if name == "counts.parquet":
         PretokenCounts.from_texts(["ab ab the cat sat on the mat"]).save(path)

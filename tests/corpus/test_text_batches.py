@@ -7,6 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas
+import polars
+import pyarrow
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, _core, tokenize_files
@@ -22,7 +25,6 @@ def _batch_iterator(size: int = 7) -> Iterator[list[str]]:
 
 
 def _arrow(kind: str) -> Any:
-    pyarrow: Any = pytest.importorskip("pyarrow")
     array = pyarrow.array(DOCUMENTS)
     if kind == "array":
         return array
@@ -32,9 +34,9 @@ def _arrow(kind: str) -> Any:
     if kind == "column":
         return pyarrow.table({"text": chunked})["text"]
     if kind == "polars":
-        return pytest.importorskip("polars").Series(DOCUMENTS)
+        return polars.Series(DOCUMENTS)
     if kind == "pandas":
-        return pytest.importorskip("pandas").Series(DOCUMENTS)
+        return pandas.Series(DOCUMENTS)
     # Only the interface, which cannot be iterated.
     return type("Column", (), {"__arrow_c_stream__": lambda self, schema=None: chunked.__arrow_c_stream__(schema)})()
 
@@ -66,7 +68,6 @@ def test_batches_count_and_train_as_their_texts(
 
 
 def test_what_is_no_text_in_a_batch_is_named() -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
     for texts, message in (
         (["a", ["b", 3]], r"texts\[1\]\[1\] must be a str, not int"),
         (["a", ["b", ["c"]]], r"texts\[1\]\[1\] must be a str, not list"),
@@ -84,7 +85,6 @@ def test_what_is_no_text_in_a_batch_is_named() -> None:
 
 
 def test_text_columns_name_and_replace_the_rows_of_arrow() -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
     column = pyarrow.array([b"first", b"a\xffb", None]).view(pyarrow.string())
     for replace, skip, wrong in ((False, False, 8), (True, False, 9)):
         columns = _core.TextColumns("rows of mine", replace=replace, skip=skip)

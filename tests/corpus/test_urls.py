@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
@@ -158,7 +159,7 @@ def test_an_object_that_changes_between_ranges_is_an_error(
 @pytest.fixture
 def memory() -> Iterator[tuple[Any, str]]:
     """The file system in memory, and a folder in it."""
-    files = pytest.importorskip("fsspec").filesystem("memory")
+    files = fsspec.filesystem("memory")
     folder = f"/me:PASSWORD@{uuid.uuid4().hex}"
     yield files, folder
     if files.exists(folder):

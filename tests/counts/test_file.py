@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from pairloom import CountsError, PretokenCounts, Tokenizer
@@ -27,8 +29,6 @@ def counts() -> PretokenCounts:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_round_trip(counts: PretokenCounts, tmp_path: Path, suffix: str) -> None:
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     path = tmp_path / f"c{suffix}"
     counts.save(path)
     loaded = PretokenCounts.load(path)
@@ -115,9 +115,6 @@ def test_contents_are_checked(tmp_path: Path) -> None:
 
 
 def test_parquet_of_another_program(tmp_path: Path) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
-
     counts = PretokenCounts.from_texts(TEXTS)
     path = tmp_path / "c.parquet"
     counts.save(path)
@@ -244,7 +241,6 @@ def test_items_that_are_no_pairs_are_type_errors(items: Any) -> None:
 class TestParquetOfOtherPrograms:
     @pytest.fixture
     def path(self, counts: PretokenCounts, tmp_path: Path) -> Path:
-        pytest.importorskip("pyarrow")
         path = tmp_path / "c.parquet"
         counts.save(path)
         return path

@@ -12,7 +12,6 @@ import pytest
 from pairloom import Tokenizer
 
 pytest.importorskip("transformers")
-pytest.importorskip("tokenizers")
 
 from pairloom.dropin.transformers import fast
 

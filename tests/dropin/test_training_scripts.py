@@ -185,7 +185,6 @@ SCRIPTS = [quicktour, training_from_memory, nanogpt, codeparrot, tinystories, ll
 def test_script_gives_the_file_and_ids_of_the_library(
     script: Callable[[dict[str, Any], Path], tuple[str, Any]], tmp_path: Path
 ) -> None:
-    pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
     (tmp_path / "ours").mkdir()
     (tmp_path / "theirs").mkdir()
     found = script(parts(OURS), tmp_path / "ours")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 
 from pairloom import FormatError, Tokenizer
 
@@ -146,7 +147,6 @@ def test_what_cannot_be_run_is_refused() -> None:
 
 
 def test_words_are_those_that_a_metaspace_makes() -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="makes a tokenizer with tokenizers")
     vocab = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"\u2581": 256, "a": 257, "\u2581a": 258}
     for split in (True, False):
         library = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, [("\u2581", "a")], byte_fallback=True))

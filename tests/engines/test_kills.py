@@ -13,7 +13,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from pairloom import open_shards
 from pairloom._internal.folder_lock import locked_folder
@@ -28,8 +30,6 @@ _MODULES = {"dask": "distributed", "ray": "ray", "spark": "pyspark"}
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     folder = tmp_path_factory.mktemp("parts")
     for part in range(N_PARTS):
         parquet.write_table(pyarrow.table({"text": texts_of(part)}), folder / f"{part:02}.parquet")

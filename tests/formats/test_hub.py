@@ -54,7 +54,6 @@ def endpoint() -> Iterator[str]:
 
 
 def test_a_repository_is_fetched_without_its_weights(endpoint: str, tmp_path: Path) -> None:
-    pytest.importorskip("tokenizers", reason="with transformers: huggingface_hub comes with it")
     program = (
         "from pairloom import Tokenizer; t = Tokenizer.from_pretrained('owner/name', revision='main');"
         "print(t.encode('lowest lower'), t.tokenizer_config)"

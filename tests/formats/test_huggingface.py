@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 
 from pairloom import Tokenizer, formats
 from pairloom._core import DIGIT
@@ -58,7 +59,6 @@ def test_what_is_saved_comes_back_and_loads_in_its_own_library(fields: dict[str,
     data = path.read_bytes()
     formats.save(formats.load(path), path, overwrite=True, format="huggingface")
     assert path.read_bytes() == data
-    tokenizers = pytest.importorskip("tokenizers", reason="loads files with tokenizers")
     library = tokenizers.Tokenizer.from_file(str(path))
     assert huggingface.from_huggingface(library) == model
     assert huggingface.from_huggingface(path) == model
@@ -70,7 +70,6 @@ def test_what_is_saved_comes_back_and_loads_in_its_own_library(fields: dict[str,
 
 
 def test_an_added_token_written_like_a_byte_is_saved_after_the_vocabulary(tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="saves a file with tokenizers")
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     theirs.decoder = tokenizers.decoders.ByteLevel()
@@ -94,7 +93,6 @@ def test_an_added_token_written_like_a_byte_is_saved_after_the_vocabulary(tmp_pa
 
 
 def test_a_tokenizer_that_the_library_trained() -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="trains with tokenizers")
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     theirs.decoder = tokenizers.decoders.ByteLevel()
@@ -240,7 +238,6 @@ def several(tokenizers: Any) -> Any:
 
 
 def library_tokenizer(processor: Callable[[Any], Any] | None) -> Any:
-    tokenizers = pytest.importorskip("tokenizers", reason="makes a tokenizer with tokenizers")
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)

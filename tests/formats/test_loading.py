@@ -267,15 +267,12 @@ def test_bridges_and_pairs_of_files_warn_too(lacking: dict[str, Path]) -> None:
         assert Tokenizer.from_files(*pair).encode("ab") == [200]
     with pytest.warns(UserWarning, match="no token for 129"):
         assert Tokenizer.from_huggingface(lacking["huggingface"]) == loaded
-    pytest.importorskip("tiktoken", reason="goes by way of tiktoken")
-    pytest.importorskip("tokenizers", reason="goes by way of tokenizers")
     with pytest.warns(UserWarning, match="no token for 129"):
         assert Tokenizer.from_tiktoken(loaded.to_tiktoken()) == loaded
     assert Tokenizer.from_huggingface(loaded.to_huggingface(), missing_bytes="raise") == loaded
 
 
 def test_missing_bytes_are_dropped_as_tokenizers_drops_them(tmp_path: Path) -> None:
-    pytest.importorskip("tokenizers", reason="is the judge")
     rng = random.Random(4)
     for _ in range(30):
         absent = set(rng.sample([*b"abc \n\x0b", 0xC3, 0xA9, 0xE6], rng.randrange(1, 4)))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 
 from pairloom import Tokenizer, formats, pretokenize
 from pairloom.errors import FormatError
@@ -45,8 +46,6 @@ def test_any_other_pattern_survives_bridges_and_files(pattern: Any, tmp_path: Pa
     named = model(pattern)
     formats.save(named, tmp_path / "native", format="pairloom")
     assert formats.load(tmp_path / "native") == named
-    pytest.importorskip("tiktoken", reason="goes by way of tiktoken")
-    pytest.importorskip("tokenizers", reason="goes by way of tokenizers")
     if isinstance(pattern, str):
         assert tiktoken.from_tiktoken(tiktoken.to_tiktoken(named)) == named
     theirs = huggingface.to_huggingface(named)
@@ -56,7 +55,6 @@ def test_any_other_pattern_survives_bridges_and_files(pattern: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("written", [R50K, CL100K_PUBLISHED, RUSTBPE, NANOCHAT_PUBLISHED, GPT2_FIRST, LLAMA3])
 def test_a_pattern_of_a_tokenizer_json_splits_as_in_the_library(written: str, tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="compares with tokenizers")
     theirs = huggingface.to_huggingface(model(r"\S+|\s+"))
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
         [

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
@@ -260,7 +261,6 @@ def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
 def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kind: str) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
     rng = random.Random(kind)
     for _ in range(15):
         text = json.dumps(tokenizer_json(rng, kind))
@@ -275,7 +275,6 @@ def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kin
 
 
 def test_byte_tokens_without_byte_fallback_are_no_characters(tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
     rng = random.Random(7)
     for fuse in (True, False):
         file = tokenizer_json(rng, "none")
@@ -287,7 +286,6 @@ def test_byte_tokens_without_byte_fallback_are_no_characters(tmp_path: Path) -> 
 
 
 def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
     rng = random.Random(3)
     for kind in ("none", "prepend"):
         text = json.dumps(tokenizer_json(rng, kind))
@@ -319,7 +317,6 @@ def test_a_prefix_that_is_a_token_lies_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
 def test_offsets_and_words_of_pieces_equal_tokenizers(tmp_path: Path, kind: str) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
     rng = random.Random(kind)
     n_equal = 0
     for _ in range(10):

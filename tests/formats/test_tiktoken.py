@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiktoken as library
+import tiktoken as owner
 
 from pairloom import Tokenizer, _core, formats
 from pairloom.errors import FormatError
@@ -116,7 +118,6 @@ def random_ranks(rng: random.Random) -> dict[bytes, int]:
 
 @pytest.mark.long
 def test_random_ranks_encode_as_tiktoken_in_every_format(tmp_path: Path) -> None:
-    library = pytest.importorskip("tiktoken", reason="compares with tiktoken")
     pairloom = pytest.importorskip("pairloom")
     rng = random.Random(5)
     for _ in range(150):
@@ -154,7 +155,6 @@ def test_what_tiktoken_encodes_otherwise_is_refused(settings: dict[str, Any], wh
 
 @pytest.mark.parametrize("pattern", ["a+b?a+(?!c)", "(?:[ab]+a|[ab]+c)", "(?:b|(?:(?:a+?)+)*c)(?!d)"])
 def test_a_pattern_that_tiktoken_simplifies_is_refused(pattern: str) -> None:
-    owner = pytest.importorskip("tiktoken", reason="makes an encoding with tiktoken")
     pattern += r"|[\s\S]"
     found = {bytes((byte,)): byte for byte in range(256)}
     for refused in (
@@ -177,7 +177,6 @@ def test_a_named_pattern_is_written_for_tiktoken_as_published() -> None:
 
 
 def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:
-    owner = pytest.importorskip("tiktoken", reason="compares with tiktoken")
     ranks_of_bytes = {bytes((byte,)): byte for byte in range(256)}
     encoding = owner.Encoding("mine", pat_str="[a-z]+", mergeable_ranks=ranks_of_bytes, special_tokens={})
     with pytest.warns(UserWarning, match="tiktoken leaves out"):

@@ -20,9 +20,6 @@ FEWEST_LANGUAGES = 15
 SIZES = {"r50k_base": 50_257, "p50k_base": 50_281, "gpt2": 50_257, "cl100k": 100_256, "o200k": 199_998}
 """Ids of published vocabularies, with the special tokens that the entry names."""
 
-pytest.importorskip("tiktoken", reason="compares with tiktoken: make parity")
-pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
-
 
 def available() -> list[ParameterSet]:
     return [

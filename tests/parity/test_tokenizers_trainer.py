@@ -8,12 +8,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
+import tokenizers as theirs
 
 import pairloom.dropin.tokenizers as ours
 from pairloom.dropin.tokenizers import training
 from tests.dropin.tokenizers_cases import Case, case_of, words_of
-
-theirs = pytest.importorskip("tokenizers", reason="compares with tokenizers: make parity")
 
 FEW, MANY = 14, 300
 

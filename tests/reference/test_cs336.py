@@ -1,6 +1,7 @@
 """The public CS336 fixtures: 243 merges, the vocabulary, GPT-2's ids on every sample."""
 
 import pytest
+import tiktoken
 
 from pairloom.patterns import GPT2
 from pairloom.reference.encoder import decode, encode
@@ -39,7 +40,6 @@ def test_the_incremental_trainer_learns_the_reference_merges() -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_gpt2_ids_are_those_of_tiktoken(sample: str) -> None:
-    tiktoken = pytest.importorskip("tiktoken")
     found = model("gpt2")
     assert found is not None
     gpt2 = Model(found.vocab, [Merge(*merge) for merge in found.merges], found.special_tokens)

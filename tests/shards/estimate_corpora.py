@@ -7,9 +7,9 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
+import pyarrow
+from pyarrow import parquet
 
 from pairloom import Tokenizer
 
@@ -80,8 +80,6 @@ def _compressed(rng: random.Random, folder: Path, size: int) -> None:
 
 
 def _parquet(rng: random.Random, folder: Path, size: int) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     texts, total = [], 0
     language = "latin"
     while total < size:

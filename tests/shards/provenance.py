@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import pytest
+from pyarrow import parquet as pyarrow
 
 from pairloom import Tokenizer
 from tests.corpus.files import DOCUMENTS
@@ -33,7 +33,6 @@ def ids_of(record: Record, eot: bool, bos: bool) -> list[int]:
 
 def parts_of(folder: Path) -> list[tuple[Record, int, list[int], int]]:
     """(record without text, tokens before, ids, bytes) of each row of all tables; checks that these cover all ids."""
-    pyarrow: Any = pytest.importorskip("pyarrow.parquet")
     manifest = manifest_of(folder)
     documents, parts = documents_of(folder), []
     for number, shard in enumerate(manifest["shards"]):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
+import pyarrow
+import pyarrow.parquet
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -20,7 +21,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def manifest_of(folder: Path) -> dict[str, Any]:
     if (folder / "_manifest.parquet").exists():
-        metadata: Any = pytest.importorskip("pyarrow.parquet").read_metadata(folder / "_manifest.parquet").metadata
+        metadata: Any = pyarrow.parquet.read_metadata(folder / "_manifest.parquet").metadata
         text = metadata[b"pairloom.manifest"]
     else:
         text = (folder / "manifest.json").read_bytes()
@@ -70,8 +71,6 @@ def read_bin(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
 
 
 def read_parquet(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet")
     table = pyarrow.parquet.read_table(path)
     assert table.column_names == ["input_ids"]
     assert str(table.schema.field(0).type.value_type) == "uint32"

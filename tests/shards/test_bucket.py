@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 
@@ -26,7 +27,6 @@ URL = "memory://bucket/shards"
 
 @pytest.fixture
 def memory() -> Iterator[Any]:
-    fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
     files = fsspec.filesystem("memory")
     yield files
     files.store.clear()
@@ -164,7 +164,6 @@ def _read_all(folder: Path, cache: Path, cache_bytes: int, seed: int) -> bool:
 
 
 def test_processes_share_a_cache_that_holds_few_shards(tmp_path: Path) -> None:
-    pytest.importorskip("fsspec", reason="fsspec is not installed")
     folder = made(tmp_path)
     most = max(path.stat().st_size for path in folder.iterdir()) * 4
     with multiprocessing.get_context("spawn").Pool(3) as pool:

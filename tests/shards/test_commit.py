@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 from pairloom import CorpusError, ResumeError, ShardJob, Tokenizer, tokenize_files
@@ -28,7 +29,7 @@ class _Place:
     def __init__(self, tmp_path: Path, is_remote: bool) -> None:
         self.is_remote = is_remote
         self._tmp_path = tmp_path
-        self.memory: Any = pytest.importorskip("fsspec").filesystem("memory") if is_remote else None
+        self.memory: Any = fsspec.filesystem("memory") if is_remote else None
         self.url = f"memory://{uuid.uuid4().hex}" if is_remote else str(tmp_path / "shards")
 
     def names(self) -> list[str]:
@@ -251,7 +252,6 @@ def test_a_job_that_was_taken_over_commits_nothing(remote: _Place) -> None:
 
 
 def test_no_message_of_a_job_at_a_url_holds_its_password() -> None:
-    pytest.importorskip("fsspec")
     url = f"memory://me:PASSWORD@{uuid.uuid4().hex}"
     with ShardJob(url, TOKENIZER) as job:
         job.commit([job.task.write([TEXTS])])

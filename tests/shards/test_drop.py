@@ -19,8 +19,6 @@ from tests.shards.provenance import TOKENIZER, check
 from tests.shards.reading import contents, documents_of, manifest_of
 from tests.shards.test_provenance import inputs, made, records
 
-pytest.importorskip("pyarrow.parquet")
-
 GONE = ["a-3", "a-4", "b-0", "c-39"]
 
 

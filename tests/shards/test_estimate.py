@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from pairloom import CorpusError, Tokenizer, tokenize_files
 from pairloom.shards import sample as sampling
@@ -135,8 +137,6 @@ def test_a_record_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytes
 
 
 def test_arrow_files_and_row_groups_are_sampled(tmp_path: Path) -> None:
-    pyarrow: Any = pytest.importorskip("pyarrow")
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
     rng = random.Random(1)
     table = pyarrow.table({"text": [" ".join(rng.choices(["ab", "the", "x"], k=60)) for _ in range(20_000)]})
     with pyarrow.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from pairloom import Corpus, CorpusError, FormatError, ResumeError, Tokenizer, open_shards, pack_shards, tokenize_files
 from pairloom.shards.files import FORMATS
@@ -207,8 +209,6 @@ def test_ids_that_the_vocabulary_lacks_are_refused(corpus: Path, tmp_path: Path,
     lengths = [len(TOKENIZER.encode(text)) for text in DOCUMENTS]
     wanted = next(number for number, length in enumerate(lengths) if number > 2 and length > 1)
     if format == "parquet":
-        pa: Any = pytest.importorskip("pyarrow")
-        parquet: Any = pytest.importorskip("pyarrow.parquet")
         rows = parquet.read_table(path)["input_ids"].to_pylist()
         rows[wanted][1] = TOKENIZER.n_vocab
         parquet.write_table(pa.table({"input_ids": pa.array(rows, pa.list_(pa.uint32()))}), path)

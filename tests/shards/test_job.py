@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import polars
 import pyarrow as pa
 import pytest
@@ -213,7 +214,7 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
 
 @pytest.fixture
 def bucket() -> Iterator[Any]:
-    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory = fsspec.filesystem("memory")
     yield memory
     memory.rm("/bucket", recursive=True)
 

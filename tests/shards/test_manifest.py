@@ -12,7 +12,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
+from pyarrow import dataset, parquet
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus.compression import pieces_of
@@ -36,14 +38,11 @@ def shards(tokenizer: Tokenizer, tmp_path: Path) -> Path:
 
 def test_pyarrow_opens_a_folder_of_parquet_shards(shards: Path) -> None:
     expected = documents_of(shards)
-    parquet: Any = pytest.importorskip("pyarrow.parquet")
-    dataset: Any = pytest.importorskip("pyarrow.dataset")
     assert parquet.read_table(shards)["input_ids"].to_pylist() == expected
     assert dataset.dataset(shards).to_table()["input_ids"].to_pylist() == expected
 
 
 def test_polars_opens_a_folder_of_parquet_shards(shards: Path) -> None:
-    polars: Any = pytest.importorskip("polars")
     for source in (shards, f"{shards}/", f"{shards}/*", f"{shards}/*.parquet"):
         assert polars.read_parquet(source)["input_ids"].to_list() == documents_of(shards)
         assert polars.scan_parquet(source).collect()["input_ids"].to_list() == documents_of(shards)
@@ -71,7 +70,6 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", SHARDS_PAGE.read_text(encoding="ut
 def test_the_readers_in_the_description_of_shards_run(
     tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: int, format: str
 ) -> None:
-    pytest.importorskip("polars")
     tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "shards", format=format, shard_tokens=300)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

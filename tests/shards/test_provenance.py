@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from pairloom import (
@@ -24,9 +26,6 @@ from tests.cli.commands import run
 from tests.corpus.files import DOCUMENTS
 from tests.shards.provenance import TOKENIZER, Record, check, parts_of
 from tests.shards.reading import documents_of, manifest_of
-
-pyarrow: Any = pytest.importorskip("pyarrow")
-pytest.importorskip("pyarrow.parquet")
 
 TEXTS = [f"{number} {text}" for number, text in enumerate(DOCUMENTS[:40])]
 
@@ -312,7 +311,6 @@ def test_parts_and_left_out_duplicates_keep_their_records(tmp_path: Path, separa
 
 
 def test_a_run_at_a_url_tells_where_tokens_come_from(tmp_path: Path) -> None:
-    pytest.importorskip("fsspec")
     options: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
     out, url = made(tmp_path), "memory://provenance-run"
     tokenize_files(TOKENIZER, inputs(tmp_path / "in"), url, **options)

@@ -246,7 +246,6 @@ def test_one_document_for_two_parts_is_told(tmp_path: Path) -> None:
 
 
 def test_the_id_decides_where_there_is_one(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
     rows = [{"text": f"text {n}", "id": f"page {n // 3}" if n % 10 else None} for n in range(120)]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
