@@ -45,6 +45,7 @@ use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, characters, few, heap};
 use super::output::Output;
 use super::shared::Shared;
+use super::words::has_words;
 use crate::cpu::at_tier;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -135,8 +136,9 @@ pub(super) struct PretokenEncoder {
     /// The current batch and the next one.
     batches: [Batch; 2],
     short: ShortScratch,
-    /// The ids of the current pretoken.
+    /// The ids of the current pretoken, and the ends of its words.
     ids: Vec<u32>,
+    word_ends: Vec<u32>,
     /// Text that will be encoded next.
     ahead: Ahead,
 }
@@ -148,6 +150,7 @@ impl PretokenEncoder {
             batches: [Batch::new(), Batch::new()],
             short: ShortScratch::default(),
             ids: Vec::new(),
+            word_ends: Vec::new(),
             ahead: Ahead::default(),
         }
     }
@@ -372,6 +375,9 @@ impl PretokenEncoder {
             }
         }
         if pretoken.len() > CACHED_BYTES {
+            if self.encode_words(shared, pretoken, on_progress)? {
+                return output.extend(self.ids.iter().copied());
+            }
             let mut n_bytes = 0;
             for part in vocabulary.parts(pretoken) {
                 n_bytes += part.len();
@@ -394,10 +400,27 @@ impl PretokenEncoder {
         }
         self.ids.clear();
         if !self.handle.append_ids(key, slot, pretoken, &mut self.ids) {
-            self.merge_parts(shared, pretoken)?;
+            if !self.encode_words(shared, pretoken, on_progress)? {
+                self.merge_parts(shared, pretoken)?;
+            }
             self.learn(shared, key, slot, pretoken, 0);
         }
         output.extend(self.ids.iter().copied())
+    }
+
+    /// Replaces `ids` by those of a long pretoken of several words; returns whether it did.
+    #[inline(never)]
+    fn encode_words(
+        &mut self,
+        shared: &Shared,
+        pretoken: &[u8],
+        on_progress: OnProgress<'_>,
+    ) -> Result<bool> {
+        if !has_words(pretoken) {
+            return Ok(false);
+        }
+        let Some(words) = shared.words()? else { return Ok(false) };
+        words.encode(&shared.vocabulary, pretoken, &mut self.word_ends, &mut self.ids, on_progress)
     }
 
     /// Adds `pretoken` to the cache; its ids are `self.ids` from index `first` on.

@@ -6,7 +6,7 @@
 //! every pretoken is looked up, not merged.
 //!
 //! - `worker.rs`: one text on one thread: its special tokens and documents.
-//! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging.
+//! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging. `words.rs`: long pretokens.
 //! - `batch.rs`, `parts.rs`, `file.rs`, `stream.rs`, `session.rs`, `block_encoder.rs`: many texts, a long text, a file, text that arrives in parts, text that
 //!   grows and is never done, a corpus.
 
@@ -25,6 +25,7 @@ mod session;
 mod shared;
 mod special_literals;
 mod stream;
+mod words;
 mod worker;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ use cache::Cache;
 use output::Ids;
 use pool::Pool;
 use shared::Shared;
+use words::EncodePretokens;
 use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
@@ -54,7 +56,8 @@ pub use stream::StreamEncoder;
 /// Options that do not change the ids.
 #[derive(Clone, Copy, Debug)]
 pub struct EncoderOptions {
-    /// Upper bound on the bytes of the cache, which all threads share; 1.5 times that while its table is replaced.
+    /// Upper bound on the bytes of the cache, which all threads share; 1.5 times that while its table is replaced. As much
+    /// again for the words of pretokens that are whole lines.
     pub cache_bytes: usize,
     /// The instructions to use. [`Encoder::new`] refuses those that the processor lacks.
     pub tier: CpuTier,
@@ -147,7 +150,20 @@ impl Encoder {
         let all = Arc::clone(&workers);
         let refresh_idle = move |cache: &Cache| all.visit(|worker| worker.refresh(cache));
         let refresh_idle = Box::new(refresh_idle);
-        let shared = Shared::new(vocabulary, pretokenizer, Arc::new(specials), cache, refresh_idle);
+        let same = Arc::clone(&pretokenizer);
+        let new_encoder = move |vocabulary| {
+            let encoder = Encoder::new(vocabulary, Arc::clone(&same), SpecialTokens::none(), options)?;
+            let encode =
+                move |bytes: &[u8], ends: &[u32], ids: &mut Vec<u32>, on_progress: OnProgress<'_>| {
+                    encoder.with_worker(|worker| {
+                        worker.encode_pretokens(&encoder.shared, bytes, ends, &mut Ids(ids), on_progress)
+                    })
+                };
+            Ok(Box::new(encode) as EncodePretokens)
+        };
+        let new_encoder = Box::new(new_encoder);
+        let shared =
+            Shared::new(vocabulary, pretokenizer, Arc::new(specials), cache, refresh_idle, new_encoder);
         Ok(Encoder { shared, workers })
     }
 

@@ -1,14 +1,19 @@
 //! What all workers of an encoder share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::cache::Cache;
+use super::words::{EncodePretokens, Words};
+use crate::error::Result;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
 /// Gives idle workers the newest table of the cache: a worker that refers to an old table keeps its memory in use.
 pub(super) type RefreshIdle = Box<dyn Fn(&Cache) + Send + Sync>;
+
+/// Makes what encodes pretokens by another vocabulary.
+pub(super) type NewEncoder = Box<dyn Fn(Arc<Vocabulary>) -> Result<EncodePretokens> + Send + Sync>;
 
 /// The tokenizer and its cache.
 pub(super) struct Shared {
@@ -17,6 +22,8 @@ pub(super) struct Shared {
     pub(super) specials: Arc<SpecialTokens>,
     pub(super) cache: Cache,
     refresh_idle: RefreshIdle,
+    new_encoder: NewEncoder,
+    words: OnceLock<Option<Box<Words>>>,
 }
 
 impl Shared {
@@ -26,8 +33,22 @@ impl Shared {
         specials: Arc<SpecialTokens>,
         cache: Cache,
         refresh_idle: RefreshIdle,
+        new_encoder: NewEncoder,
     ) -> Self {
-        Shared { vocabulary, pretokenizer, specials, cache, refresh_idle }
+        let words = OnceLock::new();
+        Shared { vocabulary, pretokenizer, specials, cache, refresh_idle, new_encoder, words }
+    }
+
+    /// The vocabulary's words, found when first asked for; `None` if they are of no use.
+    pub(super) fn words(&self) -> Result<Option<&Words>> {
+        let words = match self.words.get() {
+            Some(words) => words,
+            None => {
+                let found = Words::new(&self.vocabulary, &self.new_encoder)?;
+                self.words.get_or_init(|| found)
+            }
+        };
+        Ok(words.as_deref())
     }
 
     /// Must be called when the cache has a new table.

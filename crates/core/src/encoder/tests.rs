@@ -99,6 +99,21 @@ fn instructions_that_the_processor_lacks_are_refused() {
 }
 
 #[test]
+fn lines_of_words_and_superwords_equal_the_definition() {
+    for seed in 0..if cfg!(miri) { 2 } else { 100 } {
+        let mut random = Random(seed);
+        let setting = Setting::of_lines(&mut random);
+        for tier in CpuTier::available() {
+            let encoder = setting.encoder(EncoderOptions { tier, ..EncoderOptions::default() });
+            for _ in 0..20 {
+                let text = setting.text(&mut random, 300);
+                assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn encode_on_every_tier_equals_the_definition() {
     for (setting, mut random) in settings() {
         let tiers = CpuTier::available().flat_map(|tier| [0, 256, 1 << 20].map(|n_bytes| (tier, n_bytes)));

@@ -277,6 +277,26 @@ impl Vocabulary {
         }
     }
 
+    /// The vocabulary of single bytes and of what the merges, some of this one's, make of them.
+    pub(crate) fn made_by(&self, merges: &[[u32; 3]]) -> Result<Self> {
+        let is_byte =
+            |id: u32, token: &[u8]| matches!(token, &[byte] if self.byte_ids[usize::from(byte)] == id);
+        let mut made = Vec::with_room(merges.len(), WHAT)?;
+        made.extend(merges.iter().map(|merge| merge[2]));
+        made.sort_unstable();
+        let is_made = |id: u32| {
+            made.binary_search(&id).is_ok() || self.token(id).is_some_and(|token| is_byte(id, token))
+        };
+        let mut tokens = Tokens::default();
+        for (id, token) in self.tokens().filter(|&(id, _)| is_made(id)) {
+            tokens.push(id, token)?;
+        }
+        // A merge of what only later merges make is none yet.
+        let mut kept = Vec::with_room(merges.len(), WHAT)?;
+        kept.extend(merges.iter().filter(|merge| is_made(merge[0]) && is_made(merge[1])));
+        Self::from_merges(tokens, kept, false)
+    }
+
     /// The bytes of `id`.
     pub fn token(&self, id: u32) -> Option<&[u8]> {
         self.spans.get(id).map(|span| span_bytes(&self.bytes, span))

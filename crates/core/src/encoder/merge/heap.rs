@@ -19,10 +19,32 @@ pub(in crate::encoder) fn merge(
     put: impl FnMut(u32) -> Result<()>,
 ) -> Result<()> {
     let mut candidates = Vec::with_room(pretoken.len(), WHAT)?;
-    let mut symbols = Spans::new(vocabulary, pretoken, |rank, at| {
+    let symbols = Spans::new(vocabulary, pretoken, |rank, at| {
         candidates.push(Reverse(candidate(rank, at)));
         Ok(())
     })?;
+    merge_all(symbols, candidates, put)
+}
+
+/// Appends the ids of a pretoken of `n_bytes` bytes of which some merges are made already: `ids` are its symbols.
+pub(super) fn merge_symbols(
+    vocabulary: &Vocabulary,
+    ids: &[u32],
+    n_bytes: usize,
+    out: &mut Vec<u32>,
+) -> Result<()> {
+    let mut candidates = Vec::with_room(ids.len(), WHAT)?;
+    let symbols = Spans::of_symbols(vocabulary, ids, n_bytes, |rank, at| {
+        candidates.push(Reverse(candidate(rank, at)));
+    })?;
+    merge_all(symbols, candidates, |id| out.try_push(id, "ids"))
+}
+
+fn merge_all(
+    mut symbols: Spans<'_>,
+    candidates: Vec<Reverse<u64>>,
+    put: impl FnMut(u32) -> Result<()>,
+) -> Result<()> {
     // Takes linear time.
     let mut heap = BinaryHeap::from(candidates);
     while let Some(Reverse(least)) = heap.pop() {

@@ -10,6 +10,8 @@
 //! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
 //! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
 //!
+//! `symbols` goes on where the merges of words are made already ([`super::words`]).
+//!
 //! A vocabulary whose merging starts with characters is merged by `characters`, whatever the length.
 //!
 //! Before that, a pretoken is split wherever no token of the vocabulary spans the cut (`Vocabulary::parts`).
@@ -22,3 +24,4 @@ pub mod naive;
 mod offsets;
 pub(super) mod short;
 mod spans;
+pub(super) mod symbols;

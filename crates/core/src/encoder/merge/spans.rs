@@ -9,7 +9,7 @@
 //! less than the memory.
 
 use crate::error::{Error, Result};
-use crate::memory::TryReserve;
+use crate::memory::{TryReserve, filled};
 use crate::pages;
 use crate::vocabulary::{NONE, Vocabulary};
 
@@ -50,6 +50,29 @@ impl<'v> Spans<'v> {
         Ok(Spans { vocabulary, slots })
     }
 
+    /// The same with a symbol for each of `ids`, whose bytes are `n_bytes` together.
+    pub(super) fn of_symbols(
+        vocabulary: &'v Vocabulary,
+        ids: &[u32],
+        n_bytes: usize,
+        mut add: impl FnMut(u32, u32),
+    ) -> Result<Self> {
+        let mut slots = filled(n_bytes, NOT_A_START, WHAT)?;
+        let mut at = 0;
+        for (index, &id) in ids.iter().enumerate() {
+            let length = n_bytes_of(vocabulary, id);
+            slots[(at + length) as usize - 1] = NOT_A_START | length;
+            slots[at as usize] = id;
+            let following = ids.get(index + 1);
+            let rank = following.map_or(NONE, |&right| vocabulary.pair_rank(id, right));
+            if rank != NONE {
+                add(rank, at);
+            }
+            at += length;
+        }
+        Ok(Spans { vocabulary, slots })
+    }
+
     /// Merges the pair at `at` if its rank is still `rank`, and calls `add` for the pairs that this creates.
     #[inline(always)]
     pub(super) fn merge(
@@ -63,12 +86,12 @@ impl<'v> Spans<'v> {
         if left & NOT_A_START != 0 {
             return Ok(());
         }
-        let middle = at + n_bytes(vocabulary, left);
+        let middle = at + n_bytes_of(vocabulary, left);
         let Some(&right) = slots.get(middle as usize) else { return Ok(()) };
         if vocabulary.pair_rank(left, right) != rank {
             return Ok(());
         }
-        let end = middle + n_bytes(vocabulary, right);
+        let end = middle + n_bytes_of(vocabulary, right);
         let id = vocabulary.merged_id(rank);
         slots[middle as usize] = NOT_A_START;
         slots[end as usize - 1] = NOT_A_START | (end - at);
@@ -95,7 +118,7 @@ impl<'v> Spans<'v> {
         let mut at = 0;
         while let Some(&id) = self.slots.get(at as usize) {
             put(id)?;
-            at += n_bytes(self.vocabulary, id);
+            at += n_bytes_of(self.vocabulary, id);
         }
         Ok(())
     }
@@ -103,7 +126,7 @@ impl<'v> Spans<'v> {
 
 /// The length of a token in bytes. A merged token has exactly the bytes of its parts, so this is the length of its
 /// symbol.
-fn n_bytes(vocabulary: &Vocabulary, id: u32) -> u32 {
+fn n_bytes_of(vocabulary: &Vocabulary, id: u32) -> u32 {
     vocabulary.token(id).map_or(1, |token| token.len().max(1) as u32)
 }
 

@@ -48,6 +48,9 @@ const ALPHABETS: [&[&str]; 4] = [
     &["the", " the", " of", "ing", " ", "\n", "x", "y", ".", ",", "'t", "Q", "zz"],
 ];
 
+const WORDS: [&str; 14] =
+    ["the", " the", " of", "ing", "zz", ",", " a", "\u{a0}", " \u{a0}", "é", " é", "中", "  ", "\n"];
+
 impl Setting {
     pub(super) fn new(random: &mut Random, pattern: &'static str) -> Setting {
         let alphabet = ALPHABETS[random.below(4)].to_vec();
@@ -79,6 +82,40 @@ impl Setting {
             specials.push(((*literal).to_owned(), 60_000 + specials.len() as u32));
         }
         Setting { tokens, merges, ignore_merges: random.below(2) == 0, pattern, specials, alphabet }
+    }
+
+    /// A pattern of whole lines, with merges of words and after them merges that cross words.
+    pub(super) fn of_lines(random: &mut Random) -> Setting {
+        let mut tokens: Vec<(u32, Vec<u8>)> = (0..=255u8).map(|byte| (u32::from(byte), vec![byte])).collect();
+        let mut merges = Vec::new();
+        let n_of_words = random.below(1500);
+        for number in 0..n_of_words + random.below(1500) {
+            let mut text = random.pick(&WORDS).to_owned();
+            if number >= n_of_words {
+                text += random.pick(&WORDS);
+                text += random.pick(&WORDS);
+            }
+            let mut cuts = [(); 3].map(|()| random.below(text.len() + 1));
+            cuts.sort_unstable();
+            let [start, middle, end] = cuts;
+            let id = |part: &[u8]| tokens.iter().find(|(_, token)| token == part).map(|&(id, _)| id);
+            let (left, right) = (&text.as_bytes()[start..middle], &text.as_bytes()[middle..end]);
+            if let (Some(left), Some(right)) = (id(left), id(right))
+                && id(&text.as_bytes()[start..end]).is_none()
+            {
+                merges.push([left, right, tokens.len() as u32]);
+                tokens.push((tokens.len() as u32, text.as_bytes()[start..end].to_vec()));
+            }
+        }
+        Setting {
+            tokens,
+            // By ranks likewise.
+            merges: (random.below(3) > 0).then_some(merges),
+            ignore_merges: random.below(2) == 0,
+            pattern: r"[^\n]*\n+|[^\n]+",
+            specials: Vec::new(),
+            alphabet: WORDS.to_vec(),
+        }
     }
 
     pub(super) fn vocabulary(&self) -> Vocabulary {
