@@ -17,6 +17,7 @@ import tokenizers
 from pairloom import FormatError, Tokenizer
 
 transformers = pytest.importorskip("transformers")
+tokenizers = pytest.importorskip("tokenizers")
 
 import pairloom.dropin.tokenizers  # noqa: E402
 from pairloom.dropin.transformers import fast  # noqa: E402
@@ -105,6 +106,21 @@ def test_changes_pickles_copies_and_saved_folders_are_kept(theirs: Any, tmp_path
     assert again(TEXTS, padding=True, return_tensors="np")["input_ids"].tolist() == loaded
     assert fast(tmp_path)(TEXTS)["input_ids"] == before
     assert pickle.loads(pickle.dumps(ours(TEXTS, padding=True)))["input_ids"] == ours(TEXTS, padding=True)["input_ids"]
+
+
+def test_added_tokens_that_normalising_may_make_are_refused_at_once(theirs: Any) -> None:
+    original = copy.deepcopy(theirs)
+    original._tokenizer.normalizer = tokenizers.normalizers.NFC()
+    ours = fast(original)
+    with pytest.raises(FormatError, match=r'"word" is normalized: it is found in the text after nfc.* set normalized'):
+        ours.add_tokens(["word"])
+    assert "word" not in ours.get_vocab() and ours(TEXTS)["input_ids"] == original(TEXTS)["input_ids"]
+    # Special ones, and those that say so, are looked for in the text as it is.
+    for tokenizer in (ours, original):
+        tokenizer.add_tokens([tokenizers.AddedToken("word", normalized=False)])
+        tokenizer.add_tokens(["e\u0301"], special_tokens=True)
+    texts = ["a word e\u0301 \u00e9 words"]
+    assert ours(texts)["input_ids"] == original(texts)["input_ids"]
 
 
 def test_a_tokenizer_of_pairloom_becomes_one_of_transformers() -> None:

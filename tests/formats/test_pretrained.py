@@ -291,6 +291,104 @@ def disagreeing_folder(
     return {name: more.special_tokens[name] for name in in_tokenizer}
 
 
+def test_tokens_that_only_the_config_lists_keep_their_flags(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
+
+    rng = random.Random(7)
+    for seed in range(30):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+
+        def flags() -> dict[str, bool]:
+            return {flag: flag != "normalized" and rng.random() < 0.4 for flag in PLAIN}
+
+        known = {"<in>": flags()}
+        ids = disagreeing_folder(tokenizer, folder, known, known if rng.random() < 0.5 else {})
+        file = json.loads((folder / "tokenizer_config.json").read_text())
+        the = tokenizer.token_to_id("the")
+        assert the is not None
+        for name in ("<a>", "the", "<b>"):
+            ids[name] = the if name == "the" else max(ids.values()) + 1
+            file["added_tokens_decoder"][str(ids[name])] = {"content": name, **flags()}
+        file |= {
+            "pad_token": rng.choice(["<a>", "<in>", None]),
+            "extra_special_tokens": [{"__type": "AddedToken", "content": "<c>", **flags()}],
+        }
+        write(folder, tokenizer_config=file)
+        loaded = Tokenizer.load(folder)
+        ids["<c>"] = max(ids.values()) + 1
+        assert loaded.special_tokens == tokenizer.special_tokens | ids
+        theirs = PreTrainedTokenizerFast.from_pretrained(folder)
+        for text in (
+            "x <in> x<in>x",
+            "x <a> x<a>x",
+            "x <b> x<b>x",
+            "x <c> x<c>x",
+            "in the<a>",
+            " <a> <b> <in> <c> <a>",
+        ):
+            encoded = loaded.encode(text)
+            assert encoded == theirs.encode(text, add_special_tokens=False), (seed, text)
+            wanted = theirs.decode(encoded, skip_special_tokens=True)
+            assert loaded.decode(encoded, skip_special_tokens=True) == wanted, (seed, text)
+
+
+def test_tokens_are_plain_unless_a_flag_or_a_role_says_special(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    role = {"__type": "AddedToken", "content": "<p>", "special": False}
+    write(tmp_path, tokenizer_config={"pad_token": role, "added_tokens_decoder": {"282": {"content": "<a>"}}})
+    assert Tokenizer.load(tmp_path).model.plain_specials == {"<a>"}
+    write(tmp_path, tokenizer_config={"pad_token": "<p>"}, added_tokens={"<p>": 282, "<a>": 283})
+    assert Tokenizer.load(tmp_path).model.plain_specials == {"<a>"}
+
+
+def test_entries_of_a_vocab_json_have_the_flags_of_the_config(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="which tokens are special"):
+        tokenizer.save(tmp_path, format="gpt2")
+    end = {"content": "<|im_end|>", "lstrip": False, "rstrip": True, "single_word": False, "normalized": False}
+    listed = {str(tokenizer.special_tokens["<|im_end|>"]): end | {"special": False}}
+    write(tmp_path, tokenizer_config={"eos_token": "<|endoftext|>", "added_tokens_decoder": listed})
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.special_tokens == tokenizer.special_tokens
+    assert loaded.model.special_rules == (("<|im_end|>", "rstrip"),) and loaded.model.plain_specials == {"<|im_end|>"}
+
+
+def test_tokens_that_join_a_vocabulary_with_unused_ids_are_refused(tmp_path: Path) -> None:
+    # tokenizers counts entries: the next id is that of another token.
+    trained = Tokenizer.train([TEXT] * 3, 280, "huggingface", special_tokens=["<s>"])
+    pruned = trained.prune(
+        " ".join(trained.decode([i]) for i in range(trained.n_vocab - 4, trained.n_vocab)), n_tokens=3
+    )
+    assert pruned.n_vocab == trained.n_vocab
+    pruned.save(tmp_path / "tokenizer.json", format="huggingface")
+    assert Tokenizer.load(tmp_path).vocab == pruned.vocab
+    # After a special token with the largest id the next one is known.
+    (tmp_path / "known").mkdir()
+    more = pruned.add_special_tokens(["<last>"])
+    more.save(tmp_path / "known" / "tokenizer.json", format="huggingface")
+    write(tmp_path / "known", tokenizer_config={"pad_token": "<x>"})
+    assert Tokenizer.load(tmp_path / "known").special_tokens["<x>"] == more.n_vocab
+    free = str(pruned.n_vocab)
+    for config in ({"pad_token": "<x>"}, {"added_tokens_decoder": {free: {"content": "<x>", **PLAIN}}}):
+        write(tmp_path, tokenizer_config=config)
+        with pytest.raises(FormatError, match=r"adds token '<x>'.* unused ids below \d+, so tokenizers may give it"):
+            Tokenizer.load(tmp_path)
+
+
+def test_tokens_that_join_and_overlap_are_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    # Which one is looked for first is a matter of `normalized`, which a model does not keep.
+    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+    for literal in ("<|im_end|>s", "x<|im", "im_end"):
+        write(tmp_path, tokenizer_config={"added_tokens_decoder": {"282": {"content": literal, **PLAIN}}})
+        with pytest.raises(
+            FormatError, match=r"adds tokens \(.*\) that hold, or meet the end of, those of the tokenizer"
+        ):
+            Tokenizer.load(tmp_path)
+    write(tmp_path, added_tokens={"<mask>": 282}, tokenizer_config={"pad_token": "<m"})
+    with pytest.raises(FormatError, match=r"adds tokens \('<m'\) that hold"):
+        Tokenizer.load(tmp_path)
+
+
 def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
     write(tmp_path, tokenizer_config={"split_special_tokens": True})
@@ -298,6 +396,15 @@ def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer
     assert loaded.encode(TEXT) == tokenizer.encode_ordinary(TEXT) != tokenizer.encode(TEXT)
     loaded.save_pretrained(tmp_path / "again")
     assert Tokenizer.load(tmp_path / "again") == loaded
+    # Those that are not special are found, and those that are keep their rules.
+    flags = {"<plain>": PLAIN | {"special": False}, "<mask>": PLAIN | {"lstrip": True}}
+    disagreeing_folder(tokenizer, tmp_path, flags, None, {"split_special_tokens": True})
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.decode(loaded.encode("a<plain> <mask>"), skip_special_tokens=True) == "a<plain> <mask>"
+    assert loaded.encode("<plain>") == [loaded.special_tokens["<plain>"]] and len(loaded.encode("<mask>")) > 1
+    assert loaded.special_rules["<mask>"] == ("lstrip", "ordinary")
+    loaded.save_pretrained(tmp_path / "more")
+    assert Tokenizer.load(tmp_path / "more") == loaded
 
 
 def test_truncation_and_the_native_file_keep_the_settings(tokenizer: Tokenizer) -> None:

@@ -21,14 +21,16 @@ import pairloom
 from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+from pairloom.formats.pretrained import forms_of
+from pairloom.formats.shared.added_tokens import read_added_tokens
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 __all__ = ["fast"]
 
-# What changes the ids that a tokenizers.Tokenizer gives.
-_CHANGES = ("add_tokens", "add_special_tokens")
+# What added tokens are tried on, without the cost of a vocabulary.
+_EMPTY = '{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}'
 
 # What batches of plain texts are encoded with: the arguments of transformers' `_encode_plus`, and their defaults.
 _DEFAULTS = {
@@ -91,7 +93,8 @@ class _Backend:
     """A tokenizers.Tokenizer, `original`, that encodes and decodes by pairloom."""
 
     def __init__(self, original: Any) -> None:
-        self.__dict__.update(original=original, made=None)
+        # forms: the steps of the normaliser, which say what added tokens are taken; None until `made` was made once.
+        self.__dict__.update(original=original, made=None, forms=None)
 
     def ours(self) -> HuggingFaceTokenizer:
         """The stand-in for the original as it is now."""
@@ -108,30 +111,45 @@ class _Backend:
                 made.enable_truncation(**self.original.truncation)
             if self.original.padding is not None:
                 made.enable_padding(**self.original.padding)
-            self.__dict__["made"] = made
+            self.__dict__.update(made=made, forms=forms_of(made._tokenizer.model))
         found: HuggingFaceTokenizer = self.made
         return found
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = getattr(self.original, name)
-        if name in _CHANGES:
-            self.__dict__["made"] = None
-        return value
+        return getattr(self.original, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.original, name, value)
         if name == "encode_special_tokens":
             self.ours().encode_special_tokens = value
         else:
-            self.__dict__["made"] = None
+            self.__dict__.update(made=None, forms=None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Backend, (self.original,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Backend:
         return _Backend(copy.deepcopy(self.original, memo))
+
+    def add_tokens(self, tokens: Any) -> int:
+        """As the library's; FormatError, and nothing is added, for one that is found in the normalised text only."""
+        return self._added("add_tokens", tokens)
+
+    def add_special_tokens(self, tokens: Any) -> int:
+        """As the library's; FormatError as by `add_tokens`."""
+        return self._added("add_special_tokens", tokens)
+
+    def _added(self, method: str, tokens: Any) -> int:
+        trial = type(self.original).from_str(_EMPTY)
+        getattr(trial, method)(tokens)
+        if self.forms is None:
+            self.ours()
+        read_added_tokens(json.loads(trial.to_str())["added_tokens"], method, self.forms)
+        n_added: int = getattr(self.original, method)(tokens)
+        self.__dict__["made"] = None
+        return n_added
 
     def enable_truncation(self, *args: Any, **kwargs: Any) -> None:
         """Sets it in both."""

@@ -8,7 +8,7 @@ tokens that they list join the Model, as transformers adds them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ __all__ = [
     "CONFIG_NAME",
     "Companions",
     "apply",
+    "forms_of",
     "identity_of",
     "read",
     "settings_of",
@@ -154,7 +155,8 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             model = model.replaced(plain_specials=plain, special_rules=rules)
             # Refuses those that would be found in the normalised text.
             joining = [entry for entry in _entries(config, name) if entry.get("content") in added]
-            read_added_tokens(joining, f"{name}: {CONFIG_NAME}", _forms(model))
+            read_added_tokens(joining, f"{name}: {CONFIG_NAME}", forms_of(model))
+            _check_overlaps(before, added, name)
             if not incomplete:
                 _check_ids(before, ids, name)
         has_prefix = "prefix_space" in model.normalizer
@@ -165,13 +167,18 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
         if named := [
             literal for literal in _named(config) if literal not in (ids if incomplete else model.special_tokens)
         ]:
-            model = with_special_tokens(model, [literal for literal in named if literal not in model.special_tokens])
+            before = model
+            new = [literal for literal in named if literal not in model.special_tokens]
+            model = with_special_tokens(model, new)
+            _check_overlaps(before, new, name)
+            if not incomplete:
+                _check_ids(before, {literal: model.special_tokens[literal] for literal in named}, name)
             said, roles = config.get(_SAID, {}), _roles(config)
             entries = [
                 {"id": model.special_tokens[literal], "content": literal, "special": True} | said.get(literal, {})
                 for literal in named
             ]
-            found = read_added_tokens(entries, f"{name}: {CONFIG_NAME}", _forms(model))
+            found = read_added_tokens(entries, f"{name}: {CONFIG_NAME}", forms_of(model))
             model = model.replaced(
                 plain_specials=model.plain_specials | found.plain.difference(roles),
                 special_rules=(*model.special_rules, *found.rules),
@@ -195,26 +202,47 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
 
 
 def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:
-    """Refuses added tokens that a tokenizer.json lacks and that get other ids than the config says: the next free ones.
+    """Refuses tokens that a tokenizer.json lacks and that get other ids than `ids` has: the next free ones.
 
-    Of a vocabulary with holes nothing is known.
+    Where the vocabulary has holes, tokenizers counts its entries for that, and may give an id that another token has.
     """
     tokens = model.tokens()
     taken = {*tokens, *model.special_tokens.values()}
     n_ids = max(taken, default=-1) + 1
-    if len(taken) < n_ids:
-        return
+    # Those that follow a special token which has the largest id follow it in any case.
+    is_known = len(taken) == n_ids or n_ids - 1 in model.special_tokens.values()
     id_of = {token: token_id for token_id, token in tokens.items()}
     for literal, token_id in sorted(ids.items(), key=lambda entry: entry[1]):
         if literal in model.special_tokens:
             continue
         token = from_alphabet(literal)
         expected = n_ids if token is None else id_of.get(token, n_ids)
+        if expected == n_ids and not is_known:
+            raise FormatError(
+                f"{name}: {CONFIG_NAME} adds token {shown(literal)}, which the tokenizer lacks, and its vocabulary has"
+                f" unused ids below {n_ids}, so tokenizers may give it the id of another token; write it into the"
+                " tokenizer.json"
+            )
         n_ids = max(n_ids, expected + 1)
         if token_id != expected:
             raise FormatError(
                 f"{name}: {CONFIG_NAME} gives added token {shown(literal)} id {token_id}, and the tokenizer, which"
                 f" lacks it, would give it {expected}; do the files belong together?"
+            )
+
+
+def _check_overlaps(model: Model, joining: Collection[str], name: str) -> None:
+    """Refuses tokens that overlap with those that the model has: a Model does not keep which are looked for first."""
+    literals = list(dict.fromkeys((*model.special_tokens, *joining)))
+    for later in (joining, model.special_tokens):
+        entries = [
+            {"id": i, "content": literal, "special": True, "normalized": literal in later}
+            for i, literal in enumerate(literals)
+        ]
+        if read_added_tokens(entries, name).rules:
+            raise FormatError(
+                f"{name}: {CONFIG_NAME} adds tokens ({', '.join(map(shown, joining))}) that hold, or meet the end of,"
+                " those of the tokenizer, so it is unknown which one counts; write all of them into the tokenizer.json"
             )
 
 
@@ -248,7 +276,7 @@ def identity_of(config: Companions) -> bytes:
     return json.dumps([config.get(_LISTED), _roles(config)], sort_keys=True).encode()
 
 
-def _forms(model: Model) -> list[str]:
+def forms_of(model: Model) -> list[str]:
     """The steps of the normaliser that change what added tokens are looked for in."""
     skipped = {DROP_STEP, *(step.rstrip(":") for step in (UNKNOWN, UNKNOWN_EACH, WORDS))}
     if model.pattern != CHARACTERS:
