@@ -165,6 +165,18 @@ def test_tokens_with_rules_are_refused_over_characters() -> None:
     assert '"lstrip":true' in made.to_str()
 
 
+def test_a_str_as_a_batch_and_as_ids_is_refused() -> None:
+    calls: Any
+    for made in (Tokenizer(models.BPE()), trained()):
+        for calls in (made.encode_batch, made.encode_batch_fast, made.decode, made.id_to_token):
+            with pytest.raises(TypeError):
+                calls("ab")
+        with pytest.raises(OverflowError):
+            made.id_to_token(-1)
+        with pytest.raises(OverflowError):
+            made.decode([-1])
+
+
 def test_tokens_added_before_training_are_refused() -> None:
     made = Tokenizer(models.BPE())
     made.add_tokens(["word"])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pairloom.tokenizer import Tokenizer
 
-__all__ = ["HuggingFaceTokenizer"]
+__all__ = ["HuggingFaceTokenizer", "checked_id"]
 
 _NO_TEXT = Columns([], [], [])
 _SPACE = to_alphabet(b" ")
@@ -373,7 +373,7 @@ class HuggingFaceTokenizer:
         given = list(ids)
         known = [token_id for token_id in given if token_id in self._text_of]
         if len(known) < len(given):
-            known = [token_id for token_id in map(_id, given) if token_id in self._text_of]
+            known = [token_id for token_id in map(checked_id, given) if token_id in self._text_of]
         errors = self._tokenizer.model.usual_errors
         return self._tokenizer.decode(known, errors, skip_special_tokens=skip_special_tokens)
 
@@ -402,7 +402,7 @@ class HuggingFaceTokenizer:
 
     def id_to_token(self, id: int) -> str | None:
         """The token of an id; None if there is none."""
-        return self._text_of.get(_id(id))
+        return self._text_of.get(checked_id(id))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
         """Adds special tokens that are not there, str or AddedToken, with the next ids; how many were added.
@@ -451,7 +451,7 @@ def _literal(token: Any) -> str:
     return literal
 
 
-def _id(value: int) -> int:
+def checked_id(value: int) -> int:
     """The id, if it can be one; OverflowError for one such as -100, which the library does not take either."""
     if not 0 <= (found := operator.index(value)) < 1 << 32:
         raise OverflowError(f"an id must be from 0 to {(1 << 32) - 1}, not {shown(value)}")

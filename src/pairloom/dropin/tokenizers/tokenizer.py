@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pairloom
-from pairloom._internal.arguments import check_str, shown
+from pairloom._internal.arguments import check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom.dropin.encoding import Encoding
-from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id
 from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, training
 from pairloom.dropin.tokenizers.components import AddedToken, Component, component_of
 from pairloom.dropin.tokenizers.plain_encoder import PlainEncoder, decode
@@ -125,6 +125,7 @@ class Tokenizer(HuggingFaceTokenizer):
         return Encoding.of(ids, lambda: columns, type_id)
 
     def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
+        check_texts("input", input)
         inputs = list(input)
         with contextlib.suppress(MissingByteError):
             if self._plain_encoder() is None:
@@ -135,7 +136,7 @@ class Tokenizer(HuggingFaceTokenizer):
         """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
         # Without a decoder the library joins tokens by spaces.
         if self.decoder is None or self._plain_encoder() is not None:
-            return decode(self, ids, skip_special_tokens)
+            return decode(self, [*map(checked_id, ids)], skip_special_tokens)
         return super().decode(ids, skip_special_tokens)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -259,7 +260,8 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def id_to_token(self, id: int) -> str | None:
         """The token of an id; None if there is none."""
-        return next((text for text, token_id in self.get_vocab().items() if token_id == id), None)
+        sought = checked_id(id)
+        return next((text for text, token_id in self.get_vocab().items() if token_id == sought), None)
 
     def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
         """The added tokens by id."""
