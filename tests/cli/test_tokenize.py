@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import signal
@@ -11,13 +10,11 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import pytest
 
 from pairloom import Tokenizer
-from pairloom.shards.writers import npy
 from tests.cli.commands import failed, output, run
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines
 from tests.shards.reading import contents, documents_of, manifest_of
@@ -104,28 +101,6 @@ def test_interrupted(model: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("out/.shard*"))
 
 
-def test_a_full_disk(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fourth write of ids fails."""
-    write_all, calls = npy.write_all, []
-
-    def failing(file: Any, array: Any) -> None:
-        # Not headers and offsets.
-        calls.extend([array] if array.dtype == "<u2" else [])
-        if len(calls) == 4 and calls[-1] is array:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write_all(file, array)
-
-    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS))
-    arguments = ("tokenize --shard-tokens 200 --model", model, "--input", tmp_path / "a.jsonl")
-    with monkeypatch.context() as patch:
-        patch.setattr(npy, "write_all", failing)
-        failed(run(*arguments, "--output", tmp_path / "out"), "no space left; 3 shards are complete")
-    assert len(manifest_of(tmp_path / "out")["shards"]) == 3
-    output(*arguments, "--output", tmp_path / "out", "--resume")
-    output(*arguments, "--output", tmp_path / "whole")
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-
-
 def test_standard_input(model: Path, tmp_path: Path) -> None:
     for data, options in (
         (SEPARATOR.join(DOCUMENTS), f"--separator {SEPARATOR}"),
@@ -144,22 +119,3 @@ def test_a_resumed_run_says_that_a_pipe_is_not_compared(model: Path, tmp_path: P
         done = run(*tokenize, "--output", tmp_path / "piped", "--resume")
         assert done.status == 0
         assert ("pipe.txt brings is not compared with what the earlier run read" in done.err) == is_resumed
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("a.txt.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abc", "a.txt.gz: "),
-        ("a.jsonl", b'{"text": "a"}\n{"text": }\n', "a.jsonl: line 2: "),
-        ("a.jsonl", b'{"body": "a"}\n', 'a.jsonl: line 1: no field "text"'),
-        ("a.jsonl", b'{"text": 1}\n', "a.jsonl: line 1: "),
-        ("a.parquet", b"", "a.parquet: not readable as Parquet"),
-        ("a.txt", b"ab\xff", "a.txt: invalid UTF-8 at byte 2"),
-    ],
-)
-def test_broken_inputs(model: Path, tmp_path: Path, name: str, data: bytes, message: str) -> None:
-    (tmp_path / name).write_bytes(data)
-    done = run("tokenize", "--model", model, "--input", tmp_path / name, "--output", tmp_path / "out")
-    failed(done, message)
-    assert done.err.count("\n") == 1
-    assert not (tmp_path / "out").exists()

@@ -23,15 +23,12 @@ from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import documents_of, manifest_of
 
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train(DOCUMENTS, 500)
+TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
 
 
 @pytest.fixture
-def shards(tokenizer: Tokenizer, tmp_path: Path) -> Path:
-    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format="parquet", shard_tokens=300)
+def shards(tmp_path: Path) -> Path:
+    tokenize_files(TOKENIZER, Corpus.of_texts(DOCUMENTS), tmp_path / "out", format="parquet", shard_tokens=300)
     assert len(list((tmp_path / "out").glob("shard-*.parquet"))) > 2
     return tmp_path / "out"
 
@@ -68,9 +65,9 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", SHARDS_PAGE.read_text(encoding="ut
 
 @pytest.mark.parametrize(("example", "format"), [(0, "npy"), (1, "parquet"), (2, "parquet")])
 def test_the_readers_in_the_description_of_shards_run(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: int, format: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: int, format: str
 ) -> None:
-    tokenize_files(tokenizer, Corpus.of_texts(DOCUMENTS), tmp_path / "shards", format=format, shard_tokens=300)
+    tokenize_files(TOKENIZER, Corpus.of_texts(DOCUMENTS), tmp_path / "shards", format=format, shard_tokens=300)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(compile(EXAMPLES[example], "shards.md", "exec"), names)
@@ -80,7 +77,7 @@ def test_the_readers_in_the_description_of_shards_run(
         assert names["manifest"] == manifest_of(tmp_path / "shards")
 
 
-def test_a_manifest_is_the_json_of_its_content(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_manifest_is_the_json_of_its_content(tmp_path: Path) -> None:
     def rewritten(path: Path) -> bytes:
         """Keys and entries of lists on lines of their own, which a table of many inputs is read by."""
 
@@ -108,15 +105,13 @@ def test_a_manifest_is_the_json_of_its_content(tokenizer: Tokenizer, tmp_path: P
         patched.setattr(Manifest, "save", noted)
         for name in ("a", "é \n\u2028"):
             (tmp_path / f"{name}.jsonl").write_text(json_lines(DOCUMENTS), encoding="utf-8")
-        tokenize_files(tokenizer, tmp_path, tmp_path / "out", shard_tokens=300)
-        tokenize_files(tokenizer, Corpus.of_texts([]), tmp_path / "empty")
+        tokenize_files(TOKENIZER, tmp_path, tmp_path / "out", shard_tokens=300)
+        tokenize_files(TOKENIZER, Corpus.of_texts([]), tmp_path / "empty")
     assert len(saved) > 6 and b'"mtime_ns"' in saved[1] and b'"xxh3_128"' not in saved[1] and b'"xxh3_128"' in saved[-3]
 
 
 @pytest.mark.long
-def test_work_is_linear_in_the_number_of_files(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_is_linear_in_the_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: Counter[str] = Counter()
 
     def counted(owner: Any, name: str) -> None:
@@ -141,9 +136,9 @@ def test_work_is_linear_in_the_number_of_files(
             (folder / str(number // 20) / f"{number}.jsonl").write_text(json_lines(DOCUMENTS[:20]))
         done.clear()
         # A shard for about each fourth file.
-        tokenize_files(tokenizer, folder, tmp_path / f"out-{n_files}", shard_tokens=400)
+        tokenize_files(TOKENIZER, folder, tmp_path / f"out-{n_files}", shard_tokens=400)
         assert len(manifest_of(tmp_path / f"out-{n_files}")["shards"]) > n_files / 8
-        tokenize_files(tokenizer, folder, tmp_path / f"out-{n_files}", shard_tokens=400, resume=True)
+        tokenize_files(TOKENIZER, folder, tmp_path / f"out-{n_files}", shard_tokens=400, resume=True)
         PretokenCounts.from_texts(Corpus(folder))
         work.append(dict(done))
     for name, n in work[0].items():

@@ -15,10 +15,7 @@ from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, tokenize_files
 from tests.corpus.files import DOCUMENTS, json_lines, write_parquet
 from tests.shards.reading import contents, documents_of, manifest_of
 
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train(DOCUMENTS, 500)
+TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
 
 
 def lines_of(number: int, n: int = 6) -> bytes:
@@ -37,9 +34,7 @@ def write(folder: Path, number: int, *, cut: bool = False) -> Path:
 @pytest.mark.parametrize("is_list", [True, False])
 @pytest.mark.parametrize("is_complete", [True, False])
 @pytest.mark.long
-def test_texts_in_memory_are_told_apart_by_how_they_begin(
-    tokenizer: Tokenizer, tmp_path: Path, is_list: bool, is_complete: bool
-) -> None:
+def test_texts_in_memory_are_told_apart_by_how_they_begin(tmp_path: Path, is_list: bool, is_complete: bool) -> None:
     others = ["another text", *DOCUMENTS]
     out = tmp_path / "out"
 
@@ -51,7 +46,7 @@ def test_texts_in_memory_are_told_apart_by_how_they_begin(
 
         # Lists within an iterable are taken as batches: the break comes after all texts.
         source = texts if is_list and not breaks_off else given()
-        return tokenize_files(tokenizer, Corpus.of_texts(source), out, shard_tokens=shard_tokens, resume=True, **more)
+        return tokenize_files(TOKENIZER, Corpus.of_texts(source), out, shard_tokens=shard_tokens, resume=True, **more)
 
     shard_tokens, texts = 300, DOCUMENTS * 40
     if is_complete:
@@ -67,15 +62,13 @@ def test_texts_in_memory_are_told_apart_by_how_they_begin(
         run(others)
     assert contents(out) == before
     run(texts)
-    assert documents_of(out) == [tokenizer.encode(text) for text in texts]
+    assert documents_of(out) == [TOKENIZER.encode(text) for text in texts]
     run(others, rewrite=True)
-    assert documents_of(out) == [tokenizer.encode(text) for text in others]
+    assert documents_of(out) == [TOKENIZER.encode(text) for text in others]
 
 
 @pytest.mark.parametrize("format", ["npy", "parquet"])
-def test_damaged_files_of_300_are_repaired_removed_and_skipped(
-    tokenizer: Tokenizer, tmp_path: Path, format: str
-) -> None:
+def test_damaged_files_of_300_are_repaired_removed_and_skipped(tmp_path: Path, format: str) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for number in range(300):
@@ -84,7 +77,7 @@ def test_damaged_files_of_300_are_repaired_removed_and_skipped(
     options: dict[str, Any] = {"format": format, "shard_tokens": 3000}
 
     def run(folder: Path = out, **more: Any) -> Any:
-        return tokenize_files(tokenizer, corpus, folder, resume=True, **options, **more)
+        return tokenize_files(TOKENIZER, corpus, folder, resume=True, **options, **more)
 
     with pytest.raises(CorpusError, match=r"part-060\.jsonl\.gz: the gzip data break off"):
         run()
@@ -124,7 +117,7 @@ def test_damaged_files_of_300_are_repaired_removed_and_skipped(
 
 
 @pytest.fixture
-def stopped(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Path], Path]:
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Path], Path]:
     """(inputs, folder) of a run that stopped in the third of five files, a few documents into it."""
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 50)
     paths = []
@@ -133,7 +126,7 @@ def stopped(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         paths[-1].write_bytes(lines_of(number, 20))
     paths[2].write_bytes(lines_of(2, 10) + b"{broken\n")
     with pytest.raises(CorpusError, match="line 11"):
-        tokenize_files(tokenizer, paths, tmp_path / "out", shard_tokens=100)
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", shard_tokens=100)
     resume_point = manifest_of(tmp_path / "out")["next"]
     assert resume_point["source"] == 2 and 0 < resume_point["documents"] <= 10
     return paths, tmp_path / "out"
@@ -141,7 +134,7 @@ def stopped(tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("change", ["after the point", "before the point", "fewer documents"])
 def test_a_stopped_run_encodes_a_changed_last_input_again(
-    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path, change: str
+    stopped: tuple[list[Path], Path], tmp_path: Path, change: str
 ) -> None:
     paths, out = stopped
     lines = lines_of(2, 30).splitlines(keepends=True)
@@ -153,14 +146,12 @@ def test_a_stopped_run_encodes_a_changed_last_input_again(
     n_again = len(manifest_of(out)["shards"]) - n_kept
     assert n_kept and n_again
     with pytest.warns(UserWarning, match=rf"2\.jsonl has .*; {n_again} finished shards are written again"):
-        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
-    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
+        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True)
+    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_changed_finished_inputs_are_refused_or_rewritten(
-    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
-) -> None:
+def test_changed_finished_inputs_are_refused_or_rewritten(stopped: tuple[list[Path], Path], tmp_path: Path) -> None:
     paths, out = stopped
     paths[2].write_bytes(lines_of(2, 20))
     (tmp_path / "new.jsonl").write_bytes(lines_of(9))
@@ -168,7 +159,7 @@ def test_changed_finished_inputs_are_refused_or_rewritten(
     def refused(inputs: list[Path], match: str) -> None:
         before = contents(out)
         with pytest.raises(ResumeError, match=match):
-            tokenize_files(tokenizer, inputs, out, shard_tokens=100, resume=True)
+            tokenize_files(TOKENIZER, inputs, out, shard_tokens=100, resume=True)
         assert contents(out) == before
 
     refused([*paths[:1], *paths[2:]], r"1\.jsonl is not among the inputs any more, but finished shards hold")
@@ -177,11 +168,11 @@ def test_changed_finished_inputs_are_refused_or_rewritten(
     paths[1].write_bytes(lines_of(1, 3))
     refused(paths, r"1\.jsonl has \d+ bytes now, not \d+.*rewrite=True")
     with pytest.warns(UserWarning, match=r"1\.jsonl has .*; \d+ finished shards are written again"):
-        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True, rewrite=True)
-    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
+        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, rewrite=True)
+    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
     with pytest.raises(ValueError, match="rewrite belongs to resume"):
-        tokenize_files(tokenizer, paths, out, shard_tokens=100, rewrite=True)
+        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, rewrite=True)
 
 
 def touch(path: Path) -> None:
@@ -199,43 +190,41 @@ def redact(path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["npy", "bin", "parquet", "megatron"])
-def test_a_change_of_equal_size_is_told_and_encoded_again(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
+def test_a_change_of_equal_size_is_told_and_encoded_again(tmp_path: Path, format: str) -> None:
     paths = [tmp_path / f"{number}.jsonl" for number in range(4)]
     for number, path in enumerate(paths):
         path.write_bytes(lines_of(number, 10))
     write_parquet(tmp_path / "x.parquet", [f"document {n}" for n in range(10)])
     paths.append(tmp_path / "x.parquet")
     out, options = tmp_path / "out", {"format": format, "shard_tokens": 100}
-    tokenize_files(tokenizer, paths, out, **options)  # type: ignore[arg-type]
+    tokenize_files(TOKENIZER, paths, out, **options)  # type: ignore[arg-type]
     for number in (0, 2, 3):
         redact(paths[number])
         before = contents(out)
         with pytest.raises(
             ResumeError, match=rf"{number}\.jsonl has other content than when it was read.*rewrite=True"
         ):
-            tokenize_files(tokenizer, paths, out, resume=True, **options)  # type: ignore[arg-type]
+            tokenize_files(TOKENIZER, paths, out, resume=True, **options)  # type: ignore[arg-type]
         assert contents(out) == before
         with pytest.warns(UserWarning, match=rf"{number}\.jsonl has changed; \d+ finished shards are written again"):
-            tokenize_files(tokenizer, paths, out, resume=True, rewrite=True, **options)  # type: ignore[arg-type]
-        tokenize_files(tokenizer, paths, tmp_path / "whole", overwrite=True, **options)  # type: ignore[arg-type]
+            tokenize_files(TOKENIZER, paths, out, resume=True, rewrite=True, **options)  # type: ignore[arg-type]
+        tokenize_files(TOKENIZER, paths, tmp_path / "whole", overwrite=True, **options)  # type: ignore[arg-type]
         assert contents(out) == contents(tmp_path / "whole")
     write_parquet(tmp_path / "x.parquet", [f"DOCUMENT {n}" for n in range(10)])
     touch(paths[-1])
     with pytest.raises(ResumeError, match=r"x\.parquet has other content"):
-        tokenize_files(tokenizer, paths, out, resume=True, **options)  # type: ignore[arg-type]
+        tokenize_files(TOKENIZER, paths, out, resume=True, **options)  # type: ignore[arg-type]
 
 
-def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(
-    tokenizer: Tokenizer, stopped: tuple[list[Path], Path], tmp_path: Path
-) -> None:
+def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(stopped: tuple[list[Path], Path], tmp_path: Path) -> None:
     paths, out = stopped
     paths[2].write_bytes(lines_of(2, 20))
     for path in paths:
         path.write_bytes(path.read_bytes())
         touch(path)
     with pytest.warns(UserWarning, match=r"2\.jsonl has .*; \d+ finished shards are written again"):
-        tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True)
-    tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=100)
+        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True)
+    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
     for path in paths:
         touch(path)
@@ -243,51 +232,49 @@ def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for rewrite in (False, True):
-            done = tokenize_files(tokenizer, paths, out, shard_tokens=100, resume=True, rewrite=rewrite)
+            done = tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, rewrite=rewrite)
             assert done.was_complete and contents(out) == before
 
 
-def test_an_input_not_read_whole_has_changed_if_its_time_has(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_an_input_not_read_whole_has_changed_if_its_time_has(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines_of(1, 50))
-    tokenize_files(tokenizer, path, tmp_path / "out", max_bytes=100)
+    tokenize_files(TOKENIZER, path, tmp_path / "out", max_bytes=100)
     assert "xxh3_128" not in manifest_of(tmp_path / "out")["inputs"][0]
     touch(path)
     with pytest.raises(ResumeError, match=r"a\.jsonl has other content"):
-        tokenize_files(tokenizer, path, tmp_path / "out", max_bytes=100, resume=True)
+        tokenize_files(TOKENIZER, path, tmp_path / "out", max_bytes=100, resume=True)
 
 
-def test_rewriting_finds_a_change_that_hides_behind_its_time(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_rewriting_finds_a_change_that_hides_behind_its_time(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines_of(1, 50))
-    tokenize_files(tokenizer, path, tmp_path / "out")
+    tokenize_files(TOKENIZER, path, tmp_path / "out")
     time = path.stat().st_mtime_ns
     redact(path)
     os.utime(path, ns=(time, time))
-    assert tokenize_files(tokenizer, path, tmp_path / "out", resume=True).was_complete
+    assert tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True).was_complete
     with pytest.warns(UserWarning, match="has changed; 1 finished shards are written again"):
-        tokenize_files(tokenizer, path, tmp_path / "out", resume=True, rewrite=True)
-    assert documents_of(tmp_path / "out")[0] == tokenizer.encode(json.loads(path.read_text().splitlines()[0])["text"])
+        tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True, rewrite=True)
+    assert documents_of(tmp_path / "out")[0] == TOKENIZER.encode(json.loads(path.read_text().splitlines()[0])["text"])
 
 
-def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tmp_path: Path) -> None:
     paths = []
     for number in range(6):
         paths.append(tmp_path / f"{number}.jsonl")
         paths[-1].write_bytes(lines_of(number, 4))
-        tokenize_files(tokenizer, paths, tmp_path / "out", shard_tokens=150, resume=True)
-        tokenize_files(tokenizer, paths, tmp_path / "whole", shard_tokens=150, overwrite=True)
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", shard_tokens=150, resume=True)
+        tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=150, overwrite=True)
         assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def test_skipped_files_do_not_depend_on_interruptions(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_skipped_files_do_not_depend_on_interruptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 4000)
     paths = [write(tmp_path, number, cut=number % 5 == 1) for number in range(40)]
     options: dict[str, Any] = {"shard_tokens": 500, "skip_bad_files": True, "max_bytes": 30_000}
     with pytest.warns(UserWarning, match="files"):
-        tokenize_files(tokenizer, paths, tmp_path / "whole", **options)
+        tokenize_files(TOKENIZER, paths, tmp_path / "whole", **options)
     assert len(manifest_of(tmp_path / "whole")["skipped_files"]) > 3
     out = tmp_path / "out"
     n_shards = len(manifest_of(tmp_path / "whole")["shards"])
@@ -307,13 +294,13 @@ def test_skipped_files_do_not_depend_on_interruptions(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tokenize_files(tokenizer, paths, out, resume=True, progress=stop_at(n), **options)
+                tokenize_files(TOKENIZER, paths, out, resume=True, progress=stop_at(n), **options)
         except Stopped:
             n_stops += 1
     assert n_stops > 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tokenize_files(tokenizer, paths, out, resume=True, **options)
+        tokenize_files(TOKENIZER, paths, out, resume=True, **options)
     assert contents(out) == contents(tmp_path / "whole")
 
 
@@ -321,32 +308,29 @@ def test_skipped_files_do_not_depend_on_interruptions(
 def test_a_run_into_a_folder_of_its_inputs_is_resumed(tmp_path: Path, format: str) -> None:
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "a.txt").write_text("the cat ate")
-    tokenizer = Tokenizer.train("the cat ate the cat", 258)
     out = tmp_path / "inputs" / "out"
-    tokenize_files(tokenizer, tmp_path / "inputs", out, format=format)
+    tokenize_files(TOKENIZER, tmp_path / "inputs", out, format=format)
     content = {path.name: path.read_bytes() for path in out.iterdir()}
     for resume in (True, False):
-        done = tokenize_files(tokenizer, tmp_path / "inputs", out, format=format, resume=resume, overwrite=not resume)
+        done = tokenize_files(TOKENIZER, tmp_path / "inputs", out, format=format, resume=resume, overwrite=not resume)
         assert done.n_documents == 1
         assert {path.name: path.read_bytes() for path in out.iterdir()} == content
 
 
 def test_a_file_that_is_named_is_an_input_wherever_it_lies(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("the cat ate")
-    tokenizer = Tokenizer.train("the cat ate the cat", 258)
     out = tmp_path / "out"
-    tokenize_files(tokenizer, tmp_path / "a.txt", out)
+    tokenize_files(TOKENIZER, tmp_path / "a.txt", out)
     (out / "b.txt").write_text("the cat")
-    done = tokenize_files(tokenizer, [tmp_path / "a.txt", out / "b.txt"], out, resume=True)
+    done = tokenize_files(TOKENIZER, [tmp_path / "a.txt", out / "b.txt"], out, resume=True)
     assert done.n_documents == 2
 
 
 def test_resume_with_another_input_format_is_refused(tmp_path: Path) -> None:
-    tokenizer = Tokenizer.train("ab ab the cat", 262)
     (tmp_path / "x.txt").write_text('{"text": "doc"}\n' * 3)
     (tmp_path / "bad.txt").write_text("not json\n")
     inputs = [tmp_path / "x.txt", tmp_path / "bad.txt"]
     with pytest.raises(CorpusError):
-        tokenize_files(tokenizer, inputs, tmp_path / "out", input_format="jsonl", shard_tokens=1)
+        tokenize_files(TOKENIZER, inputs, tmp_path / "out", input_format="jsonl", shard_tokens=1)
     with pytest.raises(ResumeError, match="input_format 'jsonl', not None"):
-        tokenize_files(tokenizer, inputs, tmp_path / "out", resume=True, shard_tokens=1)
+        tokenize_files(TOKENIZER, inputs, tmp_path / "out", resume=True, shard_tokens=1)

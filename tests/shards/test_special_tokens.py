@@ -14,58 +14,54 @@ from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import documents_of, manifest_of
 
 TEXTS = ["a <s> b", "plain", "<s><pad>c</s>", "", "ends with </s>", "</s"]
+# The first special token begins documents, as in DeepSeek's and Llama 3's vocabularies.
+TOKENIZER = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<s>", "</s>", "<pad>"])
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    """The first special token begins documents, as in DeepSeek's and Llama 3's vocabularies."""
-    return Tokenizer.train(DOCUMENTS, 400, special_tokens=["<s>", "</s>", "<pad>"])
-
-
-def run(tokenizer: Tokenizer, texts: list[str], out: Path, **options: Any) -> list[list[int]]:
+def run(texts: list[str], out: Path, tokenizer: Tokenizer = TOKENIZER, **options: Any) -> list[list[int]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tokenize_files(tokenizer, Corpus.of_texts(texts), out, **options)
     return documents_of(out)
 
 
-def test_literals_in_documents_are_plain_text_and_are_counted(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_literals_in_documents_are_plain_text_and_are_counted(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"5 literals of special tokens.*'<s>' 2.*specials=\"recognise\""):
-        result = tokenize_files(tokenizer, Corpus.of_texts(TEXTS), tmp_path / "out")
-    assert documents_of(tmp_path / "out") == [tokenizer.encode_ordinary(text) for text in TEXTS]
+        result = tokenize_files(TOKENIZER, Corpus.of_texts(TEXTS), tmp_path / "out")
+    assert documents_of(tmp_path / "out") == [TOKENIZER.encode_ordinary(text) for text in TEXTS]
     assert result.special_literals == {"<s>": 2, "</s>": 2, "<pad>": 1}
     assert manifest_of(tmp_path / "out")["totals"]["special_literals"] == result.special_literals
 
 
-def test_literals_in_documents_can_be_recognised_or_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    found = run(tokenizer, TEXTS, tmp_path / "ids", specials="recognise")
-    assert found == [tokenizer.encode(text) for text in TEXTS]
+def test_literals_in_documents_can_be_recognised_or_refused(tmp_path: Path) -> None:
+    found = run(TEXTS, tmp_path / "ids", specials="recognise")
+    assert found == [TOKENIZER.encode(text) for text in TEXTS]
     assert manifest_of(tmp_path / "ids")["totals"]["special_literals"] == {}
     with pytest.raises(SpecialTokenError, match=r"document 1: the special token '?\"?</s>\"? stands at byte 2"):
-        tokenize_files(tokenizer, Corpus.of_texts(["a", "b </s>"]), tmp_path / "no", specials="error")
-    assert run(tokenizer, ["a", "</s"], tmp_path / "yes", specials="error") == [
-        tokenizer.encode("a"),
-        tokenizer.encode("</s"),
+        tokenize_files(TOKENIZER, Corpus.of_texts(["a", "b </s>"]), tmp_path / "no", specials="error")
+    assert run(["a", "</s"], tmp_path / "yes", specials="error") == [
+        TOKENIZER.encode("a"),
+        TOKENIZER.encode("</s"),
     ]
     with pytest.raises(ValueError, match="specials"):
-        tokenize_files(tokenizer, Corpus.of_texts(["a"]), tmp_path / "what", specials="split")
+        tokenize_files(TOKENIZER, Corpus.of_texts(["a"]), tmp_path / "what", specials="split")
 
 
 @pytest.mark.parametrize("specials", ["ordinary", "recognise"])
 def test_counts_and_ids_of_a_document_of_many_blocks(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, specials: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, specials: str
 ) -> None:
     text = "some words <s> and more, 12 </s></s>\n" * 400 + "東京の<pad>" * 300
     (tmp_path / "a.jsonl").write_text(json_lines(["x <s>", "y"]))
     (tmp_path / "b.txt").write_text(text)
-    encode = tokenizer.encode if specials == "recognise" else tokenizer.encode_ordinary
+    encode = TOKENIZER.encode if specials == "recognise" else TOKENIZER.encode_ordinary
     for size in (5, 97, 10_000):
         monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / str(size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tokenize_files(
-                tokenizer, [tmp_path / "a.jsonl", tmp_path / "b.txt"], out, specials=specials, shard_tokens=4
+                TOKENIZER, [tmp_path / "a.jsonl", tmp_path / "b.txt"], out, specials=specials, shard_tokens=4
             )
         assert documents_of(out) == [encode("x <s>"), encode("y"), encode(text)]
         expected = {"<s>": 401, "</s>": 800, "<pad>": 300} if specials == "ordinary" else {}
@@ -74,68 +70,64 @@ def test_counts_and_ids_of_a_document_of_many_blocks(
             assert [shard.get("special_literals", {}).get("<s>", 0) for shard in manifest_of(out)["shards"]] == [1, 400]
 
 
-def test_a_refused_literal_in_a_long_document_names_its_offset(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_literal_in_a_long_document_names_its_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "some words and more, 12\n" * 400
     (tmp_path / "a.txt").write_text(f"first\0{text}é<pad>{text}")
     for size in (7, 999, 1 << 20):
         monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         with pytest.raises(SpecialTokenError, match=rf"a\.txt: document 1: .*<pad>.* byte {len(text) + 2};"):
-            tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / "out", separator="\0", specials="error")
+            tokenize_files(TOKENIZER, tmp_path / "a.txt", tmp_path / "out", separator="\0", specials="error")
 
 
 @pytest.mark.parametrize("format", ["npy", "parquet"])
-def test_named_tokens_begin_and_end_documents(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
-    begin, end = tokenizer.special_tokens["<s>"], tokenizer.special_tokens["</s>"]
-    found = run(tokenizer, TEXTS, tmp_path / "out", eot="</s>", bos="<s>", shard_tokens=5, format=format)
-    assert found == [[begin, *tokenizer.encode_ordinary(text), end] for text in TEXTS]
+def test_named_tokens_begin_and_end_documents(tmp_path: Path, format: str) -> None:
+    begin, end = TOKENIZER.special_tokens["<s>"], TOKENIZER.special_tokens["</s>"]
+    found = run(TEXTS, tmp_path / "out", eot="</s>", bos="<s>", shard_tokens=5, format=format)
+    assert found == [[begin, *TOKENIZER.encode_ordinary(text), end] for text in TEXTS]
     config = manifest_of(tmp_path / "out")["config"]
     assert (config["eot"], config["eot_id"], config["bos"], config["bos_id"]) == ("</s>", end, "<s>", begin)
 
 
-def test_tokens_around_documents_of_many_blocks(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_around_documents_of_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["one document " * 50, "x", "another; " * 80]
     (tmp_path / "a.txt").write_text("\0".join(texts))
-    begin, end = tokenizer.special_tokens["<s>"], tokenizer.special_tokens["</s>"]
+    begin, end = TOKENIZER.special_tokens["<s>"], TOKENIZER.special_tokens["</s>"]
     for size in (1, 30, 1000):
         monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / str(size)
-        tokenize_files(tokenizer, tmp_path / "a.txt", out, eot="</s>", bos="<s>", separator="\0")
-        assert documents_of(out) == [[begin, *tokenizer.encode(text), end] for text in texts]
+        tokenize_files(TOKENIZER, tmp_path / "a.txt", out, eot="</s>", bos="<s>", separator="\0")
+        assert documents_of(out) == [[begin, *TOKENIZER.encode(text), end] for text in texts]
 
 
-def test_eot_without_a_name_needs_one_special_token(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_eot_without_a_name_needs_one_special_token(tmp_path: Path) -> None:
     for option in ("eot", "bos"):
         with pytest.raises(ValueError, match=rf"{option} must name one of .* 3 special tokens: '<s>', '</s>', '<pad>'"):
-            run(tokenizer, ["a"], tmp_path / "out", **{option: True})
+            run(["a"], tmp_path / "out", **{option: True})
         with pytest.raises(ValueError, match="'<s>', '</s>', '<pad>'; not '<eos>'"):
-            run(tokenizer, ["a"], tmp_path / "out", **{option: "<eos>"})
+            run(["a"], tmp_path / "out", **{option: "<eos>"})
         with pytest.raises(TypeError, match=option):
-            run(tokenizer, ["a"], tmp_path / "out", **{option: 401})
+            run(["a"], tmp_path / "out", **{option: 401})
     many = Tokenizer.train("a", 256, special_tokens=[f"<{n}>" for n in range(300)])
     with pytest.raises(ValueError, match="and 280 more"):
-        run(many, ["a"], tmp_path / "out", eot=True)
+        run(["a"], tmp_path / "out", many, eot=True)
     assert not (tmp_path / "out").exists()
     one = Tokenizer.train("a", 256)
-    assert run(one, ["a"], tmp_path / "one", eot=True) == [[97, 256]]
+    assert run(["a"], tmp_path / "one", one, eot=True) == [[97, 256]]
 
 
-def test_block_encoder_rejects_ids_of_no_token(tokenizer: Tokenizer) -> None:
-    assert tokenizer.id_dtype == np.uint16
+def test_block_encoder_rejects_ids_of_no_token() -> None:
+    assert TOKENIZER.id_dtype == np.uint16
     for name in ("begin_id", "end_id"):
         wrong: Any
-        for wrong in (70_000, tokenizer.n_vocab, -1, 1 << 70):
+        for wrong in (70_000, TOKENIZER.n_vocab, -1, 1 << 70):
             with pytest.raises(ValueError, match=name):
-                tokenizer.block_encoder(**{name: wrong})
+                TOKENIZER.block_encoder(**{name: wrong})
         wrong = "</s>"
         with pytest.raises(TypeError, match=name):
-            tokenizer.block_encoder(**{name: wrong})
+            TOKENIZER.block_encoder(**{name: wrong})
     # An id in a gap of the vocabulary stands for nothing.
     gap = Tokenizer({value: bytes([value]) for value in range(256)} | {300: b"ab"}, [(b"a", b"b")])
     with pytest.raises(ValueError, match="end_id is 299"):
         gap.block_encoder(end_id=299)
     with pytest.raises(ValueError, match="specials"):
-        tokenizer.block_encoder(specials="all")
+        TOKENIZER.block_encoder(specials="all")

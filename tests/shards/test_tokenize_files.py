@@ -18,15 +18,12 @@ import pytest
 from pairloom import Corpus, CorpusError, FormatError, ResumeError, Tokenizer, _core, tokenize_files
 from pairloom.corpus.content import content_digest
 from pairloom.shards.manifest import Manifest
+from pairloom.shards.writers import npy
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 from tests.shards.reading import contents, documents_of, manifest_of
 
 FORMATS = ["npy", "bin", "parquet", "megatron"]
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train(DOCUMENTS, 500)
+TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
 
 
 @pytest.fixture(scope="module")
@@ -34,49 +31,45 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return write_all(tmp_path_factory.mktemp("corpus"))
 
 
-def expected(tokenizer: Tokenizer, eot: bool = False) -> list[list[int]]:
-    end = [tokenizer.special_tokens["<|endoftext|>"]] if eot else []
-    return [tokenizer.encode(text) + end for text in DOCUMENTS]
+def expected(eot: bool = False) -> list[list[int]]:
+    end = [TOKENIZER.special_tokens["<|endoftext|>"]] if eot else []
+    return [TOKENIZER.encode(text) + end for text in DOCUMENTS]
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("eot", [False, True])
-def test_every_format_holds_the_ids(
-    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, format: str, eot: bool
-) -> None:
-    result = tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", format=format, eot=eot, shard_tokens=300)
-    assert documents_of(tmp_path / "out") == expected(tokenizer, eot)
+def test_every_format_holds_the_ids(paths: dict[str, Path], tmp_path: Path, format: str, eot: bool) -> None:
+    result = tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "out", format=format, eot=eot, shard_tokens=300)
+    assert documents_of(tmp_path / "out") == expected(eot)
     assert result.n_documents == len(DOCUMENTS) and len(result.files) > 2
     shards = manifest_of(tmp_path / "out")["shards"]
     assert all(shard["tokens"] >= 300 for shard in shards[:-1])
-    longest = max(map(len, expected(tokenizer, eot)))
+    longest = max(map(len, expected(eot)))
     assert all(shard["tokens"] < 300 + longest for shard in shards)
 
 
-def test_every_kind_of_file_gives_the_same_shards(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
+def test_every_kind_of_file_gives_the_same_shards(paths: dict[str, Path], tmp_path: Path) -> None:
     outputs = []
     for name, path in paths.items():
         out = tmp_path / name
-        tokenize_files(tokenizer, path, out, separator=SEPARATOR, shard_tokens=500)
+        tokenize_files(TOKENIZER, path, out, separator=SEPARATOR, shard_tokens=500)
         manifest = manifest_of(out)
         outputs.append((manifest["shards"], manifest["indexes"], manifest["totals"]))
     assert all(output == outputs[0] for output in outputs)
 
 
 def test_threads_and_pieces_do_not_show(
-    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenize_files(tokenizer, paths["a.txt"], tmp_path / "whole", separator=SEPARATOR, shard_tokens=200, eot=True)
+    tokenize_files(TOKENIZER, paths["a.txt"], tmp_path / "whole", separator=SEPARATOR, shard_tokens=200, eot=True)
     for size, threads in ((3, 1), (50, 2), (999, 3)):
         monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / str(size)
-        tokenize_files(tokenizer, paths["a.txt"], out, separator=SEPARATOR, shard_tokens=200, eot=True, threads=threads)
+        tokenize_files(TOKENIZER, paths["a.txt"], out, separator=SEPARATOR, shard_tokens=200, eot=True, threads=threads)
         assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_a_file_is_a_document_and_equals_encode_file(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_a_document_and_equals_encode_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"{text}<|endoftext|>  a   {n}\n\n " for n, text in enumerate(DOCUMENTS))
     (tmp_path / "a.txt").write_text(text)
     (tmp_path / "b.txt").write_text("東京タワー、" * 2000)
@@ -86,18 +79,18 @@ def test_a_file_is_a_document_and_equals_encode_file(
         out = tmp_path / f"{size}-{specials}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tokenize_files(tokenizer, [tmp_path / name for name in names], out, specials=specials)
-        expected = [tokenizer.encode_file(tmp_path / name, specials=specials).tolist() for name in names]
+            tokenize_files(TOKENIZER, [tmp_path / name for name in names], out, specials=specials)
+        expected = [TOKENIZER.encode_file(tmp_path / name, specials=specials).tolist() for name in names]
         assert documents_of(out) == expected
 
 
-def test_ids_of_a_block_survive_later_blocks(tokenizer: Tokenizer) -> None:
-    encoder = tokenizer.block_encoder(threads=1)
+def test_ids_of_a_block_survive_later_blocks() -> None:
+    encoder = TOKENIZER.block_encoder(threads=1)
     # Only a part of each array is held on to; those of every other block are dropped, and their memory used again.
     held = [(text, encoder.push(_core.Documents.from_texts([text]))[0][1:]) for text in DOCUMENTS * 3][::2]
     for text in DOCUMENTS:
         encoder.push(_core.Documents.from_texts([text]))
-    assert all(ids.tolist() == tokenizer.encode(text)[1:] for text, ids in held)
+    assert all(ids.tolist() == TOKENIZER.encode(text)[1:] for text, ids in held)
 
 
 def test_wide_ids(tmp_path: Path) -> None:
@@ -110,14 +103,14 @@ def test_wide_ids(tmp_path: Path) -> None:
         assert manifest_of(tmp_path / format)["dtype"] == dtype
 
 
-def test_empty_documents_and_corpora(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_empty_documents_and_corpora(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json_lines(["", "a", ""]))
     (tmp_path / "empty.txt").write_text("")
     for format in FORMATS:
-        tokenize_files(tokenizer, tmp_path / "a.jsonl", tmp_path / format, format=format, shard_tokens=1)
-        assert documents_of(tmp_path / format) == [[], tokenizer.encode("a"), []]
+        tokenize_files(TOKENIZER, tmp_path / "a.jsonl", tmp_path / format, format=format, shard_tokens=1)
+        assert documents_of(tmp_path / format) == [[], TOKENIZER.encode("a"), []]
         none = tmp_path / f"{format}-none"
-        tokenize_files(tokenizer, tmp_path / "empty.txt", none, format=format)
+        tokenize_files(TOKENIZER, tmp_path / "empty.txt", none, format=format)
         assert documents_of(none) == [] and manifest_of(none)["complete"]
 
 
@@ -127,7 +120,6 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_resumed_run_gives_the_same_bytes(
-    tokenizer: Tokenizer,
     paths: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -140,23 +132,23 @@ def test_resumed_run_gives_the_same_bytes(
     options["max_bytes"] = 40_000
     inputs = [bad, paths["a.txt.gz"], paths["a.parquet"], bad, paths["a.jsonl"]]
     with pytest.warns(UserWarning, match="records"):
-        tokenize_files(tokenizer, inputs, tmp_path / "whole", **options)
+        tokenize_files(TOKENIZER, inputs, tmp_path / "whole", **options)
     whole = contents(tmp_path / "whole")
     n_shards = len(manifest_of(tmp_path / "whole")["shards"])
     assert n_shards > 10 and manifest_of(tmp_path / "whole")["totals"]["skipped"] == 4
     for after in (0, 1, n_shards // 2):
         out = tmp_path / f"broken-{after}"
         with pytest.raises(OSError, match="pulled"):
-            tokenize_files(tokenizer, inputs, out, progress=plug(out, after), **options)
+            tokenize_files(TOKENIZER, inputs, out, progress=plug(out, after), **options)
         if after:
             assert len(manifest_of(out)["shards"]) >= after
             # What a kill leaves, and an exception tidies away.
             (out / ".shard-00099.npy.0123456789abcdef.partial").write_bytes(b"half")
             (out / f"shard-{n_shards:05d}.npy").write_bytes(b"not in the manifest")
         with pytest.warns(UserWarning, match="records"):
-            tokenize_files(tokenizer, inputs, out, resume=True, **options)
+            tokenize_files(TOKENIZER, inputs, out, resume=True, **options)
         assert contents(out) == whole
-        result = tokenize_files(tokenizer, inputs, out, resume=True, **options)
+        result = tokenize_files(TOKENIZER, inputs, out, resume=True, **options)
         assert result.was_complete and contents(out) == whole
 
 
@@ -172,12 +164,12 @@ def plug(folder: Path, after: int) -> Any:
     return listen
 
 
-def test_what_a_folder_may_hold(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
+def test_what_a_folder_may_hold(paths: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=300)
+    tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=300)
     before = contents(out)
     with pytest.raises(FileExistsError, match="resume"):
-        tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=300)
+        tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=300)
     for change in (
         {"shard_tokens": 301},
         {"eot": True},
@@ -186,99 +178,100 @@ def test_what_a_folder_may_hold(tokenizer: Tokenizer, paths: dict[str, Path], tm
         {"text_field": "meta.text"},
     ):
         with pytest.raises(ResumeError, match=next(iter(change)).removesuffix("")):
-            tokenize_files(tokenizer, paths["a.jsonl"], out, resume=True, **{"shard_tokens": 300, **change})  # type: ignore[arg-type]
+            tokenize_files(TOKENIZER, paths["a.jsonl"], out, resume=True, **{"shard_tokens": 300, **change})  # type: ignore[arg-type]
     with pytest.raises(ResumeError, match="another model"):
-        tokenize_files(tokenizer.truncate_vocab(400), paths["a.jsonl"], out, shard_tokens=300, resume=True)
+        tokenize_files(TOKENIZER.truncate_vocab(400), paths["a.jsonl"], out, shard_tokens=300, resume=True)
     with pytest.raises(ResumeError, match="not among the inputs any more"):
-        tokenize_files(tokenizer, paths["a.parquet"], out, shard_tokens=300, resume=True)
+        tokenize_files(TOKENIZER, paths["a.parquet"], out, shard_tokens=300, resume=True)
     assert contents(out) == before
-    tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, overwrite=True)
-    assert documents_of(out) == expected(tokenizer)
+    tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=1000, overwrite=True)
+    assert documents_of(out) == expected()
     (out / "notes.txt").write_text("not ours")
     with pytest.raises(FileExistsError, match=r"notes\.txt"):
-        tokenize_files(tokenizer, paths["a.jsonl"], out, overwrite=True)
+        tokenize_files(TOKENIZER, paths["a.jsonl"], out, overwrite=True)
     shard = out / "shard-00000.npy"
     shard.unlink()
     with pytest.raises(FormatError, match=r"shard-00000\.npy.* not there; mend it \(pairloom verify --repair\)"):
-        tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
+        tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
     (out / "manifest.json").write_text("{}")
     with pytest.raises(ValueError, match="manifest"):
-        tokenize_files(tokenizer, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
+        tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
 
 
-def test_failures_leave_nothing_half_written(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_failures_leave_nothing_half_written(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "{broken\n")
     out = tmp_path / "out"
     with pytest.raises(CorpusError, match="line 65"):
-        tokenize_files(tokenizer, tmp_path / "a.jsonl", out)
+        tokenize_files(TOKENIZER, tmp_path / "a.jsonl", out)
     assert not out.exists()
     out.mkdir()
     with pytest.raises(CorpusError, match="line 65"):
-        tokenize_files(tokenizer, tmp_path / "a.jsonl", out)
+        tokenize_files(TOKENIZER, tmp_path / "a.jsonl", out)
     assert list(out.iterdir()) == []
     write_parquet(tmp_path / "b.parquet", DOCUMENTS, column="body")
     with pytest.raises(CorpusError, match="no column"):
-        tokenize_files(tokenizer, tmp_path / "b.parquet", out)
+        tokenize_files(TOKENIZER, tmp_path / "b.parquet", out)
     assert list(out.iterdir()) == []
     with pytest.raises(ValueError, match="special token"):
         tokenize_files(Tokenizer.train("a", 256, special_tokens=[]), tmp_path / "a.jsonl", out, eot=True)
     with pytest.raises(TypeError, match="separator"):
-        tokenize_files(tokenizer, Corpus(tmp_path / "a.jsonl"), out, separator="\n")
+        tokenize_files(TOKENIZER, Corpus(tmp_path / "a.jsonl"), out, separator="\n")
     with pytest.raises(ValueError, match="format"):
-        tokenize_files(tokenizer, tmp_path / "a.jsonl", out, format="zip")
+        tokenize_files(TOKENIZER, tmp_path / "a.jsonl", out, format="zip")
 
 
-@pytest.mark.parametrize("at", ["sync", "manifest"])
+@pytest.mark.parametrize("at", ["write", "sync", "manifest"])
 def test_a_shard_that_cannot_be_published_does_not_count(
-    tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+    paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    def full(handle: int) -> None:
-        if os.fstat(handle).st_ino in {path.stat().st_ino for path in (tmp_path / "out").glob("*shard-00002*")}:
-            raise OSError(errno.ENOSPC, "full")
-        sync(handle)
+    def syncs_third(handle: int) -> bool:
+        third = (tmp_path / "out").glob("*shard-00002*")
+        return os.fstat(handle).st_ino in {path.stat().st_ino for path in third}
 
-    def save(manifest: Manifest, folder: Path) -> None:
-        if len(manifest.shards) == 3:
-            raise OSError(errno.ENOSPC, "full", str(folder))
-        save_manifest(manifest, folder)
+    owner: Any
+    owner, name, is_third = {
+        "write": (npy, "write_all", lambda file, array: "shard-00002" in file.name and array.dtype == "<u2"),
+        "sync": (os, "fsync", syncs_third),
+        "manifest": (Manifest, "save", lambda manifest, folder: len(manifest.shards) == 3),
+    }[at]
+    call = getattr(owner, name)
 
-    sync, save_manifest = os.fsync, Manifest.save
-    if at == "sync":
-        monkeypatch.setattr(os, "fsync", full)
-    else:
-        monkeypatch.setattr(Manifest, "save", save)
+    def full(*arguments: Any) -> Any:
+        if is_third(*arguments):
+            raise OSError(errno.ENOSPC, "full", "a file")
+        return call(*arguments)
+
+    monkeypatch.setattr(owner, name, full)
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
     with pytest.raises(OSError, match="no space left; 2 shards are complete"):
-        tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200)
+        tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "out", shard_tokens=200)
     found = documents_of(tmp_path / "out")
-    assert found == expected(tokenizer)[: len(found)] != [] and not list((tmp_path / "out").glob(".*partial"))
+    assert found == expected()[: len(found)] != [] and not list((tmp_path / "out").glob(".*partial"))
     monkeypatch.undo()
-    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", shard_tokens=200, resume=True)
-    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "whole", shard_tokens=200)
+    tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "out", shard_tokens=200, resume=True)
+    tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "whole", shard_tokens=200)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def test_records_that_were_broken_can_be_skipped_on_resuming(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_that_were_broken_can_be_skipped_on_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
     path = tmp_path / "a.jsonl"
     path.write_text(json_lines(DOCUMENTS) + "{broken\n" + json_lines(DOCUMENTS))
     with pytest.raises(CorpusError, match="line 65"):
-        tokenize_files(tokenizer, path, tmp_path / "out", shard_tokens=200)
+        tokenize_files(TOKENIZER, path, tmp_path / "out", shard_tokens=200)
     assert manifest_of(tmp_path / "out")["shards"]
     for out, resume in (("out", True), ("whole", False)):
         with pytest.warns(UserWarning, match="1 records"):
-            tokenize_files(tokenizer, path, tmp_path / out, shard_tokens=200, resume=resume, skip_bad=True)
+            tokenize_files(TOKENIZER, path, tmp_path / out, shard_tokens=200, resume=resume, skip_bad=True)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Path) -> None:
-    tokenize_files(tokenizer, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
+def test_the_manifest(paths: dict[str, Path], tmp_path: Path) -> None:
+    tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
     manifest = manifest_of(tmp_path / "out")
     assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "size", "sha256", "next", "inputs"}
     assert manifest["complete"] and "next" not in manifest
-    assert manifest["config"]["eot_id"] == tokenizer.special_tokens["<|endoftext|>"]
+    assert manifest["config"]["eot_id"] == TOKENIZER.special_tokens["<|endoftext|>"]
     assert manifest["totals"]["bytes"] == sum(len(text.encode()) for text in DOCUMENTS)
     (entry,) = manifest["inputs"]
     status = paths["a.jsonl"].stat()
@@ -289,32 +282,30 @@ def test_the_manifest(tokenizer: Tokenizer, paths: dict[str, Path], tmp_path: Pa
     )
     assert (entry["documents"], entry["tokens"]) == (len(DOCUMENTS), manifest["totals"]["tokens"])
     assert entry["xxh3_128"] == content_digest(entry["path"])
-    assert manifest["dtype"] == "<u2" and manifest["n_vocab"] == tokenizer.n_vocab
+    assert manifest["dtype"] == "<u2" and manifest["n_vocab"] == TOKENIZER.n_vocab
 
 
-def test_a_document_of_many_blocks_is_in_one_shard(
-    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_of_many_blocks_is_in_one_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 1000)
     monkeypatch.setattr("pairloom.shards.writers.parquet.ROW_GROUP_TOKENS", 100)
     texts = ["short", "a long document " * 1000, "short again"]
     (tmp_path / "a.txt").write_text(SEPARATOR.join(texts))
     for format in FORMATS:
         tokenize_files(
-            tokenizer, tmp_path / "a.txt", tmp_path / format, separator=SEPARATOR, shard_tokens=10, format=format
+            TOKENIZER, tmp_path / "a.txt", tmp_path / format, separator=SEPARATOR, shard_tokens=10, format=format
         )
-        assert documents_of(tmp_path / format) == [tokenizer.encode(text) for text in texts]
+        assert documents_of(tmp_path / format) == [TOKENIZER.encode(text) for text in texts]
         assert [shard["documents"] for shard in manifest_of(tmp_path / format)["shards"]] == [2, 1]
 
 
-def test_parallel_runs_are_kept_apart(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_parallel_runs_are_kept_apart(tmp_path: Path) -> None:
     def texts() -> Iterator[str]:
         yield "a"
         with pytest.raises(FileExistsError, match="another run"):
-            tokenize_files(tokenizer, Corpus.of_texts(["b"]), tmp_path / "out", resume=True)
+            tokenize_files(TOKENIZER, Corpus.of_texts(["b"]), tmp_path / "out", resume=True)
 
-    tokenize_files(tokenizer, Corpus.of_texts(texts()), tmp_path / "out")
-    assert documents_of(tmp_path / "out") == [tokenizer.encode("a")]
+    tokenize_files(TOKENIZER, Corpus.of_texts(texts()), tmp_path / "out")
+    assert documents_of(tmp_path / "out") == [TOKENIZER.encode("a")]
 
 
 _LETTER = """
@@ -325,7 +316,7 @@ def peak() -> int:
     return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) << 10
 open("/proc/self/clear_refs", "w").write("5")
 before = peak()
-assert tokenize_files(tokenizer, sys.argv[1], sys.argv[2]).n_documents == 1
+assert tokenize_files(TOKENIZER, sys.argv[1], sys.argv[2]).n_documents == 1
 print(peak() - before)
 """
 
@@ -342,15 +333,15 @@ def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_folder_of_the_shards_is_not_their_corpus(tokenizer: Tokenizer, tmp_path: Path, format: str) -> None:
+def test_the_folder_of_the_shards_is_not_their_corpus(tmp_path: Path, format: str) -> None:
     (tmp_path / "a.txt").write_text("the cat sat")
     out = tmp_path / "out"
-    tokenize_files(tokenizer, tmp_path / "a.txt", out, format=format)
+    tokenize_files(TOKENIZER, tmp_path / "a.txt", out, format=format)
     before = contents(out)
     with warnings.catch_warnings():
         # Of the files of some formats no corpus knows the suffix.
         warnings.simplefilter("ignore")
         for inputs in (out, [out, out], sorted(out.glob("*.parquet")) or out):
             with pytest.raises(ValueError, match="no file to read beside the shards"):
-                tokenize_files(tokenizer, inputs, out, format=format, overwrite=True)
+                tokenize_files(TOKENIZER, inputs, out, format=format, overwrite=True)
     assert contents(out) == before
