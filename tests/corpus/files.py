@@ -53,11 +53,16 @@ def write_parquet(path: Path, documents: list[str], column: str = "text", **opti
     pyarrow.parquet.write_table(table, path, **options)
 
 
-def write_arrow(path: Path, documents: list[str], *, stream: bool) -> None:
-    table = pyarrow.table({"text": pyarrow.array(documents, pyarrow.large_string())})
+def write_arrow(
+    path: Path, documents: Any, *, stream: bool = False, rows: int = 7, compression: str | None = None
+) -> None:
+    """Documents, a column or a table as an Arrow file, or as a stream, in batches of so many rows."""
+    if isinstance(documents, list):
+        documents = pyarrow.array(documents, pyarrow.large_string())
+    table = documents if isinstance(documents, pyarrow.Table) else pyarrow.table({"text": documents})
     new = pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file
-    with new(str(path), table.schema) as writer:
-        writer.write_table(table, max_chunksize=7)
+    with new(str(path), table.schema, options=pyarrow.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table, max_chunksize=rows)
 
 
 def write_all(folder: Path, documents: list[str] = DOCUMENTS) -> dict[str, Path]:

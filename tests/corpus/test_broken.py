@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-from pyarrow import ipc
 
 from pairloom import Corpus, CorpusError, PretokenCounts
-from tests.corpus.files import COMPRESSORS, DOCUMENTS, write_all, write_parquet
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, write_all, write_arrow, write_parquet
 
 LINE = b'{"text": "a good line"}\n'
 
@@ -92,8 +91,8 @@ def test_columns(tmp_path: Path) -> None:
 
 def test_rows_without_text(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    torn = pyarrow.array([b"a", None, b"\xff", b"b", None]).cast(pyarrow.binary()).view(pyarrow.string())
-    pyarrow.parquet.write_table(pyarrow.table({"text": torn}), path)
+    torn = pa.array([b"a", None, b"\xff", b"b", None]).cast(pa.binary()).view(pa.string())
+    pyarrow.parquet.write_table(pa.table({"text": torn}), path)
     with pytest.raises(CorpusError, match=r"a\.parquet: row 1: the text is null"):
         list(Corpus(path))
     reading = Corpus(path, skip_bad=True).read()
@@ -105,9 +104,8 @@ def damaged_views(path: Path) -> None:
     """A column of views (a text's length, its first four bytes, number and place of a buffer) into a buffer that is
     not there."""
 
-    texts = pyarrow.array(["a text of more than twelve bytes", "another text of such a length"], pyarrow.string_view())
-    with ipc.new_file(str(path), pyarrow.schema([("text", texts.type)])) as writer:
-        writer.write_table(pyarrow.table({"text": texts}))
+    texts = ["a text of more than twelve bytes", "another text of such a length"]
+    write_arrow(path, pa.array(texts, pa.string_view()))
     data = bytearray(path.read_bytes())
     view = data.index(b"anot", data.index(b"a te"))
     data[view + 4 : view + 8] = b"\x7f\x7f\x7f\x7f"
@@ -117,17 +115,15 @@ def damaged_views(path: Path) -> None:
 def damaged_indices(path: Path) -> None:
     """A column of indices into a dictionary, one of which is beyond it."""
 
-    column = pyarrow.array(["a", "b", "a"]).dictionary_encode()
-    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 77_777_777], "int32"), column.dictionary, safe=False)
-    with ipc.new_file(str(path), pyarrow.schema([("text", column.type)])) as writer:
-        writer.write_table(pyarrow.table({"text": column}))
+    column = pa.array(["a", "b", "a"]).dictionary_encode()
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 77_777_777], "int32"), column.dictionary, safe=False)
+    write_arrow(path, column)
 
 
 def damaged_offsets(path: Path) -> None:
     """A column of texts, the end of one of which is far behind all text."""
 
-    with ipc.new_file(str(path), pyarrow.schema([("text", pyarrow.string())])) as writer:
-        writer.write_table(pyarrow.table({"text": ["x" * 11, "y" * 12]}))
+    write_arrow(path, pa.array(["x" * 11, "y" * 12]))
     sound, damaged = (b"".join(n.to_bytes(4, "little") for n in ends) for ends in ((0, 11, 23), (0, 11, 0x7FFFFFF0)))
     assert sound in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(sound, damaged))
@@ -212,14 +208,9 @@ def test_arrow_files_that_are_joined_are_an_error(tmp_path: Path, n_batches: int
     files = []
     for number in (1, 2):
         table = pa.table({"id": [1] * 30, "text": [f"text {number}"] * 30, "more": ["x" * 100] * 30})
-        sink = io.BytesIO()
-        options = pa.ipc.IpcWriteOptions(compression=compression)
-        with pa.ipc.new_file(sink, table.schema, options=options) as writer:
-            writer.write_table(table, max_chunksize=30 // n_batches)
-        files.append(sink.getvalue())
-    for number, content in enumerate(files, start=1):
-        (tmp_path / "one.arrow").write_bytes(content)
+        write_arrow(tmp_path / "one.arrow", table, rows=30 // n_batches, compression=compression)
         assert list(Corpus(tmp_path / "one.arrow")) == [f"text {number}"] * 30
+        files.append((tmp_path / "one.arrow").read_bytes())
     (tmp_path / "two.arrow").write_bytes(b"".join(files))
     with pytest.raises(CorpusError, match=r"two\.arrow: .* as where Arrow files were joined, of which each"):
         list(Corpus(tmp_path / "two.arrow"))
@@ -228,11 +219,8 @@ def test_arrow_files_that_are_joined_are_an_error(tmp_path: Path, n_batches: int
 def test_an_arrow_stream_behind_another_is_an_error(tmp_path: Path) -> None:
     streams = []
     for text in ("first", "second"):
-        sink = io.BytesIO()
-        table = pa.table({"text": [text]})
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        streams.append(sink.getvalue())
+        write_arrow(tmp_path / "one.arrow", [text], stream=True)
+        streams.append((tmp_path / "one.arrow").read_bytes())
     for name, content in (("one.arrow", streams[0]), ("open.arrow", streams[0][:-8])):
         (tmp_path / name).write_bytes(content)
         assert list(Corpus(tmp_path / name)) == ["first"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import random
@@ -17,7 +16,7 @@ from pyarrow import parquet
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.analysis.stats import corpus_stats
-from tests.corpus.files import COMPRESSORS
+from tests.corpus.files import COMPRESSORS, write_arrow
 from tests.shards.reading import documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train(["order costs euros, paid by customer 0123456789 "] * 9, 300)
@@ -101,10 +100,8 @@ def write_late_damage(folder: Path) -> list[Path]:
     data = bytearray((folder / "page.parquet").read_bytes())
     data[data.index(texts[1600].encode()) + 8] ^= 1
     (folder / "page.parquet").write_bytes(data)
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=100)
-    (folder / "batch.arrow").write_bytes(sink.getvalue()[: len(sink.getvalue()) * 3 // 4])
+    write_arrow(folder / "batch.arrow", table, stream=True, rows=100)
+    os.truncate(folder / "batch.arrow", (folder / "batch.arrow").stat().st_size * 3 // 4)
     record = "WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: {}\r\n\r\n{}\r\n\r\n"
     (folder / "a.warc").write_text("".join(record.format(len(text), text) for text in texts)[:-50], newline="")
     (folder / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts) + "{")

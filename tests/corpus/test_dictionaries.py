@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from pairloom import Corpus, CorpusError
+from tests.corpus.files import write_arrow
 
 
 @pytest.mark.parametrize("kind", ["plain", "late", "list", "struct"])
@@ -47,8 +48,7 @@ def test_dictionaries_give_the_documents_of_plain_columns(tmp_path: Path, monkey
         }
     )
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=50)
-    with pa.ipc.new_stream(str(tmp_path / "a.arrow"), table.schema) as writer:
-        writer.write_table(table, max_chunksize=60)
+    write_arrow(tmp_path / "a.arrow", table, stream=True, rows=60)
     for name in ("a.parquet", "a.arrow"):
         expected = [text for text in texts if text is not None]
         assert list(Corpus(tmp_path / name, skip_bad=True)) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow
@@ -11,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from pairloom import Corpus, CountsError, PretokenCounts
+from tests.corpus.files import write_arrow, write_parquet
 
 # Linux says what a process took at most.
 _LIMIT = """
@@ -50,48 +52,41 @@ for at in range(1, len(sound) - len(number)):
 """
 
 
+@pytest.fixture
+def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """From a call on, whoever opens Parquet or Arrow is refused so many bytes."""
+
+    def begin(n_bytes: int) -> None:
+        def refused(*_: object, **__: object) -> None:
+            raise pyarrow.ArrowMemoryError(f"malloc of size {n_bytes} failed")
+
+        monkeypatch.setattr(parquet, "ParquetFile", refused)
+        monkeypatch.setattr(pyarrow.ipc, "open_file", refused)
+
+    return begin
+
+
 @pytest.mark.parametrize("skips", [False, True])
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("write", [write_parquet, write_arrow])
 def test_a_file_that_finds_no_memory_is_not_called_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, skips: bool
+    tmp_path: Path, refuse: Callable[[int], None], write: Callable[[Path, list[str]], None], skips: bool
 ) -> None:
-    path = tmp_path / f"a{suffix}"
-    table = pyarrow.table({"text": ["ab", "the cat"]})
-    if suffix == ".parquet":
-        parquet.write_table(table, path)
-    else:
-        with pyarrow.OSFile(str(path), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-
-    def refused(*_: object, **__: object) -> None:
-        raise pyarrow.ArrowMemoryError("malloc of size 4096 failed")
-
-    monkeypatch.setattr(parquet, "ParquetFile", refused)
-    monkeypatch.setattr(pyarrow.ipc, "open_file", refused)
+    path = tmp_path / ("a.parquet" if write == write_parquet else "a.arrow")
+    write(path, ["ab", "the cat"])
+    refuse(4096)
     with pytest.raises(MemoryError, match="malloc"):
         list(Corpus(path, skip_bad_files=skips, skip_bad=skips))
 
 
-def test_counts_that_find_no_memory_are_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_that_find_no_memory_are_damaged_only_if_they_ask_for_all(
+    tmp_path: Path, refuse: Callable[[int], None]
+) -> None:
     path = tmp_path / "counts.parquet"
     PretokenCounts.from_texts(["ab ab"]).save(path)
-
-    def refused(*_: object, **__: object) -> None:
-        raise pyarrow.ArrowMemoryError("malloc of size 4096 failed")
-
-    monkeypatch.setattr(parquet, "ParquetFile", refused)
+    refuse(4096)
     with pytest.raises(MemoryError, match="malloc"):
         PretokenCounts.load(path)
-
-
-def test_counts_that_ask_for_too_much_memory_are_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "counts.parquet"
-    PretokenCounts.from_texts(["ab ab"]).save(path)
-
-    def refused(*_: object, **__: object) -> None:
-        raise pyarrow.ArrowMemoryError(f"malloc of size {1 << 60} failed")
-
-    monkeypatch.setattr(parquet, "ParquetFile", refused)
+    refuse(1 << 60)
     with pytest.raises(CountsError, match=r"counts\.parquet: .* the file is damaged"):
         PretokenCounts.load(path)
 
@@ -102,7 +97,7 @@ def test_no_damaged_number_takes_all_memory(tmp_path: Path, name: str) -> None:
     if name == "counts.parquet":
         PretokenCounts.from_texts(["ab ab the cat sat on the mat"]).save(path)
     else:
-        parquet.write_table(pyarrow.table({"text": ["ab", "the cat"] * 20}), path)
+        write_parquet(path, ["ab", "the cat"] * 20)
     is_linux = sys.platform == "linux"
     code = _LOAD_DAMAGED.replace("LIMIT", _LIMIT * is_linux).replace("CHECK", _CHECK.strip() if is_linux else "")
     child = [sys.executable, "-c", code, str(path)]

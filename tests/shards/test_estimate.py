@@ -17,7 +17,8 @@ from pyarrow import parquet
 from pairloom import CorpusError, Tokenizer, tokenize_files
 from pairloom.shards import sample as sampling
 from pairloom.shards.estimate import Estimate, estimate
-from tests.cli.commands import run
+from tests.cli.commands import output, run
+from tests.corpus.files import write_arrow
 from tests.shards import estimate_corpora
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -139,8 +140,7 @@ def test_a_record_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_arrow_files_and_row_groups_are_sampled(tmp_path: Path) -> None:
     rng = random.Random(1)
     table = pyarrow.table({"text": [" ".join(rng.choices(["ab", "the", "x"], k=60)) for _ in range(20_000)]})
-    with pyarrow.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table, max_chunksize=500)
+    write_arrow(tmp_path / "a.arrow", table, rows=500)
     _check(tmp_path / "a.arrow", 1 << 17, within=0.02)
     parquet.write_table(table, tmp_path / "a.parquet", row_group_size=500, compression="none", use_dictionary=False)
     found = _check(tmp_path / "a.parquet", 1 << 18, within=0.02)
@@ -192,9 +192,8 @@ def test_what_cannot_be_estimated_is_refused(tmp_path: Path) -> None:
 def test_the_command_prints_one_line(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     (tmp_path / "a.jsonl").write_text(_lines(1, 100))
-    done = run("estimate", "--model", tmp_path / "model.json", "--input", tmp_path / "a.jsonl")
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["tokens_error"] == 0
+    shown = output("estimate --model", tmp_path / "model.json", "--input", tmp_path / "a.jsonl")
+    assert json.loads(shown)["tokens_error"] == 0
 
 
 def _n_covered(folder: Path, shapes: list[str], seeds: range, n_bytes: int, sample_bytes: int) -> int:

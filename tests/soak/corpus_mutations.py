@@ -15,9 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+from pyarrow import parquet
+
 from pairloom import Corpus
 from pairloom.errors import CorpusError
-from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines, write_arrow
 from tests.soak.harness import Table
 from tests.soak.isolation import run_by_kind
 
@@ -119,10 +122,6 @@ def _damage(data: bytearray, rng: random.Random) -> None:
 @cache
 def originals() -> dict[str, bytes]:
     """The sound files: name -> bytes. All hold DOCUMENTS."""
-    import pyarrow
-    import pyarrow.ipc
-    import pyarrow.parquet
-
     found: dict[str, bytes] = {}
     text, lines = SEPARATOR.join(DOCUMENTS).encode(), json_lines(DOCUMENTS).encode()
     columns = {"id": list(range(len(DOCUMENTS))), "meta": [{"a": [n], "b": str(n)} for n in range(len(DOCUMENTS))]}
@@ -133,16 +132,9 @@ def originals() -> dict[str, bytes]:
     for compression in _PARQUET_COMPRESSIONS:
         for version in ("1.0", "2.0"):
             buffer = io.BytesIO()
-            table = pyarrow.table({**columns, "text": DOCUMENTS})
-            pyarrow.parquet.write_table(
-                table,
-                buffer,
-                row_group_size=23,
-                compression=compression,
-                data_page_version=version,
-                use_dictionary=version == "1.0",
-                data_page_size=1000,
-            )
+            options: dict[str, Any] = {"row_group_size": 23, "data_page_size": 1000, "compression": compression}
+            options |= {"data_page_version": version, "use_dictionary": version == "1.0"}
+            parquet.write_table(pyarrow.table({**columns, "text": DOCUMENTS}), buffer, **options)
             found[f"a-{compression}-{version[0]}.parquet"] = buffer.getvalue()
     found["a.parquet.gz"] = COMPRESSORS[".gz"](found["a-none-1.parquet"])
     kinds: dict[str, Any] = {
@@ -152,12 +144,11 @@ def originals() -> dict[str, bytes]:
         "dictionary": pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
     }
     for kind, type_ in kinds.items():
-        for layout, new in (("file", pyarrow.ipc.new_file), ("stream", pyarrow.ipc.new_stream)):
-            for compression in ("none", "zstd", "lz4") if kind == "string" else ("none",):
-                buffer = io.BytesIO()
-                table = pyarrow.table({**columns, "text": pyarrow.array(DOCUMENTS).cast(type_)})
-                settings = pyarrow.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
-                with new(buffer, table.schema, options=settings) as writer:
-                    writer.write_table(table, max_chunksize=23)
-                found[f"a-{kind}-{layout}-{compression}.arrow"] = buffer.getvalue()
+        table = pyarrow.table({**columns, "text": pyarrow.array(DOCUMENTS).cast(type_)})
+        for stream in (False, True):
+            for codec in (None, "zstd", "lz4") if kind == "string" else (None,):
+                with tempfile.NamedTemporaryFile() as file:
+                    write_arrow(Path(file.name), table, stream=stream, rows=23, compression=codec)
+                    layout = "stream" if stream else "file"
+                    found[f"a-{kind}-{layout}-{codec or 'none'}.arrow"] = file.read()
     return found
