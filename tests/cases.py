@@ -16,6 +16,14 @@ TESTDATA = ROOT / "testdata"
 CS336 = ROOT.parent / "shared" / "fixtures" / "cs336"
 """The public files of the CS336 assignment; tests that need them skip where they are absent."""
 
+CS336_SAMPLES = [
+    "address.txt",
+    "german.txt",
+    "tinystories_sample.txt",
+    "special_token_trailing_newlines.txt",
+    "special_token_double_newlines_non_whitespace.txt",
+]
+
 ENDOFTEXT = "<|endoftext|>"
 
 _USUAL: dict[str, Any] = {

@@ -165,11 +165,10 @@ def test_no_module_opens_a_file_for_writing_that_may_be_there() -> None:
 
 
 def test_a_model_that_a_format_lacks_writes_nothing(tmp_path: Path) -> None:
-    for name in ("tiktoken", "gpt2"):
-        with pytest.raises(FormatError):
-            formats.save(trained([(97, 98)], pattern="a"), tmp_path / "out", format="gpt2")
-        with pytest.raises(ValueError, match="format must be one of"):
-            formats.save(MODEL, tmp_path / "out", format=name.upper())
+    with pytest.raises(FormatError):
+        formats.save(trained([(97, 98)], pattern="a"), tmp_path / "out", format="gpt2")
+    with pytest.raises(ValueError, match="format must be one of"):
+        formats.save(MODEL, tmp_path / "out", format="GPT2")
     assert not list(tmp_path.iterdir())
 
 

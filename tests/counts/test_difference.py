@@ -9,20 +9,12 @@ from pathlib import Path
 import pytest
 
 from pairloom import CountsError, PretokenCounts, Tokenizer
-from tests.cli.commands import run
+from tests.cli.commands import failed, output, run
 from tests.corpora import random_documents
 
 
-def test_what_is_left_is_counting_the_rest() -> None:
-    check_seeds(range(40))
-
-
-@pytest.mark.slow
-def test_what_is_left_is_counting_the_rest_in_500_splits() -> None:
-    check_seeds(range(40, 540))
-
-
-def check_seeds(seeds: range) -> None:
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 540), marks=pytest.mark.slow)], ids=str)
+def test_what_is_left_is_counting_the_rest(seeds: range) -> None:
     for seed in seeds:
         rng = random.Random(seed)
         documents = random_documents(rng)
@@ -75,10 +67,9 @@ def test_counts_that_are_no_part_cannot_be_subtracted(other: PretokenCounts, mes
 def test_merge_counts_subtracts(tmp_path: Path) -> None:
     for name, text in {"a": "ab ab cd", "b": "ab"}.items():
         (tmp_path / f"{name}.txt").write_text(text)
-        assert run("count", "--input", tmp_path / f"{name}.txt", "--output", tmp_path / name).status == 0
+        output("count --input", tmp_path / f"{name}.txt", "--output", tmp_path / name)
     a, b, out = tmp_path / "a", tmp_path / "b", tmp_path / "out"
-    done = run("merge-counts", a, "--subtract", b, "--output", out)
-    assert done.status == 0 and json.loads(done.out)["pretokens"] == 2
+    assert json.loads(output("merge-counts", a, "--subtract", b, "--output", out))["pretokens"] == 2
     assert PretokenCounts.load(out) == PretokenCounts.load(a) - PretokenCounts.load(b)
-    done = run("merge-counts", b, "--subtract", b, a, "--output", tmp_path / "none")
-    assert done.status == 1 and f"{a}: counts: " in done.err and not (tmp_path / "none").exists()
+    failed(run("merge-counts", b, "--subtract", b, a, "--output", tmp_path / "none"), f"{a}: counts: ")
+    assert not (tmp_path / "none").exists()

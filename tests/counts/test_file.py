@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow
-import pyarrow.parquet
 import pytest
+from pyarrow import parquet
 
 from pairloom import CountsError, PretokenCounts, Tokenizer
 
@@ -118,14 +118,14 @@ def test_parquet_of_another_program(tmp_path: Path) -> None:
     counts = PretokenCounts.from_texts(TEXTS)
     path = tmp_path / "c.parquet"
     counts.save(path)
-    ours = pyarrow.parquet.read_table(path)
+    ours = parquet.read_table(path)
     assert ours.column_names == ["pretoken", "count"]
     assert [str(kind) for kind in ours.schema.types] == ["binary", "int64"]
     assert list(zip(ours["pretoken"].to_pylist(), ours["count"].to_pylist(), strict=True)) == list(counts.items())
 
     def write(pretokens: list[bytes | None], numbers: list[int], metadata: dict[bytes, bytes] | None) -> None:
         columns = {"pretoken": pyarrow.array(pretokens, pyarrow.binary()), "count": pyarrow.array(numbers)}
-        pyarrow.parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
+        parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
 
     metadata = {key: value for key, value in ours.schema.metadata.items() if key.startswith(b"pairloom.")}
     write([b"a", b"b"], [1, 2], metadata)
@@ -238,66 +238,56 @@ def test_items_that_are_no_pairs_are_type_errors(items: Any) -> None:
         PretokenCounts.merged(items)
 
 
-class TestParquetOfOtherPrograms:
-    @pytest.fixture
-    def path(self, counts: PretokenCounts, tmp_path: Path) -> Path:
-        path = tmp_path / "c.parquet"
-        counts.save(path)
-        return path
+@pytest.fixture
+def path(counts: PretokenCounts, tmp_path: Path) -> Path:
+    counts.save(tmp_path / "c.parquet")
+    return tmp_path / "c.parquet"
 
-    @pytest.mark.parametrize("key", ["pattern", "special_tokens", "n_bytes", "unicode_version"])
-    @pytest.mark.parametrize(
-        "value",
-        [
-            b"\xff",
-            b'"\xff"',
-            b"[" * 100_000,
-            b"NaN",
-            b"1" + b"0" * 5000,
-            b"null",
-            b"true",
-            b"{}",
-            b'"\\ud800"',
-            b'[""]',
-        ],
-        ids=lambda value: repr(value[:9]),
-    )
-    def test_metadata_that_are_none_are_counts_errors(self, path: Path, key: str, value: bytes) -> None:
-        import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(path)
-        changed = {**table.schema.metadata, f"pairloom.{key}".encode(): value}
-        pyarrow.parquet.write_table(table.replace_schema_metadata(changed), path)
-        with pytest.raises(CountsError, match=r"c\.parquet.*metadata"):
-            PretokenCounts.load(path)
+@pytest.mark.parametrize("key", ["pattern", "special_tokens", "n_bytes", "unicode_version"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\xff",
+        b'"\xff"',
+        b"[" * 100_000,
+        b"NaN",
+        b"1" + b"0" * 5000,
+        b"null",
+        b"true",
+        b"{}",
+        b'"\\ud800"',
+        b'[""]',
+    ],
+    ids=lambda value: repr(value[:9]),
+)
+def test_metadata_that_are_none_are_counts_errors(path: Path, key: str, value: bytes) -> None:
+    table = parquet.read_table(path)
+    changed = {**table.schema.metadata, f"pairloom.{key}".encode(): value}
+    parquet.write_table(table.replace_schema_metadata(changed), path)
+    with pytest.raises(CountsError, match=r"c\.parquet.*metadata"):
+        PretokenCounts.load(path)
 
-    def test_metadata_of_others_that_are_not_utf8_do_no_harm(self, counts: PretokenCounts, path: Path) -> None:
-        import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(path)
-        table = table.replace_schema_metadata({**table.schema.metadata, b"\xff\xfe": b"\xff"})
-        pyarrow.parquet.write_table(table, path)
-        assert PretokenCounts.load(path) == counts
+def test_metadata_of_others_that_are_not_utf8_do_no_harm(counts: PretokenCounts, path: Path) -> None:
+    table = parquet.read_table(path)
+    parquet.write_table(table.replace_schema_metadata({**table.schema.metadata, b"\xff\xfe": b"\xff"}), path)
+    assert PretokenCounts.load(path) == counts
 
-    @pytest.mark.parametrize("name", [b"pretoken", b"others"])
-    def test_names_of_columns_that_are_not_utf8_are_counts_errors(self, path: Path, name: bytes) -> None:
-        import pyarrow
-        import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(path)
-        table = table.append_column("others", pyarrow.array([1] * len(table)))
-        pyarrow.parquet.write_table(table, path, store_schema=False)
-        path.write_bytes(path.read_bytes().replace(name, b"\xff" + name[1:]))
-        with pytest.raises(CountsError, match="damaged"):
-            PretokenCounts.load(path)
+@pytest.mark.parametrize("name", [b"pretoken", b"others"])
+def test_names_of_columns_that_are_not_utf8_are_counts_errors(path: Path, name: bytes) -> None:
+    table = parquet.read_table(path)
+    parquet.write_table(table.append_column("others", pyarrow.array([1] * len(table))), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(name, b"\xff" + name[1:]))
+    with pytest.raises(CountsError, match="damaged"):
+        PretokenCounts.load(path)
 
-    def test_a_duplicate_column_is_a_counts_error(self, path: Path) -> None:
-        import pyarrow
-        import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(path)
-        columns, metadata = [*table.columns, table.column(1)], table.schema.metadata
-        table = pyarrow.table(columns, ["pretoken", "count", "count"], metadata=metadata)
-        pyarrow.parquet.write_table(table, path)
-        with pytest.raises(CountsError, match=r"each once; it has \['pretoken', 'count', 'count'\]"):
-            PretokenCounts.load(path)
+def test_a_duplicate_column_is_a_counts_error(path: Path) -> None:
+    table = parquet.read_table(path)
+    columns = [*table.columns, table.column(1)]
+    twice = pyarrow.table(columns, ["pretoken", "count", "count"], metadata=table.schema.metadata)
+    parquet.write_table(twice, path)
+    with pytest.raises(CountsError, match=r"each once; it has \['pretoken', 'count', 'count'\]"):
+        PretokenCounts.load(path)

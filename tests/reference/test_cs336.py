@@ -9,17 +9,9 @@ from pairloom.reference.incremental import BPETrainer
 from pairloom.reference.naive import NaiveTrainer
 from pairloom.reference.pretokens import count_pretokens
 from pairloom.reference.vocabulary import Merge, Model
-from tests.cases import CS336, ENDOFTEXT, model, read_gpt2_merges
+from tests.cases import CS336, CS336_SAMPLES, ENDOFTEXT, model, read_gpt2_merges
 
 pytestmark = pytest.mark.skipif(not CS336.exists(), reason=f"the CS336 fixtures are not at {CS336}")
-
-SAMPLES = [
-    "address.txt",
-    "german.txt",
-    "tinystories_sample.txt",
-    "special_token_trailing_newlines.txt",
-    "special_token_double_newlines_non_whitespace.txt",
-]
 
 
 @pytest.mark.long
@@ -38,7 +30,7 @@ def test_the_incremental_trainer_learns_the_reference_merges() -> None:
     assert pairs == read_gpt2_merges(CS336 / "train-bpe-reference-merges.txt")
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", CS336_SAMPLES)
 def test_gpt2_ids_are_those_of_tiktoken(sample: str) -> None:
     found = model("gpt2")
     assert found is not None

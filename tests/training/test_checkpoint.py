@@ -83,75 +83,69 @@ def test_a_folder_of_other_files_is_refused_and_left_alone(tmp_path: Path) -> No
         Tokenizer.train_files(FILES, 258, checkpoint=tmp_path / "thesis.txt")
 
 
-class TestCorpusThatChanged:
-    @pytest.fixture
-    def corpus(self, tmp_path: Path) -> Path:
-        file = tmp_path / "corpus.txt"
-        file.write_text(TEXTS[0])
-        Tokenizer.train_files(file, 270, checkpoint=tmp_path / "checkpoint")
-        return file
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A file of which there is a checkpoint."""
+    file = tmp_path / "corpus.txt"
+    file.write_text(TEXTS[0])
+    Tokenizer.train_files(file, 270, checkpoint=tmp_path / "checkpoint")
+    return file
 
-    def resumed(self, corpus: Path) -> Tokenizer:
-        return Tokenizer.train_files(corpus, 270, checkpoint=corpus.parent / "checkpoint")
 
-    def test_by_size_is_refused(self, corpus: Path) -> None:
-        corpus.write_text(TEXTS[0] + "!")
-        with pytest.raises(CheckpointError, match=r"of one that has changed.*delete the folder"):
-            self.resumed(corpus)
+def resumed(corpus: Path) -> Tokenizer:
+    return Tokenizer.train_files(corpus, 270, checkpoint=corpus.parent / "checkpoint")
 
-    def test_changed_content_of_an_equal_time_is_refused(self, corpus: Path) -> None:
-        status = corpus.stat()
-        corpus.write_text(TEXTS[0].replace("cat", "rat"))
+
+@pytest.mark.parametrize("name", ["corpus.txt", "corpus.jsonl"])
+@pytest.mark.parametrize("keeps_size", [False, True])
+def test_a_corpus_that_changed_is_refused(tmp_path: Path, name: str, keeps_size: bool) -> None:
+    corpus = tmp_path / name
+    corpus.write_text('{"text": "the cat"}\n')
+    resumed(corpus)
+    assert resumed(corpus) == resumed(corpus)
+    status = corpus.stat()
+    corpus.write_text('{"text": "the rat"}\n' if keeps_size else '{"text": "the cat!"}\n')
+    if keeps_size:
         os.utime(corpus, ns=(status.st_atime_ns, status.st_mtime_ns))
-        with pytest.raises(CheckpointError, match="of one that has changed"):
-            self.resumed(corpus)
+    with pytest.raises(CheckpointError, match=r"of one that has changed.*delete the folder"):
+        resumed(corpus)
 
-    def test_by_time_alone_is_accepted_where_the_content_is_known(self, corpus: Path) -> None:
-        os.utime(corpus, ns=(1, 1))
-        assert self.resumed(corpus) == Tokenizer.train(TEXTS[0], 270)
 
-    def test_by_time_is_refused_where_the_content_is_not_known(
-        self, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("pairloom.corpus.fingerprint._MOST_DIGESTED_BYTES", 10)
-        shutil.rmtree(tmp_path / "checkpoint")
-        expected = self.resumed(corpus)
-        assert self.resumed(corpus) == expected
-        os.utime(corpus, ns=(1, 1))
-        with pytest.raises(CheckpointError, match="of one that has changed"):
-            self.resumed(corpus)
+def test_another_time_alone_is_accepted_where_the_content_is_known(corpus: Path) -> None:
+    os.utime(corpus, ns=(1, 1))
+    assert resumed(corpus) == Tokenizer.train(TEXTS[0], 270)
 
-    def test_that_is_gone_is_an_os_error(self, corpus: Path) -> None:
-        corpus.unlink()
-        with pytest.raises(FileNotFoundError, match="corpus"):
-            self.resumed(corpus)
 
-    def test_by_more_files_or_other_names_is_refused(self, corpus: Path, tmp_path: Path) -> None:
-        other = tmp_path / "other.txt"
-        other.write_text(TEXTS[0])
-        checkpoint = tmp_path / "checkpoint"
+def test_another_time_is_refused_where_the_content_is_not_known(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.fingerprint._MOST_DIGESTED_BYTES", 10)
+    shutil.rmtree(tmp_path / "checkpoint")
+    assert resumed(corpus) == resumed(corpus)
+    os.utime(corpus, ns=(1, 1))
+    with pytest.raises(CheckpointError, match="of one that has changed"):
+        resumed(corpus)
+
+
+def test_a_corpus_of_other_files_is_refused(corpus: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text(TEXTS[0])
+    for files in ([corpus, other], other):
         with pytest.raises(CheckpointError, match="another corpus"):
-            Tokenizer.train_files([corpus, other], 270, checkpoint=checkpoint)
-        with pytest.raises(CheckpointError, match="another corpus"):
-            Tokenizer.train_files(other, 270, checkpoint=checkpoint)
+            Tokenizer.train_files(files, 270, checkpoint=tmp_path / "checkpoint")
+    corpus.unlink()
+    with pytest.raises(FileNotFoundError, match="corpus"):
+        resumed(corpus)
 
-    def test_while_it_was_counted_is_refused(self, corpus: Path, tmp_path: Path) -> None:
-        def grow(event: ProgressEvent) -> None:
-            if event.stage == "count" and event.done:
-                corpus.write_text(TEXTS[0] + "more")
 
-        with pytest.raises(CheckpointError, match="while it was counted"):
-            Tokenizer.train_files(corpus, 270, checkpoint=tmp_path / "new", progress=grow)
-        assert not (tmp_path / "new").exists()
+def test_a_corpus_that_changes_while_it_is_counted_is_refused(corpus: Path, tmp_path: Path) -> None:
+    def grow(event: ProgressEvent) -> None:
+        if event.stage == "count" and event.done:
+            corpus.write_text(TEXTS[0] + "more")
 
-    def test_among_records_is_refused(self, tmp_path: Path) -> None:
-        file = tmp_path / "corpus.jsonl"
-        file.write_text('{"text": "ab ab"}\n')
-        Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
-        Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
-        file.write_text('{"text": "ab ac"}\n')
-        with pytest.raises(CheckpointError, match="of one that has changed"):
-            Tokenizer.train_files(file, 258, checkpoint=tmp_path / "checkpoint")
+    with pytest.raises(CheckpointError, match="while it was counted"):
+        Tokenizer.train_files(corpus, 270, checkpoint=tmp_path / "new", progress=grow)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_pipe_has_no_checkpoint(tmp_path: Path) -> None:

@@ -9,22 +9,11 @@ import pytest
 import tiktoken
 
 from pairloom import Tokenizer, train_bpe
-from tests.cases import gpt2_alphabet, read_gpt2_merges
-
-SAMPLES = (
-    "address.txt",
-    "german.txt",
-    "tinystories_sample.txt",
-    "special_token_trailing_newlines.txt",
-    "special_token_double_newlines_non_whitespace.txt",
-    "corpus.en",
-)
+from tests.cases import CS336, CS336_SAMPLES, gpt2_alphabet, read_gpt2_merges
 
 
 @pytest.fixture(scope="module")
 def gpt2() -> Tokenizer:
-    from tests.cases import CS336
-
     if not CS336.exists():
         pytest.skip(f"the CS336 fixtures are not at {CS336}")
     return Tokenizer.from_files(CS336 / "gpt2_vocab.json", CS336 / "gpt2_merges.txt", ["<|endoftext|>"])
@@ -52,7 +41,7 @@ def test_the_reference_merges_and_vocabulary(cs336: Path) -> None:
     assert set(vocab.values()) == tokens
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", [*CS336_SAMPLES, "corpus.en"])
 def test_ids_equal_tiktokens(gpt2: Tokenizer, peer: tiktoken.Encoding, cs336: Path, name: str) -> None:
     text = (cs336 / name).read_bytes().decode()
     ids = peer.encode(text, allowed_special="all")

@@ -77,20 +77,10 @@ def start_of(rng: random.Random, kind: str, corpus: list[str]) -> Tokenizer:
 KINDS = ["bpetite", "cs336", "huggingface", "ranks", "pairs", "whole"]
 
 
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 500), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore:.* of the ids move", "ignore:the corpus holds")
-def test_extend_equals_the_reference(kind: str) -> None:
-    check_seeds(kind, range(10))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings("ignore:.* of the ids move", "ignore:the corpus holds")
-def test_extend_equals_the_reference_in_many_cases(kind: str) -> None:
-    check_seeds(kind, range(10, 500))
-
-
-def check_seeds(kind: str, seeds: range) -> None:
+def test_extend_equals_the_reference(kind: str, seeds: range) -> None:
     for seed in seeds:
         rng = random.Random(seed)
         tokenizer = start_of(rng, kind, corpus_of(seed))

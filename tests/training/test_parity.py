@@ -12,7 +12,7 @@ import pytest
 from pairloom import Corpus, CountsError, PretokenCounts, Tokenizer, TrainingConfig
 from pairloom.reference.parity import learn_parity_merges
 from pairloom.reference.vocabulary import bytes_in_order
-from tests.cli.commands import run
+from tests.cli.commands import output, run
 from tests.corpora import random_documents
 
 Counts = dict[str, dict[bytes, int]]
@@ -164,14 +164,13 @@ def test_the_command_line_trains_with_parity(tmp_path: Path) -> None:
     for name, text in (("en", LATIN), ("el", GREEK)):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     en, el, out = f"en={tmp_path / 'en.txt'}", f"el={tmp_path / 'el.txt'}", tmp_path / "fair.json"
-    common = ["train", "--vocab-size", "300", "--output", str(out)]
-    done = run(*common, "--parity", en, "--parity", el)
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["corpus_bytes"] == len(LATIN) + len(GREEK.encode())
+    common = ("train --vocab-size 300 --output", out)
+    done = output(*common, "--parity", en, "--parity", el)
+    assert json.loads(done)["corpus_bytes"] == len(LATIN) + len(GREEK.encode())
     parity = {"en": [LATIN], "el": [GREEK]}
     assert Tokenizer.load(out) == Tokenizer.train(None, 300, parity=parity)
     references = ["--parity-reference", en, "--parity-reference", el, "--force"]
-    assert run(*common, "--parity", en, "--parity", el, *references).status == 0
+    output(*common, "--parity", en, "--parity", el, *references)
     assert Tokenizer.load(out) == Tokenizer.train(None, 300, parity=parity, parity_reference=parity)
     for wrong in (
         ["--parity", "english.txt"],

@@ -15,23 +15,11 @@ from pairloom import Corpus, CountsError, FormatError, MissingByteError, Pretoke
 from pairloom.reference import prune as reference
 from tests.training.test_extend import KINDS, corpus_of, encode_by, reference_of, start_of
 
-IGNORED = ("ignore:.* of the ids move", "ignore:the corpus holds", "ignore:.* tokens were added")
 
-
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 360), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings(*IGNORED)
-def test_prune_and_adapt_equal_the_reference(kind: str) -> None:
-    check_seeds(kind, range(10))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.filterwarnings(*IGNORED)
-def test_prune_and_adapt_equal_the_reference_in_many_cases(kind: str) -> None:
-    check_seeds(kind, range(10, 360))
-
-
-def check_seeds(kind: str, seeds: range) -> None:
+@pytest.mark.filterwarnings("ignore:.* of the ids move", "ignore:the corpus holds", "ignore:.* tokens were added")
+def test_prune_and_adapt_equal_the_reference(kind: str, seeds: range) -> None:
     for seed in seeds:
         rng = random.Random(seed)
         tokenizer = start_of(rng, kind, corpus_of(seed))

@@ -93,7 +93,7 @@ def test_every_road_of_training_traces(tmp_path: Path) -> None:
 def test_train_writes_a_trace(tmp_path: Path) -> None:
     path, out = tmp_path / "a.txt", tmp_path / "trace"
     path.write_text("ab ab ab cab")
-    given: list[str | Path | int] = ["train", "--input", path, "--vocab-size", 258, "--trace", out, "--output"]
+    given = ("train --vocab-size 258 --input", path, "--trace", out, "--output")
     done = run(*given, tmp_path / "model")
     assert done.status == 0 and "a trace of 2 merges" in done.err, done.err
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
