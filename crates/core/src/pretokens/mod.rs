@@ -31,6 +31,7 @@ mod scan;
 mod sequence;
 mod shared_rules;
 mod steps;
+mod threes;
 mod unicode;
 mod unicode_tables;
 mod window;

@@ -7,6 +7,7 @@
 use super::one_pass::OnePass;
 use super::scan::ENDS_PER_FILL;
 use super::steps::{Joining, Search, Step, letters_of, next, to_bytes};
+use super::threes::Threes;
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -58,6 +59,9 @@ fn find(
             }
             return Ok(());
         }
+        Some((Step::Threes(threes), rest)) => {
+            return split_in_threes(threes, rest, text, from, ENDS_PER_FILL, ends, on_progress);
+        }
         _ => return split(steps, text, from, text.len(), ends, on_progress),
     };
     // A later call could not tell where the match at `from` ended, and might find another one there.
@@ -101,6 +105,9 @@ fn split(
             }
             return Ok(());
         }
+        Step::Threes(threes) => {
+            return split_in_threes(threes, rest, &text[..end], start, usize::MAX, ends, on_progress);
+        }
         Step::ByteLevel => {
             let (letters, n_ends) = (letters_of(segment)?, ends.len());
             split(rest, &letters, 0, letters.len(), ends, on_progress)?;
@@ -114,6 +121,31 @@ fn split(
         split(rest, text, start + at, start + from, ends, on_progress)?;
         split(rest, text, start + from, start + to, ends, on_progress)?;
         at = to;
+    }
+    Ok(())
+}
+
+/// Appends the ends that `rest` makes from `from` on between cuts of digits in threes, until there are `most`.
+fn split_in_threes(
+    threes: &Threes,
+    rest: &[Step],
+    text: &str,
+    from: usize,
+    most: usize,
+    ends: &mut Vec<usize>,
+    on_progress: OnProgress<'_>,
+) -> Result<()> {
+    let (mut at, mut searched, mut cuts) = (from, from, Vec::new());
+    while ends.len() < most {
+        cuts.clear();
+        let Some(end) = threes.next_run(text, searched, &mut cuts)? else {
+            return split(rest, text, at, text.len(), ends, on_progress);
+        };
+        for &cut in &cuts {
+            split(rest, text, at, cut, ends, on_progress)?;
+            at = cut;
+        }
+        searched = end;
     }
     Ok(())
 }
@@ -154,7 +186,13 @@ fn split_in_one_pass(
 
 /// An offset from `at` on, at most `until`, before which `steps` split nothing.
 fn next_split(steps: &[Step], text: &str, at: usize, until: usize) -> usize {
-    let [Step::ByteLevel, Step::OnePass(one_pass)] = steps else { return at };
     let rest = text.as_bytes().get(at..until).unwrap_or_default();
-    rest.iter().position(|&byte| one_pass.may_split_letter_of(byte)).map_or(until, |n| at + n)
+    let next = match steps {
+        [Step::ByteLevel, Step::OnePass(one_pass)] => {
+            rest.iter().position(|&byte| one_pass.may_split_letter_of(byte))
+        }
+        [Step::Threes(_)] => rest.iter().position(|&byte| Threes::may_begin(byte)),
+        _ => Some(0),
+    };
+    next.map_or(until, |n| at + n)
 }

@@ -20,6 +20,7 @@ use super::dfa::{Dfa, Failed};
 use super::expressions::is_one_character;
 use super::one_pass::OnePass;
 use super::regex::RegexScanner;
+use super::threes::Threes;
 use super::unicode::byte_letter;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -31,6 +32,8 @@ pub(super) enum Step {
     Split(RegexScanner, Joining),
     /// Several regular expressions in turn, whose matches and gaps are the pretokens.
     OnePass(Box<OnePass>),
+    /// Runs of digits are cut in threes from the right.
+    Threes(Threes),
     /// The rest of the patterns see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
 }
@@ -67,6 +70,7 @@ impl Step {
         let named =
             COMMENTS.iter().find_map(|&(comment, joining)| Some((pattern.strip_prefix(comment)?, joining)));
         Ok(match named {
+            Some((regex, Joining::Nothing)) if let Some(threes) = Threes::new(regex) => Step::Threes(threes),
             // Adjacent characters are a run.
             Some((regex, Joining::Matches)) if is_one_character(regex) => {
                 Step::Split(compile(&format!("(?:{regex})+"), max_bytes)?, Joining::Nothing)
@@ -82,7 +86,7 @@ impl Step {
     pub fn is_automaton(&self) -> bool {
         match self {
             Step::Split(scanner, _) => scanner.automaton().is_some(),
-            Step::OnePass(_) | Step::ByteLevel => true,
+            Step::OnePass(_) | Step::Threes(_) | Step::ByteLevel => true,
         }
     }
 
@@ -106,7 +110,7 @@ impl Step {
                 Some(dfa) if dfa.is_foreign(before) => None,
                 dfa => Some(dfa.is_some_and(|dfa| dfa.ends_between(before, after))),
             },
-            Step::Split(..) | Step::ByteLevel => Some(false),
+            Step::Split(..) | Step::Threes(_) | Step::ByteLevel => Some(false),
         }
     }
 

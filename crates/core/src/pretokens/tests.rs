@@ -551,6 +551,28 @@ fn patterns_behind_byte_level_see_letters_and_may_cut_characters() {
 }
 
 #[test]
+fn digits_in_threes_equal_the_regex_engine() {
+    let (own, other) = (r"(?#isolated)(?=(\d{3})+(?!\d))", r"(?#isolated)(?=(?:\d{3})+(?!\d))");
+    let sequences: [&[&str]; 4] = [&[], &[r"\p{N}+"], &[" ", "[5x]"], &["3"]];
+    let compiled = sequences.map(|patterns| {
+        [own, other].map(|pattern| {
+            let mut patterns = patterns.to_vec();
+            patterns.insert(patterns.len().min(1), pattern);
+            Pretokenizer::sequence(&patterns).unwrap()
+        })
+    });
+    let mut random = Random(9);
+    for round in 0..if cfg!(miri) { 5 } else { 1000 } {
+        let parts = ["1", "23", "456", "7890123", "٣", "½", "x", " é", "", "\n"];
+        let n_parts = if round == 1 { ENDS_PER_FILL } else { random.below(30) };
+        let text: String = (0..n_parts).map(|_| parts[random.below(parts.len())]).collect();
+        for (number, [ours, engine]) in compiled.iter().enumerate() {
+            assert_eq!(ours.ends(&text).unwrap(), engine.ends(&text).unwrap(), "{text:?} {number}");
+        }
+    }
+}
+
+#[test]
 fn is_total_says_whether_matches_leave_gaps() {
     let is_total = |pattern: &str| Pretokenizer::new(pattern).unwrap().is_total();
     for total in
