@@ -17,7 +17,6 @@ import tokenizers
 from pairloom import FormatError, Tokenizer
 
 transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
 
 import pairloom.dropin.tokenizers  # noqa: E402
 from pairloom.dropin.transformers import fast  # noqa: E402

@@ -178,6 +178,12 @@ def test_more_tokens_than_ids_can_number_are_asked_for() -> None:
             assert Tokenizer.train(TEXT, vocab_size) == Tokenizer.train(TEXT, 300)
 
 
+def test_ids_given_to_special_tokens_of_a_training_are_refused() -> None:
+    ids: Any = {"<pad>": 0, "<s>": 1}
+    with pytest.raises(TypeError, match="must be a list of str, not a dict: training gives them their ids"):
+        Tokenizer.train("ab ab", 260, special_tokens=ids)
+
+
 def test_special_tokens_that_leave_uint16_cause_a_warning() -> None:
     draw = random.Random(7)
     pretokens = {bytes(draw.choices(b"abcdefghijklmnopqrstuvwxyz", k=20)): 1 for _ in range(9000)}

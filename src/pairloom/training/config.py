@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -69,6 +70,11 @@ class TrainingConfig:
     min_count: int = 1
 
     def __post_init__(self) -> None:
+        if isinstance(self.special_tokens, Mapping):
+            raise TypeError(
+                "special_tokens must be a list of str, not a dict: training gives them their ids, by special_ids; write"
+                " list(...) of the dict, or add them afterwards by add_special_tokens"
+            )
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
         if isinstance(self.pattern, list):
             object.__setattr__(self, "pattern", tuple(self.pattern))

@@ -227,10 +227,9 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     """Raises CountsError unless `counts` have the pattern, Unicode version and special tokens of `config`."""
     metadata = counts.metadata
     if metadata.pattern != pattern_text(config.pattern):
-        made_with = pattern_name(metadata.pattern) or metadata.pattern
+        made, asked = (pattern_name(each) or each for each in (metadata.pattern, pattern_text(config.pattern)))
         raise CountsError(
-            f"the counts were made with pattern {made_with!r}, not {config.pattern!r}; count again, or "
-            "leave out pattern="
+            f"the counts were made with pattern {made!r}, not {asked!r}; count again with that, or leave out pattern="
         )
     if metadata.unicode_version != _core.UNICODE_VERSION:
         raise CountsError(
