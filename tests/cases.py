@@ -198,7 +198,7 @@ class DamagedCase(Case):
 
     base: str
     changes: list[list[Any]]
-    error: ExpectedError | None
+    error: ExpectedError
 
     def __str__(self) -> str:
         return f"{self.base}: {self.name}"
@@ -276,8 +276,8 @@ def extending_cases() -> list[ExtendingCase]:
     return _cases(ExtendingCase, "extending.json", merges=_tuples)
 
 
-def damaged_cases() -> list[DamagedCase]:
-    return _cases(DamagedCase, "damaged.json")
+def damaged_cases(*bases: str) -> list[DamagedCase]:
+    return [case for case in _cases(DamagedCase, "damaged.json") if case.base in bases]
 
 
 def offset_cases() -> list[OffsetCase]:

@@ -58,10 +58,9 @@ SOUND: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", cases.damaged_cases(), ids=str)
+@pytest.mark.parametrize("case", cases.damaged_cases(*SOUND), ids=str)
 def test_a_changed_file_is_refused_with_the_place(case: cases.DamagedCase) -> None:
     format, file = SOUND[case.base]
-    assert case.error is not None
     with pytest.raises(FormatError) as caught:
         formats.read(format, json.dumps(case.applied_to(file)).encode(), "file.json")
     assert isinstance(caught.value, KeyError) == (case.error.type is KeyError)

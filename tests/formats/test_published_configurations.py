@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from pairloom import FormatError, Tokenizer
 from tests.formats.test_published_pre_tokenizers import PARTS
 
 _FILE: Final = json.loads((Path(__file__).parents[2] / "testdata/configurations.json").read_text(encoding="utf-8"))
-_CASES: Final[dict[str, dict[str, Any]]] = {case.pop("name"): case for case in _FILE["cases"]}
+CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {case.pop("name"): case for case in _FILE["cases"]}
 _DECODER: Final = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 _CHANGES_TEXT: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "accents": (
@@ -34,18 +35,19 @@ _CHANGES_TEXT: Final[dict[str, tuple[dict[str, Any], str]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def trained() -> Tokenizer:
+@cache
+def _trained() -> Tokenizer:
     text = "the cat ate 12 345 théâtre 東京 don't it's  \n\n  def f(x):\n    return x+1\n"
     return Tokenizer.train(
         [text] * 4 + ["ab ab  ab the 1999 2000 e\u0301"], 420, special_tokens=(), profile="huggingface"
     )
 
 
-def _file(trained: Tokenizer, name: str) -> dict[str, Any]:
-    assert trained.n_vocab == _FILE["n_vocab"], "the ids of added tokens follow it"
-    file: dict[str, Any] = json.loads(trained.to_huggingface().to_str())
-    return {**file, **_CASES[name], "decoder": _DECODER}
+def published_file(name: str) -> dict[str, Any]:
+    """A tokenizer.json of a small vocabulary with the settings of a published one."""
+    assert _trained().n_vocab == _FILE["n_vocab"], "the ids of added tokens follow it"
+    file: dict[str, Any] = json.loads(_trained().to_huggingface().to_str())
+    return {**file, **CONFIGURATIONS[name], "decoder": _DECODER}
 
 
 def _texts(literals: list[str]) -> list[str]:
@@ -54,10 +56,10 @@ def _texts(literals: list[str]) -> list[str]:
     return [" ", "\n", *("".join(rng.choices(parts, k=rng.randrange(1, 14))) for _ in range(198))]
 
 
-@pytest.mark.parametrize("name", _CASES)
-def test_ids_are_those_of_the_owner_before_and_after_saving(name: str, trained: Tokenizer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_ids_are_those_of_the_owner_before_and_after_saving(name: str, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    file = _file(trained, name)
+    file = published_file(name)
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(file), encoding="utf-8")
     theirs = tokenizers.Tokenizer.from_file(str(path))
@@ -83,8 +85,8 @@ def test_ids_are_those_of_the_owner_before_and_after_saving(name: str, trained: 
 
 
 @pytest.mark.parametrize("name", _CHANGES_TEXT)
-def test_settings_that_change_text_are_refused_with_the_reason(name: str, trained: Tokenizer) -> None:
+def test_settings_that_change_text_are_refused_with_the_reason(name: str) -> None:
     changed, reason = _CHANGES_TEXT[name]
-    theirs = tokenizers.Tokenizer.from_str(json.dumps({**_file(trained, "GPT-2"), **changed}))
+    theirs = tokenizers.Tokenizer.from_str(json.dumps({**published_file("GPT-2"), **changed}))
     with pytest.raises(FormatError, match=reason):
         Tokenizer.from_huggingface(theirs)

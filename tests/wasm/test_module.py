@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,9 @@ from pairloom import Tokenizer, formats, pretokenize
 from pairloom.formats import gpt2, huggingface, tiktoken
 from pairloom.patterns import PATTERNS, SPELLINGS
 from pairloom.view.payload import merge_trees
+from tests.cases import DamagedCase, damaged_cases
+from tests.formats.test_hostile import SOUND
+from tests.formats.test_published_configurations import CONFIGURATIONS, published_file
 from tests.formats.test_tiktoken import tekken_file
 
 _ROOT = Path(__file__).parents[2]
@@ -98,7 +100,7 @@ def _assert_same_ids(module: Path, file: dict[str, Any]) -> None:
     """The module reads the file, and gives the ids that the library gives, on 200 texts and some more."""
     data = json.dumps(file, ensure_ascii=False).encode()
     tokenizer = Tokenizer.from_model(formats.read("huggingface", data))
-    literal = file["added_tokens"][0]["content"]
+    literal = next((entry["content"] for entry in file["added_tokens"]), "<none>")
     texts = [
         *_texts(),
         f"one{literal}two",
@@ -120,73 +122,20 @@ def test_a_tokenizer_json_of_each_named_pattern_gives_equal_ids(module: Path, pa
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
 
-def _split(regex: str | tuple[str, ...], behavior: str = "Isolated", invert: bool = False) -> dict[str, Any]:
-    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": behavior, "invert": invert}
+def _split(regex: str) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
 
 
-def _sequence(*steps: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "Sequence", "pretokenizers": list(steps)}
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_published_settings_give_the_same_ids(module: Path, name: str) -> None:
+    _assert_same_ids(module, published_file(name))
 
 
-def _added(**fields: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda file: file["added_tokens"][0].update(fields)
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda file: file.update(normalizer={"type": "NFC"}) or file["added_tokens"][0].update(normalized=False),
-        lambda file: file.update(normalizer={"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "NFKC"}]}),
-        lambda file: file["pre_tokenizer"].update(add_prefix_space=True),
-        lambda file: file.update(pre_tokenizer=_BYTE_LEVEL),
-        lambda file: file.update(
-            pre_tokenizer=_sequence({"type": "Digits", "individual_digits": True}, {**_BYTE_LEVEL, "use_regex": True})
-        ),
-        lambda file: file.update(pre_tokenizer=_sequence(_split(PATTERNS["llama3"], "Removed", True), _BYTE_LEVEL)),
-        lambda file: file.update(
-            pre_tokenizer=_sequence(_split(r"\w+"), _split(r"(?=(\d{3})+(?!\d))"), _split("a|b$"), _BYTE_LEVEL)
-        ),
-        lambda file: file["model"].update(ignore_merges=True),
-        _added(lstrip=True),
-        _added(single_word=True, special=False),
-        _added(normalized=True),
-    ],
-)
-def test_a_tokenizer_json_with_other_settings_gives_the_same_ids(
-    module: Path, edit: Callable[[dict[str, Any]], object]
-) -> None:
-    file = _tokenizer_json()
-    edit(file)
-    _assert_same_ids(module, file)
-
-
-@pytest.mark.parametrize(
-    ("edit", "named"),
-    [
-        (lambda file: file.update(normalizer={"type": "StripAccents"}), "StripAccents"),
-        (lambda file: file.update(pre_tokenizer={"type": "Metaspace", "replacement": "_"}), "Metaspace"),
-        (lambda file: file.update(pre_tokenizer=None), "there is no ByteLevel"),
-        (lambda file: file.update(pre_tokenizer=_sequence(_split("a(?<=b)"), _BYTE_LEVEL)), "(?<="),
-        (
-            lambda file: file.update(pre_tokenizer=_sequence(_split(PATTERNS["qwen2"], "Removed"), _BYTE_LEVEL)),
-            "Removed",
-        ),
-        (lambda file: file.update(pre_tokenizer=_sequence(_BYTE_LEVEL, _BYTE_LEVEL)), "a second ByteLevel"),
-        (lambda file: file.update(decoder={"type": "WordPiece"}), "decoder"),
-        (lambda file: file["model"].update(type="WordPiece"), "is no BPE"),
-        (lambda file: file["model"].update(end_of_word_suffix="</w>"), "end_of_word_suffix"),
-        (lambda file: file["model"].update(novelty=1), "novelty"),
-        (lambda file: file["model"]["merges"].append("no such"), "merges[144]"),
-        (_added(id=77), "id 77"),
-    ],
-)
-def test_a_tokenizer_json_that_is_not_exact_is_refused_by_name(
-    module: Path, edit: Callable[[dict[str, Any]], object], named: str
-) -> None:
-    file = _tokenizer_json()
-    edit(file)
+@pytest.mark.parametrize("case", damaged_cases("tokenizer", "tekken"), ids=str)
+def test_a_changed_file_is_refused_by_name(module: Path, case: DamagedCase) -> None:
+    file = case.applied_to(SOUND[case.base][1])
     error = _run(module, {"file": json.dumps(file).encode(), "texts": ["a"]}).get("error", "it was read")
-    assert named in error
+    case.error.check(ValueError(error))
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
@@ -194,7 +143,7 @@ def test_each_spelling_of_a_named_pattern_gives_the_same_ids(module: Path, name:
     file = _tokenizer_json()
     for spelling in SPELLINGS[name]:
         steps = (spelling,) if isinstance(spelling, str) else spelling
-        file["pre_tokenizer"] = _sequence(*map(_split, steps), _BYTE_LEVEL)
+        file["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [*map(_split, steps), _BYTE_LEVEL]}
         _assert_same_ids(module, file)
 
 
