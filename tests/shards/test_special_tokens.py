@@ -18,7 +18,7 @@ TEXTS = ["a <s> b", "plain", "<s><pad>c</s>", "", "ends with </s>", "</s"]
 TOKENIZER = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<s>", "</s>", "<pad>"])
 
 
-def run(texts: list[str], out: Path, tokenizer: Tokenizer = TOKENIZER, **options: Any) -> list[list[int]]:
+def run(texts: list[str], out: Path, *, tokenizer: Tokenizer = TOKENIZER, **options: Any) -> list[list[int]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tokenize_files(tokenizer, Corpus.of_texts(texts), out, **options)
@@ -101,18 +101,20 @@ def test_tokens_around_documents_of_many_blocks(tmp_path: Path, monkeypatch: pyt
 
 def test_eot_without_a_name_needs_one_special_token(tmp_path: Path) -> None:
     for option in ("eot", "bos"):
-        with pytest.raises(ValueError, match=rf"{option} must name one of .* 3 special tokens: '<s>', '</s>', '<pad>'"):
-            run(["a"], tmp_path / "out", **{option: True})
-        with pytest.raises(ValueError, match="'<s>', '</s>', '<pad>'; not '<eos>'"):
-            run(["a"], tmp_path / "out", **{option: "<eos>"})
-        with pytest.raises(TypeError, match=option):
-            run(["a"], tmp_path / "out", **{option: 401})
+        wrong: list[tuple[Any, type[Exception], str]] = [
+            (True, ValueError, rf"{option} must name one of .* 3 special tokens: '<s>', '</s>', '<pad>'"),
+            ("<eos>", ValueError, "'<s>', '</s>', '<pad>'; not '<eos>'"),
+            (401, TypeError, option),
+        ]
+        for value, error, message in wrong:
+            with pytest.raises(error, match=message):
+                run(["a"], tmp_path / "out", **{option: value})
     many = Tokenizer.train("a", 256, special_tokens=[f"<{n}>" for n in range(300)])
     with pytest.raises(ValueError, match="and 280 more"):
-        run(["a"], tmp_path / "out", many, eot=True)
+        run(["a"], tmp_path / "out", tokenizer=many, eot=True)
     assert not (tmp_path / "out").exists()
     one = Tokenizer.train("a", 256)
-    assert run(["a"], tmp_path / "one", one, eot=True) == [[97, 256]]
+    assert run(["a"], tmp_path / "one", tokenizer=one, eot=True) == [[97, 256]]
 
 
 def test_block_encoder_rejects_ids_of_no_token() -> None:

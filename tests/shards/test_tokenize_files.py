@@ -229,6 +229,7 @@ def test_a_shard_that_cannot_be_published_does_not_count(
         return os.fstat(handle).st_ino in {path.stat().st_ino for path in third}
 
     owner: Any
+    is_third: Any
     owner, name, is_third = {
         "write": (npy, "write_all", lambda file, array: "shard-00002" in file.name and array.dtype == "<u2"),
         "sync": (os, "fsync", syncs_third),

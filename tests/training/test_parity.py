@@ -165,8 +165,8 @@ def test_the_command_line_trains_with_parity(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     en, el, out = f"en={tmp_path / 'en.txt'}", f"el={tmp_path / 'el.txt'}", tmp_path / "fair.json"
     common = ("train --vocab-size 300 --output", out)
-    done = output(*common, "--parity", en, "--parity", el)
-    assert json.loads(done)["corpus_bytes"] == len(LATIN) + len(GREEK.encode())
+    report = output(*common, "--parity", en, "--parity", el)
+    assert json.loads(report)["corpus_bytes"] == len(LATIN) + len(GREEK.encode())
     parity = {"en": [LATIN], "el": [GREEK]}
     assert Tokenizer.load(out) == Tokenizer.train(None, 300, parity=parity)
     references = ["--parity-reference", en, "--parity-reference", el, "--force"]
