@@ -154,6 +154,9 @@ def can_match_nothing(pattern: str) -> bool:
 def matches(texts: list[str], pattern: str) -> list[list[tuple[int, int]]]:
     """The matches of a pattern that are not empty, in each text, as (start, end) in characters."""
 
+def normalized(texts: list[str], steps: list[str]) -> list[str]:
+    """Each text as the steps of a normaliser leave it; ValueError for an unknown step."""
+
 def read_oniguruma(pattern: str) -> tuple[str, bool]:
     """(pattern of a tokenizer.json for pairloom, if it may match nothing); PatternError names what is not taken."""
 

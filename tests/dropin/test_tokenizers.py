@@ -165,6 +165,13 @@ def test_tokens_with_rules_are_refused_over_characters() -> None:
     assert '"lstrip":true' in made.to_str()
 
 
+def test_normalizers_have_the_unicode_of_the_core() -> None:
+    # Characters and a mark of Unicode 16, which few releases of Python know.
+    assert normalizers.Lowercase().normalize_str("\u1c89\ua7cb\u03a3") == "\u1c8a\u0264\u03c3"
+    assert normalizers.NFD().normalize_str("\U000105c9") == "\U000105d2\u0307"
+    assert normalizers.StripAccents().normalize_str("a\u0897b") == "ab"
+
+
 def test_a_str_as_a_batch_and_as_ids_is_refused() -> None:
     calls: Any
     for made in (Tokenizer(models.BPE()), trained()):

@@ -84,7 +84,7 @@ mod _core {
     };
     #[pymodule_export]
     use super::pretokens::{
-        can_match_nothing, check_run_as_written, is_total, matches, pattern_engine, pretokenize,
+        can_match_nothing, check_run_as_written, is_total, matches, normalized, pattern_engine, pretokenize,
         read_oniguruma, write_oniguruma,
     };
     #[pymodule_export]

@@ -80,6 +80,12 @@ pub fn matches(py: Python<'_>, texts: Vec<String>, pattern: String) -> PyResult<
     py.detach(|| pretokens::matches(&pattern, &texts)).map_err(|error| exception(py, error))
 }
 
+/// Each text as the steps of a normaliser leave it.
+#[pyfunction]
+pub fn normalized(py: Python<'_>, texts: Vec<String>, steps: Vec<String>) -> PyResult<Vec<String>> {
+    py.detach(|| normalizer::normalized_texts(&steps, &texts)).map_err(|error| exception(py, error))
+}
+
 /// The pattern of a tokenizer.json for pairloom, and whether it may match nothing.
 #[pyfunction]
 pub fn read_oniguruma(py: Python<'_>, pattern: String) -> PyResult<(String, bool)> {

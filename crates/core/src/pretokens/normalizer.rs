@@ -137,6 +137,12 @@ pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
     names.iter().map(named).collect()
 }
 
+/// Each text as the steps of these names leave it.
+pub fn normalized_texts(names: &[String], texts: &[String]) -> Result<Vec<String>> {
+    let steps = steps_named(names)?;
+    texts.iter().map(|text| Ok(normalized(&steps, None, Place::Start, text)?.into_owned())).collect()
+}
+
 /// Bytes that are checked at once.
 const CHUNK: usize = 32;
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import unicodedata
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,12 +28,6 @@ __all__ = [
 _WHITE_SPACE = "".join(WHITE_SPACE)
 
 
-@functools.cache
-def _marks() -> dict[int, None]:
-    """All combining marks, for str.translate."""
-    return {code: None for code in range(0x110000) if unicodedata.category(chr(code))[0] == "M"}
-
-
 class Normalizer(Component):
     """A step that changes texts."""
 
@@ -54,42 +46,39 @@ class Normalizer(Component):
 
 
 @dataclass(eq=False)
-class _Form(Normalizer):
-    def _changed(self, text: str) -> str:
-        return unicodedata.normalize(type(self).__name__, text)  # type: ignore[arg-type]
+class _OfTheCore(Normalizer):
+    """A step that the core has under the same name: by its Unicode, whatever Python's is."""
+
+    def normalize_all(self, texts: list[str]) -> list[str]:
+        return _core.normalized(texts, [type(self).__name__.lower()])
 
 
-class NFC(_Form):
+class NFC(_OfTheCore):
     """Canonical composition."""
 
 
-class NFD(_Form):
+class NFD(_OfTheCore):
     """Canonical decomposition."""
 
 
-class NFKC(_Form):
+class NFKC(_OfTheCore):
     """Compatibility composition."""
 
 
-class NFKD(_Form):
+class NFKD(_OfTheCore):
     """Compatibility decomposition."""
 
 
-@dataclass(eq=False)
-class Lowercase(Normalizer):
+class Lowercase(_OfTheCore):
     """Each character in lower case, whatever its neighbours are."""
-
-    def _changed(self, text: str) -> str:
-        # A sigma at the end of a word depends on what is before it.
-        return "".join(map(str.lower, text)) if "\u03a3" in text else text.lower()
 
 
 @dataclass(eq=False)
 class StripAccents(Normalizer):
     """Leaves combining marks out."""
 
-    def _changed(self, text: str) -> str:
-        return text if text.isascii() else text.translate(_marks())
+    def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102
+        return replaced(texts, Regex(r"\p{M}+"), "")
 
 
 @dataclass(eq=False)
