@@ -27,21 +27,8 @@ SETTINGS: list[dict[str, Any]] = [
     *({"normalizer": steps} for steps in (("nfc",), ("nfkd",), ("nfc", "prefix_space"))),
     {"special_rules": RULES},
 ]
-PARTS = [
-    "the cat ",
-    "ate é, e\u0301 ",
-    "12345 ",
-    "東京。",
-    "\n\n",
-    "  ",
-    "<s>",
-    " word ",
-    "swords",
-    "<|endof",
-    "text|>",
-    "a" * 40,
-    "'s",
-]
+PARTS = ["the cat ", "ate é, e\u0301 ", "12345 ", "東京。", "\n\n", "  ", "<s>", " word ", "swords", "'s", "a" * 40]
+PARTS += ["<|endof", "text|>"]
 
 
 def text_of(seed: int, n_chars: int) -> str:

@@ -21,20 +21,8 @@ from tests.formats.models import trained
 
 FAMILIES = Path(__file__).parents[2] / "shared/families"
 FILES = ("gpt-2", "llama-spm", "qwen2", "deepseek-coder", "command-r", "gemma-4")
-PIECES = (
-    "the cat",
-    " s",
-    "at on 12",
-    "34 <|endo",
-    "ftext|>",
-    "\n\n",
-    "<|im_start|>us",
-    "er\n",
-    "e",
-    "\u0301",
-    " " * 40,
-    "a" * 3000,
-)
+PIECES = ["the cat", " s", "at on 12", "34 <|endo", "ftext|>", "\n\n", "<|im_start|>us", "er\n", "e", "\u0301"]
+PIECES += [" " * 40, "a" * 3000]
 
 
 @pytest.fixture(scope="module")

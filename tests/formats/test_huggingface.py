@@ -92,24 +92,6 @@ def test_an_added_token_written_like_a_byte_is_saved_after_the_vocabulary(tmp_pa
         formats.save(moved, tmp_path / "moved.json", format="huggingface")
 
 
-def test_a_tokenizer_that_the_library_trained() -> None:
-    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
-    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    theirs.decoder = tokenizers.decoders.ByteLevel()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=[ENDOFTEXT],
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    text = "the cat and the hat and the bat sat on the mat. " * 20
-    theirs.train_from_iterator([text], trainer)
-    model = huggingface.from_huggingface(theirs)
-    assert model.special_tokens == {ENDOFTEXT: 0}
-    assert model.pattern == GPT2
-    assert Tokenizer.from_model(model).encode(text) == theirs.encode(text).ids
-
-
 def test_merges_as_lists_and_ignore_merges() -> None:
     as_lists = edited(lambda f: f["model"].update(merges=[merge.split(" ") for merge in f["model"]["merges"]]))
     assert formats.read("huggingface", as_lists) == MODEL

@@ -460,6 +460,9 @@ def test_what_the_core_refuses_names_the_file(tokenizer: Tokenizer, tmp_path: Pa
     formats.save(tokenizer.model.replaced(pattern="(a"), path)
     with pytest.raises(PatternError, match=rf"^{path}: pattern "):
         Tokenizer.load(path)
+    path.write_text(json.dumps(tekken_file(pattern="(a")))
+    with pytest.raises(PatternError, match=rf"^{path}: pattern "):
+        Tokenizer.load(path)
     with pytest.raises(PatternError, match=r"^pattern "):
         Tokenizer.from_model(tokenizer.model.replaced(pattern="(a"))
 

@@ -123,6 +123,8 @@ def _use_tokenizer(kind: str, data: bytes, folder: Path) -> str:
             continue
         if format == "pairloom" and Tokenizer.load(target, missing_bytes="raise") != tokenizer:
             return "FAILED the saved tokenizer is another"
+        if format == "pairloom" and kind.startswith("schema") and json.loads(target.read_bytes()) != json.loads(data):
+            return "FAILED the saved file says something else"
     return "loaded"
 
 

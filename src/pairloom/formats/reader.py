@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pairloom import _core
 from pairloom._internal.arguments import as_text
 from pairloom._internal.warnings import warn
-from pairloom.errors import FormatError, PairloomError
+from pairloom.errors import FormatError, PairloomError, PatternError
 from pairloom.formats.shared.json_text import parse
 from pairloom.model import CARRIED, Model, Pattern, assign_special_ids, canonical_json, config_of
 
@@ -37,13 +37,17 @@ def read(
     pattern, special_tokens: for "tiktoken"; pattern: for "gguf" too. beside: what other files of a tokenizer.json's
     folder say (`pretrained`).
     are_ordinary: the special tokens of a tokenizer.json stay text (`special_rules`).
-    Raises MissingKeyError for a missing key, ValueError for a pattern that is needed, FormatError for other defects.
+    Raises MissingKeyError for a missing key, ValueError for a pattern that is needed, PatternError for
+    one that does not compile, FormatError for other defects.
     """
     from pairloom.formats.pretrained import identity_of
 
     said = identity_of(beside) if beside else None
     name = as_text(name)
-    fields = _core.read_model(format, data, name, pattern, named(special_tokens), said, are_ordinary)
+    try:
+        fields = _core.read_model(format, data, name, pattern, named(special_tokens), said, are_ordinary)
+    except PatternError as error:
+        raise PatternError(f"{name}: {error}") from None
     if format == "huggingface":
         for key in ("post_processor", "tokenizer_config"):
             if (text := fields[key]) is not None:
