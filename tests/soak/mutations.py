@@ -23,8 +23,10 @@ from typing import Any
 from pairloom import PretokenCounts, Tokenizer
 from pairloom.errors import CountsError, FormatError, PairloomError, PatternError
 from pairloom.formats import WRITABLE, gpt2, huggingface, native, tiktoken
+from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Model
 from tests.formats.models import random_model, trained
+from tests.formats.test_sentencepiece import Piece, gguf_file, model_file, random_pieces
 from tests.soak.harness import Table
 from tests.soak.isolation import run_by_kind
 
@@ -191,6 +193,20 @@ def _tekken() -> list[bytes]:
     ]
 
 
+def _pieces() -> list[list[Piece]]:
+    return [random_pieces(random.Random(seed)) for seed in range(4)]
+
+
+def _ggufs() -> list[bytes]:
+    found = []
+    for pieces in _pieces():
+        tokens, scores, kinds = (list(column) for column in zip(*pieces, strict=True))
+        found.append(gguf_file(model="llama", tokens=tokens, scores=scores, token_type=kinds))
+    letters = [*map(to_alphabet, (bytes((byte,)) for byte in range(256))), "ab", "\u0120ab"]
+    found.append(gguf_file(model="gpt2", pre="gpt-2", tokens=letters, merges=["a b", "\u0120 ab"]))
+    return found
+
+
 def _counts(name: str) -> list[bytes]:
     made = [
         PretokenCounts.from_texts(["ab ab ab the cat", "naïve 東京"]),
@@ -213,10 +229,12 @@ _ORIGINALS: dict[str, Callable[[], list[bytes]]] = {
     "tiktoken": lambda: _written(tiktoken.write),
     "tekken": _tekken,
     "gpt2": lambda: _written(_write_gpt2),
+    "sentencepiece": lambda: [model_file(pieces) for pieces in _pieces()],
+    "gguf": lambda: _ggufs(),
     "counts": lambda: _counts(""),
     "counts parquet": lambda: _counts(".parquet"),
 }
-_NOT_JSON = ("tiktoken", "gpt2", "counts", "counts parquet")
+_NOT_JSON = ("tiktoken", "gpt2", "sentencepiece", "gguf", "counts", "counts parquet")
 
 
 @cache
