@@ -12,19 +12,7 @@ import pytest
 from pairloom import PretokenCounts, Tokenizer
 from pairloom.reference import encoder, naive
 from pairloom.reference.incremental import BPETrainer
-
-ALPHABETS = {
-    "runs": "aaab",
-    "two letters": "ab ",
-    "words": "the cat sat on a mat ",
-    "whitespace": " \n\t\r\u00a0\u2028a1",
-    "multilingual": "aé漢字かな한 글पाठ نص🙂1٣½'sS ",
-    "contractions": "'sdmtllvere ſ",
-}
-
-
-def text(draw: random.Random, alphabet: str, longest: int) -> str:
-    return "".join(draw.choices(ALPHABETS[alphabet], k=draw.randrange(longest)))
+from tests.corpora import ALPHABETS, random_documents
 
 
 def fields(draw: random.Random) -> dict[str, Any]:
@@ -42,8 +30,8 @@ def fields(draw: random.Random) -> dict[str, Any]:
 
 def compare(seed: int) -> None:
     draw = random.Random(seed)
-    alphabet = draw.choice(sorted(ALPHABETS))
-    documents = [text(draw, alphabet, 60) for _ in range(draw.randrange(1, 6))]
+    alphabet = draw.choice(list(ALPHABETS.values()))
+    documents = random_documents(draw, alphabet)
     chosen = fields(draw)
     vocab_size = 256 + len(chosen["special_tokens"]) + draw.randrange(40)
     expected = naive.train(documents, vocab_size, **chosen)
@@ -57,7 +45,7 @@ def compare(seed: int) -> None:
     assert tokenizer.model.merges.tolist() == [list(merge) for merge in expected.merges], seed
     assert tokenizer.model.tokens() == expected.vocab, seed
     assert tokenizer.special_tokens == expected.special_tokens, seed
-    unseen = text(draw, alphabet, 200) + "".join(draw.choices([*chosen["special_tokens"], " x"], k=4))
+    unseen = "".join(random_documents(draw, alphabet)) + "".join(draw.choices([*chosen["special_tokens"], " x"], k=4))
     ids = encoder.encode(unseen, expected)
     assert tokenizer.encode(unseen) == ids, seed
     assert tokenizer.encode_batch_to_numpy([unseen] * 3, threads=3)[0].tolist() == ids * 3, seed
@@ -68,16 +56,10 @@ def compare(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the corpus holds")
-@pytest.mark.parametrize("block", range(20))
-def test_two_thousand_random_corpora(block: int) -> None:
-    for seed in range(block * 100, block * 100 + 100):
-        compare(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the corpus holds")
-@pytest.mark.parametrize("block", range(20, 120))
-def test_ten_thousand_more(block: int) -> None:
+@pytest.mark.parametrize(
+    "block", [*range(20), *(pytest.param(block, marks=pytest.mark.slow) for block in range(20, 120))]
+)
+def test_random_corpora(block: int) -> None:
     for seed in range(block * 100, block * 100 + 100):
         compare(seed)
 

@@ -10,16 +10,11 @@ import pytest
 
 from pairloom import Tokenizer
 from pairloom.reference import dropout as reference
-from pairloom.reference.vocabulary import Merge, Model
+from tests.formats.models import reference_of
 
 TEXT = "the cat sat on the mat; naïve cafés 12345 \n\n<|endoftext|> aaaaaaaaaaaaaaaaa the theme" * 3
 TOKENIZER = Tokenizer.train(TEXT * 2, 330)
 SPECIAL = "<|endoftext|>"
-
-
-def reference_of(tokenizer: Tokenizer) -> Model:
-    merges = [Merge(*row) for row in tokenizer.model.merges.tolist()]
-    return Model(tokenizer.model.tokens(), merges, tokenizer.special_tokens, tokenizer.pattern)
 
 
 def test_dropout_gives_the_ids_of_the_reference() -> None:

@@ -65,36 +65,6 @@ def test_a_long_document_is_normalised_as_a_whole(tmp_path: Path) -> None:
     assert tokenizer.encode(reference.normalize(text, ["nfc"])) == ids
 
 
-FORMS: list[Any] = [
-    {"type": "NFC"},
-    {"type": "NFD"},
-    {"type": "NFKC"},
-    {"type": "NFKD"},
-    {"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "Sequence", "normalizers": [{"type": "NFC"}]}]},
-    {"type": "Sequence", "normalizers": []},
-    None,
-]
-
-
-@pytest.mark.parametrize("prefix", [False, True])
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_files_of_huggingface_give_its_ids_and_are_saved_again(form: Any, prefix: bool, tmp_path: Path) -> None:
-    plain = Tokenizer.from_model(trained(MERGES, special_tokens={"<s>": 262, "[x]": 263}, decode_errors="replace"))
-    file = json.loads(plain.to_huggingface().to_str())
-    file["normalizer"] = form
-    file["pre_tokenizer"]["add_prefix_space"] = prefix
-    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
-    ours = Tokenizer.from_huggingface(theirs)
-    ours.save(tmp_path / "tokenizer.json", format="huggingface")
-    again = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    for text in texts(2, 200):
-        ids = theirs.encode(text).ids
-        assert ours.encode(text) == ids and again.encode(text).ids == ids
-        assert ours.as_huggingface().encode(text).ids == ids
-    assert Tokenizer.load(tmp_path) == ours
-    assert ours.is_lossless == (not prefix and form in (None, FORMS[5]))
-
-
 def test_added_tokens_that_the_normaliser_may_make_are_refused() -> None:
     file = json.loads(
         Tokenizer.from_model(trained(MERGES, special_tokens={"<s>": 262, "  ": 263})).to_huggingface().to_str()

@@ -13,11 +13,9 @@ from pairloom import Tokenizer
 from pairloom.analysis.inspect import inspect_tokenizer, unreachable_tokens
 from pairloom.analysis.render import coloured, shown_token
 from pairloom.analysis.stages import stages
-from pairloom.reference import vocabulary as reference
 from pairloom.reference.encoder import encode_pretoken
-from pairloom.reference.vocabulary import Merge
 from tests.cli.commands import output, run
-from tests.formats.models import random_model
+from tests.formats.models import random_model, reference_of
 
 BYTES = {byte: bytes((byte,)) for byte in range(256)}
 
@@ -26,14 +24,7 @@ BYTES = {byte: bytes((byte,)) for byte in range(256)}
 def test_unreachable_is_what_the_definition_says(seed: int) -> None:
     model = random_model(seed)
     tokenizer, tokens = Tokenizer.from_model(model), model.tokens()
-    merges = [Merge(*row) for row in model.merges.tolist()]
-    if model.rule == "ranks":
-        # Each token is a merge of any two that make it, in the order of the ids.
-        id_of = {token: token_id for token_id, token in tokens.items()}
-        halves = [(token[:at], token[at:], made) for token, made in id_of.items() for at in range(1, len(token))]
-        known = [(id_of[a], id_of[b], made) for a, b, made in halves if a in id_of and b in id_of]
-        merges = [Merge(*row) for row in sorted(known, key=lambda row: row[2])]
-    definition = reference.Model(tokens, merges, {}, model.pattern)
+    definition = reference_of(tokenizer)
     expected_unreachable, expected_cut = [], []
     for token_id, token in tokens.items():
         alone = None

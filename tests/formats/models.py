@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+from pairloom import Tokenizer
+from pairloom.formats import ranks
 from pairloom.model import Model, Pattern
 from pairloom.patterns import GPT2
+from pairloom.reference import vocabulary as reference
 
 ENDOFTEXT = "<|endoftext|>"
 
@@ -21,6 +24,14 @@ def trained(pairs: list[tuple[int, int]], **fields: object) -> Model:
         tokens, rows, special_tokens={ENDOFTEXT: len(tokens)}, pattern=GPT2, decode_errors="strict"
     )
     return model.replaced(**fields)
+
+
+def reference_of(tokenizer: Tokenizer) -> reference.Model:
+    """The tokenizer as the reference takes it; ranks are the merges that they stand for."""
+    model = tokenizer.model
+    rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
+    merges = [reference.Merge(*row) for row in rows.tolist()]
+    return reference.Model(model.tokens(), merges, tokenizer.special_tokens, tokenizer.pattern)
 
 
 def random_model(seed: int) -> Model:
@@ -41,7 +52,7 @@ def random_model(seed: int) -> Model:
     for byte in range(rng.choice([3, 256])):
         add(bytes((byte,)))
     rows: dict[tuple[int, int], int] = {}
-    ranks = rng.random() < 0.3
+    by_rank = rng.random() < 0.3
     for _ in range(rng.randrange(40)):
         left, right = rng.choice(list(tokens)), rng.choice(list(tokens))
         rows[left, right] = add(tokens[left] + tokens[right])
@@ -53,8 +64,8 @@ def random_model(seed: int) -> Model:
     specials = {text: next(free) for text in rng.sample([ENDOFTEXT, "é😀", '"\\', "\x00", "ab", " "], rng.randrange(5))}
     return Model.from_tokens(
         tokens,
-        [] if ranks else [(left, right, merged_id) for (left, right), merged_id in order],
-        rule="ranks" if ranks else "pairs",
+        [] if by_rank else [(left, right, merged_id) for (left, right), merged_id in order],
+        rule="ranks" if by_rank else "pairs",
         ignore_merges=rng.random() < 0.5,
         special_tokens=specials,
         pattern=rng.choice(patterns),

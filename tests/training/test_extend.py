@@ -18,7 +18,8 @@ from pairloom.reference.documents import split_on_special_tokens
 from pairloom.reference.encoder import encode_pretoken
 from pairloom.reference.extend import extend as reference_extend
 from pairloom.reference.pretokens import pretokenize
-from pairloom.reference.vocabulary import Merge, Model
+from pairloom.reference.vocabulary import Model
+from tests.formats.models import reference_of
 
 LINES = r"[^\n]*\n+|[^\n]+"
 PATTERNS = [None, LINES, ".+", (r"[^\n]+", "gpt2")]
@@ -29,13 +30,6 @@ def corpus_of(seed: int) -> list[str]:
     words = ["".join(rng.choices("abcé", k=rng.randrange(1, 6))) for _ in range(8)]
     separators = [" ", " ", "  ", "\n", ", ", "<s>"]
     return ["".join(rng.choice(words) + rng.choice(separators) for _ in range(rng.randrange(1, 60))) for _ in range(4)]
-
-
-def reference_of(tokenizer: Tokenizer) -> Model:
-    model = tokenizer.model
-    rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
-    merges = [Merge(*row) for row in rows.tolist()]
-    return Model(model.tokens(), merges, tokenizer.special_tokens, tokenizer.pattern)
 
 
 def encode_by(model: Model, text: str, ignore_merges: bool) -> list[int]:

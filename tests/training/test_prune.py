@@ -13,7 +13,8 @@ import tokenizers
 
 from pairloom import Corpus, CountsError, FormatError, MissingByteError, PretokenCounts, Tokenizer
 from pairloom.reference import prune as reference
-from tests.training.test_extend import KINDS, corpus_of, encode_by, reference_of, start_of
+from tests.formats.models import reference_of
+from tests.training.test_extend import KINDS, corpus_of, encode_by, start_of
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 360), marks=pytest.mark.slow)], ids=str)
