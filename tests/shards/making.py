@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 from pairloom import Tokenizer, tokenize_files
+from tests.corpus.files import json_lines
+
+
+def random_lines(folder: Path, seed: int, n: int = 40) -> Path:
+    """JSON lines of texts of very different lengths, some of them empty."""
+    rng = random.Random(seed)
+    texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 5, 30, 90]))) for _ in range(n)]
+    (folder / "text.jsonl").write_text(json_lines(texts), encoding="utf-8")
+    return folder / "text.jsonl"
 
 
 def text_shards(folder: Path, format: str = "npy") -> Path:

@@ -25,12 +25,6 @@ class Record(NamedTuple):
     text: str
 
 
-def ids_of(record: Record, eot: bool, bos: bool) -> list[int]:
-    """The ids of a document; TOKENIZER has one special token."""
-    (special,) = TOKENIZER.special_tokens.values()
-    return [special] * bos + TOKENIZER.encode_ordinary(record.text) + [special] * eot
-
-
 def parts_of(folder: Path) -> list[tuple[Record, int, list[int], int]]:
     """(record without text, tokens before, ids, bytes) of each row of all tables; checks that these cover all ids."""
     manifest = manifest_of(folder)
@@ -53,10 +47,14 @@ def parts_of(folder: Path) -> list[tuple[Record, int, list[int], int]]:
     return parts
 
 
-def check(folder: Path, records: list[Record], eot: bool, bos: bool) -> None:
+def check(folder: Path, records: list[Record], eot: bool = True) -> None:
     """Asserts that the tables find each token of each record, and no other; of packed rows any order."""
     is_packed = "pack" in manifest_of(folder)["config"]
-    expected = [(record._replace(text=""), ids_of(record, eot, bos), len(record.text.encode())) for record in records]
+    end = [*TOKENIZER.special_tokens.values()] * eot
+    expected = [
+        (record._replace(text=""), TOKENIZER.encode_ordinary(record.text) + end, len(record.text.encode()))
+        for record in records
+    ]
     parts = parts_of(folder)
     if not is_packed:
         assert [(record, ids, n) for record, before, ids, n in parts if not before] == expected

@@ -14,7 +14,7 @@ import pytest
 from pairloom import FormatError, ResumeError, drop_documents, open_shards, pack_shards, tokenize_files, verify_shards
 from pairloom.shards.files import FORMATS
 from pairloom.shards.manifest import Manifest
-from tests.cli.commands import run
+from tests.cli.commands import output, run
 from tests.shards.provenance import TOKENIZER, check
 from tests.shards.reading import contents, documents_of, manifest_of
 from tests.shards.test_provenance import inputs, made, records
@@ -32,7 +32,7 @@ def test_documents_are_removed_in_each_format(tmp_path: Path, format: str) -> No
     before, n_tokens = contents(out), open_shards(out).n_tokens
     done = drop_documents(out, [*GONE, "nowhere"])
     assert (done.n_documents, done.missing, done.earlier) == (4, ["nowhere"], [])
-    check(out, left(tmp_path), eot=True, bos=False)
+    check(out, left(tmp_path))
     assert verify_shards(out, deep=True) == []
     manifest = manifest_of(out)
     for number, shard in enumerate(manifest["shards"]):
@@ -61,14 +61,14 @@ def test_an_emptied_shard_stays_readable(tmp_path: Path, format: str) -> None:
     gone = [origin.id for n in (0, 2) for d in range(bounds[n], bounds[n + 1]) for origin in shards.where(document=d)]
     drop_documents(out, [id for id in gone if id])
     assert [shard["documents"] for shard in manifest_of(out)["shards"]][::2][:2] == [0, 0]
-    check(out, left(tmp_path, gone), eot=True, bos=False)
+    check(out, left(tmp_path, gone))
     again = open_shards(out)
     assert sum(map(len, again)) == again.n_tokens and verify_shards(out, deep=True) == []
     assert sum(
         (ids >= 0).sum() for ids in again.batches(seq_len=7, batch=2, seed=1, shuffle="document", epochs=1, pad_id=0)
     )
     pack_shards(out, tmp_path / "packed", seq_len=9, seed=2)
-    check(tmp_path / "packed", left(tmp_path, gone), eot=True, bos=False)
+    check(tmp_path / "packed", left(tmp_path, gone))
     drop_documents(out, [str(record.id) for record in records(tmp_path / "in")])
     assert documents_of(out) == [] and verify_shards(out, deep=True) == []
 
@@ -105,7 +105,7 @@ def test_a_call_that_is_killed_is_finished_by_the_next(
     shards = open_shards(out)
     assert 0 < len(records(tmp_path / "in")) - len(shards) <= 4 and sum(map(len, shards)) == shards.n_tokens
     drop_documents(out, GONE)
-    check(out, left(tmp_path), eot=True, bos=False)
+    check(out, left(tmp_path))
     assert verify_shards(out, deep=True) == []
     assert sum(record["documents"] for record in manifest_of(out)["dropped"]) == 4
 
@@ -178,19 +178,18 @@ def test_folders_without_ids_are_refused_with_the_remedy(tmp_path: Path) -> None
 def test_the_command_drops_and_lists_ids_that_none_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, ids = made(tmp_path), tmp_path / "ids.txt"
     ids.write_text("a-3\r\nnowhere\n\nb-0\n")
-    done = run("drop", out, "--ids", ids)
+    command = ("drop", out, "--ids", ids)
+    done = run(*command)
     assert done.status == 0 and "no document has 1 of the ids: 'nowhere'" in done.err
     assert '"documents": 2' in done.out and '"missing": 1' in done.out
-    assert run("drop", out, "--ids", ids).status == 0
-    ids.write_text("nowhere\n")
-    assert run("drop", out, "--ids", ids).status == 1
-    ids.write_text("\n")
-    assert "holds no ids; write an id a line" in run("drop", out, "--ids", ids).err
-    ids.write_bytes(b"\xff\n")
-    assert "is not UTF-8" in run("drop", out, "--ids", ids).err
+    output(*command)
+    for text, message in ((b"nowhere\n", ""), (b"\n", "holds no ids; write an id a line"), (b"\xff\n", "is not UTF-8")):
+        ids.write_bytes(text)
+        done = run(*command)
+        assert done.status == 1 and message in done.err
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a-5\n")))
-    assert run("drop", out, "--ids", "-").status == 0
-    check(out, left(tmp_path, ["a-3", "a-5", "b-0"]), eot=True, bos=False)
+    output("drop --ids -", out)
+    check(out, left(tmp_path, ["a-3", "a-5", "b-0"]))
 
 
 def test_inputs_are_not_needed(tmp_path: Path) -> None:

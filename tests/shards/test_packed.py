@@ -16,25 +16,18 @@ from pairloom import ResumeError, Tokenizer, open_shards, pack_shards, tokenize_
 from pairloom.shards import packed, publishing
 from pairloom.shards.files import FORMATS
 from pairloom.shards.publishing import Publisher
-from tests.cli.commands import run
+from tests.cli.commands import failed, output, run
+from tests.shards.making import random_lines
 from tests.shards.reading import documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
-
-
-def _source(folder: Path, seed: int, n: int = 40) -> Path:
-    rng = random.Random(seed)
-    texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 5, 30, 90]))) for _ in range(n)]
-    source = folder / "text.jsonl"
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
-    return source
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_are_those_of_a_loop_and_each_token_is_in_one(tmp_path: Path, format: str, seed: int) -> None:
     rng = random.Random(seed)
-    tokenize_files(TOKENIZER, _source(tmp_path, seed), tmp_path / "shards", shard_tokens=rng.choice([50, 10**6]))
+    tokenize_files(TOKENIZER, random_lines(tmp_path, seed), tmp_path / "shards", shard_tokens=rng.choice([50, 10**6]))
     shards = open_shards(tmp_path / "shards")
     seq_len, world_size = rng.choice([1, 7, 64, 5000]), rng.choice([1, 2, 3])
     options: dict[str, Any] = {
@@ -62,7 +55,7 @@ def test_rows_are_those_of_a_loop_and_each_token_is_in_one(tmp_path: Path, forma
 def test_a_killed_packing_begins_again_and_a_finished_one_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
+    tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
     pack_shards(tmp_path / "shards", tmp_path / "whole", seq_len=8, seed=1, shard_tokens=50)
     monkeypatch.setattr(packed, "_AT_ONCE", 64)
     made: list[Any] = []
@@ -100,44 +93,36 @@ def test_a_killed_packing_begins_again_and_a_finished_one_stays(
     [({"seq_len": 0}, "seq_len"), ({"rank": 1}, "rank"), ({"format": "txt"}, "format"), ({"seed": -1}, "seed")],
 )
 def test_wrong_options_are_refused_and_leave_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
+    tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
     with pytest.raises(ValueError, match=message):
         pack_shards(tmp_path / "shards", tmp_path / "out", **{"seq_len": 8, **options})
     assert not (tmp_path / "out").exists()
 
 
 def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, source = tmp_path / "model.json", _source(tmp_path, 2)
+    model, source = tmp_path / "model.json", random_lines(tmp_path, 2)
     TOKENIZER.save(model)
     tokenize_files(TOKENIZER, source, tmp_path / "shards")
     pack_shards(tmp_path / "shards", tmp_path / "wanted", seq_len=16, seed=5, rank=1, world_size=2)
-    common: list[str | Path | int] = ["tokenize", "--model", model, "--input", source, "--output", tmp_path / "out"]
-    options: list[str | Path | int] = ["--pack", 16, "--shuffle", 5, "--rank", 1, "--world-size", 2]
+    common = ("tokenize --model", model, "--input", source, "--output", tmp_path / "out")
+    options = ("--pack", 16, "--shuffle", 5, "--rank", 1, "--world-size", 2)
     with monkeypatch.context() as patched:
         # Stopped between the two halves: what was tokenized is kept, and taken again.
         patched.setattr(packed, "pack_shards", lambda *args, **options: (_ for _ in ()).throw(OSError("stopped")))
         assert run(*common, *options).status == 1
         assert (tmp_path / ".out.unpacked").is_dir()
-    done = run(*common, *options, "--resume")
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["documents"] == len(documents_of(tmp_path / "wanted"))
+    resumed = output(*common, *options, "--resume")
+    assert json.loads(resumed)["documents"] == len(documents_of(tmp_path / "wanted"))
     assert documents_of(tmp_path / "out") == documents_of(tmp_path / "wanted")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "out", "shards", "text.jsonl", "wanted"]
     assert "holds a run already" in run(*common, *options).err
     assert "finished already" in run(*common, *options, "--resume").err
-    done = run(*common, "--pack", 17, "--resume")
-    assert done.status == 1 and "was made with pack" in done.err
+    failed(run(*common, "--pack", 17, "--resume"), "was made with pack")
     source.write_text(source.read_text() + '{"text": "more"}\n')
     assert "the inputs have changed" in run(*common, *options, "--resume").err
-    assert run(*common, *options, "--force").status == 0
-    misuses: list[list[str | int]] = [
-        ["--shuffle", 1],
-        ["--rank", 1, "--world-size", 2],
-        ["--pack", 8, "--rank", 1],
-        ["--pack", 8, "--shuffle", -1],
-    ]
-    for wrong in misuses:
-        assert run(*common, *wrong).status == 2
+    output(*common, *options, "--force")
+    for wrong in ("--shuffle 1", "--rank 1 --world-size 2", "--pack 8 --rank 1", "--pack 8 --shuffle -1"):
+        assert run(f"tokenize {wrong} --model", *common[1:]).status == 2
     assert "rank" in run(*common, "--pack", 8, "--rank", 2, "--world-size", 2, "--force").err
 
 
@@ -145,7 +130,7 @@ def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     (tmp_path / "bad.jsonl").write_text('{"text": "the cat"}\n{"text": 3}\n')
     (tmp_path / "empty.txt").write_text("")
-    common: list[str | Path | int] = ["tokenize", "--model", tmp_path / "model.json", "--pack", 4, "--output"]
+    common = ("tokenize --pack 4 --model", tmp_path / "model.json", "--output")
     done = run(*common, tmp_path / "bad", "--input", tmp_path / "bad.jsonl", "--skip-bad", "--strict")
     assert done.status == 3 and json.loads(done.out)["skipped"] == 1
     done = run(*common, tmp_path / "none", "--input", tmp_path / "empty.txt")
@@ -160,7 +145,7 @@ def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
 
 
 def test_shards_are_not_packed_into_their_own_folder(tmp_path: Path) -> None:
-    tokenize_files(TOKENIZER, _source(tmp_path, 1), tmp_path / "shards")
+    tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
     before = documents_of(tmp_path / "shards")
     for folder in (tmp_path / "shards", tmp_path / "other" / ".." / "shards"):
         with pytest.raises(ValueError, match="the folder of the shards themselves"):
@@ -169,7 +154,7 @@ def test_shards_are_not_packed_into_their_own_folder(tmp_path: Path) -> None:
 
 
 def test_documents_with_nothing_between_them_are_warned_of(tmp_path: Path) -> None:
-    source = _source(tmp_path, 1)
+    source = random_lines(tmp_path, 1)
     tokenize_files(TOKENIZER, source, tmp_path / "plain")
     with pytest.warns(UserWarning, match="nothing stands between the documents"):
         pack_shards(tmp_path / "plain", tmp_path / "packed", seq_len=8)

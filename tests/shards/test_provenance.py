@@ -22,7 +22,7 @@ from pairloom import (
     verify_shards,
 )
 from pairloom.shards.files import FORMATS
-from tests.cli.commands import run
+from tests.cli.commands import failed, output, run
 from tests.corpus.files import DOCUMENTS
 from tests.shards.provenance import TOKENIZER, Record, check, parts_of
 from tests.shards.reading import documents_of, manifest_of
@@ -57,7 +57,7 @@ def made(folder: Path, **options: Any) -> Path:
 def test_every_token_is_found_in_each_format(tmp_path: Path, format: str) -> None:
     out = made(tmp_path, format=format)
     assert len(manifest_of(out)["shards"]) > 3
-    check(out, records(tmp_path / "in"), eot=True, bos=False)
+    check(out, records(tmp_path / "in"))
     assert verify_shards(out, deep=True) == []
 
 
@@ -86,17 +86,29 @@ def test_where_without_a_table_tells_document_and_input(tmp_path: Path) -> None:
         shards.where(id="a-1")
 
 
-def test_skipped_and_empty_records_keep_their_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    lines = ['{"text": "", "id": 7}', "", '{"text": 5, "id": "x"}', '{"text": "b"}', '{"text": "c", "id": null}']
-    path.write_text("\n".join([*lines, '{"text": "d", "id": 1.5}']))
-    tokenize_files(TOKENIZER, path, tmp_path / "out", skip_bad=True, provenance=True, id_field="id", eot=True)
-    check(
-        tmp_path / "out",
-        [Record(str(path), n, id, text) for n, id, text in ((1, "7", ""), (4, None, "b"), (5, None, "c"))],
-        True,
-        False,
-    )
+LINES = ['{"text": "", "id": 7}', "", '{"text": 5, "id": "x"}', '{"text": "b"}', '{"text": "c", "id": null}']
+LINES += ['{"text": "d", "id": 1.5}']
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "expected"),
+    [
+        ("a.txt", "one\n\ntwo", {"separator": "\n"}, [(0, None, "one"), (1, None, "two")]),
+        (
+            "a.jsonl",
+            "\n".join(LINES),
+            {"skip_bad": True, "id_field": "id"},
+            [(1, "7", ""), (4, None, "b"), (5, None, "c")],
+        ),
+    ],
+)
+def test_records_keep_their_numbers(
+    tmp_path: Path, name: str, text: str, options: dict[str, Any], expected: list[tuple[int, str | None, str]]
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    tokenize_files(TOKENIZER, path, tmp_path / "out", provenance=True, eot=True, **options)
+    check(tmp_path / "out", [Record(str(path), *each) for each in expected])
 
 
 def test_rows_of_lists_and_structs_keep_their_numbers(tmp_path: Path) -> None:
@@ -106,19 +118,7 @@ def test_rows_of_lists_and_structs_keep_their_numbers(tmp_path: Path) -> None:
     options: dict[str, Any] = {"text_field": "meta.t[]", "skip_bad": True, "provenance": True, "id_field": "meta.id"}
     tokenize_files(TOKENIZER, path, tmp_path / "out", **options)
     expected = [Record(str(path), n, id, text) for n, id, text in ((0, "1", "a"), (0, "1", "b"), (3, "4", "c"))]
-    check(tmp_path / "out", expected, False, False)
-
-
-def test_plain_text_counts_documents(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("one\n\ntwo\nthree")
-    tokenize_files(TOKENIZER, path, tmp_path / "out", separator="\n", provenance=True)
-    check(
-        tmp_path / "out",
-        [Record(str(path), n, None, text) for n, text in enumerate(("one", "two", "three"))],
-        False,
-        False,
-    )
+    check(tmp_path / "out", expected, eot=False)
 
 
 @pytest.mark.parametrize("shuffle", ["document", "block"])
@@ -141,7 +141,9 @@ def test_packed_rows_find_every_token(tmp_path: Path, shuffle: str) -> None:
 
 
 def test_a_mixture_tells_folder_and_document_of_each_row(tmp_path: Path) -> None:
-    folders = {"one": made(tmp_path / "one"), "two": made(tmp_path / "two", eot=None)} if _two(tmp_path) else {}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    folders = {"one": made(tmp_path / "one"), "two": made(tmp_path / "two", eot=None)}
     mixed = open_shards(folders, weights={"one": 3, "two": 1})
     batches = mixed.batches(seq_len=16, batch=8, seed=1)
     ids = batches.at(5)
@@ -150,12 +152,6 @@ def test_a_mixture_tells_folder_and_document_of_each_row(tmp_path: Path) -> None
     for row, start, end, document, before, number in lines:
         source = list(mixed.sources.values())[number]
         assert ids[row, start:end].tolist() == source[document][before : before + end - start].tolist()
-
-
-def _two(folder: Path) -> bool:
-    for name in ("one", "two"):
-        (folder / name).mkdir()
-    return True
 
 
 def test_damage_to_a_table_is_found_and_mended(tmp_path: Path) -> None:
@@ -197,7 +193,7 @@ def test_rewrite_keeps_the_tables_right(tmp_path: Path) -> None:
     tokenize_files(TOKENIZER, sorted((tmp_path / "in").iterdir()), out, resume=True, rewrite=True, **options)
     found = [record for record in records(tmp_path / "in") if record.input != str(path)]
     at = len(TEXTS)
-    check(out, [*found[:at], Record(str(path), 1, "new", "other"), *found[at:]], True, False)
+    check(out, [*found[:at], Record(str(path), 1, "new", "other"), *found[at:]])
 
 
 def test_a_skipped_input_may_not_vanish_from_numbered_inputs(tmp_path: Path) -> None:
@@ -266,29 +262,26 @@ def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], mess
 
 def test_texts_in_memory_are_numbered(tmp_path: Path) -> None:
     tokenize_files(TOKENIZER, Corpus.of_texts(["a", "", "b"]), tmp_path / "out", provenance=True, eot=True)
-    check(tmp_path / "out", [Record("<texts>", n, None, text) for n, text in enumerate(("a", "", "b"))], True, False)
+    check(tmp_path / "out", [Record("<texts>", n, None, text) for n, text in enumerate(("a", "", "b"))])
 
 
 def test_commands_write_and_find_provenance(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     inputs(tmp_path / "in")
     out, model = tmp_path / "out", ["--model", str(tmp_path / "model.json")]
-    command: list[str | Path] = ["tokenize", *model, "--input", tmp_path / "in", "--output", out, "--eot"]
-    assert run(*command, "--id-field", "id").status == 2
-    assert run(*command, "--provenance", "--id-field", "id", "--pack", "64", "--shuffle", "3").status == 0
-    lines = run("where", out, "--id", "c-4", *model).out.splitlines()
+    command = ("tokenize --eot --id-field id --input", tmp_path / "in", "--output", out)
+    assert run(*command, *model).status == 2
+    output(*command, *model, "--provenance", "--pack", "64", "--shuffle", "3")
+    lines = output("where", out, "--id", "c-4", *model).splitlines()
     parts = sorted(map(json.loads, lines), key=lambda part: part["before"])
     assert "".join(part["text"] for part in parts) == f"c {TEXTS[4]}"
     assert {(part["record"], Path(part["input"]).name) for part in parts} == {(5, "c.jsonl")}
-    (found,) = run("where", out, "--shard", "0", "--token", "7").out.splitlines()
-    assert "text" not in json.loads(found)
-    missing = run("where", out, "--id", "nowhere")
-    assert missing.status == 1 and "no document has the id 'nowhere'" in missing.err
-    for wrong in ([], ["--shard", "1"], ["--id", "a", "--shard", "0", "--token", "1"]):
-        assert run("where", out, *wrong).status == 2
+    assert "text" not in json.loads(output("where --shard 0 --token 7", out))
+    failed(run("where --id nowhere", out), "no document has the id 'nowhere'")
+    for wrong in ("", "--shard 1", "--id a --shard 0 --token 1"):
+        assert run(f"where {wrong}", out).status == 2
     Tokenizer.train(DOCUMENTS, 300).save(tmp_path / "other.json")
-    other = run("where", out, "--id", "c-4", "--model", tmp_path / "other.json")
-    assert other.status == 1 and "was made with another model" in other.err
+    failed(run("where --id c-4", out, "--model", tmp_path / "other.json"), "was made with another model")
     assert documents_of(out)
 
 

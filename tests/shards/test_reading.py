@@ -20,6 +20,7 @@ from pairloom import FormatError, Tokenizer, open_shards, tokenize_files, verify
 from pairloom.shards.files import FORMATS
 from pairloom.shards.order import permuted
 from tests.cases import ROOT
+from tests.shards.making import random_lines
 from tests.shards.reading import documents_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -28,11 +29,9 @@ PAD = 9999
 
 def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
     """Shards whose ids need not be distinct: the tests number the tokens by where they lie."""
-    rng = random.Random(seed)
-    texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 5, 30, 90]))) for _ in range(n)]
-    source = folder / "text.jsonl"
-    source.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
-    tokenize_files(TOKENIZER, source, folder / "shards", format=format, shard_tokens=rng.choice([1, 50, 200, 10**6]))
+    shard_tokens = random.Random(seed).choice([1, 50, 200, 10**6])
+    source = random_lines(folder, seed, n)
+    tokenize_files(TOKENIZER, source, folder / "shards", format=format, shard_tokens=shard_tokens)
     return folder / "shards"
 
 

@@ -228,7 +228,7 @@ def test_what_is_no_split_is_an_error_in_one_line(tmp_path: Path, split: Any) ->
 
 def test_the_command_line_refuses_what_is_no_split(tmp_path: Path) -> None:
     for split in ("train", "train=0.9", "train=0.5,train=0.5", "=1", "train=0.9,val=x"):
-        done = run("tokenize", "--model", "m", "--input", "a", "--output", tmp_path / "out", "--split", split)
+        done = run("tokenize --model m --input a --split", split, "--output", tmp_path / "out")
         assert done.status == 2 and "train=0.99,val=0.01" in done.err
 
 
@@ -236,10 +236,8 @@ def test_one_document_for_two_parts_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("the cat\n" * 9)
     TOKENIZER.save(tmp_path / "m.json")
     out = tmp_path / "out"
-    done = run(
-        *("tokenize", "--model", tmp_path / "m.json", "--input", tmp_path / "a.txt"),
-        *("--output", out, "--split", "a=0.5,b=0.5"),
-    )
+    options = "--split a=0.5,b=0.5"
+    done = run(f"tokenize {options} --model", tmp_path / "m.json", "--input", tmp_path / "a.txt", "--output", out)
     assert "the corpus has 1, and a text file is one; pass --lines if its lines are documents" in done.err
     done = run("verify", out)
     assert done.err == f"pairloom: {out}: is not one folder of shards, but holds a, b; name one of them\n"

@@ -13,7 +13,7 @@ import pytest
 from pairloom import FormatError, ResumeError, ShardJob, Tokenizer, open_shards, tokenize_files, verify_shards
 from pairloom.shards.files import FORMATS
 from pairloom.shards.packed import pack_shards
-from tests.cli.commands import run
+from tests.cli.commands import output, run
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import contents, manifest_of
 
@@ -167,12 +167,11 @@ def test_what_cannot_be_mended_is_refused_and_left_as_it_is(tmp_path: Path) -> N
 def test_the_command_prints_a_line_for_each_damage(tmp_path: Path) -> None:
     out = made(tmp_path)
     TOKENIZER.save(tmp_path / "model.json")
-    done = run("verify", str(out), "--deep")
+    done = run("verify --deep", out)
     assert (done.status, done.out) == (0, "") and "no damage" in done.err
     (out / "shard-00002.npy").unlink()
-    done = run("verify", str(out))
+    done = run("verify", out)
     assert done.status == 1 and done.out.count("\n") == 1 and "shard-00002.npy: is in the manifest, but not" in done.out
-    assert run("verify", str(out), "--repair").status == 2
-    done = run("verify", str(out), "--repair", "--model", str(tmp_path / "model.json"))
-    assert done.status == 0 and done.out.startswith("mended: ")
+    assert run("verify --repair", out).status == 2
+    assert output("verify --repair", out, "--model", tmp_path / "model.json").startswith("mended: ")
     assert len(open_shards(out)) == 3 * len(DOCUMENTS)
