@@ -1,18 +1,19 @@
-"""Every call from text to ids gives the ids of the reference."""
+"""Every call from text to ids gives the ids of the reference; the text of a stream of ids."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pairloom import Tokenizer, tokenize_files
 
-__all__ = ["check_encoding_calls", "ids_in_shards"]
+__all__ = ["check_encoding_calls", "ids_in_shards", "streamed"]
 
 
 def check_encoding_calls(
@@ -56,3 +57,9 @@ def ids_in_shards(tokenizer: Tokenizer, texts: Sequence[str], folder: Path, spec
         tokenize_files(tokenizer, [records], folder, specials=specials)
     found: list[int] = np.concatenate([np.load(shard) for shard in sorted(folder.glob("shard-*[0-9].npy"))]).tolist()
     return found
+
+
+def streamed(tokenizer: Tokenizer, ids: Iterable[int], prompt: Iterable[int] = (), **options: Any) -> str:
+    """The text of the ids, decoded one by one after a prompt."""
+    stream = tokenizer.decode_stream(prompt, **options)
+    return "".join([*map(stream.push, ids), stream.finish()])

@@ -11,6 +11,7 @@ import pytest
 
 from pairloom import SpecialTokenError, Tokenizer
 from pairloom.patterns import PATTERNS
+from tests.encoding_calls import streamed
 from tests.formats.models import trained
 from tests.formats.test_sentencepiece import load, model_file, random_pieces
 from tests.soak.sessions import charsmap
@@ -159,13 +160,11 @@ def test_stream_after_a_prompt_returns_what_follows() -> None:
     for skips in (False, True):
         whole = tokenizer.decode(ids, skip_special_tokens=skips)
         for at in range(len(ids) + 1):
-            stream = tokenizer.decode_stream(ids[:at], skip_special_tokens=skips)
-            following = "".join(map(stream.push, ids[at:])) + stream.finish()
+            following = streamed(tokenizer, ids[at:], ids[:at], skip_special_tokens=skips)
             before = tokenizer.decode(ids[:at], "ignore", skip_special_tokens=skips)
             assert before + following == whole
     # The prompt may hold what is no text.
-    stream = tokenizer.decode_stream(np.array([0xFF, 0xE6, 97, 0xE6, 0x9D]))
-    assert stream.push(0xB1) + stream.finish() == "東"
+    assert streamed(tokenizer, [0xB1], np.array([0xFF, 0xE6, 97, 0xE6, 0x9D])) == "東"
     with pytest.raises(KeyError):
         tokenizer.decode_stream([5000])
     with pytest.raises(TypeError):
@@ -179,8 +178,7 @@ def test_stream_drops_a_prefix_space_only_at_the_start(tmp_path: Path) -> None:
     ids = tokenizer.encode("a b")
     assert tokenizer.decode_stream().push(space) == ""
     for at in range(len(ids) + 1):
-        stream = tokenizer.decode_stream(ids[:at])
-        assert tokenizer.decode(ids[:at]) + "".join(map(stream.push, ids[at:])) + stream.finish() == "a b"
+        assert tokenizer.decode(ids[:at]) + streamed(tokenizer, ids[at:], ids[:at]) == "a b"
 
 
 def test_special_before_the_first_word_hides_no_prefix_space(tmp_path: Path) -> None:
@@ -189,5 +187,4 @@ def test_special_before_the_first_word_hides_no_prefix_space(tmp_path: Path) -> 
         ids = [tokenizer.special_tokens["<s>"], *tokenizer.encode("a b")]
         assert tokenizer.decode(ids, skip_special_tokens=True) == "a b"
         assert tokenizer.decode_batch([ids], skip_special_tokens=True) == ["a b"]
-        stream = tokenizer.decode_stream(ids[:1], skip_special_tokens=True)
-        assert "".join(map(stream.push, ids[1:])) + stream.finish() == "a b"
+        assert streamed(tokenizer, ids[1:], ids[:1], skip_special_tokens=True) == "a b"

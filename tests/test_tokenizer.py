@@ -21,6 +21,7 @@ import pytest
 
 import pairloom
 from pairloom import SpecialTokenError, Tokenizer, TrainingConfig, UnknownTokenIdError
+from tests.encoding_calls import streamed
 
 AB = Tokenizer.train("ab ab ab", 258)
 SAMPLE = "Hello, wörld! 東京 🙂 ab<|endoftext|>ab  \n\n\tthe end'll be 12345"
@@ -42,8 +43,7 @@ def test_every_road_back_gives_the_text() -> None:
         assert tokenizer.decode(misaligned) == tokenizer.decode(misaligned[:]) == SAMPLE
     assert tokenizer.decode_bytes(ids) == SAMPLE.encode()
     assert tokenizer.decode_batch([ids, []]) == [SAMPLE, ""]
-    stream = tokenizer.decode_stream()
-    assert "".join([*(stream.push(i) for i in ids), stream.finish()]) == SAMPLE
+    assert streamed(tokenizer, ids) == SAMPLE
     assert tokenizer.decode([]) == ""
 
 
@@ -61,22 +61,13 @@ def test_a_stream_skips_the_special_tokens_that_decode_skips() -> None:
     tokenizer = Tokenizer.from_model(replaced)
     # A special token within a character, too.
     ids = [97, 300, 0xC3, 300, 0xA9, 400, 300]
-    for skip in (False, True):
-        stream = tokenizer.decode_stream(skip_special_tokens=skip)
-        parts = [*(stream.push(i) for i in ids), stream.finish()]
-        if skip:
-            assert "".join(parts) == tokenizer.decode(ids, skip_special_tokens=True) == "aé<t>"
-        else:
-            assert "".join(parts) == tokenizer.decode(ids) == "a<s>\ufffd<s>\ufffd<t><s>"
+    for skip, text in ((True, "aé<t>"), (False, "a<s>\ufffd<s>\ufffd<t><s>")):
+        assert tokenizer.decode(ids, skip_special_tokens=skip) == text
+        assert streamed(tokenizer, ids, skip_special_tokens=skip) == text
     with pytest.raises(UnknownTokenIdError):
         tokenizer.decode_stream(skip_special_tokens=True).push(9999)
     with pytest.raises(TypeError, match="skip_special_tokens must be True or False"):
         tokenizer.decode_stream(skip_special_tokens=1)  # type: ignore[arg-type]
-
-
-def push_all(ids: list[int]) -> str:
-    stream = AB.decode_stream()
-    return "".join([*map(stream.push, ids), stream.finish()])
 
 
 @pytest.mark.parametrize(
@@ -87,7 +78,7 @@ def push_all(ids: list[int]) -> str:
         lambda ids: AB.decode(np.array(ids)),
         lambda ids: AB.decode_batch([ids]),
         AB.decode_with_offsets,
-        push_all,
+        lambda ids: streamed(AB, ids),
     ],
 )
 def test_a_partial_character_decoded_strictly_names_the_remedies(decode: Callable[[list[int]], object]) -> None:

@@ -15,6 +15,7 @@ import tokenizers
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 from pairloom.reference.characters import CharacterModel, decode_runs, encode_characters, normalize_characters
+from tests.encoding_calls import streamed
 
 SYMBOL = "\u2581"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -25,6 +26,7 @@ Piece = tuple[str, float, int]
 _FIRST: list[Piece] = [("<unk>", 0.0, UNKNOWN), ("<s>", 0.0, CONTROL), ("</s>", 0.0, CONTROL)]
 _BYTES: list[Piece] = [(f"<0x{byte:02X}>", 0.0, BYTE) for byte in range(256)]
 _ALPHABET = "ab\u00e9\u4e1c" + SYMBOL
+_SINGLE: list[Piece] = [*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]
 
 
 def message(*fields: tuple[int, int | float | bytes]) -> bytes:
@@ -129,12 +131,11 @@ def test_steps_of_the_normalizer_equal_the_reference(tmp_path: Path) -> None:
 
 
 def test_decoding_drops_the_prefix_and_replaces_bytes_one_by_one(tmp_path: Path) -> None:
-    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    tokenizer = load(tmp_path, model_file(_SINGLE))
     for text in ("", " a", "a b", "\u00fc\U0001f642 \u4e1c", "  "):
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == text
-        stream = tokenizer.decode_stream()
-        assert "".join(stream.push(each) for each in ids) + stream.finish() == text
+        assert streamed(tokenizer, ids) == text
     assert tokenizer.decode([3 + 0xE2, 3 + 0x96, 259]) == "\ufffd\ufffda"
     assert tokenizer.decode([3 + 0xE2, 3 + 0x96], errors="replace") == "\ufffd"
     spans = tokenizer.encode_with_offsets("a b")[1]
@@ -201,7 +202,7 @@ def test_a_charsmap_is_named_for_people_and_not_shown(tmp_path: Path) -> None:
 
 
 def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
-    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    tokenizer = load(tmp_path, model_file(_SINGLE))
     with pytest.raises(ValueError, match="merges characters"):
         tokenizer.extend(["ab"], n_tokens=1)
     for change in (tokenizer.prune, tokenizer.adapt):
@@ -296,20 +297,15 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
         assert [ours.decode(ids) for ids in lists] == ours.decode_batch(lists) == expected
         assert ours.as_huggingface().decode_batch(lists, skip_special_tokens=False) == expected
         assert [ours.decode(np.array(ids, np.uint16)) for ids in lists] == expected
-        tokens = [
-            [each - 1 if 0 < each < 257 else ours.decode_bytes([0, each])[4:].decode() for each in ids] for ids in lists
-        ]
-        tokens = [
-            ["</s>" if each == 0 else token for each, token in zip(*pair, strict=True)]
-            for pair in zip(lists, tokens, strict=True)
-        ]
-        drops = 1 if kind == "prepend" else 0
-        assert [decode_runs(each).removeprefix(" " * drops) for each in tokens] == expected
+        # A byte is an int, and any other token its text.
+        tokens = [each - 1 if 0 < each < 257 else ours.id_to_token(each).decode() for each in range(ours.n_vocab)]
+        runs = [decode_runs([tokens[each] for each in ids]) for ids in lists]
+        assert [run.removeprefix(" " if kind == "prepend" else "") for run in runs] == expected
         assert ours.decode([1 + 0xE6, 1 + 0x9D, 1 + 0x41], errors="replace") == "\ufffdA"
 
 
 def test_a_prefix_that_is_a_token_lies_nowhere(tmp_path: Path) -> None:
-    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    tokenizer = load(tmp_path, model_file(_SINGLE))
     for text, spans in (("éa", [[0, 0], [0, 1], [1, 2]]), ("日b", [[0, 0], [0, 1], [0, 1], [0, 1], [1, 2]])):
         assert tokenizer.encode_with_offsets(text)[1].tolist() == spans
         assert tokenizer.encode_batch_with_offsets([text])[2].tolist() == spans
@@ -335,12 +331,7 @@ def test_offsets_and_words_of_pieces_equal_tokenizers(tmp_path: Path, kind: str)
 
 
 def test_spaces_at_the_beginning_go_where_extra_ones_do(tmp_path: Path) -> None:
-    pieces: list[Piece] = [
-        *_FIRST,
-        *_BYTES,
-        *((each, -9.0, NORMAL) for each in _ALPHABET),
-        (SYMBOL + "a", -1.0, NORMAL),
-    ]
+    pieces: list[Piece] = [*_SINGLE, (SYMBOL + "a", -1.0, NORMAL)]
     space, prefixed = len(pieces) - 2, len(pieces) - 1
     for has_prefix in (0, 1):
         tokenizer = load(tmp_path, model_file(pieces, normalizer={3: has_prefix, 4: 1}))
@@ -351,13 +342,12 @@ def test_spaces_at_the_beginning_go_where_extra_ones_do(tmp_path: Path) -> None:
             ([68, space], "A "),
         ):
             assert tokenizer.decode(ids) == text
-            stream = tokenizer.decode_stream()
-            assert "".join(stream.push(each) for each in ids) + stream.finish() == text
+            assert streamed(tokenizer, ids) == text
     assert load(tmp_path, model_file(pieces)).decode([space, prefixed]) == " a"
 
 
 def test_decode_in_turns_drops_one_prefix_only(tmp_path: Path) -> None:
-    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    tokenizer = load(tmp_path, model_file(_SINGLE))
     ids = np.full((1 << 25) + 1, tokenizer.n_vocab - 1, np.uint16)
     assert len(tokenizer.decode(ids)) == 1 << 25
 
@@ -472,8 +462,8 @@ def test_inspect_shows_pieces_that_no_text_makes_and_the_stages(tmp_path: Path) 
     from pairloom.analysis.inspect import inspect_tokenizer
     from pairloom.analysis.stages import stages
 
-    normal: list[Piece] = [*((each, -9.0, NORMAL) for each in _ALPHABET), ("aba", -1.0, NORMAL), ("ab", -2.0, NORMAL)]
-    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *normal, ("bbb", -3.0, NORMAL)]))
+    made: list[Piece] = [("aba", -1.0, NORMAL), ("ab", -2.0, NORMAL), ("bbb", -3.0, NORMAL)]
+    tokenizer = load(tmp_path, model_file([*_SINGLE, *made]))
     assert inspect_tokenizer(tokenizer).unreachable == [266]
     assert stages(tokenizer, "ab")[2:4] == ["token ' ': 263", "token 'ab': 265"]
 
@@ -481,7 +471,7 @@ def test_inspect_shows_pieces_that_no_text_makes_and_the_stages(tmp_path: Path) 
 def test_view_draws_pieces_and_bytes(tmp_path: Path) -> None:
     from pairloom.view.payload import encoded, tokenizer_payload
 
-    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    tokenizer = load(tmp_path, model_file(_SINGLE))
     payload = tokenizer_payload(tokenizer, "x", encoded(tokenizer, "a\n", "recognise").tolist(), "recognise")
     assert payload["hex"] == ["0a", "61", "20"] and payload["nodes"] == [0, 0, 0]
     assert "a" in tokenizer.view("a\n")._repr_html_()
@@ -504,7 +494,7 @@ def test_parts_of_a_file_have_no_prefix_of_their_own(tmp_path: Path, steps: tupl
 
 
 def test_control_pieces_in_a_text_stay_text(tmp_path: Path) -> None:
-    tokenizer = load(tmp_path, model_file([*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _ALPHABET)]))
+    tokenizer = load(tmp_path, model_file(_SINGLE))
     assert 2 not in tokenizer.encode("a</s>")
     assert tokenizer.encode("a</s>", allowed_special={"</s>"})[-1] == 2
     assert tokenizer.special_tokens == {"<unk>": 0, "<s>": 1, "</s>": 2}
