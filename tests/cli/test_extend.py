@@ -55,3 +55,12 @@ def test_train_extend_refuses_before_it_reads_the_corpus(tmp_path: Path) -> None
         assert done.status == 2 and ("go with --extend" if options else "--vocab-size") in done.err
     Tokenizer.train(TEXT, 270, decode_errors="replace").save(tmp_path / "tokenizer.json", format="huggingface")
     failed(run("train --vocab-size 300 --extend", tmp_path / "tokenizer.json", *given), "pass --n-tokens")
+
+
+def test_train_extend_normalises_as_the_model_does(tmp_path: Path) -> None:
+    corpus, first, second = tmp_path / "a.txt", tmp_path / "first", tmp_path / "second"
+    corpus.write_text(TEXT.upper())
+    start = Tokenizer.train(TEXT, 270).with_normalizer("lowercase")
+    start.save(first)
+    output("train --n-tokens 5 --extend", first, "--input", corpus, "--output", second)
+    assert Tokenizer.load(second) == start.extend(TEXT, n_tokens=5)

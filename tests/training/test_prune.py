@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import random
 from pathlib import Path
@@ -13,8 +14,36 @@ import tokenizers
 
 from pairloom import Corpus, CountsError, FormatError, MissingByteError, PretokenCounts, Tokenizer
 from pairloom.reference import prune as reference
+from pairloom.reference.extend import extend as reference_extend
 from tests.formats.models import reference_of
 from tests.training.test_extend import KINDS, corpus_of, encode_by, start_of
+
+
+@pytest.mark.filterwarnings("ignore:.* tokens were added", "ignore:the corpus holds")
+@pytest.mark.parametrize("steps", [("lowercase",), ("nfc",), ("nfd", "lowercase"), ("nfc", "prefix_space")], ids=str)
+def test_normalised_corpora_equal_the_reference(steps: tuple[str, ...]) -> None:
+    for seed in range(8):
+        # Some texts become a special token by normalising.
+        written = ("B", "e\u0301", "<S>") if seed % 2 else ("b", "E\u0301", "<s>")
+        corpus = [text.replace("b", written[0]).replace("\u00e9", written[1]) for text in corpus_of(seed + 1000)]
+        corpus = [text.replace("<s>", written[2], 1) for text in corpus]
+        trained = Tokenizer.train(corpus_of(seed), 275, special_tokens=["<s>"])
+        tokenizer = Tokenizer.from_model(trained.model.replaced(normalizer=steps))
+        start = dataclasses.replace(reference_of(tokenizer), normalizer=steps)
+        more: dict[str, Any] = {"corpus_specials": "split" if seed % 4 > 1 else "text"}
+        for found, expected in (
+            (tokenizer.extend(corpus, n_tokens=9, **more), reference_extend(corpus, start, 9, **more)),
+            (tokenizer.adapt(corpus, 5, **more), reference.adapt(corpus, start, 5, **more)),
+            (tokenizer.prune(corpus, n_tokens=9), reference.prune(corpus, start, 9)),
+        ):
+            assert (reference_of(found).vocab, reference_of(found).merges) == (expected.vocab, expected.merges)
+
+
+def test_counts_for_a_tokenizer_that_normalises_cause_a_warning() -> None:
+    tokenizer = Tokenizer.train("low lower lowest", 259).with_normalizer("lowercase")
+    counts = PretokenCounts.from_texts(["LOW lowest"])
+    with pytest.warns(UserWarning, match=r"changes texts by its normalizer \(lowercase\); pass the texts"):
+        tokenizer.extend(counts, n_tokens=1)
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 360), marks=pytest.mark.slow)], ids=str)

@@ -24,8 +24,9 @@ from pairloom.cli.merge_counts import load_merged
 from pairloom.formats import WRITABLE, check_expressible, check_target
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.patterns import pattern_text
-from pairloom.training.extend import Extension
+from pairloom.training.extend import Extension, extend_counted
 from pairloom.training.parity import check_names
+from pairloom.training.prune import counts_of
 from pairloom.training.trace import TrainingStep
 from pairloom.training.train import check_counts, lay_out
 
@@ -123,8 +124,9 @@ def run(args: argparse.Namespace) -> None:
     lines: list[str] = []
     run = {"threads": args.threads, "progress": progress, "max_memory": args.max_memory}
 
-    def counted(corpus: Corpus) -> PretokenCounts:
-        return PretokenCounts.from_texts(corpus, **count_options(config, args), progress=progress)
+    def counted(corpus: Corpus | PretokenCounts) -> PretokenCounts:
+        normalizer = () if start is None else start.model.normalizer
+        return counts_of(corpus, **count_options(config, args), normalizer=normalizer, progress=progress)
 
     if args.parity is not None:
         parity = named_corpora(args, "--parity", args.parity, config.input_errors)
@@ -136,7 +138,7 @@ def run(args: argparse.Namespace) -> None:
             None, args.vocab_size, profile, parity=groups, parity_reference=reference, **run, **fields
         )
     else:
-        counts = load_merged(args.counts) if args.counts else counted(corpus_of(args, config.input_errors))
+        counts = counted(load_merged(args.counts) if args.counts else corpus_of(args, config.input_errors))
         n_bytes = counts.n_bytes
         if start is None:
             trace = None if args.trace is None else lambda step: lines.append(_line_of(step))
@@ -144,8 +146,9 @@ def run(args: argparse.Namespace) -> None:
         else:
             if args.pattern is not None:
                 check_counts(counts, config)
-            more |= {"profile": args.profile}
-            tokenizer = start.extend(counts, args.vocab_size, **more, **run, **fields)
+            pattern = counts.metadata.pattern
+            what = Extension.of(start.model, args.vocab_size, pattern, args.profile, **more, fields=fields)
+            tokenizer = Tokenizer.from_model(extend_counted(what, start._core, lambda **_: counts, **run))
     requested = args.vocab_size
     if requested is None:
         assert start is not None

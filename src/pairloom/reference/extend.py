@@ -1,8 +1,8 @@
 """Training that continues from the merges of a model, by its definition.
 
-The corpus is split by the pattern, the model's merges are applied to each pretoken in their order, and training goes on
-from there: count all pairs, take the best, replace it, repeat. So the merges are those of training whose first merges
-were the model's. Ids stay, unless they are to be numbered as one training would have.
+The corpus is normalised and split by the pattern, the model's merges are applied to each pretoken in their order, and
+training goes on from there: count all pairs, take the best, replace it, repeat. So the merges are those of training
+whose first merges were the model's. Ids stay, unless they are to be numbered as one training would have.
 With another pattern than the model's the new merges may cross what the old pattern kept apart: with whole lines as
 pretokens they make superwords (SuperBPE, Liu et al. 2025, arXiv 2503.13423).
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pairloom._internal.arguments import check_texts
 from pairloom.reference.documents import documents_of
-from pairloom.reference.encoder import encode_pretoken
+from pairloom.reference.encoder import encode_pretoken, normalize
 from pairloom.reference.naive import TieBreak, apply_merge, learn_merges
 from pairloom.reference.pretokens import count_pretokens
 from pairloom.reference.vocabulary import Merge, Model, numbered_as_trained
@@ -51,6 +51,7 @@ def extend(
     check_texts("documents", documents)
     if corpus_specials == "split":
         documents = (part for document in documents for part in documents_of(document, model.special_tokens))
+    documents = (normalize(document, model.normalizer) for document in documents)
     # While learning, tokens are numbered so that ties do not depend on gaps: bytes by id, then the others by id.
     ids = sorted(model.vocab, key=lambda token_id: (len(model.vocab[token_id]) > 1, token_id))
     number_of = {token_id: number for number, token_id in enumerate(ids)}

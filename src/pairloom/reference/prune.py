@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from pairloom.reference.documents import documents_of
-from pairloom.reference.encoder import encode_pretoken
+from pairloom.reference.encoder import encode_pretoken, normalize
 from pairloom.reference.extend import extend
 from pairloom.reference.pretokens import count_pretokens
 from pairloom.reference.vocabulary import Model, renumbered
@@ -35,6 +35,7 @@ def prune(
     """
     if corpus_specials == "split":
         documents = (part for document in documents for part in documents_of(document, model.special_tokens))
+    documents = (normalize(document, model.normalizer) for document in documents)
     id_of = {token: token_id for token_id, token in model.vocab.items()}
     uses: Counter[int] = Counter()
     for pretoken, count in count_pretokens(documents, model.pattern).items():

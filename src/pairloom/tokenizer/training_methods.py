@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -147,11 +148,12 @@ class TrainingMethods(TokenizerBase):
     ) -> Self:
         """The tokenizer with the tokens that training learns next; all ids stay.
 
-        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. It is split by `pattern` (None: that of the
-        counts, or this tokenizer's own), encoded, and training goes on to `vocab_size`, or until there are `n_tokens`
-        more. New tokens take the ids after the largest. keep_ids=False numbers tokens and special tokens as one
-        training would have, and warns with the number of ids that move; `changes_from` lists them. The new tokenizer
-        splits by the pattern; one that crosses words makes superwords.
+        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. It is normalised where this tokenizer does so
+        (counts are not, which a warning says), split by `pattern` (None: that of the counts, or this tokenizer's own),
+        encoded, and training goes on to `vocab_size`, or until there are `n_tokens` more. New tokens take the ids after
+        the largest. keep_ids=False numbers tokens and special tokens as one training would have, and warns with the
+        number of ids that move; `changes_from` lists them. The new tokenizer splits by the pattern; one that crosses
+        words makes superwords.
 
         It continues as it was trained (`config`), or by `profile`; `fields` are those of `TrainingConfig` (tie_break,
         min_frequency, max_token_bytes, ...). A tokenizer of another library's file with special tokens takes n_tokens:
@@ -169,7 +171,8 @@ class TrainingMethods(TokenizerBase):
             self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        return self.from_model(extend_counted(what, self._core, partial(counts_of, corpus), **run))
+        count = partial(counts_of, corpus, normalizer=self._model.normalizer)
+        return self.from_model(extend_counted(what, self._core, count, **run))
 
     def prune(
         self,
@@ -184,12 +187,12 @@ class TrainingMethods(TokenizerBase):
     ) -> Self:
         """The tokenizer without the tokens that a corpus uses least: down to `vocab_size`, or `n_tokens` of them.
 
-        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts of this tokenizer's pattern. Only a token goes
-        that no other token left is merged from; its uses are then uses of its parts (Purason et al. 2025). Bytes and
-        special tokens stay. All ids stay, with gaps; keep_ids=False closes the gaps, and warns with the number of ids
-        that move, which `changes_from` lists. vocab_size is counted as in training; a tokenizer of another library's
-        file with special tokens takes n_tokens. Raises ValueError for a larger vocab_size, too many tokens, or a corpus
-        without text, CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
+        corpus: as for `extend`; counts are those of this tokenizer's pattern. Only a token goes that no other token
+        left is merged from; its uses are then uses of its parts (Purason et al. 2025). Bytes and special tokens stay.
+        All ids stay, with gaps; keep_ids=False closes the gaps, and warns with the number of ids that move, which
+        `changes_from` lists. vocab_size is counted as in training; a tokenizer of another library's file with special
+        tokens takes n_tokens. Raises ValueError for a larger vocab_size, too many tokens, or a corpus without text,
+        CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
         """
         from pairloom.training.prune import counts_of_model, n_to_remove, pruned
 
@@ -216,16 +219,17 @@ class TrainingMethods(TokenizerBase):
         and `changes_from` says which rows are new. keep_ids=False closes the gaps instead, so that new tokens follow
         the others, as files of ranks need it. `fields` and `profile` are those of `extend`.
         """
-        from pairloom.training.extend import Extension
-        from pairloom.training.prune import counts_of_model, n_to_remove
-        from pairloom.vocabulary import refilled
+        from pairloom.training.extend import Extension, extend_counted
+        from pairloom.training.prune import counts_of_model, n_to_remove, pruned
+        from pairloom.vocabulary import as_pairs, refilled
 
         n_to_remove(self._model, None, n_tokens)
         what = Extension.of(self._model, None, None, profile, n_tokens=n_tokens, keep_ids=True, fields=fields)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
         counts = counts_of_model(corpus, self._model, what.config.corpus_specials, **run)
-        smaller = self.prune(counts, n_tokens=n_tokens, keep_ids=keep_ids, **run)
-        adapted = smaller.extend(counts, n_tokens=n_tokens, profile=profile, **run, **fields)
+        smaller = self.from_model(pruned(self._model, self._core, counts, n_tokens, keep_ids=keep_ids, **run))
+        what = dataclasses.replace(what, model=as_pairs(smaller._model))
+        adapted = self.from_model(extend_counted(what, smaller._core, lambda **_: counts, **run))
         if not keep_ids:
             return adapted
         return self.from_model(refilled(self._model, smaller._model, adapted._model))

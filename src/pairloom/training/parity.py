@@ -43,8 +43,8 @@ def train_parity(
     check_names(parity, reference)
     check_rule(config)
     n_merges = config.n_merges(vocab_size)
-    cut = {name: getattr(config, name) for name in ("special_tokens", "corpus_specials")}
-    run = {"threads": threads, "progress": progress, "max_memory": max_memory}
+    cut: dict[str, Any] = {name: getattr(config, name) for name in ("special_tokens", "corpus_specials")}
+    run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
 
     def counted(corpus: Any) -> PretokenCounts:
         counts = counts_of(corpus, config.pattern, **cut, **run)

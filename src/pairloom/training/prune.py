@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import os
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ import numpy as np
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_int, check_max_memory, check_texts, resolve_threads
 from pairloom._internal.progress import Progress, reporter
+from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
-from pairloom.corpus.text_batches import is_arrow
+from pairloom.corpus.text_batches import batches_of, is_arrow
+from pairloom.counts.metadata import checked_metadata
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.model import Model, Pattern
+from pairloom.model import DROP_STEP, Model, Pattern
 from pairloom.training.config import TrainingConfig
 from pairloom.training.extend import n_counted
+from pairloom.training.first_seen import split_at
 from pairloom.training.train import check_counts, warn_of_a_file_named
 from pairloom.vocabulary import as_pairs, compacted, warn_of_moved, without_tokens
 
@@ -25,20 +29,33 @@ __all__ = ["counts_of", "counts_of_model", "n_to_remove", "pruned"]
 
 def counts_of_model(corpus: Any, model: Model, corpus_specials: str, **run: Any) -> PretokenCounts:
     """The counts of a corpus, cut as the model cuts it; CountsError for counts that were cut in another way."""
-    counts = counts_of(
-        corpus, model.pattern, special_tokens=list(model.special_tokens), corpus_specials=corpus_specials, **run
-    )
+    cut: dict[str, Any] = {"special_tokens": list(model.special_tokens), "corpus_specials": corpus_specials}
+    counts = counts_of(corpus, model.pattern, normalizer=model.normalizer, **cut, **run)
     cut = {name: getattr(counts.metadata, name) for name in ("special_tokens", "corpus_specials")}
     check_counts(counts, TrainingConfig(pattern=model.pattern, **cut))
     return counts
 
 
-def counts_of(corpus: Any, pattern: Pattern, **options: Any) -> PretokenCounts:
-    """The counts of a str, an iterable of str or a `Corpus`; counts are returned as they are.
+def counts_of(
+    corpus: Any,
+    pattern: Pattern,
+    *,
+    special_tokens: Sequence[str],
+    corpus_specials: str,
+    normalizer: Sequence[str] = (),
+    **options: Any,
+) -> PretokenCounts:
+    """The counts of a str, an iterable of str or a `Corpus`, normalised; counts are returned as they are.
 
-    options: those of `PretokenCounts.from_texts`.
+    options: more of those of `PretokenCounts.from_texts`.
     """
+    normalizer = [step for step in normalizer if step != DROP_STEP]
     if isinstance(corpus, PretokenCounts):
+        if normalizer:
+            warn(
+                "counts are of texts as they are, and this tokenizer changes texts by its normalizer"
+                f" ({', '.join(normalizer)}); pass the texts, or counts of texts that it leaves as they are"
+            )
         return corpus
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
@@ -47,7 +64,22 @@ def counts_of(corpus: Any, pattern: Pattern, **options: Any) -> PretokenCounts:
         corpus = [corpus]
     if not isinstance(corpus, Corpus):
         check_texts("corpus", corpus, is_column=is_arrow(corpus))
-    return PretokenCounts.from_texts(corpus, pattern, **options)
+    if normalizer and corpus_specials == "split":
+        # Cut here, since what a normalizer makes to look like a special token is none.
+        counts = PretokenCounts.from_texts(_normalized(corpus, normalizer, special_tokens), pattern, **options)
+        return PretokenCounts(counts.columns, checked_metadata(pattern, special_tokens, corpus_specials))
+    if normalizer:
+        corpus = _normalized(corpus, normalizer, ())
+    cut: dict[str, Any] = {"special_tokens": special_tokens, "corpus_specials": corpus_specials}
+    return PretokenCounts.from_texts(corpus, pattern, **cut, **options)
+
+
+def _normalized(corpus: Any, normalizer: list[str], separators: Sequence[str]) -> Iterator[list[str]]:
+    """The documents of a corpus after the steps of a normalizer, each text between separators for itself."""
+    for batch in batches_of(corpus):
+        texts = batch if isinstance(batch, list) else batch.texts()
+        parts = [part for text in texts for part in split_at(text, separators)]
+        yield _core.normalized(parts, normalizer)
 
 
 def n_to_remove(model: Model, vocab_size: int | None, n_tokens: int | None) -> int:
