@@ -36,30 +36,28 @@ def legacy(text: str) -> str:
     return made
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train("ab ab the cat", 258)
+TOKENIZER = Tokenizer.train("ab ab the cat", 258)
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_a_str_that_is_not_ready_is_read_as_its_text(tokenizer: Tokenizer, text: str) -> None:
-    ids = tokenizer.encode(text)
-    assert tokenizer.encode(legacy(text)) == ids
-    assert tokenizer.encode_to_numpy(legacy(text)).tolist() == ids
-    assert tokenizer.encode_batch([legacy(text), legacy(text)]) == [ids, ids]
-    assert np.array_equal(tokenizer.encode_batch_to_numpy([legacy(text)])[0], ids)
-    assert tokenizer.count_tokens(legacy(text)) == len(ids)
+def test_a_str_that_is_not_ready_is_read_as_its_text(text: str) -> None:
+    ids = TOKENIZER.encode(text)
+    assert TOKENIZER.encode(legacy(text)) == ids
+    assert TOKENIZER.encode_to_numpy(legacy(text)).tolist() == ids
+    assert TOKENIZER.encode_batch([legacy(text), legacy(text)]) == [ids, ids]
+    assert np.array_equal(TOKENIZER.encode_batch_to_numpy([legacy(text)])[0], ids)
+    assert TOKENIZER.count_tokens(legacy(text)) == len(ids)
     assert Tokenizer.train(legacy("ab ab the cat"), 258).encode(text) == ids
 
 
-def test_an_unready_str_with_a_lone_surrogate_is_refused(tokenizer: Tokenizer) -> None:
+def test_an_unready_str_with_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
-        tokenizer.encode(legacy("ab\ud800"))
+        TOKENIZER.encode(legacy("ab\ud800"))
     with pytest.raises(UnicodeEncodeError, match=r"the text is texts\[1\]"):
-        tokenizer.encode_batch(["ab", legacy("ab\ud800")])
+        TOKENIZER.encode_batch(["ab", legacy("ab\ud800")])
 
 
-def test_a_str_with_characters_beyond_unicode_is_refused(tokenizer: Tokenizer) -> None:
+def test_a_str_with_characters_beyond_unicode_is_refused() -> None:
     made = legacy("ab")
     data = ctypes.pythonapi.PyUnicode_AsUnicode
     with warnings.catch_warnings():
@@ -67,6 +65,6 @@ def test_a_str_with_characters_beyond_unicode_is_refused(tokenizer: Tokenizer) -
         ctypes.memset(data(made), 0x7F, ctypes.sizeof(ctypes.c_wchar))
     if ctypes.sizeof(ctypes.c_wchar) == 4:
         with pytest.raises(ValueError, match="not in range"):
-            tokenizer.encode(made)
+            TOKENIZER.encode(made)
         with pytest.raises(ValueError, match="not in range"):
-            tokenizer.encode_batch([made])
+            TOKENIZER.encode_batch([made])

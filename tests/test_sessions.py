@@ -25,54 +25,52 @@ PIECES = ["the cat", " s", "at on 12", "34 <|endo", "ftext|>", "\n\n", "<|im_sta
 PIECES += [" " * 40, "a" * 3000]
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train("the cat sat on the mat, the cats ate " * 9, 300, special_tokens=["<|endoftext|>", "<s>"])
+TOKENIZER = Tokenizer.train("the cat sat on the mat, the cats ate " * 9, 300, special_tokens=["<|endoftext|>", "<s>"])
 
 
-def test_session_of_a_growing_text_says_what_changed(tokenizer: Tokenizer) -> None:
-    session = tokenizer.session("the ca")
+def test_session_of_a_growing_text_says_what_changed() -> None:
+    session = TOKENIZER.session("the ca")
     change = session.append("ts")
     assert isinstance(change, Change)
     assert (
         session.ids.tolist()
-        == tokenizer.encode("the cats")
-        == tokenizer.encode("the ca")[: change.keep] + change.ids.tolist()
+        == TOKENIZER.encode("the cats")
+        == TOKENIZER.encode("the ca")[: change.keep] + change.ids.tolist()
     )
     assert (len(session), session.text, session.n_chars) == (len(session.ids), "the cats", 8)
-    assert session.ids.dtype == change.ids.dtype == tokenizer.id_dtype
+    assert session.ids.dtype == change.ids.dtype == TOKENIZER.id_dtype
     keep, ids = session.append("")
     assert (keep, ids.tolist()) == (len(session), [])
     keep, ids = session.truncate(6)
-    assert session.ids.tolist() == tokenizer.encode("the ca") and keep + len(ids) == len(session)
+    assert session.ids.tolist() == TOKENIZER.encode("the ca") and keep + len(ids) == len(session)
     assert repr(session) == f"Session(n_chars=6, n_ids={len(session)})"
 
 
-def test_special_token_that_comes_in_pieces_is_one_id(tokenizer: Tokenizer) -> None:
-    session = tokenizer.session()
+def test_special_token_that_comes_in_pieces_is_one_id() -> None:
+    session = TOKENIZER.session()
     for letter in "on <|endoftext|><|endoftext|> mat<s":
         session.append(letter)
-        assert session.ids.tolist() == tokenizer.encode(session.text)
-    assert session.ids.tolist().count(tokenizer.special_tokens["<|endoftext|>"]) == 2
-    plain = tokenizer.session("<|endof", allowed_special=())
+        assert session.ids.tolist() == TOKENIZER.encode(session.text)
+    assert session.ids.tolist().count(TOKENIZER.special_tokens["<|endoftext|>"]) == 2
+    plain = TOKENIZER.session("<|endof", allowed_special=())
     plain.append("text|>")
-    assert plain.ids.tolist() == tokenizer.encode_ordinary("<|endoftext|>")
+    assert plain.ids.tolist() == TOKENIZER.encode_ordinary("<|endoftext|>")
 
 
-def test_disallowed_special_across_the_seam_changes_nothing(tokenizer: Tokenizer) -> None:
-    session = tokenizer.session("the cat <|endof", disallowed_special="all", allowed_special=())
+def test_disallowed_special_across_the_seam_changes_nothing() -> None:
+    session = TOKENIZER.session("the cat <|endof", disallowed_special="all", allowed_special=())
     before = session.ids.tolist()
     with pytest.raises(SpecialTokenError, match="8"):
         session.append("text|> sat")
     assert (session.text, session.ids.tolist()) == ("the cat <|endof", before)
     session.append(" x")
-    assert session.ids.tolist() == tokenizer.encode_ordinary("the cat <|endof x")
+    assert session.ids.tolist() == TOKENIZER.encode_ordinary("the cat <|endof x")
 
 
-def test_arguments_that_are_wrong_are_errors_by_name(tokenizer: Tokenizer) -> None:
-    session = tokenizer.session("the cat")
+def test_arguments_that_are_wrong_are_errors_by_name() -> None:
+    session = TOKENIZER.session("the cat")
     wrong: Any = b"x"
-    for call in (lambda: session.append(wrong), lambda: session.truncate(True), lambda: tokenizer.session(wrong)):
+    for call in (lambda: session.append(wrong), lambda: session.truncate(True), lambda: TOKENIZER.session(wrong)):
         with pytest.raises(TypeError):
             call()
     for n_chars in (8, -1, 2**70):
@@ -83,22 +81,22 @@ def test_arguments_that_are_wrong_are_errors_by_name(tokenizer: Tokenizer) -> No
     assert (session.text, session.n_chars) == ("the cat", 7)
 
 
-def test_forks_share_and_do_not_change_each_other(tokenizer: Tokenizer) -> None:
-    session = tokenizer.session("the cat sat, " * 400)
+def test_forks_share_and_do_not_change_each_other() -> None:
+    session = TOKENIZER.session("the cat sat, " * 400)
     forks = [session.fork(), copy.copy(session), copy.deepcopy(session)]
     for number, fork in enumerate(forks):
         fork.truncate(fork.n_chars - number * 1000)
         fork.append(f"mat {number}")
     assert session.text == "the cat sat, " * 400
     for each in (session, *forks):
-        assert each.ids.tolist() == tokenizer.encode(each.text)
+        assert each.ids.tolist() == TOKENIZER.encode(each.text)
 
 
-def test_a_thousand_forks_of_a_megabyte_share_memory(tokenizer: Tokenizer) -> None:
+def test_a_thousand_forks_of_a_megabyte_share_memory() -> None:
     def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
-    session = tokenizer.session("the cat sat on the mat, " * 42_000)
+    session = TOKENIZER.session("the cat sat on the mat, " * 42_000)
     before = resident()
     forks = [session.fork() for _ in range(1000)]
     for number, fork in enumerate(forks):
@@ -107,8 +105,8 @@ def test_a_thousand_forks_of_a_megabyte_share_memory(tokenizer: Tokenizer) -> No
     assert forks[-1].n_chars == session.n_chars + len(" and 999")
 
 
-def test_second_call_at_the_same_time_is_refused(tokenizer: Tokenizer) -> None:
-    session, started = tokenizer.session(), threading.Event()
+def test_second_call_at_the_same_time_is_refused() -> None:
+    session, started = TOKENIZER.session(), threading.Event()
     refused: list[str] = []
 
     def appends() -> None:
@@ -126,8 +124,8 @@ def test_second_call_at_the_same_time_is_refused(tokenizer: Tokenizer) -> None:
     thread.join()
     assert all("Session is in use by another call" in text for text in refused)
     with ThreadPoolExecutor(4) as pool:
-        sessions = list(pool.map(lambda n: tokenizer.session("the cat " * n), range(100)))
-    assert [len(each) for each in sessions] == [tokenizer.count_tokens("the cat " * n) for n in range(100)]
+        sessions = list(pool.map(lambda n: TOKENIZER.session("the cat " * n), range(100)))
+    assert [len(each) for each in sessions] == [TOKENIZER.count_tokens("the cat " * n) for n in range(100)]
 
 
 @pytest.mark.parametrize("letters", ["a", "ab", "=", "中", " ", "\n"])

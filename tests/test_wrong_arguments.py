@@ -15,17 +15,15 @@ for _ in range(100_000):
     NESTED = [NESTED]
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train("ab ab the cat", 258)
+TOKENIZER = Tokenizer.train("ab ab the cat", 258)
 
 
-def test_what_is_no_model_or_split_is_a_type_error(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_what_is_no_model_or_split_is_a_type_error(tmp_path: Path) -> None:
     wrong: Any = NESTED
     with pytest.raises(TypeError, match="model must be a Model, not list"):
         Tokenizer.from_model(wrong)
     with pytest.raises(TypeError, match=r"split must be a dict of fractions, .* not a list"):
-        tokenize_files(tokenizer, [], tmp_path / "out", split=wrong)
+        tokenize_files(TOKENIZER, [], tmp_path / "out", split=wrong)
 
 
 @pytest.mark.parametrize("merges", [5, [(0, 1)], [(0, 1, 2.5)], "ab", [None]])
@@ -64,9 +62,9 @@ def test_a_value_without_a_repr_is_named_all_the_same(tmp_path: Path, name: str)
         Corpus(file, **wrong)
 
 
-def test_a_block_encoder_says_what_it_wants(tokenizer: Tokenizer) -> None:
+def test_a_block_encoder_says_what_it_wants() -> None:
     block = next(iter(Corpus.of_texts(["ab"]).read())).documents
-    encoder: Any = tokenizer.block_encoder()
+    encoder: Any = TOKENIZER.block_encoder()
     with pytest.raises(TypeError, match="documents must be the documents of a block, not str"):
         encoder.push("ab")
     with pytest.raises(TypeError, match="name must be a str, not bytes"):
@@ -75,4 +73,4 @@ def test_a_block_encoder_says_what_it_wants(tokenizer: Tokenizer) -> None:
         encoder.push(block, first="1")
     with pytest.raises(ValueError, match="first must be between 0 and"):
         encoder.push(block, first=-1)
-    assert encoder.push(block, name="a", first=3)[0].tolist() == tokenizer.encode("ab")
+    assert encoder.push(block, name="a", first=3)[0].tolist() == TOKENIZER.encode("ab")

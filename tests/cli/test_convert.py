@@ -13,19 +13,17 @@ from tests.cli.commands import Done, failed, output, run
 TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 \r\n 123<|endoftext|>the end"
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train([TEXT.replace("<|endoftext|>", " ") * 3], 280)
+TOKENIZER = Tokenizer.train([TEXT.replace("<|endoftext|>", " ") * 3], 280)
 
 
 @pytest.fixture
-def model(tokenizer: Tokenizer, tmp_path: Path) -> Path:
-    tokenizer.save(tmp_path / "model.json")
+def model(tmp_path: Path) -> Path:
+    TOKENIZER.save(tmp_path / "model.json")
     return tmp_path / "model.json"
 
 
 @pytest.mark.parametrize("format", ["pairloom", "huggingface"])
-def test_there_and_back_is_the_same(tokenizer: Tokenizer, model: Path, tmp_path: Path, format: str) -> None:
+def test_there_and_back_is_the_same(model: Path, tmp_path: Path, format: str) -> None:
     there, back = tmp_path / "there", tmp_path / "back"
     done = run("convert", "--model", model, "--output", there, "--format", format)
     assert (done.status, done.out) == (0, ""), done.err
@@ -34,13 +32,11 @@ def test_there_and_back_is_the_same(tokenizer: Tokenizer, model: Path, tmp_path:
     assert done.err.count("\n") == (2 if format == "huggingface" else 1)
     output("convert", "--model", there, "--output", back, "--format", format)
     assert there.read_bytes() == back.read_bytes()
-    assert Tokenizer.load(there).encode(TEXT) == tokenizer.encode(TEXT)
+    assert Tokenizer.load(there).encode(TEXT) == TOKENIZER.encode(TEXT)
 
 
 @pytest.mark.parametrize("format", ["tiktoken", "gpt2"])
-def test_convert_warns_about_what_the_format_does_not_store(
-    tokenizer: Tokenizer, model: Path, tmp_path: Path, format: str
-) -> None:
+def test_convert_warns_about_what_the_format_does_not_store(model: Path, tmp_path: Path, format: str) -> None:
     there, back = tmp_path / "there", tmp_path / "back"
     done = run("convert", "--model", model, "--output", there, "--format", format)
     assert done.status == 0, done.err
@@ -50,12 +46,12 @@ def test_convert_warns_about_what_the_format_does_not_store(
     said = done.err.partition("when it is loaded, pass ")[2].partition(";")[0]
     assert tuple(shlex.split(said.replace(" and ", " "))) == given
     output("convert --format huggingface --model", there, "--output", back, *given)
-    assert Tokenizer.load(back).encode(TEXT) == tokenizer.encode(TEXT)
+    assert Tokenizer.load(back).encode(TEXT) == TOKENIZER.encode(TEXT)
     assert Tokenizer.load(back).special_tokens == {"<|endoftext|>": 280}
 
 
-def test_special_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "a.tiktoken", format="tiktoken")
+def test_special_ids(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "a.tiktoken", format="tiktoken")
     common = ("convert", "--model", tmp_path / "a.tiktoken", "--pattern", "gpt2", "--format", "pairloom")
     given = ("--special", "<|endoftext|>=400", "--special", "<|pad|>")
     output(*common, "--output", tmp_path / "b", *given)

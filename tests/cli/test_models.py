@@ -15,22 +15,20 @@ from tests.cli.test_help import parser_of
 TEXT = "the cat's hat 12345 <e> the  end"
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train([TEXT.replace("<e>", "")], 290, pattern="cl100k", special_tokens=["<e>"])
+TOKENIZER = Tokenizer.train([TEXT.replace("<e>", "")], 290, pattern="cl100k", special_tokens=["<e>"])
 
 
 @pytest.fixture
-def given(tokenizer: Tokenizer, tmp_path: Path) -> list[str]:
+def given(tmp_path: Path) -> list[str]:
     """The model, and what its file leaves unsaid."""
-    tokenizer.save(tmp_path / "model", format="tiktoken")
-    special = f"<e>={tokenizer.special_tokens['<e>']}"
+    TOKENIZER.save(tmp_path / "model", format="tiktoken")
+    special = f"<e>={TOKENIZER.special_tokens['<e>']}"
     return ["--model", str(tmp_path / "model"), "--pattern", "cl100k", "--special", special]
 
 
-def test_compare(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_compare(given: list[str], tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(TEXT)
-    tokenizer.save(tmp_path / "native.json")
+    TOKENIZER.save(tmp_path / "native.json")
     native = ["--model", str(tmp_path / "native.json")]
     corpus = ["--input", str(tmp_path / "text.txt"), "--json"]
     assert json.loads(output("compare", *native, *given, *corpus))["ids"] is None
@@ -39,8 +37,8 @@ def test_compare(given: list[str], tokenizer: Tokenizer, tmp_path: Path) -> None
         failed(run("compare", *native, *native, *option, *corpus), f"both models store what {option[0]} gives")
 
 
-def test_special_tokens_with_and_without_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "model.tiktoken", format="tiktoken")
+def test_special_tokens_with_and_without_ids(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "model.tiktoken", format="tiktoken")
     common = ("inspect", "--model", tmp_path / "model.tiktoken", "--pattern", "cl100k", "--json")
 
     def specials(*literals: str) -> dict[str, int]:
@@ -48,7 +46,7 @@ def test_special_tokens_with_and_without_ids(tokenizer: Tokenizer, tmp_path: Pat
         found: dict[str, int] = json.loads(shown)["special_tokens"]
         return found
 
-    free = max(tokenizer.special_tokens.values())
+    free = max(TOKENIZER.special_tokens.values())
     assert specials("<e>", "a=b") == {"<e>": free, "a=b": free + 1}
     assert specials("<e>=400", "x=1=401", "<f>") == {"<e>": 400, "x=1": 401, "<f>": 402}
     assert specials("=400=400") == {"=400": 400}
@@ -62,9 +60,9 @@ def test_special_tokens_with_and_without_ids(tokenizer: Tokenizer, tmp_path: Pat
 
 
 @pytest.mark.parametrize("option", [["--pattern", "gpt2"], ["--special", "<e>=400"]])
-def test_files_that_carry_them_refuse_others(tokenizer: Tokenizer, tmp_path: Path, option: list[str]) -> None:
+def test_files_that_carry_them_refuse_others(tmp_path: Path, option: list[str]) -> None:
     for format in ("pairloom", "huggingface"):
-        tokenizer.save(tmp_path / format, format=format)
+        TOKENIZER.save(tmp_path / format, format=format)
         for command in ("encode --text a", "decode --ids 1", "inspect"):
             done = run(command, "--model", tmp_path / format, *option)
             failed(done, "carries its own", f"leave out {option[0]}")

@@ -20,15 +20,13 @@ from pairloom import CountBuilder, CountsError, PretokenCounts, Tokenizer
 TEXTS = ["ab ab ab", "東京 and  <|endoftext|> more\n\n", "", "12345 '’s", "ab the cat " * 20]
 
 
-@pytest.fixture(scope="module")
-def counts() -> PretokenCounts:
-    return PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corpus_specials="split")
+COUNTS = PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corpus_specials="split")
 
 
-def _plain(counts: PretokenCounts) -> Any:
+def _plain() -> Any:
     """The table as another program would have made it: in any order, some pretokens twice, no metadata."""
-    rows = [(pretoken, count - 1) for pretoken, count in counts.items() if count > 1]
-    rows += [(pretoken, 1) for pretoken, _ in counts.items()]
+    rows = [(pretoken, count - 1) for pretoken, count in COUNTS.items() if count > 1]
+    rows += [(pretoken, 1) for pretoken, _ in COUNTS.items()]
     random.Random(1).shuffle(rows)
     return pa.table(
         {
@@ -39,24 +37,24 @@ def _plain(counts: PretokenCounts) -> Any:
     )
 
 
-def test_a_table_of_counts_comes_back(counts: PretokenCounts) -> None:
-    table = counts.to_arrow()
+def test_a_table_of_counts_comes_back() -> None:
+    table = COUNTS.to_arrow()
     table.validate(full=True)
     assert table.schema.field("pretoken").type == pa.large_binary()
     assert table.schema.field("count").type == pa.int64()
-    assert list(zip(table["pretoken"].to_pylist(), table["count"].to_pylist(), strict=True)) == list(counts.items())
-    assert PretokenCounts.from_arrow(table) == counts
+    assert list(zip(table["pretoken"].to_pylist(), table["count"].to_pylist(), strict=True)) == list(COUNTS.items())
+    assert PretokenCounts.from_arrow(table) == COUNTS
     empty = PretokenCounts.from_texts([])
     assert PretokenCounts.from_arrow(empty.to_arrow()) == empty
 
 
-def test_tables_of_other_programs_are_summed(counts: PretokenCounts) -> None:
+def test_tables_of_other_programs_are_summed() -> None:
     options: dict[str, Any] = {"special_tokens": ["<|endoftext|>"], "corpus_specials": "split"}
-    for table in (_plain(counts), polars.DataFrame(_plain(counts)), _plain(counts).to_reader(3)):
+    for table in (_plain(), polars.DataFrame(_plain()), _plain().to_reader(3)):
         found = PretokenCounts.from_arrow(table, "gpt2", **options)
-        assert dict(found.items()) == dict(counts.items())
-        assert found.metadata == counts.metadata
-        assert found.n_bytes == sum(len(pretoken) * count for pretoken, count in counts.items())
+        assert dict(found.items()) == dict(COUNTS.items())
+        assert found.metadata == COUNTS.metadata
+        assert found.n_bytes == sum(len(pretoken) * count for pretoken, count in COUNTS.items())
     strings = pa.table({"pretoken": ["ab", "é"], "count": pa.array([2, 3], pa.uint8())})
     assert dict(PretokenCounts.from_arrow(strings, "gpt2").items()) == {b"ab": 2, "é".encode(): 3}
 
@@ -84,14 +82,14 @@ def test_tables_that_are_no_counts_are_refused(columns: dict[str, list[Any]], me
         PretokenCounts.from_arrow(pa.table(columns), "gpt2")
 
 
-def test_a_table_without_metadata_needs_a_pattern(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_a_table_without_metadata_needs_a_pattern(tmp_path: Path) -> None:
     with pytest.raises(CountsError, match=r"does not say how its text was cut .* pass pattern"):
-        PretokenCounts.from_arrow(_plain(counts))
+        PretokenCounts.from_arrow(_plain())
     with pytest.raises(CountsError, match="pattern is"):
-        PretokenCounts.from_arrow(counts.to_arrow(), "o200k")
+        PretokenCounts.from_arrow(COUNTS.to_arrow(), "o200k")
     with pytest.raises(TypeError, match="table must be an Arrow column"):
         PretokenCounts.from_arrow({"pretoken": [b"a"], "count": [1]})
-    damaged = counts.to_arrow().replace_schema_metadata({"pairloom.pattern": "3"})
+    damaged = COUNTS.to_arrow().replace_schema_metadata({"pairloom.pattern": "3"})
     with pytest.raises(CountsError, match="table: "):
         PretokenCounts.from_arrow(damaged)
 
@@ -151,20 +149,20 @@ def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
     assert PretokenCounts.from_parquet(files) == literals + literals
 
 
-def test_parquet_of_another_pattern_is_named(counts: PretokenCounts, tmp_path: Path) -> None:
-    counts.save(tmp_path / "a.parquet")
+def test_parquet_of_another_pattern_is_named(tmp_path: Path) -> None:
+    COUNTS.save(tmp_path / "a.parquet")
     PretokenCounts.from_texts(["ab"], "o200k").save(tmp_path / "b.parquet")
     with pytest.raises(CountsError, match=r"b\.parquet: counts made in different ways .* 'o200k' there"):
         PretokenCounts.from_parquet(tmp_path)
 
 
-def test_parquet_that_is_damaged_or_missing_is_named(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_parquet_that_is_damaged_or_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(CountsError, match=r"no \*\.parquet in this folder"):
         PretokenCounts.from_parquet(tmp_path)
     with pytest.raises(FileNotFoundError):
         PretokenCounts.from_parquet(tmp_path / "none.parquet")
     path = tmp_path / "a.parquet"
-    counts.save(path)
+    COUNTS.save(path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(CountsError, match=r"a\.parquet: not readable as Parquet"):
         PretokenCounts.from_parquet(path)
@@ -249,12 +247,12 @@ def test_errors_of_a_builder_count_the_texts_of_the_call() -> None:
     assert builder.finish() == PretokenCounts.from_texts(["a", "b", "c"])
 
 
-def test_pruned_counts_say_so_everywhere(counts: PretokenCounts, tmp_path: Path) -> None:
-    pruned = counts.pruned(3)
-    assert dict(pruned.items()) == {pretoken: count for pretoken, count in counts.items() if count >= 3}
+def test_pruned_counts_say_so_everywhere(tmp_path: Path) -> None:
+    pruned = COUNTS.pruned(3)
+    assert dict(pruned.items()) == {pretoken: count for pretoken, count in COUNTS.items() if count >= 3}
     assert pruned.metadata.min_count == 3
-    assert (pruned.n_bytes, pruned.n_documents) == (counts.n_bytes, counts.n_documents)
-    assert counts.pruned(1) == counts
+    assert (pruned.n_bytes, pruned.n_documents) == (COUNTS.n_bytes, COUNTS.n_documents)
+    assert COUNTS.pruned(1) == COUNTS
     assert pruned.pruned(2) == pruned
     for name in ("a.counts", "a.parquet"):
         pruned.save(tmp_path / name)
@@ -262,9 +260,9 @@ def test_pruned_counts_say_so_everywhere(counts: PretokenCounts, tmp_path: Path)
     assert PretokenCounts.from_arrow(pruned.to_arrow()) == pruned
     assert PretokenCounts.from_parquet(tmp_path / "a.parquet") == pruned
     adding: list[Callable[[], PretokenCounts]] = [
-        lambda: counts + pruned,
+        lambda: COUNTS + pruned,
         lambda: pruned + pruned,
-        lambda: PretokenCounts.merged([counts, pruned]),
+        lambda: PretokenCounts.merged([COUNTS, pruned]),
     ]
     for add in adding:
         with pytest.raises(CountsError, match=r"counts that were pruned \(min_count 3\) cannot be added or subtracted"):
@@ -273,12 +271,12 @@ def test_pruned_counts_say_so_everywhere(counts: PretokenCounts, tmp_path: Path)
         Tokenizer.train_from_counts(pruned, 260, special_tokens=["<|endoftext|>"], corpus_specials="split")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Tokenizer.train_from_counts(counts, 258, special_tokens=["<|endoftext|>"], corpus_specials="split")
+        Tokenizer.train_from_counts(COUNTS, 258, special_tokens=["<|endoftext|>"], corpus_specials="split")
     with pytest.raises(ValueError, match="min_count"):
-        counts.pruned(0)
+        COUNTS.pruned(0)
 
 
-def test_a_model_of_pruned_counts_says_so_in_its_config(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_a_model_of_pruned_counts_says_so_in_its_config(tmp_path: Path) -> None:
     texts = ["ab ab ab cd cd ef"] * 3 + ["gh ij"]
     whole = PretokenCounts.from_texts(texts)
     fields: dict[str, Any] = {"special_tokens": []}

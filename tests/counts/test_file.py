@@ -22,42 +22,40 @@ TEXTS = ["ab ab ab", "東京 and  <|endoftext|> more\n\n", "", "12345 '’s"]
 SUFFIXES = [".counts", ".parquet"]
 
 
-@pytest.fixture
-def counts() -> PretokenCounts:
-    return PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corpus_specials="split")
+COUNTS = PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corpus_specials="split")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_round_trip(counts: PretokenCounts, tmp_path: Path, suffix: str) -> None:
+def test_round_trip(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"c{suffix}"
-    counts.save(path)
+    COUNTS.save(path)
     loaded = PretokenCounts.load(path)
-    assert loaded == counts
-    assert loaded.metadata == counts.metadata
-    assert list(loaded.items()) == list(counts.items())
+    assert loaded == COUNTS
+    assert loaded.metadata == COUNTS.metadata
+    assert list(loaded.items()) == list(COUNTS.items())
     again = tmp_path / f"d{suffix}"
     loaded.save(again)
     assert again.read_bytes() == path.read_bytes()
     with pytest.raises(FileExistsError):
-        counts.save(path)
-    counts.save(path, overwrite=True)
+        COUNTS.save(path)
+    COUNTS.save(path, overwrite=True)
     empty = PretokenCounts.from_texts([])
     empty.save(path, overwrite=True)
     assert PretokenCounts.load(path) == empty
 
 
-def test_partition_and_order_do_not_show(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_partition_and_order_do_not_show(tmp_path: Path) -> None:
     options: dict[str, Any] = {"special_tokens": ["<|endoftext|>"], "corpus_specials": "split"}
     parts = [PretokenCounts.from_texts([text], **options) for text in reversed(TEXTS)]
     PretokenCounts.merged(parts).save(tmp_path / "a")
-    counts.save(tmp_path / "b")
+    COUNTS.save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_the_native_layout(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_the_native_layout(tmp_path: Path) -> None:
     """Reads a file by nothing but its description."""
     path = tmp_path / "c"
-    counts.save(path)
+    COUNTS.save(path)
     data = path.read_bytes()
     assert data[:8] == b"PLCOUNTS"
     assert int.from_bytes(data[8:12], "little") == 1
@@ -68,15 +66,15 @@ def test_the_native_layout(counts: PretokenCounts, tmp_path: Path) -> None:
     text = data[start + 16 * n : start + 16 * n + n_text]
     starts = [0, *numbers[:n]]
     pretokens = [text[a:b] for a, b in zip(starts, numbers[:n], strict=False)]
-    assert list(zip(pretokens, numbers[n:], strict=True)) == list(counts.items())
+    assert list(zip(pretokens, numbers[n:], strict=True)) == list(COUNTS.items())
     assert hashlib.sha256(data[:-32]).digest() == data[-32:]
     assert header["special_tokens"] == ["<|endoftext|>"] and header["corpus_specials"] == "split"
-    assert header["n_documents"] == counts.n_documents and header["n_bytes"] == counts.n_bytes
+    assert header["n_documents"] == COUNTS.n_documents and header["n_bytes"] == COUNTS.n_bytes
 
 
-def test_damage_is_refused(counts: PretokenCounts, tmp_path: Path) -> None:
+def test_damage_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c"
-    counts.save(path)
+    COUNTS.save(path)
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
@@ -146,18 +144,18 @@ def test_parquet_of_another_program(tmp_path: Path) -> None:
         PretokenCounts.load(path)
 
 
-def test_counts_pickle_and_copy(counts: PretokenCounts) -> None:
+def test_counts_pickle_and_copy() -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        again = pickle.loads(pickle.dumps(counts, protocol))
-        assert again == counts and again.metadata == counts.metadata
-        assert again.columns.n_special_literals == counts.columns.n_special_literals
-    for copied in (copy.copy(counts), copy.deepcopy([counts])[0]):
-        assert copied == counts and copied is not counts
+        again = pickle.loads(pickle.dumps(COUNTS, protocol))
+        assert again == COUNTS and again.metadata == COUNTS.metadata
+        assert again.columns.n_special_literals == COUNTS.columns.n_special_literals
+    for copied in (copy.copy(COUNTS), copy.deepcopy([COUNTS])[0]):
+        assert copied == COUNTS and copied is not COUNTS
 
 
-def test_unpickling_wrong_values_is_a_counts_error(counts: PretokenCounts) -> None:
-    rebuild, (text, ends, numbers, totals, metadata) = counts.__reduce__()
-    assert rebuild(text, ends, numbers, totals, metadata) == counts
+def test_unpickling_wrong_values_is_a_counts_error() -> None:
+    rebuild, (text, ends, numbers, totals, metadata) = COUNTS.__reduce__()
+    assert rebuild(text, ends, numbers, totals, metadata) == COUNTS
     wrong: list[tuple[Any, ...]] = [
         # As pickles of another version are.
         (b"counts in the format of files",),
@@ -177,12 +175,12 @@ def test_unpickling_wrong_values_is_a_counts_error(counts: PretokenCounts) -> No
             rebuild(*values)
 
 
-def test_counts_pickle_without_copies_of_their_columns(counts: PretokenCounts) -> None:
+def test_counts_pickle_without_copies_of_their_columns() -> None:
     buffers: list[pickle.PickleBuffer] = []
-    data = pickle.dumps(counts, 5, buffer_callback=buffers.append)
-    n_bytes = sum(len(pretoken) + 16 for pretoken, _ in counts.items())
+    data = pickle.dumps(COUNTS, 5, buffer_callback=buffers.append)
+    n_bytes = sum(len(pretoken) + 16 for pretoken, _ in COUNTS.items())
     assert sum(buffer.raw().nbytes for buffer in buffers) == n_bytes
-    assert pickle.loads(data, buffers=[bytes(buffer) for buffer in buffers]) == counts
+    assert pickle.loads(data, buffers=[bytes(buffer) for buffer in buffers]) == COUNTS
 
 
 @pytest.mark.parametrize(
@@ -197,8 +195,8 @@ def test_a_huge_file_of_another_kind_is_refused_unread(tmp_path: Path, begin: by
         PretokenCounts.load(path)
 
 
-def test_counts_are_read_from_a_pipe(counts: PretokenCounts, tmp_path: Path) -> None:
-    counts.save(tmp_path / "c")
+def test_counts_are_read_from_a_pipe(tmp_path: Path) -> None:
+    COUNTS.save(tmp_path / "c")
     data = (tmp_path / "c").read_bytes()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -206,7 +204,7 @@ def test_counts_are_read_from_a_pipe(counts: PretokenCounts, tmp_path: Path) -> 
         writer = threading.Thread(target=pipe.write_bytes, args=(given,))
         writer.start()
         if is_whole:
-            assert PretokenCounts.load(pipe) == counts
+            assert PretokenCounts.load(pipe) == COUNTS
         else:
             with pytest.raises(CountsError):
                 PretokenCounts.load(pipe)
@@ -239,8 +237,8 @@ def test_items_that_are_no_pairs_are_type_errors(items: Any) -> None:
 
 
 @pytest.fixture
-def path(counts: PretokenCounts, tmp_path: Path) -> Path:
-    counts.save(tmp_path / "c.parquet")
+def path(tmp_path: Path) -> Path:
+    COUNTS.save(tmp_path / "c.parquet")
     return tmp_path / "c.parquet"
 
 
@@ -269,10 +267,10 @@ def test_metadata_that_are_none_are_counts_errors(path: Path, key: str, value: b
         PretokenCounts.load(path)
 
 
-def test_metadata_of_others_that_are_not_utf8_do_no_harm(counts: PretokenCounts, path: Path) -> None:
+def test_metadata_of_others_that_are_not_utf8_do_no_harm(path: Path) -> None:
     table = parquet.read_table(path)
     parquet.write_table(table.replace_schema_metadata({**table.schema.metadata, b"\xff\xfe": b"\xff"}), path)
-    assert PretokenCounts.load(path) == counts
+    assert PretokenCounts.load(path) == COUNTS
 
 
 @pytest.mark.parametrize("name", [b"pretoken", b"others"])

@@ -10,8 +10,6 @@ import random
 import re
 import threading
 import warnings
-from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,36 +19,33 @@ from pairloom import MissingByteError, PatternError, SpecialTokenError, Tokenize
 from pairloom.errors import FormatError, MissingKeyError
 from pairloom.model import Model, canonical_json
 from pairloom.patterns import GPT2
+from pairloom.reference.encoder import encode_pretoken
+from tests.formats.models import reference_of
 from tests.formats.test_tiktoken import tekken_file
 
 TEXT = "the cat sat on the mat; naïve 東京<|endoftext|>the end"
-SPECIALS = {"<|endoftext|>": 280}
-
-
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train([TEXT.replace("<|endoftext|>", "") * 3], 280, decode_errors="replace")
+TOKENIZER = Tokenizer.train([TEXT.replace("<|endoftext|>", "") * 3], 280, decode_errors="replace")
 
 
 # Folders --------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_with_a_tokenizer_json_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
+def test_a_folder_with_a_tokenizer_json_loads(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
     (tmp_path / "config.json").write_text("{}")
     for folder in (tmp_path, str(tmp_path)):
-        assert Tokenizer.load(folder) == tokenizer
-        assert Tokenizer.load(folder, format="huggingface") == tokenizer
-        assert Tokenizer.from_huggingface(folder) == tokenizer
+        assert Tokenizer.load(folder) == TOKENIZER
+        assert Tokenizer.load(folder, format="huggingface") == TOKENIZER
+        assert Tokenizer.from_huggingface(folder) == TOKENIZER
 
 
-def test_a_tokenizer_json_comes_before_the_older_pair_of_files(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_tokenizer_json_comes_before_the_older_pair_of_files(tmp_path: Path) -> None:
     other = Tokenizer.train([TEXT], 270, decode_errors="replace")
     with pytest.warns(UserWarning, match="which tokens are special"):
         other.save(tmp_path, format="gpt2")
     assert Tokenizer.load(tmp_path, special_tokens=["<|endoftext|>"]) == other
-    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
-    assert Tokenizer.load(tmp_path) == tokenizer
+    TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
+    assert Tokenizer.load(tmp_path) == TOKENIZER
     assert Tokenizer.load(tmp_path, format="gpt2", special_tokens=["<|endoftext|>"]) == other
     with pytest.warns(UserWarning, match=r"also holds a tokenizer\.json, which loading the folder prefers"):
         other.save(tmp_path, overwrite=True, format="gpt2")
@@ -71,29 +66,29 @@ def test_a_folder_without_a_tokenizer_says_what_was_looked_for(format: str | Non
         Tokenizer.from_huggingface(tmp_path)
 
 
-def test_a_pipe_is_read_once(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     for format in ("pairloom", "huggingface"):
-        tokenizer.save(tmp_path / format, format=format)
+        TOKENIZER.save(tmp_path / format, format=format)
         data = (tmp_path / format).read_bytes()
         pipe = tmp_path / f"{format} pipe"
         os.mkfifo(pipe)
         writer = threading.Thread(target=pipe.write_bytes, args=(data,))
         writer.start()
-        assert Tokenizer.load(pipe) == tokenizer
+        assert Tokenizer.load(pipe) == TOKENIZER
         writer.join()
 
 
 # Names and formats of what is saved -----------------------------------------------------------------------------
 
 
-def test_the_suffix_tiktoken_is_that_format(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_the_suffix_tiktoken_is_that_format(tmp_path: Path) -> None:
     path = tmp_path / "model.tiktoken"
     with pytest.warns(UserWarning, match=r"does not say the pattern, which tokens are special.*pattern='gpt2'"):
-        tokenizer.save(path)
+        TOKENIZER.save(path)
     assert path.read_bytes().startswith(b"AA== 0\n")
-    assert Tokenizer.load(path, pattern="gpt2", special_tokens=["<|endoftext|>"]) == tokenizer
-    tokenizer.save(path, overwrite=True, format="pairloom")
-    assert Tokenizer.load(path) == tokenizer
+    assert Tokenizer.load(path, pattern="gpt2", special_tokens=["<|endoftext|>"]) == TOKENIZER
+    TOKENIZER.save(path, overwrite=True, format="pairloom")
+    assert Tokenizer.load(path) == TOKENIZER
 
 
 @pytest.mark.parametrize(
@@ -107,13 +102,13 @@ def test_the_suffix_tiktoken_is_that_format(tokenizer: Tokenizer, tmp_path: Path
         ("x.pickle", "a pickle"),
     ],
 )
-def test_a_name_of_another_format_is_refused(name: str, words: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_name_of_another_format_is_refused(name: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / name
     with pytest.raises(FormatError, match=f"{re.escape(name)}: this is the name of {words}"):
-        tokenizer.save(path)
+        TOKENIZER.save(path)
     assert not path.exists()
-    tokenizer.save(path, format="pairloom")
-    assert Tokenizer.load(path) == tokenizer
+    TOKENIZER.save(path, format="pairloom")
+    assert Tokenizer.load(path) == TOKENIZER
 
 
 # What a model may have beyond bytes, merges and GPT-2's pattern.
@@ -181,8 +176,8 @@ def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str,
     assert again.encode_ordinary("ab xyz 12") == tokenizer.encode_ordinary("ab xyz 12")
 
 
-def test_a_native_file_loaded_as_tokenizer_json_names_the_remedy(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    for saved in (tokenizer, tokenizer.add_special_tokens(["<s>"])):
+def test_a_native_file_loaded_as_tokenizer_json_names_the_remedy(tmp_path: Path) -> None:
+    for saved in (TOKENIZER, TOKENIZER.add_special_tokens(["<s>"])):
         saved.save(tmp_path / "tokenizer.json", overwrite=True, format="pairloom")
         expected = r"tokenizer\.json: .*pairloom's own format.*Tokenizer\.load\(path\)"
         with pytest.raises(FormatError, match=expected):
@@ -193,10 +188,10 @@ def test_a_native_file_loaded_as_tokenizer_json_names_the_remedy(tokenizer: Toke
 
 
 @pytest.mark.parametrize("format", ["gguf", "json", "", None, 3, ["pairloom"]])
-def test_formats_that_are_none_are_refused(format: Any, tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_formats_that_are_none_are_refused(format: Any, tmp_path: Path) -> None:
     if format is not None:
         with pytest.raises(ValueError, match="format must be one of 'pairloom'"):
-            tokenizer.save(tmp_path / "x", format=format)
+            TOKENIZER.save(tmp_path / "x", format=format)
         if format != "gguf":
             with pytest.raises(ValueError, match="format must be one of 'pairloom'"):
                 Tokenizer.load(tmp_path / "x", format=format)
@@ -206,12 +201,12 @@ def test_formats_that_are_none_are_refused(format: Any, tokenizer: Tokenizer, tm
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_pickle_is_never_opened_and_the_remedy_named(protocol: int, tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_pickle_is_never_opened_and_the_remedy_named(protocol: int, tmp_path: Path) -> None:
     with pytest.warns(UserWarning):
-        tokenizer.save(tmp_path / "model", format="gpt2")
+        TOKENIZER.save(tmp_path / "model", format="gpt2")
     vocab, merges = tmp_path / "vocab.pkl", tmp_path / "merges.pkl"
-    vocab.write_bytes(pickle.dumps(tokenizer.vocab, protocol))
-    merges.write_bytes(pickle.dumps(tokenizer.merges, protocol))
+    vocab.write_bytes(pickle.dumps(TOKENIZER.vocab, protocol))
+    merges.write_bytes(pickle.dumps(TOKENIZER.merges, protocol))
     expected = r"pickle.*can run any code.*Tokenizer\(pickle\.load"
     with pytest.raises(FormatError, match=expected):
         Tokenizer.from_files(vocab, merges)
@@ -383,21 +378,13 @@ def test_merges_that_do_not_lead_to_all_tokens_warn(merges: Any, n_unused: int |
     with pytest.warns(UserWarning, match="the order in which they were learned") as caught:
         tokenizer = Tokenizer(vocab, merges, specials)
     # What the reference makes of each token's own bytes, without a pattern.
-    n_expected = sum(merged_by_definition(token, merges) != [token] for token in plain.values())
+    oracle = reference_of(tokenizer)
+    n_expected = sum(encode_pretoken(token, oracle) != [token_id] for token_id, token in plain.items())
     assert n_unused is None or n_expected == n_unused + 1
     assert str(caught[0].message).startswith(f"{n_expected} of {len(plain)} tokens are never used")
     tokenizer.save(tmp_path / "pair", format="gpt2")
     with pytest.warns(UserWarning, match=rf"merges\.txt: {n_expected} of {len(plain)} tokens are never used"):
         Tokenizer.from_files(tmp_path / "pair/vocab.json", tmp_path / "pair/merges.txt", list(specials))
-
-
-def merged_by_definition(token: bytes, merges: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
-    parts = [token[at : at + 1] for at in range(len(token))]
-    rank_of = {pair: rank for rank, pair in enumerate(merges)}
-    while found := [(rank_of[pair], at) for at, pair in enumerate(pairwise(parts)) if pair in rank_of]:
-        at = min(found)[1]
-        parts[at : at + 2] = [parts[at] + parts[at + 1]]
-    return parts
 
 
 # Ids far apart --------------------------------------------------------------------------------------------------
@@ -435,18 +422,16 @@ def test_ids_near_the_largest_take_little_memory_in_every_format(tmp_path: Path)
         (("a", "b") * 1000, "one of 2000 that split in turn; at most 32"),
     ],
 )
-def test_a_hostile_pattern_is_refused_in_a_short_message(
-    pattern: Any, expected: str, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
+def test_a_hostile_pattern_is_refused_in_a_short_message(pattern: Any, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    formats.save(tokenizer.model.replaced(pattern=pattern), path)
+    formats.save(TOKENIZER.model.replaced(pattern=pattern), path)
     with pytest.raises(PatternError, match=expected) as caught:
         Tokenizer.load(path)
     assert len(str(caught.value)) < 1000 and str(path) in str(caught.value)
 
 
-def test_a_long_special_token_is_quoted_in_part(tokenizer: Tokenizer) -> None:
-    long = tokenizer.add_special_tokens(["x" * 60_000])
+def test_a_long_special_token_is_quoted_in_part() -> None:
+    long = TOKENIZER.add_special_tokens(["x" * 60_000])
     with pytest.raises(SpecialTokenError, match="60000 bytes in all") as caught:
         long.encode("x" * 60_000, allowed_special=(), disallowed_special="all")
     assert len(str(caught.value)) < 1000
@@ -455,16 +440,16 @@ def test_a_long_special_token_is_quoted_in_part(tokenizer: Tokenizer) -> None:
     assert len(str(caught.value)) < 1000
 
 
-def test_what_the_core_refuses_names_the_file(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_what_the_core_refuses_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    formats.save(tokenizer.model.replaced(pattern="(a"), path)
+    formats.save(TOKENIZER.model.replaced(pattern="(a"), path)
     with pytest.raises(PatternError, match=rf"^{path}: pattern "):
         Tokenizer.load(path)
     path.write_text(json.dumps(tekken_file(pattern="(a")))
     with pytest.raises(PatternError, match=rf"^{path}: pattern "):
         Tokenizer.load(path)
     with pytest.raises(PatternError, match=r"^pattern "):
-        Tokenizer.from_model(tokenizer.model.replaced(pattern="(a"))
+        Tokenizer.from_model(TOKENIZER.model.replaced(pattern="(a"))
 
 
 @pytest.mark.parametrize("vocab_size", [256, 262, 280])

@@ -27,9 +27,7 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train("the cat ate the théâtre 東京 ab ab <script> </script>", 290, decode_errors="replace")
+TOKENIZER = Tokenizer.train("the cat ate the théâtre 東京 ab ab <script> </script>", 290, decode_errors="replace")
 
 
 def payload_of(page: str) -> Any:
@@ -46,16 +44,16 @@ def text_of(payload: Any, text: int, side: int) -> str:
 
 @pytest.mark.parametrize("text", ["", "the cat", "the cat<|endoftext|>  ate\r\n\tthéâtre 東京 😀", HOSTILE])
 @pytest.mark.parametrize("specials", ["recognise", "ordinary"])
-def test_the_page_holds_the_ids_and_the_pretokens(tokenizer: Tokenizer, text: str, specials: str) -> None:
-    view = tokenizer.view({"one": text}, specials=specials)
+def test_the_page_holds_the_ids_and_the_pretokens(text: str, specials: str) -> None:
+    view = TOKENIZER.view({"one": text}, specials=specials)
     payload = payload_of(view.html())
     side = payload["texts"][0]["sides"][0]
-    expected = tokenizer.encode(text) if specials == "recognise" else tokenizer.encode_ordinary(text)
+    expected = TOKENIZER.encode(text) if specials == "recognise" else TOKENIZER.encode_ordinary(text)
     assert side["ids"] == expected
     assert text_of(payload, 0, 0) == text
     parts = re.split(r"(<\|endoftext\|>)", text) if specials == "recognise" else [text]
     pretokens = [p for part in parts for p in ([part.encode()] if part == "<|endoftext|>" else pretokenize(part))]
-    tokens = [tokenizer.id_to_token(i) for i in expected]
+    tokens = [TOKENIZER.id_to_token(i) for i in expected]
     ends = [0]
     for n in side["pretokens"]:
         ends.append(ends[-1] + n)
@@ -66,8 +64,8 @@ def test_the_page_holds_the_ids_and_the_pretokens(tokenizer: Tokenizer, text: st
 
 
 @pytest.mark.parametrize("normalizer", ["nfd", "nfc", "prefix_space", ("nfkc", "prefix_space")])
-def test_a_text_is_shown_as_the_normaliser_leaves_it(tokenizer: Tokenizer, normalizer: Any) -> None:
-    changing = tokenizer.with_normalizer(normalizer)
+def test_a_text_is_shown_as_the_normaliser_leaves_it(normalizer: Any) -> None:
+    changing = TOKENIZER.with_normalizer(normalizer)
     text = "th\u00e9\u00e2tre e\u0301<|endoftext|>\ufb01 \u00e9"
     payload = payload_of(changing.view(text).html())
     assert payload["texts"][0]["sides"][0]["ids"] == changing.encode(text)
@@ -77,9 +75,9 @@ def test_a_text_is_shown_as_the_normaliser_leaves_it(tokenizer: Tokenizer, norma
     assert len(payload["texts"][0]["sides"][0]["pretokens"]) == sum(map(len, parts)) + 1
 
 
-def test_hostile_text_and_names_stay_text(tokenizer: Tokenizer) -> None:
-    special = tokenizer.add_special_tokens(["<img src=x onerror=alert(1)>"])
-    view = View([(HOSTILE, special), ("b", tokenizer)], [(HOSTILE, HOSTILE), ("\udcff.txt", "ab")])
+def test_hostile_text_and_names_stay_text() -> None:
+    special = TOKENIZER.add_special_tokens(["<img src=x onerror=alert(1)>"])
+    view = View([(HOSTILE, special), ("b", TOKENIZER)], [(HOSTILE, HOSTILE), ("\udcff.txt", "ab")])
     page = view.html()
     page.encode()  # no lone surrogates
     assert "<img" not in page
@@ -115,7 +113,7 @@ def elements(page: str) -> tuple[list[tuple[str, dict[str, str | None]]], str]:
     return tags, "".join(text)
 
 
-def test_a_notebook_without_scripts_shows_coloured_tokens(tokenizer: Tokenizer) -> None:
+def test_a_notebook_without_scripts_shows_coloured_tokens() -> None:
     """What JupyterLab leaves of an untrusted notebook: no frame; inline styles, of which it knows these."""
     shown = [
         text
@@ -124,11 +122,11 @@ def test_a_notebook_without_scripts_shows_coloured_tokens(tokenizer: Tokenizer) 
     ]
     assert len(shown) > 40
     for text in ["the cat  ate <b>\n\n\ttheatre", *shown]:
-        tags, left = elements(re.sub("<iframe.*?</iframe>", "", tokenizer.view(text)._repr_html_(), flags=re.DOTALL))
+        tags, left = elements(re.sub("<iframe.*?</iframe>", "", TOKENIZER.view(text)._repr_html_(), flags=re.DOTALL))
         assert left == f"text\n{text}"
         tokens = [attributes["style"] or "" for tag, attributes in tags if tag == "code"]
         stripes = [style.count("%,#") // 2 + 1 for style in tokens]
-        assert sum(stripes) == tokenizer.count_tokens(text) and all("background-color:#" in style for style in tokens)
+        assert sum(stripes) == TOKENIZER.count_tokens(text) and all("background-color:#" in style for style in tokens)
         assert {name for _, attributes in tags for name in attributes} <= {"style", "dir"}
         assert all(one.partition(":")[0] in STYLES for style in tokens for one in style.split(";"))
 
@@ -136,19 +134,19 @@ def test_a_notebook_without_scripts_shows_coloured_tokens(tokenizer: Tokenizer) 
 STYLES = {"background-color", "background-image", "color", "padding", "font-family"}
 
 
-def test_a_notebook_without_scripts_says_what_it_leaves_out(tokenizer: Tokenizer) -> None:
+def test_a_notebook_without_scripts_says_what_it_leaves_out() -> None:
     other = Tokenizer.train("other", 256)
-    shown = tokenizer.view("the cat " * 1000, other=other)._repr_html_().partition("<iframe")[0]
-    assert f"{tokenizer.count_tokens('the cat ' * 1000) - 1000:,} more tokens" in shown and "7,000 more tokens" in shown
-    many = tokenizer.view(["the cat " * 1000] * 30)._repr_html_().partition("<iframe")[0]
+    shown = TOKENIZER.view("the cat " * 1000, other=other)._repr_html_().partition("<iframe")[0]
+    assert f"{TOKENIZER.count_tokens('the cat ' * 1000) - 1000:,} more tokens" in shown and "7,000 more tokens" in shown
+    many = TOKENIZER.view(["the cat " * 1000] * 30)._repr_html_().partition("<iframe")[0]
     assert "and 29 more texts" in many and many.count("<code") == 1000
     assert "A: the tokenizer" in shown and "B: the other" in shown
     # Controls of direction change nothing around them.
-    assert "\u202e" not in tokenizer.view(HOSTILE)._repr_html_() and "[U+202E]" in tokenizer.view(HOSTILE)._repr_html_()
+    assert "\u202e" not in TOKENIZER.view(HOSTILE)._repr_html_() and "[U+202E]" in TOKENIZER.view(HOSTILE)._repr_html_()
 
 
-def test_only_the_own_script_and_style_may_run(tokenizer: Tokenizer) -> None:
-    page = tokenizer.view(HOSTILE).html()
+def test_only_the_own_script_and_style_may_run() -> None:
+    page = TOKENIZER.view(HOSTILE).html()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     script, style = (
         re.search(r'<script type="module">(.*?)</script>', page, re.DOTALL),
@@ -191,22 +189,22 @@ def test_merge_trees_are_those_of_the_encoder(seed: int) -> None:
         assert alone != [token_id] or model.ignore_merges or model.rule == "ranks"
 
 
-def test_two_tokenizers_and_several_texts(tokenizer: Tokenizer) -> None:
+def test_two_tokenizers_and_several_texts() -> None:
     other = Tokenizer.train("other", 256, pattern="o200k")
-    view = tokenizer.view(["the cat", "ab ab"], other=other)
+    view = TOKENIZER.view(["the cat", "ab ab"], other=other)
     payload = payload_of(view.html())
     assert [text["name"] for text in payload["texts"]] == ["text 1", "text 2"]
     assert [text_of(payload, 0, 0), text_of(payload, 0, 1), text_of(payload, 1, 1)] == ["the cat", "the cat", "ab ab"]
-    assert view.counts[1].n_tokens == (tokenizer.count_tokens("ab ab"), 5)
+    assert view.counts[1].n_tokens == (TOKENIZER.count_tokens("ab ab"), 5)
     assert (
-        repr(view) == f"View(2 texts, {tokenizer.count_tokens('the cat') + view.counts[1].n_tokens[0]} and 12 tokens)"
+        repr(view) == f"View(2 texts, {TOKENIZER.count_tokens('the cat') + view.counts[1].n_tokens[0]} and 12 tokens)"
     )
 
 
 @pytest.fixture
-def model(tokenizer: Tokenizer, tmp_path: Path) -> Path:
+def model(tmp_path: Path) -> Path:
     path = tmp_path / "model.json"
-    tokenizer.save(path)
+    TOKENIZER.save(path)
     return path
 
 
