@@ -1,10 +1,13 @@
-"""What all tests share: the slow suite, and where the public fixtures are."""
+"""What all tests share: the slow suite, where the public fixtures are, and a store of objects in memory."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import fsspec
 import pytest
 
 from tests import skips
@@ -68,3 +71,12 @@ def cs336() -> Path:
     if not CS336.exists():
         pytest.skip(f"the CS336 fixtures are not at {CS336}")
     return CS336
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """The file system behind memory:// URLs, which is emptied afterwards."""
+    files = fsspec.filesystem("memory")
+    yield files
+    files.store.clear()
+    files.pseudo_dirs[:] = [""]

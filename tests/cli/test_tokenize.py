@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
-import fsspec
 import pytest
 
 from pairloom import Tokenizer
@@ -47,12 +47,11 @@ def test_one_command(model: Path, tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == before
 
 
-def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path: Path) -> None:
-    files = fsspec.filesystem("memory")
+def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path: Path, memory: Any) -> None:
     (tmp_path / "a.txt").write_text(SEPARATOR.join(DOCUMENTS))
-    url = f"memory://me:PASSWORD@{tmp_path.name}"
+    url = "memory://me:PASSWORD@bucket"
     command: list[str | Path] = ["tokenize", "--model", model, "--input", tmp_path / "a.txt", "--output", url]
-    files.pipe_file(f"{url}/.pairloom-job-0123456789abcdef.lock", b"")
+    memory.pipe_file(f"{url}/.pairloom-job-0123456789abcdef.lock", b"")
     for more in ((), ("--force",)):
         failed(run(*command, *more), "pass --takeover if its driver is dead")
     output(*command, "--takeover")
@@ -61,7 +60,6 @@ def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path:
     for text in (done.err, run(*command).err, run(*command, "--pack", "8").err):
         assert text and "PASSWORD" not in text
     assert run(*command[:-1], tmp_path / "out", "--takeover").status == 2
-    files.rm(url, recursive=True)
 
 
 def test_the_tokens_around_documents_are_named_and_recorded(tmp_path: Path) -> None:

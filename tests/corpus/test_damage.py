@@ -9,7 +9,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -141,8 +140,7 @@ def test_records_left_out_count_once_though_files_are_read_twice(tmp_path: Path)
     assert reading.n_skipped == len(reading.messages) == len(reading.skipped_files) == 1
 
 
-def test_what_cannot_be_read_twice_is_copied_first(tmp_path: Path) -> None:
-    memory = fsspec.filesystem("memory")
+def test_what_cannot_be_read_twice_is_copied_first(tmp_path: Path, memory: Any) -> None:
     data = COMPRESSORS[".gz"](b"a\nb\nc")
     memory.pipe({"/damage/bad.txt.gz": data[:-3], "/damage/good.txt.gz": data, "/damage/c.parquet": b"PAR1"})
     corpus = Corpus("memory://damage", separator="\n", skip_bad_files=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
-import fsspec
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer
@@ -47,9 +47,9 @@ def test_names_that_engines_use_for_themselves_are_passed_by(tmp_path: Path) -> 
     assert done.status == 0 and done.err.count("will not be read") == 1
 
 
-def test_the_same_names_are_passed_by_in_a_store(tmp_path: Path) -> None:
+def test_the_same_names_are_passed_by_in_a_store(tmp_path: Path, memory: Any) -> None:
     write_table(tmp_path / "table")
-    fsspec.filesystem("memory").put(f"{tmp_path}/table/", "/passed/_table/", recursive=True)
+    memory.put(f"{tmp_path}/table/", "/passed/_table/", recursive=True)
     with pytest.warns(UserWarning, match=r"_table/_delta_log/0+\.json and 3 others will not be read"):
         assert list(Corpus("memory://passed/_table")) == ["one", "two"]
 

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -328,10 +327,9 @@ def test_standard_input(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch)
             assert list(Corpus("-", separator=SEPARATOR, input_format=input_format)) == DOCUMENTS, name
 
 
-def test_urls(paths: dict[str, Path]) -> None:
-    files = fsspec.filesystem("memory")
+def test_urls(paths: dict[str, Path], memory: Any) -> None:
     for name in ("a.txt", "a.jsonl.gz", "a.parquet"):
-        files.pipe(f"/corpus/{name}", paths[name].read_bytes())
+        memory.pipe(f"/corpus/{name}", paths[name].read_bytes())
         assert list(Corpus(f"memory://corpus/{name}", separator=SEPARATOR)) == DOCUMENTS
     assert list(Corpus("memory://corpus/a.j*", separator=SEPARATOR)) == DOCUMENTS
     assert len(list(Corpus("memory://corpus", separator=SEPARATOR))) == 3 * len(DOCUMENTS)

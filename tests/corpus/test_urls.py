@@ -9,12 +9,10 @@ import json
 import re
 import traceback
 import urllib.parse
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
@@ -156,35 +154,24 @@ def test_an_object_that_changes_between_ranges_is_an_error(
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
-@pytest.fixture
-def memory() -> Iterator[tuple[Any, str]]:
-    """The file system in memory, and a folder in it."""
-    files = fsspec.filesystem("memory")
-    folder = f"/me:PASSWORD@{uuid.uuid4().hex}"
-    yield files, folder
-    if files.exists(folder):
-        files.rm(folder, recursive=True)
-
-
-def test_names_in_any_store_hold_no_password(memory: tuple[Any, str], tmp_path: Path) -> None:
-    files, folder = memory
-    files.pipe_file(f"{folder}/a.jsonl", LINES)
-    corpus = Corpus(f"memory:/{folder}/a.jsonl")
+def test_names_in_any_store_hold_no_password(memory: Any, tmp_path: Path) -> None:
+    folder = "memory://me:PASSWORD@bucket"
+    memory.pipe_file(f"{folder}/a.jsonl", LINES)
+    corpus = Corpus(f"{folder}/a.jsonl")
     assert list(corpus) == DOCUMENTS
     tokenize_files(TOKENIZER, corpus, tmp_path / "out")
     _assert_no_secret(corpus, corpus.names, (tmp_path / "out" / "manifest.json").read_text())
-    for url in (f"memory:/{folder}/none.jsonl", f"memory:/{folder}/*.txt"):
+    for url in (f"{folder}/none.jsonl", f"{folder}/*.txt"):
         with pytest.raises((FileNotFoundError, CorpusError)) as caught:
             Corpus(url)
         _assert_no_secret(*traceback.format_exception(caught.value)[1:])
 
 
-def test_an_object_of_any_store_that_changes_is_an_error(memory: tuple[Any, str]) -> None:
-    files, folder = memory
+def test_an_object_of_any_store_that_changes_is_an_error(memory: Any) -> None:
     lines = LINES * 200
-    files.pipe_file(f"{folder}/a.jsonl", lines)
-    reading = Corpus(f"memory:/{folder}/a.jsonl").read()
+    memory.pipe_file("/bucket/a.jsonl", lines)
+    reading = Corpus("memory://bucket/a.jsonl").read()
     next(reading)
-    files.pipe_file(f"{folder}/a.jsonl", lines.replace(b"cat", b"XXX"))
+    memory.pipe_file("/bucket/a.jsonl", lines.replace(b"cat", b"XXX"))
     with pytest.raises(OSError, match="has changed while it was read"):
         list(reading)

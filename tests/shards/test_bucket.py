@@ -6,11 +6,10 @@ import contextlib
 import multiprocessing
 import pickle
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pytest
 
@@ -23,14 +22,6 @@ from tests.corpus.files import json_lines
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
 TEXTS = [f"the cat {number} ab" for number in range(300)]
 URL = "memory://bucket/shards"
-
-
-@pytest.fixture
-def memory() -> Iterator[Any]:
-    files = fsspec.filesystem("memory")
-    yield files
-    files.store.clear()
-    files.pseudo_dirs[:] = [""]
 
 
 def put(files: Any, folder: Path, to: str = "bucket/shards") -> None:

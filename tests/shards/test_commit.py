@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import pytest
 
 from pairloom import CorpusError, ResumeError, ShardJob, Tokenizer, tokenize_files
@@ -26,11 +25,11 @@ IDS, OTHER_IDS = TOKENIZER.encode_batch(TEXTS), TOKENIZER.encode_batch(OTHER_TEX
 class _Place:
     """A folder, local or in fsspec's memory, and what a reader finds there."""
 
-    def __init__(self, tmp_path: Path, is_remote: bool) -> None:
+    def __init__(self, tmp_path: Path, memory: Any, is_remote: bool) -> None:
         self.is_remote = is_remote
         self._tmp_path = tmp_path
-        self.memory: Any = fsspec.filesystem("memory") if is_remote else None
-        self.url = f"memory://{uuid.uuid4().hex}" if is_remote else str(tmp_path / "shards")
+        self.memory = memory
+        self.url = "memory://bucket/shards" if is_remote else str(tmp_path / "shards")
 
     def names(self) -> list[str]:
         if not self.is_remote:
@@ -60,10 +59,8 @@ class _Place:
 
 
 @pytest.fixture(params=["local", "remote"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[_Place]:
-    place = _Place(tmp_path, request.param == "remote")
-    yield place
-    place.remove()
+def place(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> _Place:
+    return _Place(tmp_path, memory, request.param == "remote")
 
 
 def _filled(place: _Place, texts: list[str] = TEXTS, **options: Any) -> None:
@@ -212,10 +209,8 @@ def test_a_damaged_list_of_a_commit_moves_nothing(place: _Place, tmp_path: Path)
 
 
 @pytest.fixture
-def remote(tmp_path: Path) -> Iterator[_Place]:
-    place = _Place(tmp_path, True)
-    yield place
-    place.remove()
+def remote(tmp_path: Path, memory: Any) -> _Place:
+    return _Place(tmp_path, memory, True)
 
 
 def test_jobs_that_claim_a_url_at_once_see_each_other(remote: _Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,8 +246,8 @@ def test_a_job_that_was_taken_over_commits_nothing(remote: _Place) -> None:
     assert remote.documents() == OTHER_IDS[:20]
 
 
-def test_no_message_of_a_job_at_a_url_holds_its_password() -> None:
-    url = f"memory://me:PASSWORD@{uuid.uuid4().hex}"
+def test_no_message_of_a_job_at_a_url_holds_its_password(memory: Any) -> None:
+    url = "memory://me:PASSWORD@bucket"
     with ShardJob(url, TOKENIZER) as job:
         job.commit([job.task.write([TEXTS])])
     with pytest.raises(FileExistsError) as caught:

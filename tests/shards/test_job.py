@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import polars
 import pyarrow as pa
 import pytest
@@ -225,14 +224,7 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
         job.task.write([late])
 
 
-@pytest.fixture
-def bucket() -> Iterator[Any]:
-    memory = fsspec.filesystem("memory")
-    yield memory
-    memory.rm("/bucket", recursive=True)
-
-
-def test_a_url_gets_what_a_folder_gets(bucket: Any, tmp_path: Path) -> None:
+def test_a_url_gets_what_a_folder_gets(memory: Any, tmp_path: Path) -> None:
     source = _json_lines(tmp_path / "a.jsonl", TEXTS)
     options: dict[str, Any] = {"shard_tokens": 300, "eot": True}
     done = tokenize_files(TOKENIZER, source, tmp_path / "local", **options)
@@ -242,7 +234,7 @@ def test_a_url_gets_what_a_folder_gets(bucket: Any, tmp_path: Path) -> None:
     assert there.files == [f"memory://bucket/out/{path.name}" for path in map(Path, done.files)]
     totals = ("n_documents", "n_tokens", "n_bytes", "n_skipped")
     assert [getattr(there, name) for name in totals] == [getattr(done, name) for name in totals]
-    bucket.get("/bucket/out/", str(tmp_path / "copy"), recursive=True)
+    memory.get("/bucket/out/", str(tmp_path / "copy"), recursive=True)
     shards = sorted(path.name for path in (tmp_path / "local").glob("shard-*"))
     assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["manifest.json", *shards]
     for name in shards:
@@ -253,7 +245,7 @@ def test_a_url_gets_what_a_folder_gets(bucket: Any, tmp_path: Path) -> None:
         tokenize_files(TOKENIZER, source, "memory://bucket/out")
     with pytest.raises(CorpusError):
         tokenize_files(TOKENIZER, _json_lines(tmp_path / "b.json", TEXTS), "memory://bucket/bad", text_field="other")
-    assert bucket.find("/bucket/bad") == []
+    assert memory.find("/bucket/bad") == []
 
 
 def test_a_job_leaves_out_and_names_unreadable_files(tmp_path: Path) -> None:

@@ -303,7 +303,7 @@ def test_parts_and_left_out_duplicates_keep_their_records(tmp_path: Path, separa
     assert verify_shards(tmp_path / "out" / "a", deep=True) == []
 
 
-def test_a_run_at_a_url_tells_where_tokens_come_from(tmp_path: Path) -> None:
+def test_a_run_at_a_url_tells_where_tokens_come_from(tmp_path: Path, memory: Any) -> None:
     options: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
     out, url = made(tmp_path), "memory://provenance-run"
     tokenize_files(TOKENIZER, inputs(tmp_path / "in"), url, **options)
