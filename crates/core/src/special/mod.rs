@@ -1,24 +1,23 @@
 //! Special tokens: literals that are one id each, never split and never part of a merge.
 //!
-//! One Aho-Corasick automaton finds them, leftmost-longest. The same matcher splits a corpus into documents and finds
-//! special tokens during encoding, so the two cannot disagree. Some have rules (`rules.rs`), which [`Finder`] applies.
+//! One matcher finds them, leftmost-longest. It splits a corpus into documents and finds special tokens during encoding,
+//! so the two cannot disagree. Some have rules (`rules.rs`), which [`Finder`] applies.
 
 mod matcher;
 mod rules;
 
-use aho_corasick::AhoCorasick;
 use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
+use matcher::Matcher;
 pub use matcher::SpecialMatch;
-use matcher::matcher;
 use rules::Rules;
 
 /// A set of literals with their ids, matched left to right, the longest first.
 #[derive(Clone, Debug)]
 pub struct SpecialTokens {
     tokens: Vec<(String, u32)>,
-    matcher: Option<AhoCorasick>,
+    matcher: Option<Matcher>,
     /// The length in bytes of the longest literal.
     longest: usize,
     /// The largest id + 1.
@@ -43,7 +42,7 @@ impl SpecialTokens {
             }
         }
         drop(seen);
-        let matcher = if tokens.is_empty() { None } else { Some(matcher(&tokens, false)?) };
+        let matcher = if tokens.is_empty() { None } else { Some(Matcher::new(&tokens, false)?) };
         let longest = tokens.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
         let n_ids = tokens.iter().map(|&(_, id)| id as usize + 1).max().unwrap_or(0);
         Ok(SpecialTokens { tokens, matcher, longest, n_ids, rules: None })
@@ -55,7 +54,7 @@ impl SpecialTokens {
         if !rules.is_empty() {
             specials.rules = Some(Box::new(Rules::new(&specials.tokens, rules)?));
             if rules.iter().any(|(_, rule)| rule == "any_case") {
-                specials.matcher = Some(matcher(&specials.tokens, true)?);
+                specials.matcher = Some(Matcher::new(&specials.tokens, true)?);
             }
         }
         Ok(specials)
@@ -93,12 +92,7 @@ impl SpecialTokens {
 
     /// The first literal in `text` at or after `from`, without regard to rules.
     pub fn find(&self, text: &[u8], from: usize) -> Option<SpecialMatch> {
-        let found = self.matcher.as_ref()?.find(&text[from..])?;
-        Some(SpecialMatch {
-            start: from + found.start(),
-            end: from + found.end(),
-            index: found.pattern().as_usize(),
-        })
+        self.matcher.as_ref()?.find(text, from, text.len())
     }
 
     /// Whether a special token in `text` covers the offset `at`, ends there or starts there.
@@ -234,7 +228,8 @@ mod tests {
         assert_eq!((first.start, first.end, first.index), (1, 5001, 0));
         let second = specials.find(text.as_bytes(), 5001).unwrap();
         assert_eq!((second.start, second.end, second.index), (5001, 10_002, 1));
-        let kind = |specials: &SpecialTokens| specials.matcher.as_ref().map(AhoCorasick::kind);
+        let kind =
+            |specials: &SpecialTokens| specials.matcher.as_ref().map(|matcher| matcher.automaton.kind());
         assert_eq!(kind(&specials), Some(AhoCorasickKind::ContiguousNFA));
         let many = (0..100_000).map(|id| (format!("<|{id}|>"), id)).collect();
         let found = SpecialTokens::new(many).unwrap().find(b"<|99999|<|99998|>", 0).unwrap();

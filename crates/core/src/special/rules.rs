@@ -13,11 +13,10 @@
 
 use std::ops::Range;
 
-use aho_corasick::AhoCorasick;
 use hashbrown::HashMap;
 use regex_automata::util::look::LookMatcher;
 
-use super::matcher::{SpecialMatch, matcher};
+use super::matcher::{Matcher, SpecialMatch};
 use crate::error::{Error, Result};
 use crate::memory::filled;
 
@@ -40,7 +39,7 @@ pub(super) struct Rules {
 
 #[derive(Clone, Debug)]
 struct Pass {
-    matcher: Option<AhoCorasick>,
+    matcher: Option<Matcher>,
     /// The special token for each pattern of the matcher.
     tokens: Vec<usize>,
 }
@@ -68,7 +67,7 @@ impl Rules {
             let of_pass = (0..tokens.len()).filter(is_of_pass).collect::<Vec<_>>();
             let literals: Vec<(String, u32)> = of_pass.iter().map(|&token| tokens[token].clone()).collect();
             let in_any_case = of_pass.iter().any(|&token| of_tokens[token] & ANY_CASE != 0);
-            let found = if literals.is_empty() { None } else { Some(matcher(&literals, in_any_case)?) };
+            let found = if literals.is_empty() { None } else { Some(Matcher::new(&literals, in_any_case)?) };
             Ok(Pass { matcher: found, tokens: of_pass })
         };
         let passes = [pass(false)?, pass(true)?];
@@ -88,10 +87,10 @@ impl Rules {
         let Pass { matcher, tokens } = &self.passes[pass];
         let segment = text.get(within.clone())?;
         loop {
-            let found = matcher.as_ref()?.find(text.as_bytes().get(*from..within.end)?)?;
-            let (mut start, mut end) = (*from + found.start(), *from + found.end());
+            let found = matcher.as_ref()?.find(text.as_bytes(), *from, within.end)?;
+            let SpecialMatch { mut start, mut end, index } = found;
             *from = end;
-            let index = tokens[found.pattern().as_usize()];
+            let index = tokens[index];
             let rules = self.of_tokens[index];
             let is_single =
                 rules & SINGLE_WORD == 0 || is_apart(segment, start - within.start, end - within.start);
