@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,14 @@ from pairloom import Corpus, SpecialTokenError, Tokenizer, tokenize_files
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import documents_of, manifest_of
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* literals? of special tokens")
 TEXTS = ["a <s> b", "plain", "<s><pad>c</s>", "", "ends with </s>", "</s"]
 # The first special token begins documents, as in DeepSeek's and Llama 3's vocabularies.
 TOKENIZER = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<s>", "</s>", "<pad>"])
 
 
 def run(texts: list[str], out: Path, *, tokenizer: Tokenizer = TOKENIZER, **options: Any) -> list[list[int]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tokenize_files(tokenizer, Corpus.of_texts(texts), out, **options)
+    tokenize_files(tokenizer, Corpus.of_texts(texts), out, **options)
     return documents_of(out)
 
 
@@ -58,11 +56,7 @@ def test_counts_and_ids_of_a_document_of_many_blocks(
     for size in (5, 97, 10_000):
         monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / str(size)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tokenize_files(
-                TOKENIZER, [tmp_path / "a.jsonl", tmp_path / "b.txt"], out, specials=specials, shard_tokens=4
-            )
+        tokenize_files(TOKENIZER, [tmp_path / "a.jsonl", tmp_path / "b.txt"], out, specials=specials, shard_tokens=4)
         assert documents_of(out) == [encode("x <s>"), encode("y"), encode(text)]
         expected = {"<s>": 401, "</s>": 800, "<pad>": 300} if specials == "ordinary" else {}
         assert manifest_of(out)["totals"]["special_literals"] == expected

@@ -69,6 +69,7 @@ def test_threads_and_pieces_do_not_show(
         assert contents(out) == contents(tmp_path / "whole")
 
 
+@pytest.mark.filterwarnings("ignore:.* literals? of special tokens")
 def test_a_file_is_a_document_and_equals_encode_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"{text}<|endoftext|>  a   {n}\n\n " for n, text in enumerate(DOCUMENTS))
     (tmp_path / "a.txt").write_text(text)
@@ -77,9 +78,7 @@ def test_a_file_is_a_document_and_equals_encode_file(tmp_path: Path, monkeypatch
     for size, specials in itertools.product((101, 1 << 20), ("recognise", "ordinary")):
         monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
         out = tmp_path / f"{size}-{specials}"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tokenize_files(TOKENIZER, [tmp_path / name for name in names], out, specials=specials)
+        tokenize_files(TOKENIZER, [tmp_path / name for name in names], out, specials=specials)
         expected = [TOKENIZER.encode_file(tmp_path / name, specials=specials).tolist() for name in names]
         assert documents_of(out) == expected
 
