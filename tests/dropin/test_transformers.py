@@ -118,6 +118,10 @@ def test_added_tokens_that_normalising_may_make_are_refused_at_once(theirs: Any)
     for tokenizer in (ours, original):
         tokenizer.add_tokens([tokenizers.AddedToken("word", normalized=False)])
         tokenizer.add_tokens(["e\u0301"], special_tokens=True)
+    # So are those that do not go together with one that is there.
+    ours.add_tokens([tokenizers.AddedToken("<r>", rstrip=True, normalized=False)])
+    with pytest.raises(FormatError, match='" x" begins with white space, and another takes that along'):
+        ours.add_tokens([tokenizers.AddedToken(" x", lstrip=True, normalized=False)])
     texts = ["a word e\u0301 \u00e9 words"]
     assert ours(texts)["input_ids"] == original(texts)["input_ids"]
 

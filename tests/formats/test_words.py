@@ -225,6 +225,13 @@ def test_clip_finds_a_normalized_special_token_in_any_case(tmp_path: Path) -> No
     assert ours.decode(ours.encode("A  cab's,\n")) == "a cab 's , "
 
 
+def test_tokens_that_are_normalized_to_the_same_text_are_refused(tmp_path: Path) -> None:
+    file = clip_json(random.Random(3))
+    file["added_tokens"].append(_added("<|START|>", len(file["model"]["vocab"]), normalized=True))
+    with pytest.raises(FormatError, match=r'"<\|start\|>" and "<\|START\|>" are normalized to the same text'):
+        load(tmp_path, file)
+
+
 def test_clip_in_two_files_is_as_its_tokenizer_json(tmp_path: Path) -> None:
     rng = random.Random(7)
     file = clip_json(rng)

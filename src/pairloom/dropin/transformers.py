@@ -143,6 +143,7 @@ class _Backend:
 
     def _added(self, method: str, tokens: Any) -> int:
         trial = type(self.original).from_str(_EMPTY)
+        trial.add_tokens(list(self.original.get_added_tokens_decoder().values()))
         getattr(trial, method)(tokens)
         if self.forms is None:
             self.ours()

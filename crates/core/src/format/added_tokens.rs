@@ -105,6 +105,7 @@ pub fn read<'n>(
         passes[usize::from(is_normalized)].push((literal, rules));
     }
     passes.iter().try_for_each(|tokens| check_meeting(tokens))?;
+    check_cases(&passes[1])?;
     let [exact, normalized] = passes
         .map(|tokens| -> Vec<String> { tokens.into_iter().map(|(literal, _)| literal.to_owned()).collect() });
     // Which pass finds a token matters only where tokens overlap, or where they ask what is next to them.
@@ -205,6 +206,21 @@ fn check_meeting(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
          its place; unset one of the two flags",
         quoted(literal)
     )))
+}
+
+/// Refuses tokens of which the normalised text is the same: only one of them is found there.
+fn check_cases(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
+    let mut lowered = HashMap::new();
+    for (literal, _) in tokens.iter().filter(|(_, rules)| rules.contains(&"any_case")) {
+        if let Some(other) = lowered.insert(literal.to_ascii_lowercase(), literal) {
+            return Err(Error::Model(format!(
+                "added tokens {} and {} are normalized to the same text, in which only one of them is found; leave one out",
+                quoted(other),
+                quoted(literal)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses added tokens to which HuggingFace's library gives other ids than the file: it ignores those, and takes the id of
