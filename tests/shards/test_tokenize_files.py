@@ -316,7 +316,7 @@ def peak() -> int:
     return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) << 10
 open("/proc/self/clear_refs", "w").write("5")
 before = peak()
-assert tokenize_files(TOKENIZER, sys.argv[1], sys.argv[2]).n_documents == 1
+assert tokenize_files(tokenizer, sys.argv[1], sys.argv[2]).n_documents == 1
 print(peak() - before)
 """
 
