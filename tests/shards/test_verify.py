@@ -173,5 +173,7 @@ def test_the_command_prints_a_line_for_each_damage(tmp_path: Path) -> None:
     done = run("verify", out)
     assert done.status == 1 and done.out.count("\n") == 1 and "shard-00002.npy: is in the manifest, but not" in done.out
     assert run("verify --repair", out).status == 2
+    # Without --repair it is compared with nothing.
+    assert run("verify", out, "--model", tmp_path / "model.json").status == 2
     assert output("verify --repair", out, "--model", tmp_path / "model.json").startswith("mended: ")
     assert len(open_shards(out)) == 3 * len(DOCUMENTS)

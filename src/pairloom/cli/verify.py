@@ -29,8 +29,9 @@ def run(args: argparse.Namespace) -> int:
     """Prints a line for each damage; the exit status is 1 if there is any that was not mended."""
     if args.repair and args.model is None:
         args.wrong_usage("--repair needs --model, the tokenizer that made the shards")
-    if args.input is not None and not args.repair:
-        args.wrong_usage("--input needs --repair")
+    for option in ("input", "model"):
+        if getattr(args, option) is not None and not args.repair:
+            args.wrong_usage(f"--{option} needs --repair")
     model = load_model(args) if args.repair else None
     found = verify_shards(
         args.folder, deep=args.deep, repair=args.repair, model=model, inputs=args.input, threads=args.threads
