@@ -107,8 +107,8 @@ impl Worker {
         self.encode_document(shared, &text[at..], place(at, start), output, on_progress)
     }
 
-    /// Encodes short documents, joined in `text` and ending at `ends`, less than 4 GiB in all. Appends to `n_ids` the
-    /// number of ids in `output` after each.
+    /// Encodes short documents, joined in `text`, which begins at `start`, and ending at `ends`, less than 4 GiB in all.
+    /// Appends to `n_ids` the number of ids in `output` after each.
     ///
     /// Their pretokens are looked up together, so that no document waits for the loads of its few pretokens. The
     /// pretokenizer must look ahead only and leave them as they are, and `text` must hold no literals of special tokens that become ids.
@@ -116,6 +116,7 @@ impl Worker {
         &mut self,
         shared: &Shared,
         text: &str,
+        start: usize,
         ends: &[usize],
         output: &mut S,
         n_ids: &mut Vec<usize>,
@@ -126,7 +127,7 @@ impl Worker {
         self.n_pretokens.grow(ends.len(), "short texts")?;
         n_ids.grow(ends.len(), "short texts")?;
         let mut from = 0;
-        for &end in ends {
+        for end in ends.iter().map(|end| end - start) {
             while from < end {
                 let filled = shared.pretokenizer.fill(&text[..end], from, &mut self.ends)?;
                 self.joined_ends.grow(self.ends.len(), "pretoken ends")?;
