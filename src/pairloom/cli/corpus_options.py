@@ -20,6 +20,7 @@ __all__ = [
     "add_pretoken_options",
     "add_specials_option",
     "check_not_replaced",
+    "check_reads_nothing",
     "corpus_of",
     "count_options",
     "named_corpora",
@@ -102,6 +103,27 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
     )
     check_not_replaced(args, [source.name for source in corpus.sources if not source.is_remote])
     return corpus
+
+
+_OF_READING = (
+    "separator",
+    "lines",
+    "max_bytes",
+    "doc_cap",
+    "skip_bad",
+    "skip_bad_files",
+    "input_format",
+    "input_errors",
+)
+
+
+def check_reads_nothing(args: argparse.Namespace) -> None:
+    """UsageError where --counts comes with an option that says how texts are read, for which it is too late."""
+    given = [option for option in _OF_READING if getattr(args, option) not in (None, False)]
+    if args.text_field != "text":
+        given.append("text_field")
+    if args.counts is not None and given:
+        raise UsageError(f"--{given[0].replace('_', '-')} goes with --input: the texts of --counts were read before")
 
 
 def check_not_replaced(args: argparse.Namespace, inputs: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pairloom.cli.console import whole_number
-from pairloom.cli.corpus_options import add_corpus_options, check_not_replaced, corpus_of
+from pairloom.cli.corpus_options import add_corpus_options, check_not_replaced, check_reads_nothing, corpus_of
 from pairloom.cli.merge_counts import load_merged
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.formats import WRITABLE, check_target
@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> None:
     check_target(args.output, args.format, args.force)
     tokenizer = load_model(args)
     n_tokens = n_to_remove(tokenizer.model, args.vocab_size, args.n_tokens)
+    check_reads_nothing(args)
     check_not_replaced(args, args.counts or [])
     corpus = load_merged(args.counts) if args.counts is not None else corpus_of(args)
     started = time.perf_counter()

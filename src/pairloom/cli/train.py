@@ -15,6 +15,7 @@ from pairloom.cli.corpus_options import (
     add_corpus_options,
     add_pretoken_options,
     check_not_replaced,
+    check_reads_nothing,
     corpus_of,
     count_options,
     named_corpora,
@@ -107,6 +108,7 @@ def run(args: argparse.Namespace) -> None:
         if Path(args.trace).resolve() == Path(args.output).resolve():
             args.wrong_usage("--trace and --output name the same file")
         check_free(Path(args.trace), args.force)
+    check_reads_nothing(args)
     check_not_replaced(args, args.counts or [])
     start = None
     more = {"n_tokens": args.n_tokens, "keep_ids": not args.renumber}
