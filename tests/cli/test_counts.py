@@ -50,6 +50,13 @@ def test_mismatches_are_refused(tmp_path: Path) -> None:
     assert run(*train, "--counts", tmp_path / "gpt2", "--input", tmp_path / "a.txt").status == 2
 
 
+def test_counts_that_are_named_twice_cause_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("some text")
+    output("count --input", tmp_path / "a.txt", "--output", tmp_path / "counts")
+    done = run("merge-counts", tmp_path / "counts", tmp_path / "." / "counts", "--output", tmp_path / "sum")
+    assert done.status == 0 and "counts is added 2 times: it is named more than once" in done.err
+
+
 @pytest.mark.parametrize("option", ["--max-bytes 5", "--lines", "--text-field body", "--input-errors replace"])
 def test_options_of_reading_with_counts_are_wrong_usage(tmp_path: Path, option: str) -> None:
     (tmp_path / "a.txt").write_text("some text")

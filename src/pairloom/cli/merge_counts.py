@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
+from collections import Counter
 from pathlib import Path
 
 from pairloom import CountsError, PretokenCounts
 from pairloom._internal.atomic import check_free
+from pairloom._internal.warnings import warn
 from pairloom.cli.count import report
 
 HELP = "add and subtract counts files with the same pattern and special tokens"
@@ -45,6 +48,9 @@ def run(args: argparse.Namespace) -> None:
 
 def load_merged(paths: list[str]) -> PretokenCounts:
     """The sum of the counts in the files; one file at a time is in memory beside the sum."""
+    times = Counter(map(os.path.realpath, paths))
+    if doubled := next((path for path in paths if times[os.path.realpath(path)] > 1), None):
+        warn(f"{doubled} is added {times[os.path.realpath(doubled)]} times: it is named more than once")
     total = PretokenCounts.load(paths[0])
     for path in paths[1:]:
         try:
