@@ -45,7 +45,7 @@ use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, characters, few, heap};
 use super::output::Output;
 use super::shared::Shared;
-use super::words::{Words, has_words};
+use super::words::has_words;
 use crate::cpu::at_tier;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -400,14 +400,10 @@ impl PretokenEncoder {
         }
         self.ids.clear();
         if !self.handle.append_ids(key, slot, pretoken, &mut self.ids) {
-            let is_of_words = self.encode_words(shared, pretoken, on_progress)?;
-            if !is_of_words {
+            if !self.encode_words(shared, pretoken, on_progress)? {
                 self.merge_parts(shared, pretoken)?;
             }
-            // Words are looked up faster than a line is kept.
-            if !is_of_words || shared.words()?.is_some_and(Words::has_superwords) {
-                self.learn(shared, key, slot, pretoken, 0);
-            }
+            self.learn(shared, key, slot, pretoken, 0);
         }
         output.extend(self.ids.iter().copied())
     }

@@ -31,6 +31,7 @@ pub(super) type EncodePretokens =
 pub(super) struct Words {
     vocabulary: Arc<Vocabulary>,
     encode: EncodePretokens,
+    /// Whether there are merges that cross words.
     has_superwords: bool,
 }
 
@@ -55,11 +56,6 @@ impl Words {
         };
         let encode = encoder(Arc::clone(&vocabulary))?;
         Ok(Some(Box::new(Words { vocabulary, encode, has_superwords })))
-    }
-
-    /// Whether there are merges that cross words.
-    pub(super) fn has_superwords(&self) -> bool {
-        self.has_superwords
     }
 
     /// Replaces `ids` by those of `pretoken` in the vocabulary `all`; returns whether it did: not if the pretoken is one
