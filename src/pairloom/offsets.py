@@ -84,10 +84,11 @@ def char_spans(text: str, spans: Spans) -> Spans:
 
 def starts_of_tokens(blob: bytes, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The character in which each token begins, the tokens being of these lengths in `blob`; as tiktoken has it."""
-    if not len(lengths):
-        return np.zeros(0, np.int64)
-    begins = _begins_character(blob)
-    starts = byte_spans(lengths)[:, 0]
+    # Decoding drops the spaces that encoding put before the text: they lie nowhere in it.
+    n_dropped = int(lengths.sum()) - len(blob)
+    starts = np.maximum(byte_spans(lengths)[:, 0] - n_dropped, 0)
+    # A token that was dropped whole may stand where the text ends.
+    begins = np.append(_begins_character(blob), True)
     before = np.concatenate([[0], np.cumsum(begins)])[starts]
     offsets: npt.NDArray[np.int64] = np.maximum(before - (begins[starts] == 0), 0)
     return offsets

@@ -311,6 +311,14 @@ def test_a_prefix_that_is_a_token_lies_nowhere(tmp_path: Path) -> None:
         assert tokenizer.encode_batch_with_offsets([text])[2].tolist() == spans
 
 
+def test_spaces_that_decoding_drops_lie_nowhere(tmp_path: Path) -> None:
+    space, a = len(_SINGLE) - 1, len(_SINGLE) - 5
+    collapsing = load(tmp_path, model_file(_SINGLE, normalizer={4: 1}))
+    assert collapsing.decode_with_offsets([space, space, a, a]) == ("aa", [0, 0, 0, 1])
+    for tokenizer in (collapsing, load(tmp_path, model_file(_SINGLE))):
+        assert tokenizer.decode_with_offsets([space]) == ("", [0])
+
+
 @pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
 def test_offsets_and_words_of_pieces_equal_tokenizers(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)

@@ -78,11 +78,7 @@ class DecodeMethods(TokenizerBase):
             check_several("ids", "int", ids)
             ids = list(ids)
         text, blob = self._core.decode(ids, "strict"), self._core.decode_bytes(ids)
-        lengths = self._token_spans().lengths_of(ids)
-        if len(lengths):
-            # Decoding drops a space that encoding put before the text.
-            lengths[0] -= int(lengths.sum()) - len(blob)
-        return text, starts_of_tokens(blob, lengths).tolist()
+        return text, starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
 
     def canonicalize(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[list[int], int | None]:
         """(canonical, first): the ids that `encode` gives the text of `ids`, and the index of the first that differs.
