@@ -103,7 +103,7 @@ def test_a_file_that_is_not_utf8_is_named_with_its_byte(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        (tokenizers, "ByteLevelBPETokenizer"),
+        (tokenizers, "BertWordPieceTokenizer"),
         (models, "WordPiece"),
         (trainers, "UnigramTrainer"),
         (pre_tokenizers, "UnicodeScripts"),

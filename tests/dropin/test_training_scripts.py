@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from . import published_scripts
+
 OURS = "pairloom.dropin.tokenizers"
 TEXTS = [
     "The quick brown fox jumps over the lazy dog, and the dog doesn't care.",
@@ -21,7 +23,7 @@ TEXTS = [
 
 def parts(library: str) -> dict[str, Any]:
     """What scripts import, by name."""
-    names = ("models", "trainers", "pre_tokenizers", "normalizers", "decoders", "processors")
+    names = ("models", "trainers", "pre_tokenizers", "normalizers", "decoders", "processors", "implementations")
     modules = {name: importlib.import_module(f"{library}.{name}") for name in names}
     return {**modules, "tokenizers": importlib.import_module(library)}
 
@@ -178,7 +180,7 @@ def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), (ids, tokenizer.decode(ids))
 
 
-SCRIPTS = [quicktour, training_from_memory, nanogpt, codeparrot, tinystories, llama]
+SCRIPTS = [*published_scripts.SCRIPTS, quicktour, training_from_memory, nanogpt, codeparrot, tinystories, llama]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -190,5 +192,8 @@ def test_script_gives_the_file_and_ids_of_the_library(
     found = script(parts(OURS), tmp_path / "ours")
     expected = script(parts("tokenizers"), tmp_path / "theirs")
     assert found == expected
-    for path in (tmp_path / "ours").iterdir():
-        assert path.read_bytes() == (tmp_path / "theirs" / path.name).read_bytes()
+    ours, theirs = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
+        for folder in (tmp_path / "ours", tmp_path / "theirs")
+    )
+    assert ours == theirs

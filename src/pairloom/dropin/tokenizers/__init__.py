@@ -7,16 +7,30 @@ says so. The library itself is not needed.
 """
 
 from pairloom.dropin.encoding import Encoding
-from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+from pairloom.dropin.tokenizers import (
+    decoders,
+    implementations,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from pairloom.dropin.tokenizers.components import AddedToken, Regex
+from pairloom.dropin.tokenizers.implementations import ByteLevelBPETokenizer
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
+
+__version__ = "0.23.3"
+"""The release of the library for which it stands."""
 
 __all__ = [
     "AddedToken",
+    "ByteLevelBPETokenizer",
     "Encoding",
     "Regex",
     "Tokenizer",
     "decoders",
+    "implementations",
     "models",
     "normalizers",
     "pre_tokenizers",

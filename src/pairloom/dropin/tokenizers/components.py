@@ -136,6 +136,9 @@ class AddedToken:
     def __str__(self) -> str:
         return self.content
 
+    def __hash__(self) -> int:
+        return hash(self.content)
+
     @staticmethod
     def of(token: Any, special: bool) -> AddedToken:
         """The token of a str, or a copy of an AddedToken, that counts as special where asked to."""

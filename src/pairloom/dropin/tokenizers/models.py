@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pairloom._internal.arguments import shown
+from pairloom._internal.atomic import write_file
 from pairloom.dropin.tokenizers.components import Component
+from pairloom.errors import FormatError
+from pairloom.formats.shared.json_text import parse, take_id
 
 __all__ = ["BPE", "Model"]
 
@@ -21,7 +25,7 @@ class Model(Component):
 
 @dataclass(eq=False)
 class BPE(Model):
-    """BPE; cache_capacity is a hint of speed that the core does not need."""
+    """BPE; vocab and merges may be paths, and cache_capacity is a hint of speed that the core does not need."""
 
     vocab: Any = None
     merges: Any = None
@@ -37,6 +41,8 @@ class BPE(Model):
     def __post_init__(self) -> None:
         if (self.vocab is None) != (self.merges is None):
             raise ValueError("give both vocab and merges, or neither")
+        if isinstance(self.vocab, str):
+            self.vocab, self.merges = self.read_file(self.vocab, self.merges)
         self.vocab = dict(self.vocab or {})
         self.fuse_unk = bool(self.fuse_unk)
         if self.dropout is not None and not 0 <= self.dropout <= 1:
@@ -59,11 +65,45 @@ class BPE(Model):
     @classmethod
     def from_file(cls, vocab: str, merges: str, **settings: Any) -> BPE:
         """The model of vocab.json and merges.txt."""
-        lines = Path(merges).read_text("utf-8").split("\n")
-        pairs: Any = [line for line in lines if line and not line.startswith("#version")]
-        return cls(json.loads(Path(vocab).read_text("utf-8")), pairs, **settings)
+        return cls(*cls.read_file(vocab, merges), **settings)
+
+    @staticmethod
+    def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
+        """What vocab.json and merges.txt hold; OSError, FormatError for what is not tokens."""
+        ids = parse(Path(vocab).read_bytes(), str(vocab))
+        if not isinstance(ids, dict):
+            raise FormatError(f"{vocab}: it must be an object of tokens and their ids, not {shown(ids)}")
+        pairs: list[tuple[str, str]] = []
+        with Path(merges).open(encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, start=1):
+                parts = line.removesuffix("\n").removesuffix("\r").split(" ")
+                if line.startswith("#version"):
+                    continue
+                if len(parts) != 2:
+                    raise FormatError(f"{merges}: line {number} must be two tokens and a space, not {shown(line)}")
+                pairs.append((parts[0], parts[1]))
+        return {token: take_id(token_id, str(vocab)) for token, token_id in ids.items()}, pairs
+
+    def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
+        """Writes vocab.json and merges.txt into a folder that is there, and returns their paths.
+
+        prefix: put before both names, with a dash; `name` is its old name.
+        """
+        prefix = name if prefix is None else prefix
+        start = "" if prefix is None else f"{prefix}-"
+        # Not of Path, which leaves "./" out, as the library does not.
+        paths = [os.path.join(folder, start + file) for file in ("vocab.json", "merges.txt")]  # noqa: PTH118
+        vocab = json.dumps(self.node()["vocab"], ensure_ascii=False, separators=(",", ":"))
+        lines = ["#version: 0.2", *(f"{left} {right}" for left, right in self.merges), ""]
+        for path, text in zip(paths, (vocab, "\n".join(lines)), strict=True):
+            write_file(Path(path), text.encode(), True)
+        return paths
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a token; None if there is none."""
         found: int | None = self.vocab.get(token)
         return found
+
+    def id_to_token(self, id: int) -> str | None:
+        """The token of an id; None if there is none."""
+        return next((text for text, token_id in self.vocab.items() if token_id == id), None)

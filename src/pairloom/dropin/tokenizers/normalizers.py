@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pairloom import _core
-from pairloom._internal.arguments import check_str
+from pairloom._internal.arguments import check_choice, check_str
 from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
@@ -23,6 +23,7 @@ __all__ = [
     "Sequence",
     "Strip",
     "StripAccents",
+    "unicode_normalizer_from_str",
 ]
 
 _WHITE_SPACE = "".join(WHITE_SPACE)
@@ -67,6 +68,13 @@ class NFKC(_OfTheCore):
 
 class NFKD(_OfTheCore):
     """Compatibility decomposition."""
+
+
+def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
+    """The normalizer of "nfc", "nfd", "nfkc" or "nfkd"."""
+    forms = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
+    check_choice("normalizer", normalizer, list(forms))
+    return forms[normalizer]()
 
 
 class Lowercase(_OfTheCore):

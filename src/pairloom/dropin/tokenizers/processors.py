@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pairloom._internal.arguments import check_str, shown
 from pairloom.dropin.tokenizers.components import Component
+from pairloom.post_processing import post_processor_of
 
 __all__ = ["BertProcessing", "ByteLevel", "PostProcessor", "RobertaProcessing", "Sequence", "TemplateProcessing"]
 
@@ -18,6 +20,10 @@ class PostProcessor(Component):
     """What is put around encoded texts."""
 
     kind: ClassVar[str] = "post-processor"
+
+    def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """How many special tokens it adds to one text, or to two."""
+        return post_processor_of(json.dumps(self.node())).n_added(is_pair)
 
 
 @dataclass(eq=False)

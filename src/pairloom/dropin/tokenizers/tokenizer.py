@@ -75,6 +75,9 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if (base := _BASES.get(name)) is not None:
+            if type(value).__module__.startswith("tokenizers."):
+                # The library's own part, which transformers sets on a tokenizer that it is given.
+                value = component_of(vars(_PARTS[name]), base.kind, json.loads(value.__getstate__()))
             if not isinstance(value, base) and not (value is None and name != "model"):
                 raise TypeError(
                     f"{name} must be one of pairloom.dropin.tokenizers, not a {type(value).__name__} of"

@@ -1,0 +1,374 @@
+"""Public training scripts as they are found, with what they import given by name, for any library with those names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TEXTS = [
+    "Mi estas Julien. Ĉu vi parolas Esperanton? Jes, mi parolas ĝin tre bone!\n",
+    "import os\n\n\ndef main(argv):\n\tfor i in range(10):\n\t\tprint(i)  # comment\n    return 0\n",
+    "Once upon a time, there was a little girl named Lily. She loved to play outside.\n\n",
+    "*CHI:\twant more juice .\n*MOT:\tyou'd like some more juice?  Let's see…\n",
+    "ﬁnd naïve façade, 12345 Größen, 漢字とかな, кошка и собака — “quoted” 😁\n",
+] * 4
+
+Script = Callable[[dict[str, Any], Path], tuple[str, Any]]
+"""Given the modules by name and a folder, what it saves and what it prints."""
+
+
+def written(folder: Path) -> list[str]:
+    """The texts as files, some of several lines."""
+    (folder / "data").mkdir(exist_ok=True)
+    paths = [folder / "data" / f"part-{index}.txt" for index in range(3)]
+    for index, path in enumerate(paths):
+        path.write_text("".join(TEXTS[index::3]), encoding="utf-8")
+    return [str(path) for path in sorted((folder / "data").glob("**/*.txt"))]
+
+
+def esperberto(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """How to train a new language model from scratch (huggingface.co/blog/how-to-train)."""
+    ByteLevelBPETokenizer = m["implementations"].ByteLevelBPETokenizer
+    tokenizer = ByteLevelBPETokenizer()
+    tokenizer.train(
+        files=written(folder),
+        vocab_size=400,
+        min_frequency=2,
+        show_progress=False,
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    )
+    saved = tokenizer.save_model(str(folder))
+    saved += tokenizer.save_model(str(folder), "esperberto")
+
+    tokenizer = ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    tokenizer._tokenizer.post_processor = m["processors"].BertProcessing(
+        ("</s>", tokenizer.token_to_id("</s>")), ("<s>", tokenizer.token_to_id("<s>"))
+    )
+    tokenizer.enable_truncation(max_length=12)
+    found = tokenizer.encode("Mi estas Julien. Ĉu vi parolas Esperanton?")
+    shown = [Path(path).name for path in saved], found.ids, found.tokens, found.offsets
+    return tokenizer.to_str(), (shown, tokenizer.num_special_tokens_to_add(True), tokenizer.get_vocab_size())
+
+
+def roberta(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """RoBERTa pre-training for one's own language: from_file, padding, special tokens that are added later."""
+    ByteLevelBPETokenizer = m["implementations"].ByteLevelBPETokenizer
+    tokenizer = ByteLevelBPETokenizer(lowercase=True, unicode_normalizer="nfkc", add_prefix_space=True)
+    tokenizer.train(written(folder)[0], 350, 2, False, ["<s>", "<pad>", "</s>"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    tokenizer.save_model(str(folder))
+    tokenizer = ByteLevelBPETokenizer.from_file(
+        str(folder / "vocab.json"), str(folder / "merges.txt"), lowercase=True, add_prefix_space=True
+    )
+    n_added = tokenizer.add_special_tokens(["<s>", "</s>", m["tokenizers"].AddedToken("<mask>", lstrip=True)])
+    tokenizer.post_processor = m["processors"].RobertaProcessing(
+        sep=("</s>", tokenizer.token_to_id("</s>")), cls_token=("<s>", tokenizer.token_to_id("<s>"))
+    )
+    tokenizer.enable_padding(pad_id=1, pad_token="<pad>", length=40)
+    found = tokenizer.encode_batch(["Lily <mask> to PLAY", ("Naïve", "Façade")])
+    shown = [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
+    return tokenizer.to_str(pretty=True), (n_added, shown)
+
+
+def gpt2(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """Train GPT-2 in your own language: a class around Tokenizer that saves the model."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.normalizer = m["normalizers"].Sequence([m["normalizers"].NFKC()])
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel()
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=420,
+        show_progress=False,
+        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+    )
+    tokenizer.train(written(folder), trainer)
+    tokenizer.model.save(str(folder), None)
+    model = m["models"].BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    again = m["tokenizers"].Tokenizer(model)
+    again.pre_tokenizer = tokenizer.pre_tokenizer
+    ids = again.encode("ﬁnd the juice").ids
+    shown = ids, [model.id_to_token(each) for each in ids], model.token_to_id("Ġjuice"), model.id_to_token(99999)
+    return again.to_str(), shown
+
+
+def minimind(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """train_tokenizer.py of a small language model: lines of JSON, the tokenizer and the model saved side by side."""
+    (folder / "pretrain.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), "utf-8")
+
+    def read_texts_from_jsonl(path: Path) -> Iterator[str]:
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                yield json.loads(line)["text"]
+
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+        show_progress=False,
+        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
+    )
+    tokenizer.train_from_iterator(read_texts_from_jsonl(folder / "pretrain.jsonl"), trainer=trainer)
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    assert tokenizer.token_to_id("<|endoftext|>") == 0
+    tokenizer.save(str(folder / "tokenizer.json"))
+    saved = tokenizer.model.save(str(folder))
+    text = "<|im_start|>user\nほら<|im_end|>\n"
+    ids = tokenizer.encode(text).ids
+    shown = ids, tokenizer.decode(ids, skip_special_tokens=False) == text, len(saved)
+    return tokenizer.to_str(), shown
+
+
+def nanochat(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """The wrapper class of nanochat: what it asks a trained tokenizer."""
+    pre = m["pre_tokenizers"]
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(byte_fallback=True, unk_token=None, fuse_unk=False))
+    tokenizer.normalizer = None
+    pattern = (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+    )
+    tokenizer.pre_tokenizer = pre.Sequence(
+        [
+            pre.Split(pattern=m["tokenizers"].Regex(pattern), behavior="isolated", invert=False),
+            pre.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    tokenizer.post_processor = None
+    special = ["<|bos|>", "<|user_start|>", "<|user_end|>", "<|python_start|>"]
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=380,
+        show_progress=False,
+        min_frequency=0,
+        initial_alphabet=pre.ByteLevel.alphabet(),
+        special_tokens=special,
+    )
+    tokenizer.train_from_iterator(iter(TEXTS), trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    tokenizer = m["tokenizers"].Tokenizer.from_file(str(folder / "tokenizer.json"))
+    specials = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+    ids = [tokenizer.token_to_id("<|bos|>"), *tokenizer.encode("print(12345)", add_special_tokens=False).ids]
+    shown = ids, [tokenizer.id_to_token(each) for each in ids], tokenizer.decode(ids, skip_special_tokens=False)
+    return tokenizer.to_str(), (shown, specials, tokenizer.get_vocab_size())
+
+
+def babylm(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """GPT-BERT's tokenizer for BabyLM: regular expressions as normalizers, pieces of at most 24 letters."""
+    n, pre, d, Regex = m["normalizers"], m["pre_tokenizers"], m["decoders"], m["tokenizers"].Regex
+    special = ["<unk>", "<s>", "</s>", "<pad>", "<mask>", *(f"<special_{index}>" for index in range(11))]
+    model = m["models"].BPE(unk_token="<unk>", byte_fallback=False, fuse_unk=False, ignore_merges=True)
+    tokenizer = m["tokenizers"].Tokenizer(model)
+    tokenizer.normalizer = n.Sequence(
+        [n.Prepend(" "), n.NFKC(), n.Replace(Regex("\n"), "\n "), n.Replace(Regex(" *\n"), "\n")]
+    )
+    words = (
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+        r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    tokenizer.pre_tokenizer = pre.Sequence(
+        [
+            pre.Split(Regex(words), behavior="isolated", invert=False),
+            pre.ByteLevel(add_prefix_space=False, use_regex=False),
+            pre.Split(Regex(".{1,24}"), behavior="isolated", invert=False),
+        ]
+    )
+    tokenizer.decoder = d.Sequence([d.ByteLevel(), d.Strip(" ", 1, 0), d.Replace("\n ", "\n")])
+    tokenizer.post_processor = m["processors"].TemplateProcessing(
+        single="<s> $A", pair="<s> $A $B", special_tokens=[("<s>", 1)]
+    )
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=420,
+        special_tokens=special,
+        min_frequency=2,
+        initial_alphabet=pre.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator((text.strip() for text in TEXTS), trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    found = tokenizer.encode("Let's see, you'd like\nmore juice")
+    n_added = tokenizer.post_processor.num_special_tokens_to_add(False)
+    return tokenizer.to_str(), (found.ids, found.tokens, tokenizer.decode(found.ids), n_added)
+
+
+def baby_llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """The notebook of BabyLlama: cleaned files, NFKC, offsets that are trimmed."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    tokenizer.post_processor = m["processors"].ByteLevel(trim_offsets=True)
+    tokenizer.normalizer = m["normalizers"].NFKC()
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=350, min_frequency=2, special_tokens=["<pad>", "<s>", "</s>"], show_progress=False
+    )
+    tokenizer.train(written(folder), trainer)
+    path = folder / "models" / "gpt-clean-16000.json"
+    path.parent.mkdir()
+    tokenizer.save(str(path), pretty=True)
+    tokenizer = m["tokenizers"].Tokenizer.from_file(str(path))
+    found = tokenizer.encode("little Lily loved to play")
+    return tokenizer.to_str(), (found.ids, found.tokens, tokenizer.get_vocab_size())
+
+
+def readme(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """README of the library: over characters without an unk_token, files by name."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].Whitespace()
+    trainer = m["trainers"].BpeTrainer(
+        special_tokens=["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"], show_progress=False
+    )
+    tokenizer.train(files=written(folder), trainer=trainer)
+    output = tokenizer.encode("like some more juice 😁 ?")
+    return tokenizer.to_str(), (output.tokens, output.ids, tokenizer.num_special_tokens_to_add(False))
+
+
+def readme_of_python(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """README of the Python package, "build your own"."""
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    tokenizer.post_processor = m["processors"].ByteLevel(trim_offsets=True)
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=400,
+        min_frequency=2,
+        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train(written(folder), trainer=trainer)
+    tokenizer.save(str(folder / "byte-level-bpe.tokenizer.json"), pretty=True)
+    tokenizer = m["tokenizers"].Tokenizer.from_file(str(folder / "byte-level-bpe.tokenizer.json"))
+    encoded = tokenizer.encode("I can feel the magic, can you?")
+    return tokenizer.to_str(), (encoded.ids, encoded.offsets)
+
+
+def course(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """Chapter 6 of the course, a BPE tokenizer block by block: trained twice, by an iterator and by a file."""
+    transformers = pytest.importorskip("transformers")
+    path = folder / "wikitext-2.txt"
+    path.write_text("\n".join(TEXTS), encoding="utf-8")
+
+    def get_training_corpus() -> Iterator[list[str]]:
+        for i in range(0, len(TEXTS), 6):
+            yield TEXTS[i : i + 6]
+
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
+    shown: list[Any] = [tokenizer.pre_tokenizer.pre_tokenize_str("Let's test pre-tokenization!")]
+    trainer = m["trainers"].BpeTrainer(vocab_size=330, special_tokens=["<|endoftext|>"], show_progress=False)
+    tokenizer.train_from_iterator(get_training_corpus(), trainer=trainer)
+    shown.append(tokenizer.to_str())
+    tokenizer.model = m["models"].BPE()
+    tokenizer.train([str(path)], trainer=trainer)
+    sentence = "Let's see more juice."
+    shown.append(tokenizer.encode(sentence).tokens)
+    tokenizer.post_processor = m["processors"].ByteLevel(trim_offsets=False)
+    encoding = tokenizer.encode(sentence)
+    start, end = encoding.offsets[4]
+    shown.append(sentence[start:end])
+    tokenizer.decoder = m["decoders"].ByteLevel()
+    shown.append(tokenizer.decode(encoding.ids))
+    tokenizer.train_from_iterator(get_training_corpus(), trainer=trainer)
+    wrapped = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|endoftext|>", eos_token="<|endoftext|>", pad_token="<|pad|>"
+    )
+    wrapped.save_pretrained(str(folder / "wrapped"))
+    shown += [dict(wrapped([sentence, "juice"], padding=True)), wrapped.tokenize(sentence), len(wrapped)]
+    return tokenizer.to_str(), shown
+
+
+def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """CodeParrot's bpe_training.py, and the course's: a tokenizer of transformers learns a new vocabulary."""
+    transformers = pytest.importorskip("transformers")
+    alphabet = m["pre_tokenizers"].ByteLevel.alphabet()
+    base = m["tokenizers"].Tokenizer(m["models"].BPE())
+    base.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
+    base.decoder = m["decoders"].ByteLevel()
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=300, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False
+    )
+    base.train_from_iterator(TEXTS[:2], trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=base, eos_token="<|endoftext|>")
+    new = tokenizer.train_new_from_iterator(iter([TEXTS[:10], TEXTS[10:]]), vocab_size=350, initial_alphabet=alphabet)
+    new.save_pretrained(str(folder / "codeparrot"))
+    return base.to_str(), (new("def main(argv):").input_ids, new.backend_tokenizer.to_str())
+
+
+def many_files(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """Several files with progress: pieces of a fixed size through a generator, with their number."""
+    paths = written(folder)
+
+    def pieces(n_characters: int = 64) -> Iterator[str]:
+        for path in paths:
+            with open(path, encoding="utf-8") as file:
+                while piece := file.read(n_characters):
+                    yield piece
+
+    n_pieces = sum(Path(path).stat().st_size // 64 + 1 for path in paths)
+    tokenizer = m["implementations"].ByteLevelBPETokenizer(trim_offsets=True)
+    tokenizer.train_from_iterator(
+        pieces(), vocab_size=360, min_frequency=2, show_progress=True, special_tokens=["<|endoftext|>"], length=n_pieces
+    )
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    tokenizer.add_tokens(["<|user|>"])
+    found = tokenizer.encode("Once upon<|user|> a time")
+    return tokenizer.to_str(), (found.tokens, tokenizer.token_to_id("<|user|>"), sorted(tokenizer.get_vocab()))
+
+
+def tinystories(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """A data set's rows in batches, the vocabulary checked by a set of added tokens."""
+    rows = [{"text": text} for text in TEXTS]
+    tokenizer = m["implementations"].ByteLevelBPETokenizer()
+    tokenizer.train_from_iterator(
+        ([row["text"] for row in rows[i : i + 5]] for i in range(0, len(rows), 5)),
+        vocab_size=400,
+        show_progress=False,
+        special_tokens=[m["tokenizers"].AddedToken("<|endoftext|>", normalized=False)],
+    )
+    known = set(tokenizer.get_added_tokens_decoder().values())
+    wanted = {m["tokenizers"].AddedToken("<|endoftext|>", special=True), m["tokenizers"].AddedToken("<pad>")}
+    n_new = tokenizer.add_special_tokens(sorted((wanted - known), key=str))
+    tokenizer.enable_truncation(8)
+    encodings = tokenizer.encode_batch(["Lily loved to play outside.<|endoftext|>", ""])
+    return tokenizer.to_str(), (n_new, [each.ids for each in encodings], tokenizer.truncation)
+
+
+def clip(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """A tokenizer like CLIP's over characters: lower case, words with a suffix, vocabulary and merges on their own."""
+    n = m["normalizers"]
+    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>"))
+    tokenizer.normalizer = n.Sequence([n.NFD(), n.Lowercase(), n.StripAccents()])
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].Sequence(
+        [m["pre_tokenizers"].WhitespaceSplit(), m["pre_tokenizers"].Punctuation()]
+    )
+    tokenizer.decoder = m["decoders"].BPEDecoder(suffix="</w>")
+    trainer = m["trainers"].BpeTrainer(
+        vocab_size=600, special_tokens=["<unk>", "<pad>"], limit_alphabet=1000, show_progress=False
+    )
+    tokenizer.train_from_iterator(TEXTS, trainer)
+    tokenizer.model.save(str(folder), "clip")
+    read = m["models"].BPE.read_file(str(folder / "clip-vocab.json"), str(folder / "clip-merges.txt"))
+    encoding = tokenizer.encode("naive facade")
+    return tokenizer.to_str(), (read, encoding.tokens, tokenizer.decode(encoding.ids))
+
+
+SCRIPTS: list[Script] = [
+    esperberto,
+    roberta,
+    gpt2,
+    minimind,
+    nanochat,
+    babylm,
+    baby_llama,
+    readme,
+    readme_of_python,
+    course,
+    codeparrot,
+    many_files,
+    tinystories,
+    clip,
+]

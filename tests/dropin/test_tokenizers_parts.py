@@ -1,0 +1,141 @@
+"""Methods of the parts of pairloom.dropin.tokenizers equal the library's."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+
+import pairloom.dropin.tokenizers as dropin
+from pairloom import FormatError
+
+LIBRARIES: list[Any] = [tokenizers, dropin]
+VOCAB = {"b": 1, "a": 0, "ab": 2, "é": 3, "\u2028": 5, '"\x01': 9}
+
+
+def model_of(library: Any, **settings: Any) -> Any:
+    return importlib.import_module(f"{library.__name__}.models").BPE(VOCAB, [("a", "b")], **settings)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"prefix": "pre"}, {"prefix": ""}, {"prefix": None}],
+)
+def test_save_writes_the_files_of_the_library(arguments: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for library in LIBRARIES:
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        paths = model_of(library).save("./folder", **arguments)
+        found.append((paths, [Path(path).read_bytes() for path in paths]))
+        assert len(list((tmp_path / "folder").iterdir())) == 2
+    assert found[0] == found[1]
+
+
+def test_save_takes_the_old_name_of_prefix(tmp_path: Path) -> None:
+    model = model_of(dropin)
+    assert model.save(str(tmp_path), name="x") == [str(tmp_path / "x-vocab.json"), str(tmp_path / "x-merges.txt")]
+    with pytest.raises(FileNotFoundError):
+        model.save(str(tmp_path / "absent"))
+
+
+@pytest.mark.parametrize("lines", [b"", b"a b", b"#version: 0.2\r\na b\r\n", b"a b\n#version b\na b\n", b"# x\n"])
+def test_read_file_reads_what_the_library_reads(lines: bytes, tmp_path: Path) -> None:
+    model_of(dropin).save(str(tmp_path))
+    (tmp_path / "merges.txt").write_bytes(lines)
+    paths = str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt")
+    assert dropin.models.BPE.read_file(*paths) == tokenizers.models.BPE.read_file(*paths)
+    if lines != b"# x\n":
+        for model in (dropin.models.BPE.from_file(*paths, unk_token="a"), dropin.models.BPE(*paths, unk_token="a")):
+            assert (model.vocab, model.unk_token) == (VOCAB, "a")
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges", "message"),
+    [
+        (b"{}", b"a b\n\n", "merges.txt: line 2 must be two tokens and a space"),
+        (b"{}", b"a  b", "merges.txt: line 1"),
+        (b"{}", b"a b\ra b", "merges.txt: line 1"),
+        (b"[]", b"", "vocab.json: it must be an object"),
+        (b'{"a":-1}', b"", "vocab.json: id -1"),
+        (b"{", b"", "vocab.json: not JSON"),
+    ],
+)
+def test_read_file_refuses_what_the_library_refuses(vocab: bytes, merges: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_bytes(vocab)
+    (tmp_path / "merges.txt").write_bytes(merges)
+    paths = str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt")
+    with pytest.raises(Exception, match="Error while reading"):
+        tokenizers.models.BPE.read_file(*paths)
+    with pytest.raises(FormatError, match=message):
+        dropin.models.BPE.read_file(*paths)
+
+
+def test_model_knows_tokens_and_ids() -> None:
+    asked = [0, 2, 9, 4, 77], ["a", "ab", "zz"]
+    found = []
+    for model in map(model_of, LIBRARIES):
+        found.append(([model.id_to_token(each) for each in asked[0]], [model.token_to_id(each) for each in asked[1]]))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("is_pair", [False, True])
+def test_processors_tell_how_many_tokens_they_add(is_pair: bool) -> None:
+    found = []
+    for library in LIBRARIES:
+        p = importlib.import_module(f"{library.__name__}.processors")
+        special = [("[C]", 1), {"id": "[S]", "ids": [2, 3], "tokens": ["x", "y"]}]
+        template = p.TemplateProcessing("[C] $A [S]", "$A [S] $B", special)
+        bert, roberta = p.BertProcessing(("[S]", 2), ("[C]", 1)), p.RobertaProcessing(("[S]", 2), ("[C]", 1))
+        processors = [p.ByteLevel(), template, bert, roberta, p.Sequence([p.ByteLevel(), template]), p.Sequence([])]
+        made = library.Tokenizer(importlib.import_module(f"{library.__name__}.models").BPE())
+        counts = [made.num_special_tokens_to_add(is_pair)]
+        for processor in processors:
+            made.post_processor = processor
+            counts += [processor.num_special_tokens_to_add(is_pair), made.num_special_tokens_to_add(is_pair=is_pair)]
+        found.append(counts)
+    assert found[0] == found[1]
+
+
+def test_added_tokens_are_keys_as_in_the_library() -> None:
+    found = []
+    for library in LIBRARIES:
+        token = library.AddedToken
+        tokens = [
+            token("a"),
+            token("a"),
+            token("a", lstrip=True),
+            token("a", special=True),
+            token("b"),
+        ]
+        kinds = {each: str(each) for each in tokens}
+        found.append((len(kinds), sorted(kinds.values()), len({hash(each) for each in tokens})))
+    assert found[0] == found[1]
+
+
+def test_parts_of_the_library_become_ours() -> None:
+    made = dropin.Tokenizer(dropin.models.BPE())
+    theirs: Any = tokenizers.processors.TemplateProcessing("<s> $A", "<s> $A $B", [("<s>", 3)])
+    made.post_processor = theirs
+    assert isinstance(made.post_processor, dropin.processors.TemplateProcessing)
+    assert made.num_special_tokens_to_add(False) == 1
+    unknown: Any = tokenizers.normalizers.BertNormalizer()
+    with pytest.raises(FormatError, match="'BertNormalizer' is not taken"):
+        made.normalizer = unknown
+
+
+def test_ready_made_tokenizer_is_copied_and_pickled() -> None:
+    made = dropin.ByteLevelBPETokenizer(add_prefix_space=True)
+    made.train_from_iterator(["the cat sat"] * 3, 300, show_progress=False)
+    for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert again.to_str() == made.to_str()
+        assert again.encode("the cat").ids == made.encode("the cat").ids
+    made.decoder = None
+    assert made._tokenizer.decoder is None
+    with pytest.raises(AttributeError):
+        made.nothing  # noqa: B018
