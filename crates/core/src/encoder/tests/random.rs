@@ -107,10 +107,20 @@ impl Setting {
                 tokens.push((tokens.len() as u32, text.as_bytes()[start..end].to_vec()));
             }
         }
+        let by_ranks = random.below(3) == 0;
+        for _ in 0..if by_ranks { random.below(30) } else { 0 } {
+            // A token may have a lower rank than its parts.
+            let at = 256 + random.below(tokens.len().saturating_sub(256).max(1));
+            let before = 256 + random.below(at - 255);
+            if at < tokens.len() && before + 40 > at {
+                let own = tokens[at].1.clone();
+                tokens[at].1 = tokens[before].1.clone();
+                tokens[before].1 = own;
+            }
+        }
         Setting {
             tokens,
-            // By ranks likewise.
-            merges: (random.below(3) > 0).then_some(merges),
+            merges: (!by_ranks).then_some(merges),
             ignore_merges: random.below(2) == 0,
             pattern: r"[^\n]*\n+|[^\n]+",
             specials: Vec::new(),
