@@ -87,6 +87,18 @@ def test_compare_reports_a_side_that_changes_the_text() -> None:
     assert (found.ids.document, found.ids.byte_offset, found.ids.after) == ("1", 1, "Ab")
 
 
+def test_a_text_that_changes_and_keeps_its_length_is_reported() -> None:
+    import tokenizers
+
+    plain = Tokenizer.train(["ab AB"], 256)
+    lower = plain.with_normalizer("lowercase")
+    theirs = to_huggingface(plain.model)
+    theirs.normalizer = tokenizers.normalizers.Lowercase()
+    for changing in (lower, theirs):
+        found = compare(side_of(changing, "lower"), side_of(plain, "plain"), [("1", "xAb"), ("2", "b")])
+        assert (found.n_altered, found.n_differing_ids) == ((1, 0), 1)
+
+
 @pytest.fixture
 def models(tmp_path: Path) -> tuple[Path, Path, Path]:
     """Two models that differ, and a text."""

@@ -8,13 +8,16 @@ import html
 import json
 import re
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pairloom import Tokenizer, pretokenize
+from pairloom.analysis.stages import stages
+from pairloom.model import Model
+from pairloom.patterns import GPT2
 from pairloom.view.payload import merge_trees
 from pairloom.view.view import View
 from tests.cli.commands import run
@@ -73,6 +76,25 @@ def test_a_text_is_shown_as_the_normaliser_leaves_it(normalizer: Any) -> None:
     assert text_of(payload, 0, 0) == spelt != text
     parts = [pretokenize(part) for part in spelt.split("<|endoftext|>")]
     assert len(payload["texts"][0]["sides"][0]["pretokens"]) == sum(map(len, parts)) + 1
+
+
+@pytest.mark.parametrize("specials", ["recognise", "ordinary"])
+def test_pretokens_are_those_before_bytes_without_a_token_are_left_out(specials: str) -> None:
+    # Neither "1" nor the second byte of "\u00e9" is a token: "x1y" are three pretokens, "xy" would be one.
+    tokens = {byte: bytes((byte,)) for byte in range(256) if byte not in b"1\xa9"} | {300: b" <"}
+    model = Model.from_tokens(
+        tokens, [(32, 60, 300)], special_tokens={"<1>": 400}, pattern=GPT2, normalizer=["drop_missing_bytes"]
+    )
+    tokenizer = Tokenizer.from_model(model)
+    text = " 1< x1y<1>\u00e9 111 1"
+    view = tokenizer.view(text, specials=specials)
+    side = payload_of(view.html())["texts"][0]["sides"][0]
+    parts = [b" ", b"<", b" x", b"y", *([b"<1>"] if specials == "recognise" else [b"<", b">"]), b"\xc3", b" ", b" "]
+    ends = [0, *accumulate(side["pretokens"])]
+    found = [b"".join(map(tokenizer.id_to_token, side["ids"][a:b])) for a, b in pairwise(ends)]
+    assert found == parts
+    assert view.counts[0].n_pretokens == (len(found),)
+    assert not any("report this" in line for line in stages(tokenizer, text))
 
 
 def test_hostile_text_and_names_stay_text() -> None:

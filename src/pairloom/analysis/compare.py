@@ -36,7 +36,7 @@ _CONTEXT_BYTES = 40
 class Side:
     """One of the two: a name, text -> ids [n], and the bytes of an id; `lengths` int64 [largest id + 1], in bytes.
 
-    `encode_around` is `encode` with what the post-processor puts around a text (BOS, EOS).
+    `encode_around` is `encode` with what the post-processor puts around a text (BOS, EOS). `spelt`: the bytes of ids.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Side:
     encode_around: Callable[[str], npt.NDArray[Any]]
     token: Callable[[int], bytes]
     lengths: npt.NDArray[np.int64]
+    spelt: Callable[[npt.NDArray[Any]], bytes]
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,11 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
         data = text.encode()
         ids = [side.encode(text) for side in sides]
         ends = [np.cumsum(side.lengths[found]) for side, found in zip(sides, ids, strict=True)]
-        whole = [(int(end[-1]) if len(end) else 0) == len(data) for end in ends]
+        # Equal lengths alone would not do: lower case keeps them.
+        whole = [
+            int(sum(end[-1:])) == len(data) and side.spelt(found) == data
+            for side, found, end in zip(sides, ids, ends, strict=True)
+        ]
         n_documents += 1
         n_bytes += len(data)
         for which in (0, 1):
@@ -256,6 +261,7 @@ def side_of(tokenizer: Any, name: str) -> Side:
             lambda text: np.array(tokenizer.encode(text, add_special_tokens=True), dtype=np.int64),
             tokenizer.id_to_token,
             tokenizer.token_byte_lengths(count_specials=True),
+            tokenizer.decode_bytes,
         )
     if hasattr(tokenizer, "decode_single_token_bytes"):
         return _side_of_tiktoken(tokenizer, name)
@@ -274,7 +280,7 @@ def _side_of_tiktoken(encoding: Any, name: str) -> Side:
     def encode(text: str) -> npt.NDArray[Any]:
         return np.array(encoding.encode(text, allowed_special="all"), dtype=np.int64)
 
-    return Side(name, encode, encode, tokens.__getitem__, _lengths(tokens))
+    return Side(name, encode, encode, tokens.__getitem__, _lengths(tokens), partial(_joined, tokens))
 
 
 def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
@@ -292,7 +298,12 @@ def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
     def encode(text: str, around: bool = False) -> npt.NDArray[Any]:
         return np.array(tokenizer.encode(text, add_special_tokens=around).ids, dtype=np.int64)
 
-    return Side(name, encode, partial(encode, around=True), tokens.__getitem__, _lengths(tokens))
+    around = partial(encode, around=True)
+    return Side(name, encode, around, tokens.__getitem__, _lengths(tokens), partial(_joined, tokens))
+
+
+def _joined(tokens: dict[int, bytes], ids: npt.NDArray[Any]) -> bytes:
+    return b"".join(map(tokens.__getitem__, ids.tolist()))
 
 
 def _lengths(tokens: dict[int, bytes]) -> npt.NDArray[np.int64]:

@@ -36,7 +36,7 @@ def stages(tokenizer: Tokenizer, text: str) -> list[str]:
     if model.pattern == CHARACTERS:
         lines += [f"token {(literals.get(i) or tokens[i].decode())!r}: {i}" for i in ids.tolist()]
         return [*lines, "merging starts with characters; its steps are not shown"]
-    ends = np.cumsum(pretoken_lengths(tokenizer, ids, "recognise"), dtype=np.int64)
+    ends = np.cumsum(pretoken_lengths(tokenizer, text, ids, "recognise"), dtype=np.int64)
     for start, end in pairwise([0, *ends.tolist()]):
         found = ids[start:end].tolist()
         if found[0] in literals:

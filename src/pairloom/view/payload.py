@@ -8,14 +8,14 @@ replay the merges of a pretoken.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pairloom.model import CHARACTERS
+from pairloom.model import CHARACTERS, DROP_STEP
 from pairloom.patterns import pattern_name
 from pairloom.pretokens import pretokenize
 from pairloom.view.merging import merge_lookup, merged
@@ -37,28 +37,64 @@ def encoded(tokenizer: Tokenizer, text: str, specials: str) -> npt.NDArray[Any]:
     return tokenizer.encode_to_numpy(text, allowed_special=(), disallowed_special="all" if specials == "error" else ())
 
 
-def pretoken_lengths(tokenizer: Tokenizer, ids: npt.NDArray[Any], specials: str) -> list[int]:
-    """The number of tokens in each pretoken of a text that became `ids`; a special token that was recognised is one."""
+def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: str) -> list[int]:
+    """The number of tokens in each pretoken of `text`, which became `ids`; a special token that was recognised is one.
+
+    A pretoken of which no token is left does not count.
+    """
     if tokenizer.pattern == CHARACTERS:
         # Nothing is split before merging, which crosses words: each token stands alone.
         return [1] * len(ids)
+    model = tokenizer.model
+    lengths: list[int] = []
+    if DROP_STEP in model.normalizer:
+        # What was split still has the bytes without a token.
+        single = _of_single_bytes(model)
+        has_token = [False] * 256
+        for token in model.tokens().values():
+            has_token[token[0]] |= len(token) == 1
+        for is_special, piece in _pieces(single, encoded(single, text, specials), specials):
+            lengths.append(len(piece) if is_special else sum(has_token[byte] for byte in piece))
+    else:
+        lengths += (len(piece) for _, piece in _pieces(tokenizer, ids, specials))
+    # A pretoken ends where a token ends.
+    token_ends = np.cumsum(tokenizer.token_byte_lengths(count_specials=True)[ids])
+    ends = np.searchsorted(token_ends, np.cumsum([n for n in lengths if n], dtype=np.int64)) + 1
+    return [end - begin for begin, end in pairwise([0, *ends.tolist()])]
+
+
+def _pieces(tokenizer: Tokenizer, ids: npt.NDArray[Any], specials: str) -> Iterator[tuple[bool, bytes]]:
+    """(whether it is a special token, its bytes): the special tokens and pretokens of a text that became `ids`."""
     # What was split is the text as the tokens spell it: a normaliser may have changed it before.
     data = tokenizer.decode_bytes(ids)
-    token_lengths = tokenizer.token_byte_lengths(count_specials=True)[ids]
-    token_ends = np.cumsum(token_lengths)
+    lengths = tokenizer.token_byte_lengths(count_specials=True)[ids]
+    ends = np.cumsum(lengths)
     special = np.isin(ids, list(tokenizer.special_tokens.values())) if specials == "recognise" else np.zeros(len(ids))
-    lengths: list[int] = []
     start = 0
     for index in np.flatnonzero(special):
-        end = int(token_ends[index])
-        literal = int(token_lengths[index])
-        lengths += map(len, pretokenize(data[start : end - literal].decode(), tokenizer.pattern))
-        lengths.append(literal)
+        end = int(ends[index])
+        literal = end - int(lengths[index])
+        yield from ((False, piece) for piece in pretokenize(data[start:literal].decode(), tokenizer.pattern))
+        yield True, data[literal:end]
         start = end
-    lengths += map(len, pretokenize(data[start:].decode(), tokenizer.pattern))
-    # A pretoken ends where a token ends.
-    ends = np.searchsorted(token_ends, np.cumsum(lengths, dtype=np.int64)) + 1
-    return [end - begin for begin, end in pairwise([0, *ends.tolist()])]
+    yield from ((False, piece) for piece in pretokenize(data[start:].decode(), tokenizer.pattern))
+
+
+def _of_single_bytes(model: Model) -> Tokenizer:
+    """A tokenizer that normalises and splits as the model does, has a token for each byte, and no merges."""
+    from pairloom.model import Model
+    from pairloom.tokenizer import Tokenizer
+
+    first = max([*model.tokens(), *model.special_tokens.values()], default=-1) + 1
+    single = Model.from_tokens(
+        {first + byte: bytes([byte]) for byte in range(256)},
+        special_tokens=model.special_tokens,
+        pattern=model.pattern,
+        decode_errors=model.decode_errors,
+        normalizer=[step for step in model.normalizer if step != DROP_STEP],
+        special_rules=model.special_rules,
+    )
+    return Tokenizer.from_model(single)
 
 
 def merge_trees(model: Model, token_ids: Iterable[int]) -> dict[int, Node]:

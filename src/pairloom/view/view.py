@@ -91,7 +91,7 @@ class View:
                 ids = encoded(tokenizer, text, specials)
                 listed = ids.tolist()
                 ids_used.update(listed)
-                sides.append({"ids": listed, "pretokens": pretoken_lengths(tokenizer, ids, specials)})
+                sides.append({"ids": listed, "pretokens": pretoken_lengths(tokenizer, text, ids, specials)})
             shown.append({"name": _printable(name), "sides": sides})
             self.counts.append(
                 TextCounts(
