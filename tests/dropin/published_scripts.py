@@ -70,7 +70,8 @@ def roberta(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     )
     tokenizer.enable_padding(pad_id=1, pad_token="<pad>", length=40)
     found = tokenizer.encode_batch(["Lily <mask> to PLAY", ("Naïve", "Façade")])
-    shown = [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
+    shown: list[Any] = [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
+    shown += [(each.tokens, each.offsets) for each in tokenizer.encode_batch(["lily <mask> to play", "<mask>", "a "])]
     return tokenizer.to_str(pretty=True), (n_added, shown)
 
 
@@ -212,7 +213,7 @@ def baby_llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     tokenizer.save(str(path), pretty=True)
     tokenizer = m["tokenizers"].Tokenizer.from_file(str(path))
     found = tokenizer.encode("little Lily loved to play")
-    return tokenizer.to_str(), (found.ids, found.tokens, tokenizer.get_vocab_size())
+    return tokenizer.to_str(), (found.ids, found.tokens, found.offsets, tokenizer.get_vocab_size())
 
 
 def readme(m: dict[str, Any], folder: Path) -> tuple[str, Any]:

@@ -37,6 +37,9 @@ __all__ = ["HuggingFaceTokenizer", "checked_id"]
 
 _NO_TEXT = Columns([], [], [])
 _SPACE = to_alphabet(b" ")
+_LETTERS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
+"""Normalisers that leave a text as it is only where each of its characters stays."""
+_WHITE_SPACE = re.compile(r"[^\S\x1c-\x1f]*")
 _STRATEGIES = ("longest_first", "only_first", "only_second")
 
 
@@ -268,49 +271,62 @@ class HuggingFaceTokenizer:
         if not ids:
             return _NO_TEXT
         tokens = [self._text_of[token_id] for token_id in ids]
-        split, spaces = self._with_spaces(ids, text)
+        split, spaces, taken = self._as_spelled(ids, text)
         try:
-            spans = self._tokenizer._token_spans().of(split, ids, bool(spaces))
+            spans = self._tokenizer._token_spans().of(split, ids, bool(spaces or taken))
         except ValueError as error:
             if self._tokenizer.model.strips:
                 # A token that takes white space along is written with it.
                 raise
             return Columns(tokens, [(0, 0)] * len(ids), [None] * len(ids), str(error))
         characters = char_spans(split, spans)
-        if len(spaces):
+        if spaces or taken:
             # An added space lies where the character behind it does.
             starts, ends = characters.T
             lasts = ends - 1
-            starts = starts - np.searchsorted(spaces, starts)
-            characters = np.stack([starts, lasts - np.searchsorted(spaces, lasts) + 1], axis=1)
+            starts = starts - np.searchsorted(spaces, starts) + np.searchsorted(taken, starts, "right")
+            ends = lasts - np.searchsorted(spaces, lasts) + 1 + np.searchsorted(taken, ends, "right")
+            characters = np.stack([starts, ends], axis=1)
         # So does a SentencePiece prefix that is a token of its own.
         characters[:, 1] = np.maximum(characters[:, 1], characters[:, 0] + 1)
         offsets = [(start, end) for start, end in characters.tolist()]
+        for at, token in enumerate(tokens if taken else ()):
+            if token in self._tokenizer.special_rules:
+                tokens[at] = text[slice(*offsets[at])]
         return Columns(tokens, offsets, self._words(ids, split, spans))
 
-    def _with_spaces(self, ids: list[int], text: str) -> tuple[str, list[int]]:
-        """The text with the spaces that a normaliser that does nothing else put before it and behind special tokens,
-        and where they are. The text as it is for any other normaliser.
+    def _as_spelled(self, ids: list[int], text: str) -> tuple[str, list[int], list[int]]:
+        """The text as its tokens spell it, where a normaliser did nothing but add spaces; the text as it is otherwise.
+
+        Also where the normaliser added a space, and, for each character that a special token took along, the first
+        place behind it.
         """
-        if self._tokenizer.normalizer != "prefix_space":
-            return text, []
+        model = self._tokenizer.model
+        strips = model.strips and model.pattern != CHARACTERS
+        if not ("prefix_space" in model.normalizer_names or strips) or not _LETTERS.issuperset(model.normalizer_names):
+            return text, [], []
         parts: list[str] = []
         spaces: list[int] = []
-        rules = self._tokenizer.special_rules
+        taken: list[int] = []
         at = n_split = 0
         for part in self._parts(ids):
-            n = len(part)
-            if text[at : at + 1] == " " and parts and "rstrip" in rules.get(parts[-1], ()):
-                return text, []  # it took the space along
+            rules = self._tokenizer.special_rules.get(part, ())
+            n, n_white = len(part), _n_white(text, at) if "lstrip" in rules else 0
+            # The token begins before it, so only what is behind the first letter has moved.
+            taken += [n_split + 1] * n_white
+            at += n_white
             if text[at : at + n] != part:
                 if part[0] != " " or text[at : at + n - 1] != part[1:]:
-                    return text, []  # a special token took white space along
+                    return text, [], []
                 spaces.append(n_split)
                 n -= 1
             parts.append(part)
             at += n
             n_split += len(part)
-        return ("".join(parts), spaces) if at == len(text) else (text, [])
+            n_white = _n_white(text, at) if "rstrip" in rules else 0
+            taken += [n_split] * n_white
+            at += n_white
+        return ("".join(parts), spaces, taken) if at == len(text) else (text, [], [])
 
     def _parts(self, ids: list[int]) -> Iterator[str]:
         """The texts of special tokens and of what stands between them."""
@@ -462,6 +478,11 @@ def _rebuilt(tokenizer: Tokenizer, *state: Any) -> HuggingFaceTokenizer:
     made = HuggingFaceTokenizer(tokenizer)
     made._truncation, made._padding, made.encode_special_tokens, made._splits_words = state
     return made
+
+
+def _n_white(text: str, at: int) -> int:
+    """How many characters of white space are at a place of a text."""
+    return len(_WHITE_SPACE.match(text, at)[0])  # type: ignore[index]
 
 
 def _of_special(piece: Special) -> Encoding:
