@@ -249,6 +249,20 @@ class Model:
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Model cannot be changed")
 
+    def of_single_bytes(self) -> Model:
+        """The model of the 256 bytes, after the largest id, that cuts and normalises texts as this one, and drops none.
+
+        So its ids say what of a text is merged here.
+        """
+        first = max([self.columns.n_ids, *(token_id + 1 for token_id in self.special_tokens.values())])
+        return Model.from_tokens(
+            {first + byte: bytes([byte]) for byte in range(256)},
+            special_tokens=self.special_tokens,
+            pattern=self.pattern,
+            normalizer=[step for step in self.normalizer if step != DROP_STEP],
+            special_rules=self.special_rules,
+        )
+
     @classmethod
     def from_tokens(
         cls,

@@ -49,7 +49,7 @@ def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], spe
     lengths: list[int] = []
     if DROP_STEP in model.normalizer:
         # What was split still has the bytes without a token.
-        single = _of_single_bytes(model)
+        single = tokenizer.from_model(model.of_single_bytes())
         has_token = [False] * 256
         for token in model.tokens().values():
             has_token[token[0]] |= len(token) == 1
@@ -78,23 +78,6 @@ def _pieces(tokenizer: Tokenizer, ids: npt.NDArray[Any], specials: str) -> Itera
         yield True, data[literal:end]
         start = end
     yield from ((False, piece) for piece in pretokenize(data[start:].decode(), tokenizer.pattern))
-
-
-def _of_single_bytes(model: Model) -> Tokenizer:
-    """A tokenizer that normalises and splits as the model does, has a token for each byte, and no merges."""
-    from pairloom.model import Model
-    from pairloom.tokenizer import Tokenizer
-
-    first = max([*model.tokens(), *model.special_tokens.values()], default=-1) + 1
-    single = Model.from_tokens(
-        {first + byte: bytes([byte]) for byte in range(256)},
-        special_tokens=model.special_tokens,
-        pattern=model.pattern,
-        decode_errors=model.decode_errors,
-        normalizer=[step for step in model.normalizer if step != DROP_STEP],
-        special_rules=model.special_rules,
-    )
-    return Tokenizer.from_model(single)
 
 
 def merge_trees(model: Model, token_ids: Iterable[int]) -> dict[int, Node]:
