@@ -39,6 +39,37 @@ def test_normalised_corpora_equal_the_reference(steps: tuple[str, ...]) -> None:
             assert (reference_of(found).vocab, reference_of(found).merges) == (expected.vocab, expected.merges)
 
 
+@pytest.mark.filterwarnings("ignore:.* tokens were added", "ignore:the corpus holds")
+@pytest.mark.parametrize("rule", ["lstrip", "rstrip", "single_word", "ordinary", "any_case"])
+def test_corpora_with_special_tokens_that_have_rules_equal_the_reference(rule: str) -> None:
+    for seed in range(6):
+        rng = random.Random(seed)
+        parts = ["ab", " ", " ", "s", "word", "WORD", "swords", "\u00e9", "<m>", "\n"]
+        corpus = ["".join(rng.choices(parts, k=60)) for _ in range(5)]
+        trained = Tokenizer.train(corpus, 285, special_tokens=["<m>", "word"])
+        rules = (("word", rule), *([("<m>", "rstrip")] if seed % 2 else []))
+        tokenizer = Tokenizer.from_model(trained.model.replaced(special_rules=tuple(sorted(rules))))
+        start = dataclasses.replace(reference_of(tokenizer), special_rules=rules)
+        split: dict[str, Any] = {"corpus_specials": "split"}
+        for found, expected in (
+            (tokenizer.extend(corpus, n_tokens=9, **split), reference_extend(corpus, start, 9, **split)),
+            (tokenizer.adapt(corpus, 5, **split), reference.adapt(corpus, start, 5, **split)),
+            (tokenizer.prune(corpus, n_tokens=9), reference.prune(corpus, start, 9)),
+        ):
+            assert (reference_of(found).vocab, reference_of(found).merges) == (expected.vocab, expected.merges)
+
+
+def test_a_token_that_only_stands_beside_a_special_token_in_a_word_is_used() -> None:
+    trained = Tokenizer.train(["swords swords a b ab"], 262, special_tokens=["word"], corpus_specials="text")
+    tokenizer = Tokenizer.from_model(trained.model.replaced(special_rules=(("word", "single_word"),)))
+    used = set(tokenizer.encode("swords swords"))
+    assert used <= set(tokenizer.prune(["swords swords"], n_tokens=1).vocab)
+    with pytest.warns(UserWarning, match="have rules"):
+        tokenizer.prune(
+            PretokenCounts.from_texts(["swords"], special_tokens=["word"], corpus_specials="split"), n_tokens=1
+        )
+
+
 def test_counts_for_a_tokenizer_that_normalises_cause_a_warning() -> None:
     tokenizer = Tokenizer.train("low lower lowest", 259).with_normalizer("lowercase")
     counts = PretokenCounts.from_texts(["LOW lowest"])

@@ -127,8 +127,7 @@ def run(args: argparse.Namespace) -> None:
     run = {"threads": args.threads, "progress": progress, "max_memory": args.max_memory}
 
     def counted(corpus: Corpus | PretokenCounts) -> PretokenCounts:
-        normalizer = () if start is None else start.model.normalizer
-        return counts_of(corpus, **count_options(config, args), normalizer=normalizer, progress=progress)
+        return counts_of(corpus, **count_options(config, args), tokenizer=start, progress=progress)
 
     if args.parity is not None:
         parity = named_corpora(args, "--parity", args.parity, config.input_errors)

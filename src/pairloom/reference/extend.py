@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from pairloom._internal.arguments import check_texts
-from pairloom.reference.documents import documents_of
 from pairloom.reference.encoder import encode_pretoken, normalize
 from pairloom.reference.naive import TieBreak, apply_merge, learn_merges
 from pairloom.reference.pretokens import count_pretokens
+from pairloom.reference.special_rules import split_by_rules
 from pairloom.reference.vocabulary import Merge, Model, numbered_as_trained
 
 
@@ -50,7 +50,8 @@ def extend(
         documents = [documents]
     check_texts("documents", documents)
     if corpus_specials == "split":
-        documents = (part for document in documents for part in documents_of(document, model.special_tokens))
+        cut = (split_by_rules(document, model.special_tokens, model.special_rules) for document in documents)
+        documents = (piece for pieces in cut for piece, literal in pieces if literal is None)
     documents = (normalize(document, model.normalizer) for document in documents)
     # While learning, tokens are numbered so that ties do not depend on gaps: bytes by id, then the others by id.
     ids = sorted(model.vocab, key=lambda token_id: (len(model.vocab[token_id]) > 1, token_id))

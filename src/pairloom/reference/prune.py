@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pairloom.reference.documents import documents_of
 from pairloom.reference.encoder import encode_pretoken, normalize
 from pairloom.reference.extend import extend
 from pairloom.reference.pretokens import count_pretokens
+from pairloom.reference.special_rules import split_by_rules
 from pairloom.reference.vocabulary import Model, renumbered
 
 
@@ -34,7 +34,8 @@ def prune(
     pretoken that is a token is encoded as that one. Raises ValueError where fewer can go.
     """
     if corpus_specials == "split":
-        documents = (part for document in documents for part in documents_of(document, model.special_tokens))
+        cut = (split_by_rules(document, model.special_tokens, model.special_rules) for document in documents)
+        documents = (piece for pieces in cut for piece, literal in pieces if literal is None)
     documents = (normalize(document, model.normalizer) for document in documents)
     id_of = {token: token_id for token_id, token in model.vocab.items()}
     uses: Counter[int] = Counter()

@@ -148,10 +148,10 @@ class TrainingMethods(TokenizerBase):
     ) -> Self:
         """The tokenizer with the tokens that training learns next; all ids stay.
 
-        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. It is normalised where this tokenizer does so
-        (counts are not, which a warning says), split by `pattern` (None: that of the counts, or this tokenizer's own),
-        encoded, and training goes on to `vocab_size`, or until there are `n_tokens` more. New tokens take the ids after
-        the largest. keep_ids=False numbers tokens and special tokens as one training would have, and warns with the
+        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. It is normalised, and cut by the rules of
+        special tokens, where this tokenizer does so (counts are not, which a warning says), split by `pattern` (None:
+        that of the counts, or this tokenizer's own), encoded, and training goes on to `vocab_size`, or until there are
+        `n_tokens` more. New tokens take the ids after the largest. keep_ids=False numbers tokens and special tokens as one training would have, and warns with the
         number of ids that move; `changes_from` lists them. The new tokenizer splits by the pattern; one that crosses
         words makes superwords.
 
@@ -171,7 +171,7 @@ class TrainingMethods(TokenizerBase):
             self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        count = partial(counts_of, corpus, normalizer=self._model.normalizer)
+        count = partial(counts_of, corpus, tokenizer=self)
         return self.from_model(extend_counted(what, self._core, count, **run))
 
     def prune(
@@ -194,11 +194,11 @@ class TrainingMethods(TokenizerBase):
         tokens takes n_tokens. Raises ValueError for a larger vocab_size, too many tokens, or a corpus without text,
         CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
         """
-        from pairloom.training.prune import counts_of_model, n_to_remove, pruned
+        from pairloom.training.prune import counts_of_tokenizer, n_to_remove, pruned
 
         n_removed = n_to_remove(self._model, vocab_size, n_tokens)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        counts = counts_of_model(corpus, self._model, "split", **run)
+        counts = counts_of_tokenizer(corpus, self, "split", **run)
         return self.from_model(pruned(self._model, self._core, counts, n_removed, keep_ids=keep_ids, **run))
 
     def adapt(
@@ -220,13 +220,13 @@ class TrainingMethods(TokenizerBase):
         the others, as files of ranks need it. `fields` and `profile` are those of `extend`.
         """
         from pairloom.training.extend import Extension, extend_counted
-        from pairloom.training.prune import counts_of_model, n_to_remove, pruned
+        from pairloom.training.prune import counts_of_tokenizer, n_to_remove, pruned
         from pairloom.vocabulary import as_pairs, refilled
 
         n_to_remove(self._model, None, n_tokens)
         what = Extension.of(self._model, None, None, profile, n_tokens=n_tokens, keep_ids=True, fields=fields)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        counts = counts_of_model(corpus, self._model, what.config.corpus_specials, **run)
+        counts = counts_of_tokenizer(corpus, self, what.config.corpus_specials, **run)
         smaller = self.from_model(pruned(self._model, self._core, counts, n_tokens, keep_ids=keep_ids, **run))
         what = dataclasses.replace(what, model=as_pairs(smaller._model))
         adapted = self.from_model(extend_counted(what, smaller._core, lambda **_: counts, **run))

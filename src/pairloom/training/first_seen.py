@@ -18,7 +18,7 @@ from pairloom.corpus import Corpus
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
 
-__all__ = ["FIRST_SEEN", "check_rule", "check_run", "documents_of_files", "learn", "ordered_counts", "split_at"]
+__all__ = ["FIRST_SEEN", "check_rule", "check_run", "documents_of_files", "learn", "ordered_counts"]
 
 FIRST_SEEN = "first_seen"
 
@@ -50,7 +50,7 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
             raise TypeError(f"corpus[{index}] must be a str, not {type(document).__name__}")
         if not specials:
             n_literals += sum(map(document.count, config.special_tokens))
-        for part in split_at(document, specials):
+        for part in _split_at(document, specials):
             for pretoken in _core.pretokenize(part, pattern):
                 counts[pretoken] = counts.get(pretoken, 0) + 1
     if n_literals:
@@ -61,7 +61,7 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
     return counts
 
 
-def split_at(document: str, specials: Collection[str]) -> list[str]:
+def _split_at(document: str, specials: Collection[str]) -> list[str]:
     """The document cut at special tokens, the longest first."""
     if not specials:
         return [document]

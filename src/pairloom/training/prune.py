@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,17 +21,20 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import DROP_STEP, Model, Pattern
 from pairloom.training.config import TrainingConfig
 from pairloom.training.extend import n_counted
-from pairloom.training.first_seen import split_at
 from pairloom.training.train import check_counts, warn_of_a_file_named
 from pairloom.vocabulary import as_pairs, compacted, warn_of_moved, without_tokens
 
-__all__ = ["counts_of", "counts_of_model", "n_to_remove", "pruned"]
+if TYPE_CHECKING:
+    from pairloom.tokenizer.base import TokenizerBase
+
+__all__ = ["counts_of", "counts_of_tokenizer", "n_to_remove", "pruned"]
 
 
-def counts_of_model(corpus: Any, model: Model, corpus_specials: str, **run: Any) -> PretokenCounts:
-    """The counts of a corpus, cut as the model cuts it; CountsError for counts that were cut in another way."""
+def counts_of_tokenizer(corpus: Any, tokenizer: TokenizerBase, corpus_specials: str, **run: Any) -> PretokenCounts:
+    """The counts of a corpus, cut as the tokenizer cuts it; CountsError for counts that were cut in another way."""
+    model = tokenizer._model
     cut: dict[str, Any] = {"special_tokens": list(model.special_tokens), "corpus_specials": corpus_specials}
-    counts = counts_of(corpus, model.pattern, normalizer=model.normalizer, **cut, **run)
+    counts = counts_of(corpus, model.pattern, tokenizer=tokenizer, **cut, **run)
     cut = {name: getattr(counts.metadata, name) for name in ("special_tokens", "corpus_specials")}
     check_counts(counts, TrainingConfig(pattern=model.pattern, **cut))
     return counts
@@ -42,19 +46,26 @@ def counts_of(
     *,
     special_tokens: Sequence[str],
     corpus_specials: str,
-    normalizer: Sequence[str] = (),
+    tokenizer: TokenizerBase | None = None,
     **options: Any,
 ) -> PretokenCounts:
-    """The counts of a str, an iterable of str or a `Corpus`, normalised; counts are returned as they are.
+    """The counts of a str, an iterable of str or a `Corpus`; counts are returned as they are.
 
+    tokenizer: texts are normalised, and cut at special tokens by their rules, as it does.
     options: more of those of `PretokenCounts.from_texts`.
     """
-    normalizer = [step for step in normalizer if step != DROP_STEP]
+    normalizer = [] if tokenizer is None else [step for step in tokenizer._model.normalizer if step != DROP_STEP]
+    has_rules = tokenizer is not None and bool(tokenizer._model.special_rules) and corpus_specials == "split"
     if isinstance(corpus, PretokenCounts):
         if normalizer:
             warn(
                 "counts are of texts as they are, and this tokenizer changes texts by its normalizer"
                 f" ({', '.join(normalizer)}); pass the texts, or counts of texts that it leaves as they are"
+            )
+        elif has_rules:
+            warn(
+                "counts are cut at special tokens wherever they stand, and some of this tokenizer's have rules"
+                " (special_rules); pass the texts"
             )
         return corpus
     if isinstance(corpus, os.PathLike):
@@ -64,22 +75,33 @@ def counts_of(
         corpus = [corpus]
     if not isinstance(corpus, Corpus):
         check_texts("corpus", corpus, is_column=is_arrow(corpus))
-    if normalizer and corpus_specials == "split":
-        # Cut here, since what a normalizer makes to look like a special token is none.
-        counts = PretokenCounts.from_texts(_normalized(corpus, normalizer, special_tokens), pattern, **options)
+    if tokenizer is not None and (has_rules or (normalizer and corpus_specials == "split")):
+        # Cut here: what a normalizer makes to look like a special token is none, and by its rules not every literal is.
+        parts = _between_specials(corpus, tokenizer, resolve_threads(options.get("threads", 0)))
+        counts = PretokenCounts.from_texts(parts, pattern, **options)
         return PretokenCounts(counts.columns, checked_metadata(pattern, special_tokens, corpus_specials))
     if normalizer:
-        corpus = _normalized(corpus, normalizer, ())
+        corpus = (_core.normalized(texts, normalizer) for texts in _lists_of(corpus))
     cut: dict[str, Any] = {"special_tokens": special_tokens, "corpus_specials": corpus_specials}
     return PretokenCounts.from_texts(corpus, pattern, **cut, **options)
 
 
-def _normalized(corpus: Any, normalizer: list[str], separators: Sequence[str]) -> Iterator[list[str]]:
-    """The documents of a corpus after the steps of a normalizer, each text between separators for itself."""
+def _lists_of(corpus: Any) -> Iterator[list[str]]:
     for batch in batches_of(corpus):
-        texts = batch if isinstance(batch, list) else batch.texts()
-        parts = [part for text in texts for part in split_at(text, separators)]
-        yield _core.normalized(parts, normalizer)
+        yield batch if isinstance(batch, list) else batch.texts()
+
+
+def _between_specials(corpus: Any, tokenizer: TokenizerBase, threads: int) -> Iterator[list[str]]:
+    """The texts between special tokens, normalised."""
+    core = tokenizer.from_model(tokenizer._model.of_single_bytes())._core
+    first_id = core.n_vocab - 256
+    for texts in _lists_of(corpus):
+        ids, offsets = core.encode_batch_to_numpy(texts, threads, None)
+        specials = np.flatnonzero(ids < first_id)
+        data = (ids - first_id).astype(np.uint8).tobytes()
+        bounds = np.unique(np.concatenate([offsets, specials, specials + 1])).tolist()
+        places = set(specials.tolist())
+        yield [data[start:end].decode() for start, end in pairwise(bounds) if start not in places]
 
 
 def n_to_remove(model: Model, vocab_size: int | None, n_tokens: int | None) -> int:
