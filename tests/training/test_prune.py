@@ -13,6 +13,8 @@ import tiktoken
 import tokenizers
 
 from pairloom import Corpus, CountsError, FormatError, MissingByteError, PretokenCounts, Tokenizer
+from pairloom.model import Model
+from pairloom.patterns import GPT2
 from pairloom.reference import prune as reference
 from pairloom.reference.extend import extend as reference_extend
 from tests.formats.models import reference_of
@@ -68,6 +70,23 @@ def test_a_token_that_only_stands_beside_a_special_token_in_a_word_is_used() -> 
         tokenizer.prune(
             PretokenCounts.from_texts(["swords"], special_tokens=["word"], corpus_specials="split"), n_tokens=1
         )
+
+
+def test_prune_counts_the_uses_that_are_left_where_bytes_are_dropped() -> None:
+    tokens = {byte: bytes((byte,)) for byte in range(256) if byte not in b"1\xa9"} | {
+        300: b"ab",
+        301: b"cd",
+        302: b" b",
+    }
+    rows = [(97, 98, 300), (99, 100, 301), (32, 98, 302)]
+    model = Model.from_tokens(tokens, rows, pattern=GPT2, normalizer=["drop_missing_bytes"])
+    tokenizer = Tokenizer.from_model(model)
+    corpus = ["111 11 \u00e9ab 1111", "1", "ab1 ab \u00e9 b1", "1cd1 1 111"]
+    assert [i for text in corpus for i in tokenizer.encode(text) if i >= 300] == [300, 300, 300, 302, 301]
+    for n_tokens, left in ((1, {300, 301}), (2, {300})):
+        assert {i for i in tokenizer.prune(corpus, n_tokens=n_tokens).vocab if i >= 300} == left
+    assert tokenizer.prune(["11 1"], n_tokens=1).n_vocab == 302
+    assert tokenizer.pieces_of([b"1", b"a1b", b"cd", b""]) == [[], [300], [301], []]
 
 
 def test_counts_for_a_tokenizer_that_normalises_cause_a_warning() -> None:

@@ -151,9 +151,9 @@ class TrainingMethods(TokenizerBase):
         corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. It is normalised, and cut by the rules of
         special tokens, where this tokenizer does so (counts are not, which a warning says), split by `pattern` (None:
         that of the counts, or this tokenizer's own), encoded, and training goes on to `vocab_size`, or until there are
-        `n_tokens` more. New tokens take the ids after the largest. keep_ids=False numbers tokens and special tokens as one training would have, and warns with the
-        number of ids that move; `changes_from` lists them. The new tokenizer splits by the pattern; one that crosses
-        words makes superwords.
+        `n_tokens` more. New tokens take the ids after the largest. keep_ids=False numbers tokens and special tokens as
+        one training would have, and warns with the number of ids that move; `changes_from` lists them. The new
+        tokenizer splits by the pattern; one that crosses words makes superwords.
 
         It continues as it was trained (`config`), or by `profile`; `fields` are those of `TrainingConfig` (tie_break,
         min_frequency, max_token_bytes, ...). A tokenizer of another library's file with special tokens takes n_tokens:

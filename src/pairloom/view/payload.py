@@ -50,11 +50,11 @@ def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], spe
     if DROP_STEP in model.normalizer:
         # What was split still has the bytes without a token.
         single = tokenizer.from_model(model.of_single_bytes())
-        has_token = [False] * 256
-        for token in model.tokens().values():
-            has_token[token[0]] |= len(token) == 1
+        tokens = set(model.tokens().values())
+        whole = tokens if model.ignore_merges else ()
         for is_special, piece in _pieces(single, encoded(single, text, specials), specials):
-            lengths.append(len(piece) if is_special else sum(has_token[byte] for byte in piece))
+            is_kept = is_special or piece in whole
+            lengths.append(len(piece) if is_kept else sum(piece[at : at + 1] in tokens for at in range(len(piece))))
     else:
         lengths += (len(piece) for _, piece in _pieces(tokenizer, ids, specials))
     # A pretoken ends where a token ends.

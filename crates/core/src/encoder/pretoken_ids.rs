@@ -70,15 +70,28 @@ impl Encoder {
                 all.try_extend(ids, WHAT)
             },
         )?;
-        // The ids of a pretoken have exactly its bytes.
-        let (mut at, mut n_ids) = (0, 0);
+        // The ids of a pretoken have exactly its bytes, or those of them that are not left out.
+        let (mut start, mut n_ids) = (0, 0);
         for &end in ends {
-            while at < end {
-                at += self.vocabulary().token(all[n_ids]).map_or(0, |token| token.len() as u64);
+            let n_bytes = self.n_encoded_bytes(&bytes[start..end as usize]);
+            let mut at = 0;
+            while at < n_bytes {
+                at += self.vocabulary().token(all[n_ids]).map_or(0, <[u8]>::len);
                 n_ids += 1;
             }
             all_ends.push(n_ids as u64);
+            start = end as usize;
         }
         Ok(WeightedIds { ids: all, ends: all_ends, counts, held_bytes })
+    }
+
+    /// The number of bytes of a pretoken that its ids have.
+    fn n_encoded_bytes(&self, pretoken: &[u8]) -> usize {
+        let vocabulary = self.vocabulary();
+        let is_whole = || vocabulary.ignores_merges() && vocabulary.id_of(pretoken).is_some();
+        if !self.shared.pretokenizer.drops_missing_bytes() || is_whole() {
+            return pretoken.len();
+        }
+        pretoken.iter().filter(|&&byte| vocabulary.id_of_byte(byte).is_some()).count()
     }
 }
