@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -219,6 +218,8 @@ class TrainingMethods(TokenizerBase):
         and `changes_from` says which rows are new. keep_ids=False closes the gaps instead, so that new tokens follow
         the others, as files of ranks need it. `fields` and `profile` are those of `extend`.
         """
+        from dataclasses import replace
+
         from pairloom.training.extend import Extension, extend_counted
         from pairloom.training.prune import counts_of_tokenizer, n_to_remove, pruned
         from pairloom.vocabulary import as_pairs, refilled
@@ -228,7 +229,7 @@ class TrainingMethods(TokenizerBase):
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
         counts = counts_of_tokenizer(corpus, self, what.config.corpus_specials, **run)
         smaller = self.from_model(pruned(self._model, self._core, counts, n_tokens, keep_ids=keep_ids, **run))
-        what = dataclasses.replace(what, model=as_pairs(smaller._model))
+        what = replace(what, model=as_pairs(smaller._model))
         adapted = self.from_model(extend_counted(what, smaller._core, lambda **_: counts, **run))
         if not keep_ids:
             return adapted
