@@ -290,3 +290,20 @@ def test_a_metaspace_that_splits_has_the_ids_of_tokenizers(tmp_path: Path, schem
             ids = theirs.encode(text, add_special_tokens=False).ids
             assert ours.encode(text) == ids, text
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
+
+
+def test_offsets_and_words_are_those_of_tokenizers_where_white_space_is_left_out(tmp_path: Path) -> None:
+    rng = random.Random(8)
+    n_places = 0
+    for file in (*(unknown_json(rng, steps, True) for steps in _STEPS.values()), clip_json(rng)):
+        ours = load(tmp_path, file).as_huggingface()
+        theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+        for _ in range(200):
+            text = "".join(rng.choices(["a", "b", "ab", " ", " ", ",", "1"], k=rng.randrange(7)))
+            found, expected = (each.encode(text, add_special_tokens=False) for each in (ours, theirs))
+            try:
+                assert (found.offsets, found.word_ids) == (expected.offsets, expected.word_ids), text
+                n_places += len(found.ids) * (" " in text)
+            except ValueError as error:
+                assert "changes the text" in str(error)
+    assert n_places > 100

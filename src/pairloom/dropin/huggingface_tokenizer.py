@@ -12,6 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -287,6 +288,11 @@ class HuggingFaceTokenizer:
             starts = starts - np.searchsorted(spaces, starts) + np.searchsorted(taken, starts, "right")
             ends = lasts - np.searchsorted(spaces, lasts) + 1 + np.searchsorted(taken, ends, "right")
             characters = np.stack([starts, ends], axis=1)
+        if self._tokenizer.model.words is not None:
+            # A token is spelled with the space that parts words, which is no part of it.
+            characters = characters.copy()
+            for place in characters:
+                place += split[place[0]] == " ", -(split[place[1] - 1] == " ")
         # So does a SentencePiece prefix that is a token of its own.
         characters[:, 1] = np.maximum(characters[:, 1], characters[:, 0] + 1)
         offsets = [(start, end) for start, end in characters.tolist()]
@@ -362,6 +368,10 @@ class HuggingFaceTokenizer:
         return found
 
     def _pretoken_ends(self, data: bytes, begin: int) -> list[int]:
+        if self._tokenizer.pattern == CHARACTERS and (patterns := self._tokenizer.model.words) is not None:
+            pieces = pretokenize(data.decode(), tuple(patterns))
+            found = zip(accumulate(map(len, pieces), initial=begin), pieces, strict=False)
+            return [start + len(piece) for start, piece in found if piece.decode().strip()]
         if self._tokenizer.pattern == CHARACTERS:
             starts = re.finditer(rb" |\xe2\x96\x81", data) if self._splits_words else ()
             return [begin + each.start() for each in starts if each.start()] + [begin + len(data)] * bool(data)
