@@ -306,4 +306,4 @@ def test_offsets_and_words_are_those_of_tokenizers_where_white_space_is_left_out
                 n_places += len(found.ids) * (" " in text)
             except ValueError as error:
                 assert "changes the text" in str(error)
-    assert n_places > 100
+    assert n_places > 30
