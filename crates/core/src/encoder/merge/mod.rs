@@ -10,7 +10,7 @@
 //! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
 //! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
 //!
-//! `symbols` goes on where the merges of words are made already ([`super::words`]).
+//! `symbols` goes on where the merges of words are made already (`encoder::words`).
 //!
 //! A vocabulary whose merging starts with characters is merged by `characters`, whatever the length.
 //!
