@@ -188,3 +188,22 @@ def test_compare_merges_prints_the_explanation(tmp_path: Path) -> None:
     assert json.loads(output(*given, "--json")) == json.loads(json.dumps(expected.as_dict()))
     failed(run(*given[:3], "hf:none", *given[4:]), "hf:none")
     assert run(*given, "--plot", tmp_path / "a.svg").status == 2
+
+
+def test_a_corpus_is_normalised_where_a_tokenizer_was_trained_so(tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    theirs.decoder = tokenizers.decoders.ByteLevel()
+    theirs.normalizer = tokenizers.normalizers.Lowercase()
+    alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    texts = [TEXT + " ".join(f"Ab{n} CD" for n in range(99))]
+    theirs.train_from_iterator(texts, tokenizers.trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
+    lower = Tokenizer.from_huggingface(theirs)
+    plain = loaded_of_huggingface(trained(texts, "huggingface", 301), tmp_path)
+    found = explain_difference(lower, plain, texts)
+    assert (found.cause, found.n_explained) == ("normalizer", len(plain.merges))
+    assert "The normalizer: with texts as they are, training learns" in found.reason
+    assert found.counts[0] is not None and found.counts[1] is not None
+    back = explain_difference(plain, lower, texts)
+    assert (back.cause, back.n_explained) == ("normalizer", len(lower.merges))
+    assert "with texts after lowercase" in back.reason

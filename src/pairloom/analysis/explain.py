@@ -1,7 +1,8 @@
 """Why two trainings learned different merges: the first one that differs, its counts, and what would explain it.
 
-The corpus is trained on again with one thing changed at a time (the tie rule, line ends, special tokens, the pattern,
-where documents end). What makes the most of the other tokenizer's merges is the cause. Cost: about ten trainings.
+The corpus is trained on again with one thing changed at a time (the tie rule, the normalizer, line ends, special
+tokens, the pattern, where documents end). What makes the most of the other tokenizer's merges is the cause. Cost: about
+ten trainings.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pairloom.analysis.compare import named_documents
 from pairloom.analysis.render import shown_token
 from pairloom.corpus import Corpus
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.model import Pattern
+from pairloom.model import DROP_STEP, Pattern
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 from pairloom.training import first_seen
@@ -41,11 +42,11 @@ _TIE_RULES: tuple[tuple[dict[str, str], str], ...] = (
 class Explanation:
     """The first merge that differs, and why.
 
-    cause: "none" (the merges are the same), "vocab_size" (one has more of the same), "tie", "line ends", "specials",
-    "pattern", "documents", "corpus" (training on this corpus does not give the first tokenizer's merges) or "unknown".
-    rank: of the first merge that differs; mine, theirs: its parts, None where one has no more. counts: how often the
-    two pairs stand side by side before that merge, as the first tokenizer was trained. n_explained: how many of the
-    second one's merges training learns with the cause changed. reason: all that as sentences.
+    cause: "none" (the merges are the same), "vocab_size" (one has more of the same), "tie", "normalizer", "line ends",
+    "specials", "pattern", "documents", "corpus" (training on this corpus does not give the first tokenizer's merges) or
+    "unknown". rank: of the first merge that differs; mine, theirs: its parts, None where one has no more. counts: how
+    often the two pairs stand side by side before that merge, as the first tokenizer was trained. n_explained: how many
+    of the second one's merges training learns with the cause changed. reason: all that as sentences.
     """
 
     cause: str
@@ -73,8 +74,9 @@ def explain_difference(
 ) -> Explanation:
     """Why `theirs` learned other merges than `mine` from this corpus: a str, texts, or a `Corpus`.
 
-    `mine` says how it was trained where pairloom trained it; else the profile is taken that gives its merges. The
-    corpus is held in memory. Raises ValueError for tokenizers that merge characters.
+    `mine` says how it was trained where pairloom trained it; else the profile is taken that gives its merges, of texts
+    as they are or normalised as it does. The corpus is held in memory. Raises ValueError for tokenizers that merge
+    characters.
     """
     for name, tokenizer in (("mine", mine), ("theirs", theirs)):
         check_tokenizer(name, tokenizer).model.check_merges_bytes("explain_difference")
@@ -95,8 +97,12 @@ def explain_difference(
     own: dict[str, Any] = {"pattern": mine.pattern, "special_tokens": specials[0]}
     known = mine.config
     configs = [known] if known else [replace(profile, **own) for profile in PROFILES.values()]
-    trained = [(_learned(documents, config, n_steps, threads), config) for config in configs]
-    learned, config = max(trained, key=lambda each: _n_equal(each[0], merges[0]))
+    # Libraries whose tokenizers have a normalizer train on normalised texts.
+    corpora = {how: texts for each in (mine, theirs) for how, texts in _normalized(documents, each)}
+    ways = [how for how, _ in _normalized(documents, mine)][: 1 if known else None]
+    trained = [(_learned(corpora[how], config, n_steps, threads), config, how) for config in configs for how in ways]
+    learned, config, way = max(trained, key=lambda each: _n_equal(each[0], merges[0]))
+    documents = corpora.pop(way)
     n_mine = _n_equal(learned, merges[0])
     counts: list[int | None] = [None, None]
     if n_mine >= rank:
@@ -124,7 +130,7 @@ def explain_difference(
         )
         return explained("vocab_size", f"All others are the same, so vocab_size was counted otherwise: {why}")
     best, cause, why = 0, "unknown", "No single change of training gives the second tokenizer's merge"
-    for what, how, changed, texts in _changes(config, theirs.pattern, documents, specials):
+    for what, how, changed, texts in _changes(config, theirs.pattern, documents, specials, corpora):
         n_equal = _n_equal(_learned(texts, changed, n_steps, threads), merges[1])
         if n_equal > max(best, rank):
             best, cause = n_equal, what
@@ -134,18 +140,32 @@ def explain_difference(
     return explained(cause, why, max(best, rank))
 
 
+def _normalized(documents: list[str], tokenizer: Tokenizer) -> Iterator[tuple[str, list[str]]]:
+    """(how, texts): the texts as they are, and as the tokenizer normalises them."""
+    yield "as they are", documents
+    if steps := [step for step in tokenizer.model.normalizer if step != DROP_STEP]:
+        yield f"after {', '.join(steps)}", _core.normalized(documents, steps)
+
+
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
 def _changes(
-    config: TrainingConfig, pattern: Pattern, documents: list[str], specials: list[tuple[str, ...]]
+    config: TrainingConfig,
+    pattern: Pattern,
+    documents: list[str],
+    specials: list[tuple[str, ...]],
+    normalized: dict[str, list[str]],
 ) -> Iterator[tuple[str, str, TrainingConfig, Sequence[str]]]:
     """(cause, what is changed, config, documents) of each training that may be the other's."""
     for fields, how in _TIE_RULES:
         changed = replace(config, **fields)  # type: ignore[arg-type]
         if changed != config:
             yield "tie", f"A tie: with the rule that takes {how}", changed, documents
+    for how, texts in normalized.items():
+        if texts != documents:
+            yield "normalizer", f"The normalizer: with texts {how}", config, texts
     ends: dict[str, Callable[[str], str]] = {
         "CRLF read as LF": lambda text: text.replace("\r\n", "\n"),
         "CRLF and CR read as LF": lambda text: text.replace("\r\n", "\n").replace("\r", "\n"),
