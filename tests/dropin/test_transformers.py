@@ -126,6 +126,17 @@ def test_added_tokens_that_normalising_may_make_are_refused_at_once(theirs: Any)
     assert ours(texts)["input_ids"] == original(texts)["input_ids"]
 
 
+def test_an_added_token_whose_id_the_library_reads_otherwise_is_refused() -> None:
+    # The library gives the next id after the largest; reading its own file, the number of entries.
+    trained = Tokenizer.train(TEXTS, 280, special_tokens=[]).add_special_tokens({"<|end|>": 300})
+    original = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.to_huggingface())
+    ours = fast(original)
+    assert ours(TEXTS)["input_ids"] == original(TEXTS)["input_ids"]
+    ours.add_tokens(["<new>"])
+    with pytest.raises(FormatError, match="added token '<new>' has id 301, but tokenizers gives it 281 when it reads"):
+        ours(["<new>"])
+
+
 def test_a_tokenizer_of_pairloom_becomes_one_of_transformers() -> None:
     trained = Tokenizer.train(TEXTS, 280)
     assert fast(trained)(TEXTS)["input_ids"] == trained.encode_batch(TEXTS)

@@ -296,10 +296,11 @@ def test_offsets_and_words_are_those_of_tokenizers_where_white_space_is_left_out
     rng = random.Random(8)
     n_places = 0
     for file in (*(unknown_json(rng, steps, True) for steps in _STEPS.values()), clip_json(rng)):
+        file["added_tokens"].append(_added(" x", len(file["model"]["vocab"])))
         ours = load(tmp_path, file).as_huggingface()
         theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
         for _ in range(200):
-            text = "".join(rng.choices(["a", "b", "ab", " ", " ", ",", "1"], k=rng.randrange(7)))
+            text = "".join(rng.choices(["a", "b", "ab", " ", " ", ",", "1", " x"], k=rng.randrange(7)))
             found, expected = (each.encode(text, add_special_tokens=False) for each in (ours, theirs))
             try:
                 assert (found.offsets, found.word_ids) == (expected.offsets, expected.word_ids), text

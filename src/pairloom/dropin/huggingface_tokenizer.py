@@ -291,8 +291,11 @@ class HuggingFaceTokenizer:
         if self._tokenizer.model.words is not None:
             # A token is spelled with the space that parts words, which is no part of it.
             characters = characters.copy()
-            for place in characters:
-                place += split[place[0]] == " ", -(split[place[1] - 1] == " ")
+            for token_id, place in zip(ids, characters, strict=True):
+                if (special := self._special_of.get(token_id)) is not None:
+                    place[0] = place[1] - len(special)
+                else:
+                    place += split[place[0]] == " ", -(split[place[1] - 1] == " ")
         # So does a SentencePiece prefix that is a token of its own.
         characters[:, 1] = np.maximum(characters[:, 1], characters[:, 0] + 1)
         offsets = [(start, end) for start, end in characters.tolist()]

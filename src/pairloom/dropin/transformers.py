@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import pairloom
+from pairloom._internal.arguments import shown
 from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+from pairloom.errors import FormatError
 from pairloom.formats.pretrained import forms_of
 from pairloom.formats.shared.added_tokens import read_added_tokens
 
@@ -102,6 +104,13 @@ class _Backend:
             settings = json.loads(self.original.to_str())
             settings.update(truncation=None, padding=None)
             plain = type(self.original).from_str(json.dumps(settings))
+            ids = {added.content: i for i, added in plain.get_added_tokens_decoder().items()}
+            for token_id, added in self.original.get_added_tokens_decoder().items():
+                if ids.get(added.content) != token_id:
+                    raise FormatError(
+                        f"added token {shown(added.content)} has id {token_id}, but tokenizers gives it"
+                        f" {ids.get(added.content)} when it reads the file of this tokenizer"
+                    )
             made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
             made.encode_special_tokens = self.original.encode_special_tokens
             step = settings["pre_tokenizer"] or {}
