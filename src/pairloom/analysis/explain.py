@@ -74,8 +74,8 @@ def explain_difference(
 ) -> Explanation:
     """Why `theirs` learned other merges than `mine` from this corpus: a str, texts, or a `Corpus`.
 
-    `mine` says how it was trained where pairloom trained it; else the profile is taken that gives its merges, of texts
-    as they are or normalised as it does. The corpus is held in memory. Raises ValueError for tokenizers that merge
+    How `mine` was trained is known where pairloom trained it. Otherwise each profile is tried, on texts as they are and
+    as `mine` normalises them, until one gives its merges. The corpus is held in memory. Raises ValueError for tokenizers that merge
     characters.
     """
     for name, tokenizer in (("mine", mine), ("theirs", theirs)):

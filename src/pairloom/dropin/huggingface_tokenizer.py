@@ -307,8 +307,8 @@ class HuggingFaceTokenizer:
     def _as_spelled(self, ids: list[int], text: str) -> tuple[str, list[int], list[int]]:
         """The text as its tokens spell it, where a normaliser did nothing but add spaces; the text as it is otherwise.
 
-        Also where the normaliser added a space, and, for each character that a special token took along, the first
-        place behind it.
+        Also the places where the normaliser added a space, and for each character that a special token took along the
+        first place after it.
         """
         model = self._tokenizer.model
         strips = model.strips and model.pattern != CHARACTERS
@@ -495,7 +495,8 @@ def _rebuilt(tokenizer: Tokenizer, *state: Any) -> HuggingFaceTokenizer:
 
 def _n_white(text: str, at: int) -> int:
     """How many characters of white space are at a place of a text."""
-    return len(_WHITE_SPACE.match(text, at)[0])  # type: ignore[index]
+    found = _WHITE_SPACE.match(text, at)
+    return found.end() - at if found else 0
 
 
 def _of_special(piece: Special) -> Encoding:

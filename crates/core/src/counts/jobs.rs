@@ -22,7 +22,7 @@ const MAX_PARTS: u64 = 1 << 14;
 /// The cost of opening a source, as the number of bytes that are counted in that time.
 const SOURCE_WEIGHT: u64 = 256;
 
-/// Progress is told after this many bytes; a call without bytes, before a search, stands for so many.
+/// Progress is reported once in so many bytes. Each call counts as [`BYTES_PER_CALL`] more, for the time that it takes.
 const TICK_BYTES: usize = 1 << 16;
 const BYTES_PER_CALL: usize = 1 << 11;
 

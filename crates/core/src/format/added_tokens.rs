@@ -208,7 +208,7 @@ fn check_meeting(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     )))
 }
 
-/// Refuses tokens of which the normalised text is the same: only one of them is found there.
+/// Refuses tokens with the same normalised text: only one of them would be found in a text.
 fn check_cases(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     let mut lowered = HashMap::new();
     for (literal, _) in tokens.iter().filter(|(_, rules)| rules.contains(&"any_case")) {

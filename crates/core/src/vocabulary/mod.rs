@@ -291,7 +291,7 @@ impl Vocabulary {
         for (id, token) in self.tokens().filter(|&(id, _)| is_made(id)) {
             tokens.push(id, token)?;
         }
-        // A merge of what only later merges make is none yet.
+        // Left out: a merge whose part is a token that none of these merges makes.
         let mut kept = Vec::with_room(merges.len(), WHAT)?;
         kept.extend(merges.iter().filter(|merge| is_made(merge[0]) && is_made(merge[1])));
         Self::from_merges(tokens, kept, false)

@@ -26,7 +26,7 @@ pub(in crate::encoder) fn merge(
     merge_all(symbols, candidates, put)
 }
 
-/// Appends the ids of a pretoken of `n_bytes` bytes of which some merges are made already: `ids` are its symbols.
+/// Goes on merging from the symbols `ids`, of `n_bytes` bytes in all; appends to `out`.
 pub(super) fn merge_symbols(
     vocabulary: &Vocabulary,
     ids: &[u32],

@@ -50,7 +50,7 @@ impl<'v> Spans<'v> {
         Ok(Spans { vocabulary, slots })
     }
 
-    /// The same with a symbol for each of `ids`, whose bytes are `n_bytes` together.
+    /// Takes the symbols `ids`, of `n_bytes` bytes in all; calls `add` as [`new`](Self::new) does.
     pub(super) fn of_symbols(
         vocabulary: &'v Vocabulary,
         ids: &[u32],

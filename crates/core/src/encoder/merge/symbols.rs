@@ -1,4 +1,4 @@
-//! Merges symbols of which some merges are made already: scan all pairs for the lowest rank, merge it, repeat.
+//! Goes on merging from symbols longer than a byte: scan all pairs for the lowest rank, merge it, repeat.
 //!
 //! A line has some tens of symbols once its words are found, and few merges join them, so that moving the rest by one place
 //! costs less than a queue. More symbols go to [`heap`].
