@@ -75,8 +75,8 @@ def explain_difference(
     """Why `theirs` learned other merges than `mine` from this corpus: a str, texts, or a `Corpus`.
 
     How `mine` was trained is known where pairloom trained it. Otherwise each profile is tried, on texts as they are and
-    as `mine` normalises them, until one gives its merges. The corpus is held in memory. Raises ValueError for tokenizers that merge
-    characters.
+    as `mine` normalises them, until one gives its merges. The corpus is held in memory. Raises ValueError for
+    tokenizers that merge characters.
     """
     for name, tokenizer in (("mine", mine), ("theirs", theirs)):
         check_tokenizer(name, tokenizer).model.check_merges_bytes("explain_difference")
