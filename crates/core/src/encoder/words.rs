@@ -20,6 +20,9 @@ use crate::vocabulary::Vocabulary;
 /// Shorter pretokens are merged from bytes in less time.
 const FEWEST_BYTES: usize = 17;
 
+/// Longer pretokens with superwords are merged from bytes by a queue that may be stopped (`merge::by_rank`).
+const MOST_BYTES: usize = 1 << 15;
+
 /// Words are of use if they have one in so many merges.
 const FEWEST_OF: usize = 4;
 
@@ -59,7 +62,7 @@ impl Words {
     }
 
     /// Replaces `ids` by those of `pretoken` in the vocabulary `all`; returns whether it did: not if the pretoken is one
-    /// word. `ends` is a buffer.
+    /// word, or too long. `ends` is a buffer.
     pub(super) fn encode(
         &self,
         all: &Vocabulary,
@@ -68,6 +71,9 @@ impl Words {
         ids: &mut Vec<u32>,
         on_progress: OnProgress<'_>,
     ) -> Result<bool> {
+        if self.has_superwords && pretoken.len() > MOST_BYTES {
+            return Ok(false);
+        }
         ends.clear();
         let mut end = 0;
         for part in self.vocabulary.parts(pretoken) {
