@@ -7,8 +7,6 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.arguments import LARGEST_INT, check_int, shown
 
-__all__ = ["encode"]
-
 _DRAW_BITS = 53
 
 

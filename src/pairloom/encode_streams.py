@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 from pairloom import _core
 from pairloom._internal.arguments import check_str
 
-__all__ = ["encode_pieces"]
-
 
 def encode_pieces(stream: _core.StreamEncoder, pieces: Iterable[str]) -> Iterator[int]:
     """Yields the ids of the joined pieces; errors name the index of the piece."""

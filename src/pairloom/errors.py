@@ -5,20 +5,6 @@ Messages say what, where and the remedy.
 
 from __future__ import annotations
 
-__all__ = [
-    "CheckpointError",
-    "CorpusError",
-    "CountsError",
-    "FormatError",
-    "MissingByteError",
-    "MissingKeyError",
-    "PairloomError",
-    "PatternError",
-    "ResumeError",
-    "SpecialTokenError",
-    "UnknownTokenIdError",
-]
-
 
 class PairloomError(Exception):
     """The root of all errors that pairloom defines."""

@@ -51,31 +51,6 @@ LARGEST_ID = 2**24 - 1
 CARRIED = "tokenizer.json"
 """The setting of a tokenizer_config that holds what a tokenizer.json says and encoding here does not apply."""
 
-__all__ = [
-    "CARRIED",
-    "CHARACTERS",
-    "CHARSMAP",
-    "DECODE_ERRORS",
-    "DROP_STEP",
-    "LARGEST_ID",
-    "MERGE_RULES",
-    "NORMALIZERS",
-    "SPECIAL_RULES",
-    "UNKNOWN",
-    "UNKNOWN_EACH",
-    "WORDS",
-    "DecodeErrors",
-    "MergeRule",
-    "Model",
-    "Pattern",
-    "assign_special_ids",
-    "canonical_json",
-    "checked_normalizer",
-    "columns_of",
-    "config_of",
-    "literal_of",
-]
-
 
 class Model:
     """Ordinary tokens, how they merge, special tokens, pattern and decode errors; immutable, its arrays read-only.

@@ -14,8 +14,6 @@ from pairloom import _core
 from pairloom._internal.arguments import shown
 from pairloom.model import CHARACTERS, Model
 
-__all__ = ["TokenSpans", "byte_spans", "char_spans", "starts_of_tokens"]
-
 Spans = npt.NDArray[np.int64]
 
 

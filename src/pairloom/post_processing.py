@@ -13,8 +13,6 @@ from typing import Any
 
 from pairloom.errors import FormatError
 
-__all__ = ["PostProcessor", "Special", "Text", "post_processor_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Text:

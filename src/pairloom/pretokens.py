@@ -9,8 +9,6 @@ from pairloom import _core
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_text
 
-__all__ = ["pretokenize"]
-
 
 def pretokenize(text: str, pattern: Pattern = "gpt2") -> list[bytes]:
     r"""The pretokens of `text`, one document; joined they are text.encode().

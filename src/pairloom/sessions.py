@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Change", "Session"]
-
 
 class Change(NamedTuple):
     """What a call changed: the first `keep` ids stay, and `ids` (an array [n]) follow them."""

@@ -9,8 +9,6 @@ from pairloom import _core
 from pairloom._internal.arguments import check_several
 from pairloom.model import Model
 
-__all__ = ["ALL", "NONE", "Allowed", "SpecialPolicies"]
-
 Allowed = Literal["all"] | Collection[str]
 
 ALL: Final = "all"

@@ -33,24 +33,6 @@ from pairloom.view.merging import merge_lookup, merged
 if TYPE_CHECKING:
     from pairloom.training.config import TrainingConfig
 
-__all__ = [
-    "VocabularyChanges",
-    "as_pairs",
-    "changes",
-    "compacted",
-    "from_bytes",
-    "laid_out",
-    "made_ids",
-    "missing_bytes_text",
-    "refilled",
-    "tokens_made",
-    "truncated",
-    "unreachable_text",
-    "warn_of_moved",
-    "with_special_tokens",
-    "without_tokens",
-]
-
 Specials = Sequence[str] | Mapping[str, int]
 
 

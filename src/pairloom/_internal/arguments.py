@@ -11,25 +11,6 @@ import sys
 from collections.abc import Iterable, KeysView, Mapping, Sequence, Set
 from typing import Any
 
-__all__ = [
-    "LARGEST_INT",
-    "LONGEST_PATH",
-    "MOST_SPECIAL_TOKENS",
-    "as_text",
-    "check_bool",
-    "check_choice",
-    "check_int",
-    "check_max_memory",
-    "check_path",
-    "check_paths",
-    "check_several",
-    "check_special_tokens",
-    "check_str",
-    "check_texts",
-    "resolve_threads",
-    "shown",
-]
-
 LONGEST_PATH = 4096
 """A str of more characters is no path."""
 

@@ -12,8 +12,6 @@ from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import CountsError
 
-__all__ = ["add_table", "counts_table", "decoded", "encoded", "n_tokens", "text_chunks"]
-
 # Named types that one pyarrow has and another lacks: the bytes of an offset, or of a view.
 _TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
 _VIEW_BYTES = 16

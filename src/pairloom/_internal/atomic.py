@@ -16,17 +16,6 @@ from pathlib import Path
 
 from pairloom.errors import FormatError
 
-__all__ = [
-    "check_file",
-    "check_folder",
-    "check_free",
-    "naming",
-    "open_regular",
-    "sync_directory",
-    "write_file",
-    "write_folder",
-]
-
 
 def check_free(path: Path, overwrite: bool) -> None:
     """Raises FileExistsError unless `overwrite`, FileNotFoundError naming a parent directory that does not exist."""

@@ -13,8 +13,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
-__all__ = ["ReadAhead", "WriteBehind"]
-
 Item = TypeVar("Item")
 
 # How often the caller, waiting for an item, looks for Ctrl-C: on Windows nothing else lets it through.

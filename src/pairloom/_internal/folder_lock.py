@@ -22,8 +22,6 @@ try:
 except ImportError:
     fcntl = None
 
-__all__ = ["locked_file", "locked_folder", "locked_new_folder"]
-
 _TAKEN = {errno.EAGAIN, errno.EACCES}
 _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 

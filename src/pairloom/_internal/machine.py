@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["machine_memory"]
-
 
 def machine_memory() -> int:
     """The bytes of memory of this machine; 1 TiB where the system does not say.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["import_optional"]
-
 
 def import_optional(module: str, purpose: str) -> Any:
     """The module; `purpose` begins the message of the ImportError.

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Progress", "ProgressEvent", "reporter"]
-
 
 class ProgressEvent(NamedTuple):
     """How far one stage has come: "count" and "encode" in bytes, "merge" in merges."""

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 
 from pairloom.errors import PairloomError
 
-__all__ = ["errors_of_store", "is_url", "public_url", "without_secrets"]
-
 # What comes before "@" is a user and a password, which people write with any sign in it; after a host comes a port.
 _URL = re.compile(r"([A-Za-z][\w+.-]*)(://)([^/?#]*@|[^/?#:]*:\d*[^\d/?#][^@]*@)?(.*)", re.DOTALL)
 _IN_TEXT = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]*[^\s'\";:,.)]")

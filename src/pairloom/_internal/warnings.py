@@ -6,8 +6,6 @@ import os
 import sys
 import warnings
 
-__all__ = ["warn"]
-
 # Not by pathlib, which takes long to import.
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))  # noqa: PTH120
 

@@ -23,8 +23,6 @@ from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["LIBRARIES", "Comparison", "Difference", "Side", "compare", "load_side", "named_documents", "side_of"]
-
 LIBRARIES = ("tiktoken:", "hf:")
 """What begins the name of a side that is no file."""
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from pairloom.analysis.stats import CorpusStats
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
-__all__ = ["TrainingCurve", "training_curve"]
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingCurve:

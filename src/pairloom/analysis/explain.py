@@ -26,8 +26,6 @@ from pairloom.training import first_seen
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, PROFILES, TrainingConfig
 from pairloom.training.train import lay_out
 
-__all__ = ["Explanation", "explain_difference"]
-
 Pair = tuple[bytes, bytes]
 
 _TIE_RULES: tuple[tuple[dict[str, str], str], ...] = (

@@ -16,8 +16,6 @@ from pairloom.patterns import pattern_name
 from pairloom.tokenizer import Tokenizer
 from pairloom.vocabulary import tokens_made
 
-__all__ = ["Inspection", "inspect_tokenizer", "unreachable_tokens"]
-
 _N_LONGEST = 10
 
 

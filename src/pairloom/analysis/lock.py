@@ -24,8 +24,6 @@ import numpy.typing as npt
 from pairloom.analysis.compare import Side
 from pairloom.errors import FormatError
 
-__all__ = ["changes", "lock"]
-
 _HEAD = "pairloom-lock 1"
 _BLOCK = 100
 _AROUND = "special tokens added"

@@ -21,8 +21,6 @@ from pairloom.analysis.report import TokenizerReport
 from pairloom.analysis.shards import ShardStats
 from pairloom.analysis.stats import CorpusStats
 
-__all__ = ["STYLE", "check_plot", "plot_report", "plot_shards", "plot_stats", "svg_for_both_modes"]
-
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, rules) would leave no room for the others.
 _LONGEST_SHOWN: Final = 24

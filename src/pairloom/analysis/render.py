@@ -13,8 +13,6 @@ from pairloom.view.static import units
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
-__all__ = ["coloured", "shown_token"]
-
 _SHADES: Final = ("\x1b[48;5;24m", "\x1b[48;5;58m", "\x1b[48;5;53m", "\x1b[48;5;22m")
 _RESET: Final = "\x1b[0m"
 _ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}

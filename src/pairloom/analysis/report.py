@@ -15,8 +15,6 @@ from pairloom.analysis.render import shown_token
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats, renyi_efficiency
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
-__all__ = ["TokenizerReport", "report", "report_text"]
-
 _LOOKS_SPECIAL = re.compile(rb"\s*(<\|[^|]*\|>|</?[A-Za-z_][^<>\s]*>|\[/?[A-Z_]+[0-9]*\])\s*")
 _MOST_SHOWN = 8
 

@@ -11,8 +11,6 @@ import numpy as np
 from pairloom._internal.arguments import as_text
 from pairloom.shards.reading import OpenShards, open_shards
 
-__all__ = ["LengthBin", "ShardStats", "shard_stats", "shard_stats_text"]
-
 _PERCENTILES = (50, 90, 99, 100)
 _MOST_INPUTS = 20
 _WIDTH = 40

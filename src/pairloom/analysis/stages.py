@@ -15,8 +15,6 @@ from pairloom.view.payload import pretoken_lengths
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
-__all__ = ["stages"]
-
 
 def stages(tokenizer: Tokenizer, text: str) -> list[str]:
     """Lines that say how `text` is normalised, cut at special tokens, split into pretokens, and merged step by step.

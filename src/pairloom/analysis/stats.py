@@ -20,13 +20,6 @@ from pairloom._internal.progress import Progress, reporter
 from pairloom.corpus import Block, Corpus
 from pairloom.tokenizer import Tokenizer
 
-__all__ = [
-    "RENYI_ALPHA",
-    "CorpusStats",
-    "corpus_stats",
-    "renyi_efficiency",
-]
-
 RENYI_ALPHA: Final = 2.5
 """The order at which Zouhar et al. found the efficiency to follow the quality of translations best."""
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import os
 
-__all__ = ["main"]
-
 # Windows has no SIGHUP.
 _SIGNALS = (_signal.SIGINT, _signal.SIGTERM, *([_signal.SIGHUP] if hasattr(_signal, "SIGHUP") else []))
 

@@ -17,8 +17,6 @@ from pairloom.cli.console import Console, Say, UsageError, add_output_options, s
 from pairloom.cli.messages import error_message, warnings_as_lines
 from pairloom.cli.signals import Interruptions
 
-__all__ = ["COMMANDS", "parser", "run"]
-
 # Each command is a module with HELP, add_arguments(parser) and run(args).
 COMMANDS = (
     "train",

@@ -16,19 +16,6 @@ from pairloom._internal.progress import Progress, ProgressEvent
 from pairloom._internal.urls import without_secrets
 from pairloom.errors import CorpusError
 
-__all__ = [
-    "INPUT_SKIPPED",
-    "Console",
-    "Say",
-    "UsageError",
-    "add_output_options",
-    "read_stdin",
-    "shown_message",
-    "text_argument",
-    "whole_number",
-    "write_stdout",
-]
-
 INPUT_SKIPPED = 3
 """The exit status of --strict if some of the input was skipped."""
 

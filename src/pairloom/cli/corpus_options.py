@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from pairloom.corpus import Corpus
     from pairloom.training.config import TrainingConfig
 
-__all__ = [
-    "add_corpus_options",
-    "add_pretoken_options",
-    "add_specials_option",
-    "check_not_replaced",
-    "check_reads_nothing",
-    "corpus_of",
-    "count_options",
-    "named_corpora",
-    "pretoken_fields",
-]
-
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
 
 DEFAULT_PROFILE = "bpetite"

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["error_message", "warnings_as_lines", "with_option_names"]
-
 
 def _specials(found: re.Match[str]) -> str:
     """The special tokens of a dict in a message, as options; the message may show only some of them."""

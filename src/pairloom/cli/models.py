@@ -8,8 +8,6 @@ from pairloom import Tokenizer, formats
 from pairloom.formats import MISSING_BYTES, READABLE
 from pairloom.patterns import PATTERNS
 
-__all__ = ["add_format_arguments", "add_model_arguments", "load_at", "load_model"]
-
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Adds the options that `load_model` reads."""

@@ -11,8 +11,6 @@ from pairloom.analysis.report import report, report_text
 from pairloom.cli.console import UsageError, write_stdout
 from pairloom.cli.corpus_options import named_corpora
 
-__all__ = ["add_report_options", "print_report"]
-
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options that `print_report` reads, besides those of a corpus."""

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-__all__ = ["Interrupted", "Interruptions", "handled"]
-
 # Seconds that cleaning up may take.
 _SECONDS: dict[int, float] = {signal.SIGINT: 0.8, signal.SIGTERM: 5.0}
 if hasattr(signal, "SIGHUP"):  # not on Windows

@@ -21,8 +21,6 @@ from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
 from pairloom.errors import CorpusError
 
-__all__ = ["Rows", "RowsReader", "exceeds_machine_memory", "open_parquet"]
-
 # Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 13
 # A dictionary may hold a text once that many rows repeat. So many bytes of texts may be decoded at a time.

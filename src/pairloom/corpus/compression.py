@@ -21,8 +21,6 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.errors import CorpusError
 
-__all__ = ["COMPRESSIONS", "PIECE_BYTES", "pieces_of", "sniffed"]
-
 PIECE_BYTES = 4 << 20
 """How much text a block holds, about."""
 

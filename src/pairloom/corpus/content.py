@@ -6,8 +6,6 @@ from typing import Any, BinaryIO
 
 from pairloom import _core
 
-__all__ = ["DigestedFile", "content_digest", "digest_of"]
-
 _AT_ONCE = 1 << 20
 
 

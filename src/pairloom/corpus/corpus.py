@@ -30,8 +30,6 @@ from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
 
-__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset", "texts_of", "with_texts"]
-
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
 # Errors of the system that are not about the file itself.

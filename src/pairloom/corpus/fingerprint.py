@@ -22,8 +22,6 @@ from pairloom.corpus.sources import resolve
 from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
 from pairloom.errors import CheckpointError
 
-__all__ = ["of_files", "of_first_texts"]
-
 _MOST_DIGESTED_BYTES = 64 << 20
 
 

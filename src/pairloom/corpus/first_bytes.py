@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from pairloom._internal.arguments import as_text
 from pairloom._internal.warnings import warn
 
-__all__ = ["BEGIN_BYTES", "doubt_of", "doubts_of_files", "warn_of"]
-
 BEGIN_BYTES = 512
 """How many first bytes of a file are looked at."""
 

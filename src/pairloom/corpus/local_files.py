@@ -7,9 +7,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-__all__ = ["PASSED_BY", "each_once", "files_below", "matching", "name_of", "path_order"]
-
-
 PASSED_BY = ("_", ".")
 """What names begin with that are passed by in folders: engines name so what is no data (_temporary, _delta_log)."""
 

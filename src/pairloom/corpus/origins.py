@@ -9,8 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Origins"]
-
 
 class Origins(NamedTuple):
     """Of each document its record, int64 [n], and its id, None where it has none; no ids unless a field was named.

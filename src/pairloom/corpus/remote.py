@@ -23,8 +23,6 @@ from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, public_url, without_secrets
 
-__all__ = ["RangesFile", "check_version", "copy_remote", "modified_ns", "open_remote", "version_of"]
-
 _FIRST_BYTES: Final = 256 << 10
 _MOST_BYTES: Final = 8 << 20
 # Of a file that is copied whole: each request costs a store time before the first byte.

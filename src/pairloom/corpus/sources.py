@@ -29,8 +29,6 @@ from pairloom.corpus.remote import check_version, modified_ns, open_remote, vers
 from pairloom.corpus.streams import Stream, is_stream, open_stdin
 from pairloom.errors import CorpusError
 
-__all__ = ["STDIN", "InputFormat", "Source", "resolve"]
-
 InputFormat = Literal["text", "jsonl", "parquet", "arrow", "warc"]
 """How the inside of a file is read, once it is decompressed."""
 

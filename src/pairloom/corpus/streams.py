@@ -13,8 +13,6 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["Stream", "is_stream", "open_stdin"]
-
 _CHUNK_BYTES: Final = 1 << 20
 
 

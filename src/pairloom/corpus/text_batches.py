@@ -8,8 +8,6 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.arguments import check_str, check_texts
 
-__all__ = ["BATCH_CHARACTERS", "TEXT_OVERHEAD", "batches_of", "is_arrow"]
-
 BATCH_CHARACTERS = 4 << 20
 TEXT_OVERHEAD = 16
 """Added to the length of each text, so that a batch also ends after many empty texts."""

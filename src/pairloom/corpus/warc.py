@@ -12,8 +12,6 @@ from typing import NamedTuple
 from pairloom import _core
 from pairloom.errors import CorpusError
 
-__all__ = ["WarcReader"]
-
 # Records about the crawl or about other records.
 _NO_TEXTS = {"warcinfo", "request", "metadata", "revisit"}
 # More than any header has.

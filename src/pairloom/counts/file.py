@@ -38,8 +38,6 @@ from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
-__all__ = ["CountsColumns", "load", "metadata_of", "metadata_pairs", "parquet_files", "read_parquet", "save"]
-
 MAGIC = b"PLCOUNTS"
 VERSION = 1
 

@@ -13,8 +13,6 @@ from pairloom.errors import CountsError
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_name, pattern_text
 
-__all__ = ["CountsMetadata", "checked_metadata", "stored_metadata"]
-
 
 @dataclass(frozen=True, slots=True)
 class CountsMetadata:

@@ -41,8 +41,6 @@ from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_me
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
 
-__all__ = ["CountBuilder", "CountOptions", "CountsMetadata", "PretokenCounts"]
-
 _LARGEST_COUNT = 2**64 - 1
 
 

@@ -23,8 +23,6 @@ from pairloom.shards.job import Receipt, ShardJob, ShardTask
 from pairloom.shards.manifest import Manifest
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["count_files", "encode_files", "encode_partition"]
-
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 # Counts that one task adds; the fewer, the more tasks.

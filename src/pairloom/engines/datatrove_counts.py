@@ -14,8 +14,6 @@ from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
 
-__all__ = ["CountsMerger", "PretokenCounter", "texts_of"]
-
 _PURPOSE = "pairloom.engines.datatrove"
 _Step: Any = import_optional("datatrove.pipeline.base", _PURPOSE).PipelineStep
 _io = import_optional("datatrove.io", _PURPOSE)

@@ -23,8 +23,6 @@ from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
-__all__ = ["EncodeText", "count_files", "count_pretokens", "write_tokens"]
-
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from pairloom.errors import PairloomError
 
-__all__ = ["block_results"]
-
 
 def block_results(ds: Any, work: Callable[[Any], Any]) -> Iterator[Any]:
     """What `work` returns for each block; raises its errors themselves, not Ray's text about them."""

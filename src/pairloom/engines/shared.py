@@ -7,8 +7,6 @@ from typing import Any
 from pairloom._internal.arguments import check_choice
 from pairloom.errors import CorpusError
 
-__all__ = ["check_counting_options", "check_method", "column_of", "job_options", "specials_options"]
-
 _TEXT_TYPES = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view", "null")
 
 _OPTIONS: dict[str, dict[str, Any]] = {

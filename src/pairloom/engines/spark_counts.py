@@ -16,8 +16,6 @@ from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.engines.shared import check_counting_options, check_method, column_of
 from pairloom.model import Pattern
 
-__all__ = ["collect_counts", "count_pretokens", "counts_from_spark"]
-
 _PURPOSE = "pairloom.engines.spark"
 _functions: Any = import_optional("pyspark.sql.functions", _PURPOSE)
 

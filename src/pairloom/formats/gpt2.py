@@ -21,8 +21,6 @@ from pairloom.formats.shared.special_entries import with_special_tokens
 from pairloom.model import Model, Pattern
 from pairloom.patterns import GPT2
 
-__all__ = ["MERGES_NAME", "VOCAB_NAME", "is_in", "read", "read_pair", "write"]
-
 VOCAB_NAME = "vocab.json"
 MERGES_NAME = "merges.txt"
 

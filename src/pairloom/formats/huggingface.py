@@ -28,8 +28,6 @@ from pairloom.model import CARRIED, CHARACTERS, Model, config_of
 if TYPE_CHECKING:
     import tokenizers
 
-__all__ = ["FILE_NAME", "from_huggingface", "texts_of", "to_huggingface", "vocab_of", "write"]
-
 FILE_NAME = "tokenizer.json"
 """The name by which the file goes in a folder."""
 

@@ -13,8 +13,6 @@ from pairloom._core import UNICODE_VERSION
 from pairloom.model import Model
 from pairloom.patterns import GPT2
 
-__all__ = ["write"]
-
 _SPECIAL = "<|endoftext|>"
 _OPTIONAL_KEYS = ("normalizer", "post_processor", "special_rules", "tokenizer_config", "training")
 

@@ -31,19 +31,6 @@ from pairloom.model import (
     literal_of,
 )
 
-__all__ = [
-    "CONFIG_NAME",
-    "Companions",
-    "apply",
-    "forms_of",
-    "identity_of",
-    "read",
-    "settings_of",
-    "special_tokens",
-    "without_split",
-    "write",
-]
-
 CONFIG_NAME = "tokenizer_config.json"
 _MAP_NAME = "special_tokens_map.json"
 _ADDED_NAME = "added_tokens.json"

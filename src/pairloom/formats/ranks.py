@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["columns_of", "pairs", "read", "write"]
-
 
 def read(
     ranks: Mapping[bytes, int], *, pattern: Pattern, special_tokens: Mapping[str, int], name: str = "rank list"

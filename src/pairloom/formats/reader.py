@@ -15,8 +15,6 @@ from pairloom.model import CARRIED, Model, Pattern, assign_special_ids, canonica
 if TYPE_CHECKING:
     from pairloom.formats.pretrained import Companions
 
-__all__ = ["Specials", "model_of", "named", "read"]
-
 Specials = Sequence[str] | Mapping[str, int]
 
 _BPETITE = '{"profile":"bpetite"}'

@@ -14,8 +14,6 @@ from pairloom.formats.shared.post_processor import check_none
 from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
 from pairloom.model import Model
 
-__all__ = ["write"]
-
 
 def write(model: Model) -> bytes:
     """The file; raises FormatError where no tekken.json gives the same ids for every text."""

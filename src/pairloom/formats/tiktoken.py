@@ -24,8 +24,6 @@ from pairloom.model import Model, Pattern
 if TYPE_CHECKING:
     import tiktoken
 
-__all__ = ["from_ranks", "from_tiktoken", "to_tiktoken", "write"]
-
 
 def from_ranks(
     found: Mapping[bytes, int], pattern: Pattern, special_tokens: Specials | None, name: str = "mergeable_ranks"

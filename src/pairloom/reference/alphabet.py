@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 
 from pairloom.reference.naive import apply_merge, count_pairs
 
-__all__ = ["train_over_alphabet"]
-
 
 def train_over_alphabet(
     words: Mapping[str, int],

@@ -6,8 +6,6 @@ canonical if encoding their text gives them again.
 
 from collections.abc import Callable
 
-__all__ = ["Session", "canonicalize"]
-
 
 class Session:
     """A text and its ids by `encode`.

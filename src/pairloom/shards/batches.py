@@ -18,8 +18,6 @@ from pairloom._internal.arguments import check_int
 from pairloom._internal.machine import machine_memory
 from pairloom.shards.order import permuted
 
-__all__ = ["Batches", "FolderRows", "Order", "Rows", "by_block", "by_document", "padded_rows"]
-
 Lengths = npt.NDArray[np.int64]
 Pieces = tuple[Lengths, Lengths]
 

@@ -29,8 +29,6 @@ from pairloom.shards.files import MANIFESTS, remove_any
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.shards import read_provenance, read_shard
 
-__all__ = ["CACHE_BYTES", "ShardCache"]
-
 CACHE_BYTES = 50_000_000_000
 """Default size of the cache."""
 

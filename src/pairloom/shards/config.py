@@ -11,8 +11,6 @@ from pairloom.shards.files import FORMATS, dtype_of
 from pairloom.shards.manifest import Manifest
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["SHARD_TOKENS", "model_digest", "new_manifest", "run_config"]
-
 SHARD_TOKENS = 100_000_000
 """Default number of tokens after which a shard ends."""
 

@@ -30,8 +30,6 @@ from pairloom.shards.publishing import put_in_place, renamed, sealed, settle
 from pairloom.shards.reading import shard_folder
 from pairloom.shards.shards import Shard, check_file, read_provenance, read_shard
 
-__all__ = ["DroppedDocuments", "drop_documents"]
-
 # Ids of a shard that are copied at once.
 _AT_ONCE = 1 << 20
 

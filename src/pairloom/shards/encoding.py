@@ -19,8 +19,6 @@ from pairloom.shards.selection import SelectedBlocks, is_selection, start_of
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["block_encoder", "encode_corpus"]
-
 
 def block_encoder(tokenizer: Tokenizer, config: dict[str, Any], threads: int) -> _core.BlockEncoder:
     """The encoder that the options of a run ask for."""

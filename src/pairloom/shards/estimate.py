@@ -26,8 +26,6 @@ from pairloom.shards.files import dtype_of
 from pairloom.shards.sample import Piece, Sample
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["Estimate", "estimate"]
-
 Amounts = npt.NDArray[np.float64]
 """[4] or [n, 4]: bytes on disk, tokens, documents and bytes of text."""
 

@@ -21,23 +21,6 @@ import numpy as np
 from pairloom.errors import FormatError, PairloomError
 from pairloom.shards.writers import bin, megatron, npy, parquet
 
-__all__ = [
-    "FORMATS",
-    "HIDDEN_FOLDER",
-    "MANIFESTS",
-    "MODULES",
-    "check_is_folder",
-    "clear",
-    "damage_reported",
-    "dtype_of",
-    "file_names",
-    "is_run_file",
-    "not_empty",
-    "partial_path",
-    "remove_any",
-    "unlinked",
-]
-
 MODULES: Final[dict[str, Any]] = {"npy": npy, "bin": bin, "parquet": parquet, "megatron": megatron}
 
 FORMATS = tuple(MODULES)

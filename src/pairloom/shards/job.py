@@ -49,8 +49,6 @@ from pairloom.shards.shards import Batch, Shard, Shards
 from pairloom.shards.storage import HIDDEN, Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
-__all__ = ["Receipt", "ShardJob", "ShardTask"]
-
 _MOVES = ".moves"
 """How the name of a list ends that a job writes when it commits: pairs of a file in its hidden folder and its name."""
 _HIDDEN = (HIDDEN, f".{HIDDEN}")

@@ -35,8 +35,6 @@ from pairloom.shards.files import (
 )
 from pairloom.shards.writers import parquet
 
-__all__ = ["Manifest", "digested", "exists", "remove", "with_inputs"]
-
 _PARQUET_NAME, _JSON_NAME = MANIFESTS
 SCHEMA: Final = "pairloom-tokens-2"
 METADATA_KEY: Final = b"pairloom.manifest"

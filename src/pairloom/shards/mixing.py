@@ -19,8 +19,6 @@ import numpy.typing as npt
 from pairloom._internal.arguments import check_int, shown
 from pairloom.shards.batches import Batches, FolderRows, Rows
 
-__all__ = ["MixedBatches", "MixedShards", "Weights"]
-
 _PERIOD = 1 << 16
 
 Numbers = npt.NDArray[np.int64]

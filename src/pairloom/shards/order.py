@@ -11,8 +11,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["permuted"]
-
 _ROUNDS = 6
 _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1

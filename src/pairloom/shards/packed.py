@@ -36,8 +36,6 @@ from pairloom.shards.storage import local_folder
 from pairloom.shards.tokenize_files import TokenizedFiles, tokenize_files, without_run_files
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["pack_shards", "tokenize_packed"]
-
 # Ids that are handed to the writer at once.
 _AT_ONCE = 1 << 21
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 from pairloom._internal.optional_deps import import_optional
 from pairloom.shards.writers.parquet import OpenParquet
 
-__all__ = ["ProvenanceRows", "ProvenanceWriter", "check_installed", "name_of", "read", "rows_with", "without"]
-
 ROW_GROUP = 1 << 16
 
 Numbers = npt.NDArray[np.int64]

@@ -32,19 +32,6 @@ from pairloom.shards.manifest import Manifest
 from pairloom.shards.shards import Shard, Shards
 from pairloom.shards.storage import Storage
 
-__all__ = [
-    "Mirror",
-    "PublishedShard",
-    "Publisher",
-    "ShardSink",
-    "publishing",
-    "put_in_place",
-    "renamed",
-    "replacement",
-    "sealed",
-    "settle",
-]
-
 _HASH_BYTES = 1 << 18
 
 

@@ -31,8 +31,6 @@ from pairloom.shards.mixing import MixedShards, Weights
 from pairloom.shards.shards import check_ids, check_order, read_provenance, read_shard
 from pairloom.shards.where import Origin, origins_in
 
-__all__ = ["OpenShards", "open_shards", "shard_folder"]
-
 Ids = npt.NDArray[Any]
 Places = npt.NDArray[np.int64]
 

@@ -15,16 +15,6 @@ from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
 from pairloom.shards.manifest import Manifest
 
-__all__ = [
-    "ResumePlan",
-    "check_not_of_job",
-    "check_nothing_dropped",
-    "check_options",
-    "first_shards",
-    "has_changed",
-    "plan_resume",
-]
-
 _AGAIN = "write such shards again (resume=True, rewrite=True)"
 _REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
 

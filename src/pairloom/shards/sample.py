@@ -30,8 +30,6 @@ from pairloom.corpus.columns import RowsReader
 from pairloom.corpus.sources import Source
 from pairloom.errors import CorpusError
 
-__all__ = ["Piece", "Sample", "Span"]
-
 # A piece has at least so many bytes, and so many are read even where records make them longer.
 _LEAST_BYTES, _LEAST_PIECES = 1 << 12, 24
 # The longest record that is read, unless the sample is larger.

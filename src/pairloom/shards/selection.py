@@ -24,8 +24,6 @@ from pairloom.corpus import Position, Reading
 from pairloom.corpus.corpus import Block
 from pairloom.shards.files import is_run_file
 
-__all__ = ["SelectedBlocks", "check_selection", "is_selection", "split_configs", "start_of"]
-
 _NAME = re.compile(r"\w[\w.-]*")
 _DIGEST_BYTES = 16
 

@@ -29,20 +29,6 @@ from pairloom.shards.files import MODULES, damage_reported, file_names, partial_
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows, ProvenanceWriter
 
-__all__ = [
-    "Batch",
-    "Shard",
-    "Shards",
-    "check_file",
-    "check_files",
-    "check_ids",
-    "check_order",
-    "open_file",
-    "read_provenance",
-    "read_shard",
-]
-
-
 REMEDY = "mend it (pairloom verify --repair), or write the shards again"
 
 

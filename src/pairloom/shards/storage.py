@@ -17,8 +17,6 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom.shards.files import check_is_folder, remove_any
 
-__all__ = ["HIDDEN", "Storage", "local_folder", "storage_of"]
-
 HIDDEN = ".pairloom-job-"
 """How the names of all that belongs to a job begin before it is committed: its folder, and the lock at a URL."""
 

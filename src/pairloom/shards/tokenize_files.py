@@ -39,8 +39,6 @@ from pairloom.shards.shards import check_files
 from pairloom.shards.storage import storage_of
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["TokenizedFiles", "tokenize_files", "without_run_files", "write_folders"]
-
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_LISTED = 20
 

@@ -19,8 +19,6 @@ from pairloom.shards.batches import Batches
 from pairloom.shards.mixing import MixedShards
 from pairloom.shards.reading import OpenShards, open_shards
 
-__all__ = ["ShardBatches", "ShardRows"]
-
 _PURPOSE = "pairloom.shards.torch"
 _torch: Any = import_optional("torch", _PURPOSE)
 _data: Any = import_optional("torch.utils.data", _PURPOSE)

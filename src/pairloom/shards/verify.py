@@ -30,8 +30,6 @@ from pairloom.shards.shards import Shard, check_file, check_ids, check_order, re
 from pairloom.shards.tokenize_files import write_folders
 from pairloom.tokenizer import Tokenizer
 
-__all__ = ["verify_shards"]
-
 _CHOSEN = ("format", "eot", "bos", "specials", "shard_tokens", "duplicates", "provenance", "id_field")
 _READING = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors", "input_format")
 

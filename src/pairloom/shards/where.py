@@ -12,8 +12,6 @@ from pairloom.shards.provenance import rows_with
 if TYPE_CHECKING:
     from pairloom.shards.reading import OpenShards
 
-__all__ = ["Origin", "origins_in"]
-
 
 class Origin(NamedTuple):
     """Where tokens come from, of one document, or in packed shards of a part of one.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pairloom.offsets import TokenSpans
     from pairloom.post_processing import PostProcessor
 
-__all__ = ["SPECIALS", "PathLike", "Specials", "TokenizerBase"]
-
 Specials = Sequence[str] | Mapping[str, int]
 PathLike = str | os.PathLike[str]
 

@@ -13,8 +13,6 @@ from pairloom.tokenizer.base import TokenizerBase
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["DecodeMethods"]
-
 
 class DecodeMethods(TokenizerBase):
     """Decoding of ids, of many lists, of columns, and id by id."""

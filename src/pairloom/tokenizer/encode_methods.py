@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from pairloom.sessions import Session
 
-__all__ = ["EncodeMethods", "text_list"]
-
 _ALL: Final = 0
 """The default of `threads` for one text, compared by identity, so that short texts need no check."""
 

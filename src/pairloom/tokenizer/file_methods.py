@@ -15,8 +15,6 @@ from pairloom.model import Pattern
 from pairloom.patterns import pattern_text
 from pairloom.tokenizer.base import PathLike, Specials, TokenizerBase
 
-__all__ = ["FileMethods"]
-
 
 class FileMethods(TokenizerBase):
     """Files, and objects of other libraries."""

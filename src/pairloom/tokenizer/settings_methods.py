@@ -22,8 +22,6 @@ from pairloom.tokenizer.base import TokenizerBase
 if TYPE_CHECKING:
     from pairloom.training.config import TrainingConfig
 
-__all__ = ["SettingsMethods"]
-
 
 class SettingsMethods(TokenizerBase):
     """Pattern, normaliser, post-processor, cache, and the settings of a model folder."""

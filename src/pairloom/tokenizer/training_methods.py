@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pairloom.counts.pretoken_counts import PretokenCounts
     from pairloom.training.trace import Trace
 
-__all__ = ["TrainingMethods"]
-
 
 class TrainingMethods(TokenizerBase):
     """Training from a corpus or from counts, and training on."""

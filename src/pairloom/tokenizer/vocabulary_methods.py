@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from pairloom.vocabulary import VocabularyChanges
 
-__all__ = ["VocabularyMethods"]
-
 
 class VocabularyMethods(TokenizerBase):
     """Ids, the bytes of tokens, merges and special tokens."""

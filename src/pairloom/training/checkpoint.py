@@ -23,8 +23,6 @@ from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
 from pairloom.training.config import TrainingConfig
 
-__all__ = ["counts_kept_in"]
-
 _PREFIX = "counts-"
 _REMEDY = "delete the folder to count again, or name another checkpoint path"
 

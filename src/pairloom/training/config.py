@@ -16,8 +16,6 @@ from pairloom._internal.arguments import check_bool, check_choice, check_int, ch
 from pairloom.model import DECODE_ERRORS, DecodeErrors, Model, Pattern, canonical_json
 from pairloom.patterns import pattern_name, pattern_text
 
-__all__ = ["GPT2_BYTE_ORDER", "N_BYTES", "PROFILES", "TrainingConfig"]
-
 SpecialIds = Literal["last", "after_bytes", "first"]
 ByteOrder = Literal["value", "gpt2"]
 CorpusSpecials = Literal["text", "split"]

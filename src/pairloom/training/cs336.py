@@ -10,8 +10,6 @@ from pairloom._internal.progress import Progress
 from pairloom.training.config import TrainingConfig
 from pairloom.training.train import train_on_files
 
-__all__ = ["train_bpe"]
-
 
 def train_bpe(
     input_path: str | os.PathLike[str],

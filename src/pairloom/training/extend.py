@@ -20,8 +20,6 @@ from pairloom.training.first_seen import check_rule
 from pairloom.training.train import check_counts, prune, shortage_text
 from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
 
-__all__ = ["Extension", "extend_counted", "n_counted"]
-
 # What the tokenizer itself says.
 _OWN_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
 

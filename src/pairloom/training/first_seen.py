@@ -18,8 +18,6 @@ from pairloom.corpus import Corpus
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
 
-__all__ = ["FIRST_SEEN", "check_rule", "check_run", "documents_of_files", "learn", "ordered_counts"]
-
 FIRST_SEEN = "first_seen"
 
 

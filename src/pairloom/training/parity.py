@@ -15,8 +15,6 @@ from pairloom.training.first_seen import check_rule
 from pairloom.training.prune import counts_of
 from pairloom.training.train import byte_order, check_counts, finished, prune
 
-__all__ = ["check_names", "train_parity"]
-
 
 def check_names(parity: Any, reference: Any) -> None:
     """TypeError or ValueError unless both are dicts by the same names; `reference` may be None."""

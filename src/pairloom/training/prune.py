@@ -27,8 +27,6 @@ from pairloom.vocabulary import as_pairs, compacted, warn_of_moved, without_toke
 if TYPE_CHECKING:
     from pairloom.tokenizer.base import TokenizerBase
 
-__all__ = ["counts_of", "counts_of_tokenizer", "n_to_remove", "pruned"]
-
 
 def counts_of_tokenizer(corpus: Any, tokenizer: TokenizerBase, corpus_specials: str, **run: Any) -> PretokenCounts:
     """The counts of a corpus, cut as the tokenizer cuts it; CountsError for counts that were cut in another way."""

@@ -9,8 +9,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["N_TRACED", "Trace", "TrainingStep", "check_trace", "steps_of"]
-
 N_TRACED: Final = 5
 """How many pairs of each step a trace has; `pairloom.reference.naive.best_pairs` defines which."""
 

@@ -30,19 +30,6 @@ from pairloom.training.checkpoint import counts_kept_in
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
-__all__ = [
-    "byte_order",
-    "check_counts",
-    "finished",
-    "lay_out",
-    "prune",
-    "shortage_text",
-    "train_model",
-    "train_on_files",
-    "train_on_texts",
-    "warn_of_a_file_named",
-]
-
 PathLike = str | os.PathLike[str]
 
 _MOST_UINT16 = 1 << 16

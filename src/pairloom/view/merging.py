@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from pairloom.model import Model
 
-__all__ = ["Merges", "merge_lookup", "merged"]
-
 RankAndId = tuple[int, int]
 """(rank, merged id) of a merge."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pairloom.model import Model
     from pairloom.tokenizer import Tokenizer
 
-__all__ = ["encoded", "merge_trees", "pretoken_lengths", "tokenizer_payload"]
-
 Node = tuple[int, int, int]
 """(rank, left id, right id) of the merge that makes a token."""
 

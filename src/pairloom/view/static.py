@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-__all__ = ["static_html", "units"]
-
 _COLOURS: Final = ("#cfe2ff", "#ffe3b3", "#d3f0d6", "#f6d5ee")
 _SPECIAL: Final = "#31313a"
 _MOST_TOKENS: Final = 1000

@@ -29,8 +29,6 @@ from pairloom.view.static import static_html
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
-__all__ = ["MOST_BYTES", "TextCounts", "View"]
-
 MOST_BYTES: Final = 8 << 20
 """The most text that a page shows, in bytes of UTF-8."""
 

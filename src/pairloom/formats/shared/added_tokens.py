@@ -16,8 +16,6 @@ from pairloom._internal.arguments import as_text, shown
 from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 
-__all__ = ["FLAGS", "AddedTokens", "read_added_tokens", "write_added_tokens"]
-
 FLAGS: Final = ("lstrip", "rstrip", "single_word")
 """What an added token may say of how it is recognised."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-__all__ = ["ALPHABET", "from_alphabet", "to_alphabet"]
-
 _SHOWN: Final = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
 _HIDDEN: Final = [byte for byte in range(256) if byte not in _SHOWN]
 

@@ -9,8 +9,6 @@ from pairloom.formats.shared.normalizer import write_normalizer
 from pairloom.formats.shared.pre_tokenizer import write_words
 from pairloom.model import UNKNOWN, UNKNOWN_EACH, Model
 
-__all__ = ["settings", "spell"]
-
 _SYMBOL = "\u2581"
 _REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": _SYMBOL}
 _UNDO = {"type": "Replace", "pattern": {"String": _SYMBOL}, "content": " "}

@@ -9,8 +9,6 @@ from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
 from pairloom.model import LARGEST_ID
 
-__all__ = ["parse", "take_id"]
-
 
 def parse(data: bytes, name: str) -> Any:
     """The value that `data` holds; raises FormatError naming `name` and the location."""

@@ -6,8 +6,6 @@ from typing import Any
 
 from pairloom.model import DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS
 
-__all__ = ["write_normalizer"]
-
 
 def write_normalizer(steps: tuple[str, ...]) -> Any:
     """The value of the key `normalizer`; the other steps are the pre-tokenizer's and the model's."""

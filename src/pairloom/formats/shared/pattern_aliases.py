@@ -12,8 +12,6 @@ from typing import Final
 
 from pairloom.patterns import SPELLINGS
 
-__all__ = ["named_of", "published_of"]
-
 # tiktoken's gpt2, r50k_base, p50k_base and p50k_edit; its cl100k_base; nanochat, run by tiktoken: the second spelling.
 _PUBLISHED: Final = {
     str(named): str(published) for named, published, *_ in (SPELLINGS[name] for name in ("gpt2", "cl100k", "nanochat"))

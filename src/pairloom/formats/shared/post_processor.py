@@ -13,8 +13,6 @@ from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
 from pairloom.model import Model
 
-__all__ = ["adds_ids", "check_none", "write_post_processor"]
-
 
 def write_post_processor(post_processor: str | None) -> Any:
     """The value of the key `post_processor` of a tokenizer.json."""

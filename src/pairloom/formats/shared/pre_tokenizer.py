@@ -14,8 +14,6 @@ from pairloom.errors import FormatError, PatternError
 from pairloom.model import Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, commented, uncommented
 
-__all__ = ["write_splitters", "write_words"]
-
 # A text as one pretoken.
 _WHOLE = r"[\s\S]+"
 _COMMENTS: Final = {

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
 
-__all__ = ["with_special_tokens"]
-
 
 def with_special_tokens(text_of: Mapping[int, str], special_tokens: Mapping[str, int], what: str) -> dict[str, int]:
     """All entries, token -> id; raises FormatError where a special token's string is an ordinary token's.

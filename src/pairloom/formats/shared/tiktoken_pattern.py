@@ -11,8 +11,6 @@ from pairloom.errors import FormatError
 from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
 
-__all__ = ["for_tiktoken", "left_out"]
-
 
 def for_tiktoken(pattern: Pattern) -> str:
     """One regex by which tiktoken splits every text as the pattern does; FormatError where there is none."""

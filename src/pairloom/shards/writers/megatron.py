@@ -20,8 +20,6 @@ import numpy.typing as npt
 from pairloom.errors import FormatError
 from pairloom.shards.writers.npy import FlatWriter, map_flat, read_all, write_all
 
-__all__ = ["SUFFIXES", "Writer", "dtype", "read"]
-
 SUFFIXES = (".bin", ".idx")
 
 MAGIC = b"MMIDIDX\x00\x00"

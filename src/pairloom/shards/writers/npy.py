@@ -16,8 +16,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SUFFIXES", "FlatWriter", "Writer", "dtype", "map_array", "map_flat", "read", "read_all", "write_all"]
-
 SUFFIXES = (".npy", ".offsets.npy")
 
 _HEADER_BYTES = 128

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import FormatError
 
-__all__ = ["SUFFIXES", "OpenParquet", "Writer", "dtype", "read", "read_metadata", "write_empty"]
-
 SUFFIXES = (".parquet",)
 COLUMN = "input_ids"
 ROW_GROUP_TOKENS = 1 << 21
