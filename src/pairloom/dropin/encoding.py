@@ -13,8 +13,6 @@ from typing import Any
 
 from pairloom._internal.arguments import check_choice
 
-__all__ = ["Columns", "Encoding"]
-
 Span = tuple[int, int]
 
 _DIRECTIONS = ("right", "left")

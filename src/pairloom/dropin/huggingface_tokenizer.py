@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from pairloom.tokenizer import Tokenizer
 
-__all__ = ["HuggingFaceTokenizer", "checked_id"]
-
 _NO_TEXT = Columns([], [], [])
 _SPACE = to_alphabet(b" ")
 _LETTERS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}

@@ -25,8 +25,6 @@ from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
-__all__ = ["Encoding"]
-
 T = TypeVar("T")
 _NONE: frozenset[str] = frozenset()
 

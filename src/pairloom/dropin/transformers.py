@@ -29,8 +29,6 @@ from pairloom.formats.shared.added_tokens import read_added_tokens
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["fast"]
-
 # What added tokens are tried on, without the cost of a vocabulary.
 _EMPTY = '{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}'
 

@@ -9,8 +9,6 @@ from typing import Any, ClassVar, Self
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str, shown
 from pairloom.errors import FormatError
 
-__all__ = ["WHITE_SPACE", "AddedToken", "Component", "Regex", "component_of"]
-
 WHITE_SPACE = frozenset(chr(code) for code in range(0x3001) if chr(code).isspace() and not 0x1C <= code <= 0x1F)
 """Unicode's White_Space; Python's isspace also takes U+001C to U+001F."""
 

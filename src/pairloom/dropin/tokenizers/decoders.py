@@ -12,8 +12,6 @@ from pairloom.dropin.tokenizers import normalizers
 from pairloom.dropin.tokenizers.components import Component, Regex
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
-__all__ = ["BPEDecoder", "ByteFallback", "ByteLevel", "Decoder", "Fuse", "Metaspace", "Replace", "Sequence", "Strip"]
-
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 _BYTE_OF = {to_alphabet(bytes([byte])): byte for byte in range(256)}
 

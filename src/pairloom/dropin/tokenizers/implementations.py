@@ -10,8 +10,6 @@ from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
 
-__all__ = ["ByteLevelBPETokenizer"]
-
 
 class ByteLevelBPETokenizer:
     """BPE over bytes as GPT-2 has it: a `Tokenizer`, `_tokenizer`, whose other methods and parts are here too."""

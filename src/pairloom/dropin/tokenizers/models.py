@@ -14,8 +14,6 @@ from pairloom.dropin.tokenizers.components import Component
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import parse, take_id
 
-__all__ = ["BPE", "Model"]
-
 
 class Model(Component):
     """What tokens there are."""

@@ -10,22 +10,6 @@ from pairloom._internal.arguments import check_choice, check_str
 from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
-__all__ = [
-    "NFC",
-    "NFD",
-    "NFKC",
-    "NFKD",
-    "ByteLevel",
-    "Lowercase",
-    "Normalizer",
-    "Prepend",
-    "Replace",
-    "Sequence",
-    "Strip",
-    "StripAccents",
-    "unicode_normalizer_from_str",
-]
-
 _WHITE_SPACE = "".join(WHITE_SPACE)
 
 

@@ -16,8 +16,6 @@ from pairloom.errors import FormatError
 if TYPE_CHECKING:
     from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
-__all__ = ["PlainEncoder", "decode"]
-
 
 class PlainEncoder:
     """The encoder of a tokenizer as it is now; FormatError for parts that it does not take either."""

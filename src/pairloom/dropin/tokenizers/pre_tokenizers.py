@@ -20,19 +20,6 @@ from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Pattern
 from pairloom.patterns import GPT2
 
-__all__ = [
-    "ByteLevel",
-    "CharDelimiterSplit",
-    "Digits",
-    "Metaspace",
-    "PreTokenizer",
-    "Punctuation",
-    "Sequence",
-    "Split",
-    "Whitespace",
-    "WhitespaceSplit",
-]
-
 Span = tuple[int, int]
 Piece = tuple[str, list[Span] | None]
 """A text, and for each of its characters the span of the original text from which it is, where anybody asks."""

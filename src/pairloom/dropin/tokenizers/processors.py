@@ -11,8 +11,6 @@ from pairloom._internal.arguments import check_str, shown
 from pairloom.dropin.tokenizers.components import Component
 from pairloom.post_processing import post_processor_of
 
-__all__ = ["BertProcessing", "ByteLevel", "PostProcessor", "RobertaProcessing", "Sequence", "TemplateProcessing"]
-
 Piece = dict[str, dict[str, Any]]
 
 

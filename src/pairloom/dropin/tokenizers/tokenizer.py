@@ -23,8 +23,6 @@ from pairloom.formats.reader import read
 from pairloom.formats.shared.json_text import parse
 from pairloom.post_processing import post_processor_of
 
-__all__ = ["Tokenizer"]
-
 _PARTS: dict[str, Any] = {
     "normalizer": normalizers,
     "pre_tokenizer": pre_tokenizers,

@@ -9,8 +9,6 @@ from typing import Any
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str
 from pairloom.dropin.tokenizers.components import AddedToken
 
-__all__ = ["BpeTrainer", "Trainer"]
-
 
 class Trainer:
     """What a vocabulary is learned by."""

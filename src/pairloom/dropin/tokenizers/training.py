@@ -18,8 +18,6 @@ from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Plan, PreTokeni
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
-__all__ = ["Lines", "count", "train"]
-
 _BLOCK_BYTES = 1 << 22
 _LEFT_OUT = 0xFFFFFFFF
 _AT_START, _AT_END = 1, 2
