@@ -90,36 +90,6 @@ class DocumentCase(Case):
 
 
 @dataclass(frozen=True)
-class PairCountCase(Case):
-    """Words, each ids and occurrences, hold these pairs."""
-
-    words: list[tuple[list[int], int]]
-    counts: dict[tuple[int, int], int]
-
-
-@dataclass(frozen=True)
-class BestPairCase(Case):
-    """Of these counts this pair is merged next."""
-
-    tie_break: Literal["ids_least", "bytes_greatest", "first_seen"]
-    tokens: dict[int, bytes]
-    counts: dict[tuple[int, int], int]
-    best: tuple[int, int] | None
-    min_frequency: int = 1
-    max_token_bytes: int | None = None
-
-
-@dataclass(frozen=True)
-class ReplacementCase(Case):
-    """Replacing a pair turns ids into the result."""
-
-    ids: list[int]
-    pair: tuple[int, int]
-    merged_id: int
-    result: list[int]
-
-
-@dataclass(frozen=True)
 class TrainingCase(Case):
     """Documents, or counts of pretokens, give these merges and ids, or an error.
 
@@ -238,25 +208,6 @@ def document_cases() -> list[DocumentCase]:
     return _cases(DocumentCase, "documents.json")
 
 
-def pair_count_cases() -> list[PairCountCase]:
-    return _cases(PairCountCase, "steps.json", "pair_counts", words=_tuples, counts=_pair_counts)
-
-
-def best_pair_cases() -> list[BestPairCase]:
-    return _cases(
-        BestPairCase,
-        "steps.json",
-        "best_pairs",
-        tokens=_tokens,
-        counts=_pair_counts,
-        best=lambda best: best and tuple(best),
-    )
-
-
-def replacement_cases() -> list[ReplacementCase]:
-    return _cases(ReplacementCase, "steps.json", "replacements", pair=tuple)
-
-
 def training_cases() -> list[TrainingCase]:
     def counts(given: dict[str, int]) -> dict[bytes, int]:
         return {text.encode(): n for text, n in given.items()}
@@ -363,10 +314,6 @@ def _tokens(tokens: dict[str, str]) -> dict[int, bytes]:
 
 def _tuples(lists: list[list[Any]]) -> list[tuple[Any, ...]]:
     return [tuple(each) for each in lists]
-
-
-def _pair_counts(counts: list[list[int]]) -> dict[tuple[int, int], int]:
-    return {(left, right): n for left, right, n in counts}
 
 
 def _error(error: dict[str, Any]) -> ExpectedError:

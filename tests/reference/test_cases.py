@@ -23,29 +23,6 @@ def test_documents(case: cases.DocumentCase) -> None:
     assert documents.documents_of(case.text, case.special_tokens) == case.documents
 
 
-@pytest.mark.parametrize("case", cases.pair_count_cases(), ids=str)
-def test_pair_counts(case: cases.PairCountCase) -> None:
-    assert naive.count_pairs(case.words) == case.counts
-
-
-@pytest.mark.parametrize("case", cases.best_pair_cases(), ids=str)
-def test_best_pairs(case: cases.BestPairCase) -> None:
-    for counts in (case.counts, dict(reversed(case.counts.items()))):
-        best = naive.select_best_pair(
-            counts,
-            case.tokens,
-            case.tie_break,
-            min_frequency=case.min_frequency,
-            max_token_bytes=case.max_token_bytes,
-        )
-        assert best == case.best
-
-
-@pytest.mark.parametrize("case", cases.replacement_cases(), ids=str)
-def test_replacements(case: cases.ReplacementCase) -> None:
-    assert naive.apply_merge(case.ids, case.pair, case.merged_id) == case.result
-
-
 def train(case: cases.TrainingCase) -> Model:
     if case.documents is not None:
         return naive.train(case.documents, case.vocab_size, **case.all_fields)
