@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from pairloom import Tokenizer
+
 ROOT = Path(__file__).resolve().parent.parent
 TESTDATA = ROOT / "testdata"
 CS336 = ROOT.parent / "shared" / "fixtures" / "cs336"
@@ -256,39 +258,12 @@ def model(name: str) -> ModelCase | None:
     )
 
 
-def gpt2_alphabet() -> dict[str, int]:
-    """The byte that each character of GPT-2's files stands for."""
-    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in shown]
-    return {chr(byte): byte for byte in shown} | {chr(256 + n): byte for n, byte in enumerate(others)}
-
-
-def read_gpt2_merges(path: Path) -> list[tuple[bytes, bytes]]:
-    """A merges.txt: a pair a line, in the GPT-2 alphabet, after an optional #version line."""
-    alphabet = gpt2_alphabet()
-    lines = path.read_text(encoding="utf-8").split("\n")
-    if lines[0].startswith("#version"):
-        lines = lines[1:]
-    pairs = [line.split(" ") for line in lines if line]
-    return [(bytes(alphabet[char] for char in left), bytes(alphabet[char] for char in right)) for left, right in pairs]
-
-
 def _gpt2_model(name: str, vocab_file: str, merges_file: str, special_tokens: dict[str, int]) -> ModelCase | None:
     if not (CS336 / vocab_file).exists():
         return None
-    alphabet = gpt2_alphabet()
-    entries = json.loads((CS336 / vocab_file).read_text(encoding="utf-8"))
-    id_of_token = {
-        bytes(alphabet[char] for char in token): token_id
-        for token, token_id in entries.items()
-        if token not in special_tokens
-    }
-    merges = [
-        (id_of_token[left], id_of_token[right], id_of_token[left + right])
-        for left, right in read_gpt2_merges(CS336 / merges_file)
-    ]
-    vocab = {token_id: token for token, token_id in id_of_token.items()}
-    return ModelCase(name, vocab, merges, special_tokens, "gpt2")
+    model = Tokenizer.from_files(CS336 / vocab_file, CS336 / merges_file, special_tokens).model
+    merges = [(left, right, merged_id) for left, right, merged_id in model.merges.tolist()]
+    return ModelCase(name, model.tokens(), merges, special_tokens, "gpt2")
 
 
 _C = TypeVar("_C", bound=Case)
