@@ -12,17 +12,16 @@ from pairloom.reference import offsets as reference
 from pairloom.reference.vocabulary import Model
 from tests import cases
 from tests.formats.models import ENDOFTEXT, trained
-from tests.reference.test_cases import model_named
-from tests.test_core_cases import present
+from tests.test_cases import in_reference, present
 
 CHARACTERS = "ab é😀東\n0" + "\u0301"
 
 
 @pytest.mark.parametrize("case", cases.offset_cases(), ids=str)
 def test_cases_on_reference_and_core(case: cases.OffsetCase) -> None:
-    ids, spans, chars = reference.encode_with_offsets(case.text, model_named(case.model))
+    ids, spans, chars = reference.encode_with_offsets(case.text, in_reference(case.model))
     assert (spans, chars) == (case.bytes, case.chars)
-    assert reference.decode_with_offsets(ids, model_named(case.model)) == (case.text, case.starts)
+    assert reference.decode_with_offsets(ids, in_reference(case.model)) == (case.text, case.starts)
     tokenizer = present(case.model)
     assert tokenizer.encode_with_offsets(case.text)[0] == ids
     assert tokenizer.encode_with_offsets(case.text)[1].tolist() == list(map(list, case.chars))
