@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +23,6 @@ from pairloom import (
     open_shards,
     tokenize_files,
 )
-from pairloom._internal.folder_lock import locked_folder
 from pairloom.shards.files import FORMATS
 from tests.corpus.files import json_lines
 from tests.shards.reading import documents_of, manifest_of
@@ -266,84 +259,6 @@ def test_a_job_leaves_out_and_names_unreadable_files(tmp_path: Path) -> None:
     assert documents_of(tmp_path / "out") == IDS[:30] * 2
     totals = [(entry["documents"], entry["tokens"]) for entry in manifest["inputs"]]
     assert totals == [(30, sum(map(len, IDS[:30])))] * 2 + [(0, 0)]
-
-
-# Kills -----------------------------------------------------------------------------------------------------------
-
-_DRIVER = """
-import sys, multiprocessing
-from pairloom import ShardJob, Tokenizer
-folder, n_tasks, n_documents = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-tokenizer = Tokenizer.train("ab ab the cat the hat " * 50, 262)
-
-def documents(number):
-    return [f"ab the cat {number} {document}" for document in range(n_documents)]
-
-def write(arguments):
-    task, number = arguments
-    return task.write([documents(number)[:50], documents(number)[50:]], number)
-
-if __name__ == "__main__":
-    with ShardJob(folder, tokenizer, shard_tokens=2000) as job, multiprocessing.Pool(2) as pool:
-        receipts = []
-        for receipt in pool.imap(write, [(job.task, number) for number in range(n_tasks)]):
-            receipts.append(receipt)
-            print(len(receipts), flush=True)
-        job.commit(receipts)
-        print("committed", flush=True)
-"""
-
-
-def _run(folder: Path, n_tasks: int, n_documents: int) -> subprocess.Popen[str]:
-    script = folder.parent / "driver.py"
-    script.write_text(_DRIVER)
-    arguments = [sys.executable, str(script), str(folder), str(n_tasks), str(n_documents)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, start_new_session=True)
-
-
-def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    assert process.stdout is not None
-    return map(str.strip, process.stdout)
-
-
-def _wait_for_lock(folder: Path) -> None:
-    """Until the workers of a killed driver, which have its lock by inheritance, are gone too."""
-    for _ in range(1000):
-        try:
-            with locked_folder(folder):
-                return
-        except FileExistsError:
-            time.sleep(0.01)
-        except FileNotFoundError:
-            return
-
-
-@pytest.mark.parametrize("n_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.long
-def test_a_killed_driver_started_again_loses_and_doubles_nothing(tmp_path: Path, n_kills: int) -> None:
-    n_tasks, n_documents = (10, 100) if n_kills < 20 else (50, 1000)
-    folder = tmp_path / "shards"
-    for kill in range(n_kills):
-        process = _run(folder, n_tasks, n_documents)
-        for line in _lines(process):
-            if line == str(1 + kill * n_tasks // n_kills):
-                time.sleep(kill % 5 * 0.005)
-                break
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        _wait_for_lock(folder)
-        if (folder / "manifest.json").exists() or any(folder.glob(".pairloom-job-*.moves")):
-            # Killed after the commit, or within it: the next job finishes it, says that the folder is in use, and
-            # removes what is hidden.
-            with pytest.raises(FileExistsError, match="is not empty"), ShardJob(folder, TOKENIZER):
-                pass
-            break
-    else:
-        process = _run(folder, n_tasks, n_documents)
-        assert list(_lines(process))[-1] == "committed"
-        process.wait()
-    texts = [f"ab the cat {number} {document}" for number in range(n_tasks) for document in range(n_documents)]
-    assert documents_of(folder) == TOKENIZER.encode_batch(texts)
 
 
 def test_a_list_that_a_killed_job_was_writing_is_removed(tmp_path: Path) -> None:

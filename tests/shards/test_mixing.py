@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle
 import random
 import re
 from collections.abc import Iterator
@@ -122,27 +121,6 @@ def test_rows_of_all_ranks_are_those_of_the_definition(folders: dict[str, Path],
             alone = mix.batches(**options, batch=batch, step=step, row=row, epochs=epochs)
             begin = row + step * batch
             assert alone.at(step)[: max(len(rows) - begin, 0)].tolist() == rows[begin : begin + batch].tolist()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_state_goes_on_at_its_row_with_other_ranks(folders: dict[str, Path], seed: int) -> None:
-    rng = random.Random(seed)
-    mix, _, options = _case(rng, folders)
-    mix = open_shards(mix.sources, weights={name: rng.choice([1, 2, 3.5]) for name in mix.sources})
-    epochs = rng.choice([None, 2])
-    whole = np.concatenate([*itertools.islice(mix.batches(**options, batch=1, epochs=epochs), 300)])
-    before = mix.batches(**options, batch=2, rank=1, world_size=2, epochs=epochs)
-    for _ in range(rng.randrange(8)):
-        next(before, None)
-    state = json.loads(json.dumps(before.state_dict()))
-    after = pickle.loads(pickle.dumps(mix)).batches(**options, batch=3, epochs=epochs)
-    after.load_state_dict(state)
-    found = [row for ids in itertools.islice(after, 10) for row in ids.tolist()]
-    expected = whole[before.row :].tolist()[:30]
-    assert found[: len(expected)] == expected
-    for change in ({"seed": 7}, {"seq_len": 3}):
-        with pytest.raises(ValueError, match="the state is of batches with"):
-            mix.batches(**{**options, **change}, batch=3, epochs=epochs).load_state_dict(state)
 
 
 def test_weights_may_change_after_a_state_but_not_before_it(folders: dict[str, Path]) -> None:

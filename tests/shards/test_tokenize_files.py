@@ -48,16 +48,6 @@ def test_every_format_holds_the_ids(paths: dict[str, Path], tmp_path: Path, form
     assert all(shard["tokens"] < 300 + longest for shard in shards)
 
 
-def test_every_kind_of_file_gives_the_same_shards(paths: dict[str, Path], tmp_path: Path) -> None:
-    outputs = []
-    for name, path in paths.items():
-        out = tmp_path / name
-        tokenize_files(TOKENIZER, path, out, separator=SEPARATOR, shard_tokens=500)
-        manifest = manifest_of(out)
-        outputs.append((manifest["shards"], manifest["indexes"], manifest["totals"]))
-    assert all(output == outputs[0] for output in outputs)
-
-
 def test_threads_and_pieces_do_not_show(
     paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
