@@ -35,40 +35,6 @@ def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
     return json.dumps(file).encode()
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"special_tokens": {}},
-        {"special_tokens": {"<a>": 259, "<b>": 260}},
-        {"special_tokens": {"<b>": 300, "<a> x": 400}},
-        {"plain_specials": frozenset((ENDOFTEXT,))},
-        {"special_tokens": {"ab": 300}, "merges": MODEL.merges[:0]},
-        {"pattern": CL100K},
-        {"pattern": O200K},
-        {"pattern": r"\p{L}+|\s+(?!\S)|."},
-        {"pattern": DEEPSEEK_LIKE},
-        {"pattern": (r"\p{N}", r"\s+")},
-    ],
-)
-def test_what_is_saved_comes_back_and_loads_in_its_own_library(fields: dict[str, Any], tmp_path: Path) -> None:
-    model = trained([] if "merges" in fields else [(97, 98), (32, 256), (99, 100)], decode_errors="replace", **fields)
-    path = tmp_path / "tokenizer.json"
-    formats.save(model, path, format="huggingface")
-    assert formats.load(path) == model
-    data = path.read_bytes()
-    formats.save(formats.load(path), path, overwrite=True, format="huggingface")
-    assert path.read_bytes() == data
-    library = tokenizers.Tokenizer.from_file(str(path))
-    assert huggingface.from_huggingface(library) == model
-    assert huggingface.from_huggingface(path) == model
-    for literal, token_id in model.special_tokens.items():
-        assert library.token_to_id(literal) == token_id
-        assert library.encode(f"x{literal}x").ids == [120, token_id, 120]
-        skipped = "xx" if literal not in model.plain_specials else f"x{literal}x"
-        assert library.decode([120, token_id, 120], skip_special_tokens=True) == skipped
-
-
 def test_an_added_token_written_like_a_byte_is_saved_after_the_vocabulary(tmp_path: Path) -> None:
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
     theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -19,20 +19,9 @@ from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Model
 from pairloom.patterns import GPT2, SPELLINGS
 
-from .models import ENDOFTEXT, trained
+from .models import trained
 
 MODEL = trained([(97, 98), (32, 256), (99, 100), (257, 258)], decode_errors="replace")
-
-
-def test_what_is_saved_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "model.tiktoken"
-    formats.save(MODEL, path, format="tiktoken")
-    assert formats.load(path, pattern="gpt2", special_tokens=MODEL.special_tokens) == MODEL
-    assert formats.load(path, pattern="gpt2", special_tokens=[ENDOFTEXT]) == MODEL
-    data = path.read_bytes()
-    assert data.startswith(b"AA== 0\nAQ== 1\n")
-    formats.save(formats.load(path, pattern="gpt2"), path, overwrite=True, format="tiktoken")
-    assert path.read_bytes() == data
 
 
 def test_a_pattern_is_asked_for_by_name(tmp_path: Path) -> None:
