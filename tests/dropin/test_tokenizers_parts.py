@@ -118,6 +118,21 @@ def test_added_tokens_are_keys_as_in_the_library() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("cut", ["ByteLevel", "Whitespace"])
+def test_a_special_token_added_again_as_none_stays_special(cut: str) -> None:
+    found = []
+    for library in LIBRARIES:
+        parts = importlib.import_module(f"{library.__name__}.pre_tokenizers")
+        made = library.Tokenizer(model_of(library, unk_token="b"))
+        made.pre_tokenizer = getattr(parts, cut)()
+        made.add_special_tokens(["<s>"])
+        made.add_tokens(["<s>", "<n>"])
+        ids = made.encode("ab<s>a<n>").ids
+        made.encode_special_tokens = True
+        found.append((ids, made.decode(ids), made.encode("ab<s>a<n>").ids, made.to_str()))
+    assert found[0] == found[1]
+
+
 def test_parts_of_the_library_become_ours() -> None:
     made = dropin.Tokenizer(dropin.models.BPE())
     theirs: Any = tokenizers.processors.TemplateProcessing("<s> $A", "<s> $A $B", [("<s>", 3)])

@@ -23,6 +23,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from pairloom.errors import FormatError
+from pairloom.formats.huggingface import still_special
 from pairloom.formats.pretrained import forms_of
 from pairloom.formats.shared.added_tokens import read_added_tokens
 
@@ -81,9 +82,16 @@ def fast(tokenizer: Any, **settings: Any) -> Any:
         raise TypeError(
             f"an object of type {type(theirs).__name__} has no tokenizer.json; pass a fast tokenizer of transformers"
         )
+    backend = _Backend(theirs._tokenizer)
+    # Of the object itself: a copy, made by way of its file, may number tokens otherwise.
+    backend.ours()
     found = copy.deepcopy(theirs)
-    found._tokenizer = _Backend(found._tokenizer)
-    found._tokenizer.ours()
+    # Nor does a copy remember these.
+    for added in still_special(theirs._tokenizer).values():
+        found._tokenizer.add_special_tokens([added.content])
+        found._tokenizer.add_tokens([added])
+    backend.__dict__["original"] = found._tokenizer
+    found._tokenizer = backend
     # The same name, which save_pretrained writes into tokenizer_config.json.
     found.__class__ = type(type(theirs).__name__, (_Fast, type(theirs)), {"__module__": type(theirs).__module__})
     return found
@@ -101,6 +109,9 @@ class _Backend:
         if self.made is None:
             settings = json.loads(self.original.to_str())
             settings.update(truncation=None, padding=None)
+            special = still_special(self.original)
+            for entry in settings["added_tokens"]:
+                entry["special"] |= entry["id"] in special
             plain = type(self.original).from_str(json.dumps(settings))
             ids = {added.content: i for i, added in plain.get_added_tokens_decoder().items()}
             for token_id, added in self.original.get_added_tokens_decoder().items():
@@ -141,7 +152,7 @@ class _Backend:
         return _Backend(copy.deepcopy(self.original, memo))
 
     def add_tokens(self, tokens: Any) -> int:
-        """As the library's; FormatError, and nothing is added, for one that is found in the normalised text only."""
+        """As the library's; FormatError, and nothing is added, for one that pairloom cannot find or number so."""
         return self._added("add_tokens", tokens)
 
     def add_special_tokens(self, tokens: Any) -> int:
@@ -155,6 +166,14 @@ class _Backend:
         if self.forms is None:
             self.ours()
         read_added_tokens(json.loads(trial.to_str())["added_tokens"], method, self.forms)
+        next_id = max(self.original.get_added_tokens_decoder(), default=-1) + 1
+        n_entries = self.original.get_vocab_size()
+        new = [added.content for added in trial.get_added_tokens_decoder().values()]
+        if next_id > n_entries and None in map(self.original.token_to_id, new):
+            raise FormatError(
+                f"{method}: a new token gets id {next_id}, but tokenizers gives it {n_entries} when it reads the file"
+                " of this tokenizer"
+            )
         n_added: int = getattr(self.original, method)(tokens)
         self.__dict__["made"] = None
         return n_added

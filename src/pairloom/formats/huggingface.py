@@ -134,6 +134,19 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     return made
 
 
+def still_special(backend: Any) -> dict[int, Any]:
+    """The added tokens of a tokenizers.Tokenizer that its decoding skips though its file does not call them special.
+
+    The object remembers of each whether it was ever added as special; what is added again takes its other settings.
+    """
+    return {
+        token_id: added
+        for token_id, added in getattr(backend, "get_added_tokens_decoder", dict)().items()
+        # A decoder may make nothing of a token that is not skipped.
+        if not added.special and backend.decode([token_id]) == "" != backend.decode([token_id], False)
+    }
+
+
 def from_huggingface(source: Any) -> Model:
     """The Model of a tokenizers.Tokenizer, of a fast tokenizer of transformers, or of a path.
 
@@ -152,5 +165,11 @@ def from_huggingface(source: Any) -> Model:
     # transformers sets the one by the other whenever it encodes.
     flags = ((backend, "encode_special_tokens"), (source, "split_special_tokens"))
     are_ordinary = any(getattr(holder, flag, False) is True for holder, flag in flags)
-    model = read("huggingface", backend.to_str().encode(), name, are_ordinary=are_ordinary)
+    data = backend.to_str()
+    if special := still_special(backend):
+        file = json.loads(data)
+        for entry in file["added_tokens"]:
+            entry["special"] |= entry["id"] in special
+        data = json.dumps(file)
+    model = read("huggingface", data.encode(), name, are_ordinary=are_ordinary)
     return pretrained.apply(model, pretrained.settings_of(source), name)

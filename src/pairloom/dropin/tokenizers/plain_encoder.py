@@ -46,7 +46,8 @@ class PlainEncoder:
             columns.offsets.append(span)
             columns.words.append(n_words)
 
-        found = [] if self._tokenizer.encode_special_tokens else list(self._added.finditer(text))
+        ordinary = self._tokenizer._special if self._tokenizer.encode_special_tokens else ()
+        found = [match for match in self._added.finditer(text) if match[0] not in ordinary]
         for start, end in [*(match.span() for match in found), (len(text), len(text))]:
             segment = text[at:start]
             changed = segment if normalizer is None else normalizer.normalize_str(segment)
@@ -99,7 +100,7 @@ def decode(tokenizer: Tokenizer, ids: Sequence[int], skip_special_tokens: bool) 
     text_of = {token_id: text for text, token_id in tokenizer.get_vocab().items()}
     if skip_special_tokens:
         for token_id, token in tokenizer.get_added_tokens_decoder().items():
-            if token.special:
+            if token.content in tokenizer._special:
                 del text_of[token_id]
     tokens = [text_of[each] for each in ids if each in text_of]
     return " ".join(tokens) if tokenizer.decoder is None else tokenizer.decoder.decode(tokens)

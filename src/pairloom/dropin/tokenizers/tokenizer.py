@@ -46,6 +46,7 @@ _OWN = (
     "_truncation",
     "_padding",
     "_added",
+    "_special",
     "_loaded_at",
     "_plain",
     "_spare",
@@ -68,6 +69,8 @@ class Tokenizer(HuggingFaceTokenizer):
         self.encode_special_tokens = False
         self._truncation = self._padding = None
         self._added: dict[str, tuple[int, AddedToken]] = {}
+        # What was ever added as special: as in the library it stays so, though not in the file.
+        self._special: set[str] = set()
         self.normalizer = self.pre_tokenizer = self.post_processor = self.decoder = None
         self.model = model  # type: ignore[assignment]
 
@@ -101,7 +104,10 @@ class Tokenizer(HuggingFaceTokenizer):
     def _plain_encoder(self) -> PlainEncoder | None:
         """What encodes where the core cannot, which is None where it can; both are made again after a change."""
         if self.__dict__.get("_loaded_at") != Component.n_changes:
-            file = self._json(self._state() | {"truncation": None, "padding": None})
+            state = self._state() | {"truncation": None, "padding": None}
+            for entry in state["added_tokens"]:
+                entry["special"] = entry["content"] in self._special
+            file = self._json(state)
             plain = None
             try:
                 loaded = pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
@@ -285,6 +291,8 @@ class Tokenizer(HuggingFaceTokenizer):
             if before == token:
                 continue
             n_added += 1
+            if token.special:
+                self._special.add(token.content)
             if known is None:
                 largest = max((token_id for token_id, _ in self._added.values()), default=-1)
                 known = self.model.vocab.get(token.content, max(largest + 1, len(self.model.vocab)))
@@ -309,6 +317,8 @@ def _of_json(data: bytes, name: str) -> Tokenizer:
         for entry in state.get("added_tokens", []):
             token = AddedToken(**{key: value for key, value in entry.items() if key != "id"})
             made._added[token.content] = entry["id"], token
+            if token.special:
+                made._special.add(token.content)
         if (given := state.get("truncation")) is not None:
             made._truncation = given | {
                 "strategy": _STRATEGIES[given["strategy"]],
