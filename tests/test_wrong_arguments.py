@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pairloom import Corpus, Tokenizer, tokenize_files
-from pairloom.model import Model
 
 NESTED: list[Any] = []
 for _ in range(100_000):
@@ -24,24 +23,6 @@ def test_what_is_no_model_or_split_is_a_type_error(tmp_path: Path) -> None:
         Tokenizer.from_model(wrong)
     with pytest.raises(TypeError, match=r"split must be a dict of fractions, .* not a list"):
         tokenize_files(TOKENIZER, [], tmp_path / "out", split=wrong)
-
-
-@pytest.mark.parametrize("merges", [5, [(0, 1)], [(0, 1, 2.5)], "ab", [None]])
-def test_merges_that_are_no_rows_of_ids_are_a_type_error(merges: Any) -> None:
-    with pytest.raises((TypeError, ValueError)):
-        Model.from_tokens({0: b"a", 1: b"b", 2: b"ab"}, merges, pattern="gpt2")
-
-
-@pytest.mark.parametrize("merged", [-1, 2**32, 2**70])
-def test_merges_with_ids_out_of_range_are_refused(merged: int) -> None:
-    with pytest.raises((TypeError, ValueError), match="0 to 16777215"):
-        Model.from_tokens({0: b"a", 1: b"b", 2: b"ab"}, [(0, 1, merged)], pattern="gpt2")
-
-
-@pytest.mark.parametrize("tokens", [b"abc", [b"a"], {0: "a"}, {"a": b"a"}])
-def test_tokens_that_are_no_map_of_int_to_bytes_are_refused(tokens: Any) -> None:
-    with pytest.raises(TypeError, match="must be"):
-        Model.from_tokens(tokens, pattern="gpt2")
 
 
 @pytest.mark.parametrize("name", ["skip_bad", "skip_bad_files"])

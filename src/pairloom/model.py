@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
+from pairloom._internal.arguments import check_choice, check_int, check_special_tokens, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
 DecodeErrors = Literal["strict", "replace", "replace_bytes", "replace_runs", "ignore"]
 MergeRule = Literal["pairs", "ranks", "priorities"]
+"""What can merge: the pairs of `merges`, or any two tokens whose joined bytes are a token, by id or by priority."""
 Pattern = str | tuple[str, ...]
 
 DECODE_ERRORS = ("strict", "replace", "replace_bytes", "replace_runs", "ignore")
 """How malformed bytes can be decoded; "replace_bytes" puts U+FFFD for each byte, as SentencePiece does, "replace_runs"
 for each byte of a run of byte tokens that is not UTF-8 as a whole, as HuggingFace does."""
-
-MERGE_RULES = ("pairs", "ranks", "priorities")
-"""What can merge: the pairs of `merges`, or any two tokens whose joined bytes are a token, by id or by priority."""
 
 CHARACTERS = "(?#characters)"
 """The pattern of tokenizers whose merging starts with characters, as SentencePiece's does."""
@@ -130,12 +128,7 @@ class Model:
         special_rules: Iterable[tuple[str, str]] = (),
         training: str | None = None,
     ) -> None:
-        if not isinstance(columns, _core.ModelColumns):
-            raise TypeError(f"columns must be what columns_of makes, not {type(columns).__name__}")
         check_choice("decode_errors", decode_errors, DECODE_ERRORS)
-        check_bool("ignore_merges", ignore_merges)
-        if not isinstance(special_tokens, Mapping):
-            raise TypeError(f"special_tokens must be a dict from str to int, not {type(special_tokens).__name__}")
         check_special_tokens(special_tokens)
         for literal, token_id in special_tokens.items():
             check_int(f"the id of special token {shown(literal)}", token_id, least=0, most=LARGEST_ID)
@@ -256,21 +249,13 @@ class Model:
         """
         import numpy as np
 
-        if not isinstance(tokens, Mapping):
-            raise TypeError(f"tokens must be a dict from int to bytes, not {type(tokens).__name__}")
-        for token_id, token in tokens.items():
-            check_int("a token id", token_id)
-            if not isinstance(token, bytes):
-                raise TypeError(f"the token of id {token_id} must be bytes, not {type(token).__name__}")
         ids = sorted(tokens)
-        if ids and not 0 <= ids[0] <= ids[-1] <= LARGEST_ID:
-            raise ValueError(f"token ids go from {ids[0]} to {ids[-1]}; they may go from 0 to {LARGEST_ID}")
         lengths = np.fromiter((len(tokens[i]) for i in ids), dtype=np.uint64, count=len(ids))
         columns = columns_of(
             token_ids=np.array(ids, dtype=np.uint32),
             token_bytes=b"".join(tokens[i] for i in ids),
             token_ends=np.cumsum(lengths, dtype=np.uint64),
-            merges=_merge_rows(merges),
+            merges=np.asarray(merges, dtype=np.uint32).reshape(-1, 3),
             rule=rule,
         )
         rest = {"ignore_merges": ignore_merges, "special_tokens": special_tokens or {}, "decode_errors": decode_errors}
@@ -344,24 +329,14 @@ def columns_of(
     rule: MergeRule,
     priorities: npt.NDArray[np.uint32] | None = None,
 ) -> _core.ModelColumns:
-    """The columns of a Model, checked as it says; TypeError, ValueError."""
-    import numpy as np
-
-    merges = _column("merges", merges, np.uint32, 2)
-    if type(token_bytes) is not bytes:
-        raise TypeError(f"token_bytes must be bytes, not {type(token_bytes).__name__}")
-    if merges.shape[1] != 3:
-        raise TypeError(f"merges must have 3 columns (left, right, merged), not {merges.shape[1]}")
-    check_choice("rule", rule, MERGE_RULES)
-    if (rule == "priorities") != (priorities is not None):
-        raise ValueError('priorities go with rule="priorities", and with no other')
+    """The columns of a Model, checked as it says; ValueError."""
     return _core.ModelColumns(
-        token_ids=_column("token_ids", token_ids, np.uint32, 1),
+        token_ids=token_ids,
         token_bytes=token_bytes,
-        token_ends=_column("token_ends", token_ends, np.uint64, 1),
+        token_ends=token_ends,
         merges=merges,
         ranks=rule == "ranks",
-        priorities=None if priorities is None else _column("priorities", priorities, np.uint32, 1),
+        priorities=priorities,
     )
 
 
@@ -437,33 +412,6 @@ def _reencoded(name: str, text: Any) -> str:
         return canonical_json(value)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} is not the JSON of an object: {error}") from None
-
-
-def _column(name: str, value: Any, dtype: type[np.generic], n_dims: int) -> npt.NDArray[Any]:
-    """`value` as an array without gaps; TypeError unless it has the type and dimensions."""
-    import numpy as np
-
-    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != n_dims:
-        found = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise TypeError(f"{name} must be an array of {dtype.__name__} with {n_dims} dimensions, not {found}")
-    return np.ascontiguousarray(value)
-
-
-def _merge_rows(merges: Any) -> npt.NDArray[np.uint32]:
-    """The rows (left, right, merged) as an array; TypeError or ValueError where they are no such rows."""
-    import numpy as np
-
-    try:
-        rows = np.asarray(merges)
-        if rows.size == 0:
-            return np.zeros((0, 3), np.uint32)
-        if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
-            raise TypeError(f"merges must be rows of three ids (left, right, merged) from 0 to {LARGEST_ID}")
-        if int(rows.min()) < 0 or int(rows.max()) > LARGEST_ID:
-            raise ValueError(f"merges hold an id outside 0 to {LARGEST_ID}")
-    except (OverflowError, RecursionError) as error:
-        raise ValueError(f"merges must be rows of three ids from 0 to {LARGEST_ID}") from error
-    return rows.astype(np.uint32)
 
 
 def _checked_pattern(pattern: Any) -> Pattern:

@@ -451,21 +451,6 @@ def test_published_gguf_vocabularies_give_their_owners_ids(name: str) -> None:
         assert tokenizer.encode(text) == [int(each) for each in line.split()], text
 
 
-def test_priorities_of_another_length_are_refused() -> None:
-    from pairloom.model import columns_of
-
-    columns: dict[str, Any] = {
-        "token_ids": np.array([0, 1], np.uint32),
-        "token_bytes": b"ab",
-        "token_ends": np.array([1, 2], np.uint64),
-        "merges": np.zeros((0, 3), np.uint32),
-    }
-    with pytest.raises(ValueError, match="1 priorities for 2 tokens"):
-        columns_of(**columns, rule="priorities", priorities=np.array([1], np.uint32))
-    with pytest.raises(ValueError, match="priorities go with rule"):
-        columns_of(**columns, rule="priorities")
-
-
 def test_inspect_shows_pieces_that_no_text_makes_and_the_stages(tmp_path: Path) -> None:
     from pairloom.analysis.inspect import inspect_tokenizer
     from pairloom.analysis.stages import stages
