@@ -57,3 +57,11 @@ def test_dictionaries_give_the_documents_of_plain_columns(tmp_path: Path, monkey
         assert list(Corpus(tmp_path / name, skip_bad=True, text_field="list[]")) == both
         with pytest.raises(CorpusError, match="row 3: the text is null"):
             list(Corpus(tmp_path / name))
+
+
+def test_rows_that_pyarrow_leaves_out_are_an_error(tmp_path: Path) -> None:
+    column = pa.array([["a"], ["b", "a"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
+    # Of a row group whose dictionary and values are in pages of their own it reads nothing.
+    parquet.write_table(pa.table({"text": column}), tmp_path / "a.parquet", row_group_size=1, data_page_size=1)
+    with pytest.raises(CorpusError, match=r"only 0 of the 1 rows of row group 0 are read; .* without dictionaries"):
+        list(Corpus(tmp_path / "a.parquet", text_field="text[]"))

@@ -170,7 +170,11 @@ def test_messages_without_content_are_left_out_one_by_one(tmp_path: Path) -> Non
         [{"content": None}],
     ]
     (tmp_path / "l.jsonl").write_text("".join(json.dumps({"t": chat}) + "\n" for chat in chats))
-    for path in [*_write_columns(tmp_path, {"t": chats}), tmp_path / "l.jsonl"]:
+    # As polars writes them.
+    view = pyarrow.string_view()
+    views = pyarrow.array(chats, pyarrow.large_list(pyarrow.struct({"content": view, "role": view})))
+    write_arrow(tmp_path / "views.arrow", pyarrow.table({"t": views}), rows=2)
+    for path in [*_write_columns(tmp_path, {"t": chats}), tmp_path / "views.arrow", tmp_path / "l.jsonl"]:
         reading = Corpus(path, text_field="t[].content", skip_bad=True).read(origins=True)
         blocks = list(reading)
         assert [text for block in blocks for text in block.documents.texts()] == ["a", "b", "c"], path

@@ -133,7 +133,7 @@ def test_many_nuls_are_warned_of_by_every_entry_point(tmp_path: Path) -> None:
             PretokenCounts.from_files(tmp_path / "b.txt.gz")
 
 
-def test_json_that_is_read_as_text_is_warned_of(tmp_path: Path) -> None:
+def test_json_and_warc_that_are_read_as_text_are_warned_of(tmp_path: Path) -> None:
     path = tmp_path / "part-00000"
     path.write_text(json_lines(["ab ab", "the cat"]))
     (tmp_path / "b.gz").write_bytes(gzip.compress(path.read_bytes()))
@@ -143,6 +143,10 @@ def test_json_that_is_read_as_text_is_warned_of(tmp_path: Path) -> None:
             call()
     with pytest.warns(UserWarning, match=r"b\.gz holds JSON"):
         PretokenCounts.from_files(tmp_path / "b.gz")
+    # Common Crawl's files of metadata.
+    (tmp_path / "a.warc.wat").write_bytes(b"WARC/1.0\r\nWARC-Type: metadata\r\n")
+    with pytest.warns(UserWarning, match=r'a\.warc\.wat holds WARC .* pass input_format="warc"'):
+        PretokenCounts.from_files(tmp_path / "a.warc.wat")
     # What is meant, and text that only begins with a brace.
     (tmp_path / "code").write_text('{\n  "name": 1\n} {"ab"} { x: 1 }')
     with warnings.catch_warnings():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -117,12 +117,20 @@ class RowsReader:
                 if rows * n_bytes > _MOST_DECODED:
                     rows = min(rows, max(_MOST_DECODED // _longest_in_dictionary(file, metadata, number, path), 1))
                 wanted = [path, ".".join(self._id_field)] if self._id_field else [path]
+                n_before = self._n_read
                 for batch in reader.iter_batches(rows, row_groups=[number], columns=wanted):
                     column, ids = batch.column(self._field[0].name), self._ids(batch)
                     # The memory of this batch is wanted for the next.
                     del batch
                     yield from self._rows(column, n_rows, ids=ids)
                     del column
+                n_read, n_there = self._n_read - n_before, metadata.row_group(number).num_rows
+                if n_read != n_there:
+                    # As pyarrow does it with dictionaries within lists, without an error.
+                    raise CorpusError(
+                        f"{self._name}: only {n_read} of the {n_there} rows of row group {number} are read; the file is"
+                        f" damaged, or write {self._shown} without dictionaries"
+                    )
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of an Arrow file, in the file or the stream format."""
@@ -260,8 +268,10 @@ class RowsReader:
             for _ in range(step.n_lists):
                 n_nulls += self._checked_nulls(column)
                 # Whether its texts are UTF-8 is for the reader of documents to say.
-                column = column.view(_of_bytes(column.type))
+                column = column.view(_retyped(column.type, _bytes_types()))
                 column.validate(full=True)
+                # pyarrow takes no elements of views.
+                column = column.cast(_retyped(column.type, _plain_types()))
                 if rows is not None:
                     rows, column = rows[column.is_valid().to_numpy(zero_copy_only=False)], column.drop_null()
                     rows = rows[compute.list_parent_indices(column).to_numpy()]
@@ -376,18 +386,18 @@ def _is_list(kind: Any) -> bool:
     return any(getattr(types, test)(kind) for test in tests if hasattr(types, test))
 
 
-def _of_bytes(kind: Any) -> Any:
-    """The type of the same memory in which texts, also those within lists and structs, are bytes."""
+def _retyped(kind: Any, types_of: Mapping[Any, Any]) -> Any:
+    """The type with those of texts, also within lists and structs, replaced."""
     pyarrow = _pyarrow()
     types = pyarrow.types
     if types.is_struct(kind):
-        return pyarrow.struct([field.with_type(_of_bytes(field.type)) for field in kind])
+        return pyarrow.struct([field.with_type(_retyped(field.type, types_of)) for field in kind])
     if types.is_fixed_size_list(kind):
-        return pyarrow.list_(_of_bytes(kind.value_type), kind.list_size)
+        return pyarrow.list_(_retyped(kind.value_type, types_of), kind.list_size)
     for name, make in (("list", "list_"), ("large_list", "large_list"), ("list_view", "list_view")):
         if hasattr(types, f"is_{name}") and getattr(types, f"is_{name}")(kind):
-            return getattr(pyarrow, make)(_of_bytes(kind.value_type))
-    return _bytes_types().get(kind, kind)
+            return getattr(pyarrow, make)(_retyped(kind.value_type, types_of))
+    return types_of.get(kind, kind)
 
 
 def _bytes_types() -> dict[Any, Any]:
@@ -399,6 +409,12 @@ def _bytes_types() -> dict[Any, Any]:
     return {getattr(pyarrow, name)(): getattr(pyarrow, to)() for name, to in names.items() if hasattr(pyarrow, name)}
 
 
+def _plain_types() -> dict[Any, Any]:
+    """Views of bytes, where pyarrow has them, and the type of these bytes without views."""
+    pyarrow = _pyarrow()
+    return {pyarrow.binary_view(): pyarrow.large_binary()} if hasattr(pyarrow, "binary_view") else {}
+
+
 def _as_bytes(column: Any) -> Any:
     """A column of text as one of bytes, once all of its offsets and indices are known to be good.
 
@@ -408,7 +424,7 @@ def _as_bytes(column: Any) -> Any:
     if pyarrow.types.is_dictionary(column.type):
         column = pyarrow.DictionaryArray.from_arrays(column.indices, _as_bytes(column.dictionary))
     else:
-        column = column.view(_of_bytes(column.type))
+        column = column.view(_bytes_types()[column.type])
     column.validate(full=True)
     return column
 

@@ -22,13 +22,16 @@ _RECORD = re.compile(rb'\s*\{[ \t]*"(?:[^"\\\n]|\\.)*"[ \t]*:')
 def doubt_of(begin: bytes, *, is_meant: bool = False) -> str | None:
     """Why what begins so is hardly what it is read as, plain text; None for no reason.
 
-    Many NULs, a quarter of the bytes or more, as of UTF-16 and of numbers; a record of JSON, unless it `is_meant`.
+    Many NULs, a quarter of the bytes or more, as of UTF-16 and of numbers; WARC and a record of JSON, unless it
+    `is_meant`.
     """
     if len(begin) > 0 and begin.count(0) * 4 >= len(begin):
         return (
             "many NUL characters: it may be UTF-16 without a byte order mark, or no text at all; convert it to UTF-8, "
             "or leave it out"
         )
+    if not is_meant and begin.startswith(b"WARC/1."):
+        return 'WARC that is read as plain text, with its headers; give it the suffix .warc or pass input_format="warc"'
     if not is_meant and _RECORD.match(begin):
         return (
             "JSON that is read as plain text, with keys, quotes and escapes; for JSON lines give it the suffix .jsonl "
