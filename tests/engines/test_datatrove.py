@@ -66,8 +66,9 @@ def test_counts_of_files_are_those_of_one_process(tmp_path: Path, tasks: int) ->
 def test_hidden_files_are_not_counted(tmp_path: Path) -> None:
     folder, out = tmp_path / "é parts", str(tmp_path / "out")
     write_parts(folder, 2)
-    (folder / ".checkpoints").mkdir()
-    for name in (".0.jsonl.crc", ".checkpoints/a.txt"):
+    for name in (".checkpoints", "_temporary"):
+        (folder / name).mkdir()
+    for name in (".0.jsonl.crc", ".checkpoints/a.txt", "_temporary/a.txt"):
         (folder / name).write_text("hidden text")
     for rank in range(2):
         list(engine.PretokenCounter(out, "cl100k", input_folder=str(folder)).run(rank=rank, world_size=2))

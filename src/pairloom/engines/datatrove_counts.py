@@ -10,6 +10,7 @@ from typing import Any
 
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
+from pairloom.corpus.local_files import PASSED_BY
 from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
@@ -70,9 +71,9 @@ class PretokenCounter(_Step):  # type: ignore[misc]
 
     def _of_files(self, folder: Any, rank: int, world_size: int) -> PretokenCounts:
         """The counts of this rank's files of a folder."""
-        # Hidden files and folders are none of the input, as in `Corpus`.
+        # What folders hold that is no data, as in `Corpus`.
         found = folder.list_files(recursive=True)
-        found = [name for name in found if not any(part.startswith(".") for part in name.split("/"))]
+        found = [name for name in found if not any(part.startswith(PASSED_BY) for part in name.split("/"))]
         if not found:
             raise FileNotFoundError(errno.ENOENT, "no files in this folder", folder.path)
         names = found[rank::world_size]
