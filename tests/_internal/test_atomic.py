@@ -19,17 +19,6 @@ from tests.formats.models import trained
 MODEL = trained([(97, 98)])
 
 
-def test_an_existing_file_is_kept_unless_overwrite(tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
-    path.write_text("mine")
-    with pytest.raises(FileExistsError, match="overwrite"):
-        formats.save(MODEL, path)
-    assert path.read_text() == "mine"
-    formats.save(MODEL, path, overwrite=True)
-    assert formats.load(path) == MODEL
-    assert [entry.name for entry in tmp_path.iterdir()] == ["model.json"]
-
-
 def test_a_missing_parent_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         formats.save(MODEL, tmp_path / "nowhere" / "model.json")
@@ -53,21 +42,6 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path, monkeypat
         atomic.write_file(path, b"ours", overwrite=False)
     assert path.read_text() == "theirs"
     assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool) -> None:
-    path = tmp_path / "model.json"
-    if overwrite:
-        path.write_text("old")
-
-    def fail(handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="No space"):
-        atomic.write_file(path, b"ours", overwrite)
-    assert [entry.read_text() for entry in tmp_path.iterdir()] == (["old"] if overwrite else [])
 
 
 def test_a_folder_appears_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

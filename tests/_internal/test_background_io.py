@@ -19,43 +19,6 @@ def _ignored(_: int) -> None:
     pass
 
 
-def test_items_keep_their_order() -> None:
-    written: list[int] = []
-    with ReadAhead(iter(range(200))) as items, WriteBehind(written.append) as put:
-        for item in items:
-            put(item)
-    assert written == list(range(200))
-
-
-def test_a_failure_of_the_reader_comes_where_the_item_would_have() -> None:
-    def reading() -> Iterator[int]:
-        yield from range(3)
-        raise Stopped
-
-    taken = []
-    with pytest.raises(Stopped), ReadAhead(reading()) as items:
-        for item in items:
-            taken.append(item)
-    assert taken == [0, 1, 2]
-
-
-def test_a_failure_of_the_writer_comes_out_and_ends_the_writing() -> None:
-    written: list[int] = []
-
-    def write(item: int) -> None:
-        if item == 2:
-            raise Stopped
-        written.append(item)
-
-    with pytest.raises(Stopped), WriteBehind(write) as put:
-        for item in range(100):
-            put(item)
-    assert written == [0, 1]
-    # That of the last item is not lost either.
-    with pytest.raises(Stopped), WriteBehind(write) as put:
-        put(2)
-
-
 @pytest.mark.parametrize(
     ("always", "ended_by", "written"),
     [
