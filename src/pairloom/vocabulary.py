@@ -62,13 +62,7 @@ def from_bytes(
         is_needed = len(data) == 1 or data in merged_bytes
         if not is_needed or n_ids_of[data] > (token_id in tokens):
             ordinary.pop(token_id, None)
-    id_of: dict[bytes, int] = {}
-    for token_id, token in sorted(ordinary.items()):
-        if token in id_of:
-            raise ValueError(
-                f"vocab gives {shown(token)} to ids {id_of[token]} and {token_id}; ids must be distinct in bytes"
-            )
-        id_of[token] = token_id
+    id_of = {token: token_id for token_id, token in ordinary.items()}
     triples = []
     for rank, (left, right) in enumerate(merges):
         for part in (left, right, left + right):
@@ -77,12 +71,6 @@ def from_bytes(
                     f"merge {rank} is ({shown(left)}, {shown(right)}), but the vocabulary lacks {shown(part)}"
                 )
         triples.append((id_of[left], id_of[right], id_of[left + right]))
-    if len({(left, right) for left, right, _ in triples}) < len(triples):
-        seen: set[tuple[int, int]] = set()
-        for rank, (left_id, right_id, _) in enumerate(triples):
-            if (left_id, right_id) in seen:
-                raise ValueError(f"merge {rank} {shown(merges[rank])} is given twice; keep the first")
-            seen.add((left_id, right_id))
     return Model.from_tokens(
         ordinary, triples, special_tokens=specials, pattern=pattern_text(pattern), decode_errors=decode_errors
     )

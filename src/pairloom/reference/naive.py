@@ -211,16 +211,12 @@ def train(
     *,
     pattern: str | tuple[str, ...] = "gpt2",
     special_tokens: Collection[str] = ("<|endoftext|>",),
-    special_ids: SpecialIds = "last",
-    byte_order: ByteOrder = "value",
     specials_counted: bool = False,
     corpus_specials: Literal["text", "split"] = "text",
-    tie_break: TieBreak = "ids_least",
-    min_frequency: int = 1,
-    max_token_bytes: int | None = None,
     watch: Stopwatch | None = None,
+    **fields: Any,
 ) -> Model:
-    """Trains on documents; the defaults are the profile "bpetite".
+    """Trains on documents; the defaults are the profile "bpetite". `fields` are the others of `train_from_counts`.
 
     >>> model = train(["ab ab ab"], 258)
     >>> model.merges
@@ -248,13 +244,9 @@ def train(
         vocab_size,
         pattern=pattern,
         special_tokens=special_tokens,
-        special_ids=special_ids,
-        byte_order=byte_order,
         specials_counted=specials_counted,
-        tie_break=tie_break,
-        min_frequency=min_frequency,
-        max_token_bytes=max_token_bytes,
         watch=watch,
+        **fields,
     )
 
 
