@@ -19,9 +19,7 @@ import itertools
 import json
 import os
 import resource
-import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from tests.soak.harness import Table
+from tests.soak.isolation import run_cases
 
 SUMMARY = (
     "calls of every kind while RLIMIT_AS allows 0.25 to 80 MB more than there is; a failure is a panic, an abort,"
@@ -252,30 +251,12 @@ def _scratch(folder: Path) -> Iterator[None]:
 
 def _in_fork(name: str, inputs: Inputs, room: int | None) -> tuple[str, str]:
     """("done", digest of the result), ("MemoryError", ""), ("documented error", ...) or ("failed", ...)."""
-    call = _calls()[name]
-    messages = inputs.folder / "stderr"
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            answer = _limited(call, inputs, room, messages)
-            os.write(writing, json.dumps(answer).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        # Second by second: while both processes are stopped (SIGSTOP) no more than one of them passes.
-        if not any(select.select([pipe], [], [], 1.0)[0] for _ in range(_MOST_SECONDS)):
-            os.kill(child, signal.SIGKILL)
-        received = pipe.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    shutil.rmtree(inputs.folder / f"out-{child}", ignore_errors=True)
-    if code == 0 and received:
-        outcome, detail = json.loads(received)
-        return outcome, detail
-    how = f"no result after {_MOST_SECONDS} s" if code == -signal.SIGKILL else f"ended with {code}"
-    return "failed", f"{how}: {messages.read_text(errors='replace')[-300:]}"
+    call, messages = _calls()[name], inputs.folder / "stderr"
+    ((_, outcome),) = run_cases(lambda _: _limited(call, inputs, room, messages), 1, timeout=_MOST_SECONDS)
+    for left in inputs.folder.glob("out-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    found: tuple[str, str] = outcome.result or ("failed", f"{outcome.death}: {messages.read_text()[-300:]}")
+    return found
 
 
 def _limited(call: Call, inputs: Inputs, room: int | None, messages: Path) -> tuple[str, str]:
