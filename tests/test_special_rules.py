@@ -145,8 +145,8 @@ def test_a_token_that_begins_in_what_another_took_along_is_found() -> None:
     entries = [entry("<m>", 260, rstrip=True), entry(" <s>", 261), entry("  ", 262), entry(" ", 263)]
     theirs = huggingface_of(entries)
     ours = Tokenizer.from_huggingface(theirs)
-    for text in ("<m> <s>", "<m>   <s> a", "<m>     a", "<m>  <m>   <s>", "<m>\n ab<m> ab  ab"):
-        assert ours.encode(text) == theirs.encode(text).ids, text
+    for text in ("<m> <s>", "<m>   <s> a", "<m>     a", "<m>  <m>   <s>", "<m>\n ab<m> ab  ab", "<m>   "):
+        assert ours.encode(text) == list(ours.encode_iterable([text])) == theirs.encode(text).ids, text
     with pytest.raises(FormatError, match='" ab" begins with white space, and another takes that along'):
         Tokenizer.from_huggingface(huggingface_of([*entries, entry(" ab", 264, lstrip=True)]))
 

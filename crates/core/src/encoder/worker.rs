@@ -244,7 +244,8 @@ impl Worker {
         loop {
             let found = specials
                 .and_then(|specials| Some((specials, finder.as_mut()?.next()?)))
-                .filter(|(_, found)| found.start < visible);
+                // The last may start at the end, where the one before it took its white space along.
+                .filter(|(_, found)| is_last || found.start < visible);
             let end = found.map_or(visible, |(_, found)| found.start);
             let is_whole = found.is_some() || is_last;
             if !is_whole && !is_memoryless {
