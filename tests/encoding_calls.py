@@ -13,8 +13,6 @@ import numpy as np
 
 from pairloom import Tokenizer, tokenize_files
 
-__all__ = ["check_encoding_calls", "ids_in_shards", "streamed"]
-
 
 def check_encoding_calls(
     tokenizer: Tokenizer,

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-__all__ = ["JUSTIFIED", "table", "unjustified"]
-
 JUSTIFIED: tuple[tuple[str, str, str], ...] = (
     (
         "takes minutes",

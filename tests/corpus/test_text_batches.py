@@ -12,7 +12,7 @@ import polars
 import pyarrow
 import pytest
 
-from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, _core, tokenize_files
+from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import text_batches
 from tests.corpus.files import DOCUMENTS
 from tests.shards.reading import documents_of
@@ -82,15 +82,3 @@ def test_what_is_no_text_in_a_batch_is_named() -> None:
     for column in (pyarrow.array([1, 2]), pyarrow.table({"id": [1], "text": ["a"]})):
         with pytest.raises((TypeError, ValueError)):
             Tokenizer.train(column, 257)
-
-
-def test_text_columns_name_and_replace_the_rows_of_arrow() -> None:
-    column = pyarrow.array([b"first", b"a\xffb", None]).view(pyarrow.string())
-    for replace, skip, wrong in ((False, False, 8), (True, False, 9)):
-        columns = _core.TextColumns("rows of mine", replace=replace, skip=skip)
-        with pytest.raises(CorpusError, match=rf"^rows of mine: row {wrong}: "):
-            columns.read(column, 7)
-    for replace, texts in ((False, ["first"]), (True, ["first", "a\ufffdb"])):
-        columns = _core.TextColumns("rows of mine", replace=replace, skip=True)
-        documents, skipped = columns.read(column, 7)
-        assert (documents.texts(), skipped.tolist()) == (texts, [8, 9][len(texts) - 1 :])

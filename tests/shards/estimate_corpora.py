@@ -13,8 +13,6 @@ from pyarrow import parquet
 
 from pairloom import Tokenizer
 
-__all__ = ["SHAPES", "tokenizer"]
-
 _SYLLABLES = ("ka", "lo", "mi", "ner", "to", "s", "ing", "al", "be", "ur", "che", "ion")
 _WORDS = {
     name: ["".join(random.Random(f"{name} {number}").choices(syllables, k=1 + number % 4)) for number in range(300)]

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["modules", "through_workers"]
-
 
 class _Tensor(np.ndarray[Any, Any]):
     def share_memory_(self) -> _Tensor:

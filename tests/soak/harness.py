@@ -17,8 +17,6 @@ import importlib
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
-__all__ = ["HARNESSES", "Harness", "Table", "load"]
-
 HARNESSES: tuple[str, ...] = (
     "corpus_mutations",
     "forks",

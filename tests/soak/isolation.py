@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 from tests.soak.harness import Table
 
-__all__ = ["Outcome", "peak_growth", "reset_peak", "run_by_kind", "run_cases"]
-
 MOST_SECONDS = 2.0
 MOST_BYTES = 200 << 20
 MOST_TIMES_THE_FILE = 10
