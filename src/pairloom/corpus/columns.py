@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from pairloom._internal.machine import machine_memory
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
-from pairloom.errors import CorpusError
+from pairloom.errors import CorpusError, PairloomError
 
 # Rows that are decoded at a time, where the file does not say how long they are, and at most.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 13
@@ -94,13 +95,13 @@ class RowsReader:
 
     def group_bytes(self, file: BinaryIO) -> list[int]:
         """How many bytes each row group of a Parquet file has, uncompressed."""
-        with self._damage_named("Parquet", file):
+        with damage_named(self._name, "Parquet", partial(self._damaged, "Parquet", file)):
             metadata = open_parquet(file, buffer_size=0).metadata
             return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
 
     def parquet(self, file: BinaryIO, row_group: int | None = None) -> Iterator[Rows]:
         """The rows of a Parquet file, or of one of its row groups."""
-        with self._damage_named("Parquet", file):
+        with damage_named(self._name, "Parquet", partial(self._damaged, "Parquet", file)):
             # A buffer grows to what a damaged page says that it holds.
             buffer_size = 0 if file.seek(0, os.SEEK_END) <= _SMALL_FILE else 1 << 20
             reader = open_parquet(file, buffer_size=buffer_size)
@@ -136,7 +137,7 @@ class RowsReader:
         """The rows of an Arrow file, in the file or the stream format."""
         ipc = _pyarrow("pyarrow.ipc")
         begin = file.read(6)
-        with self._damage_named("Arrow", file):
+        with damage_named(self._name, "Arrow", partial(self._damaged, "Arrow", file)):
             source = _WholeReads(file)
             if begin == b"ARROW1":
                 reader = ipc.open_file(source)
@@ -302,26 +303,7 @@ class RowsReader:
             raise CorpusError(f"{self._name}: a row: the list is null; leave such rows out with skip_bad")
         return int(lists.null_count)
 
-    @contextlib.contextmanager
-    def _damage_named(self, kind: str, file: BinaryIO) -> Iterator[None]:
-        """Raises what pyarrow says of a damaged file as CorpusError, with the file and the remedy.
-
-        Errors of the system and a lack of memory stay what they are.
-        """
-        try:
-            yield
-        except CorpusError:
-            raise
-        except MemoryError as error:
-            if not exceeds_machine_memory(error):
-                raise MemoryError(f"{self._name}: out of memory while reading {kind}: {error}") from error
-            raise self._damaged(kind, error, file) from error
-        except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise self._damaged(kind, error, file) from error
-
-    def _damaged(self, kind: str, error: Exception, file: BinaryIO) -> CorpusError:
+    def _damaged(self, kind: str, file: BinaryIO, error: Exception) -> CorpusError:
         file.seek(0)
         begin = file.read(BEGIN_BYTES)
         what = "the file is empty" if not begin else "the file is damaged or was cut short"
@@ -486,6 +468,22 @@ def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
     )
 
 
-def exceeds_machine_memory(error: MemoryError) -> bool:
-    """Whether Arrow asked for more memory than the machine has: a damaged length does, and a sound file does not."""
-    return max(map(int, re.findall(r"\d+", str(error))), default=0) > machine_memory()
+@contextlib.contextmanager
+def damage_named(name: str, kind: str, damaged: Callable[[Exception], Exception]) -> Iterator[None]:
+    """Raises what pyarrow says of a damaged file, of this name and kind, as `damaged` makes it.
+
+    Errors of the system and a lack of memory stay what they are.
+    """
+    try:
+        yield
+    except PairloomError:
+        raise
+    except MemoryError as error:
+        # A damaged length asks for more memory than the machine has, and a sound file does not.
+        if max(map(int, re.findall(r"\d+", str(error))), default=0) <= machine_memory():
+            raise MemoryError(f"{name}: out of memory while reading {kind}: {error}") from error
+        raise damaged(error) from error
+    except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise damaged(error) from error

@@ -34,7 +34,7 @@ from pairloom import _core
 from pairloom._internal.arguments import check_paths, check_special_tokens, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.optional_deps import import_optional
-from pairloom.corpus.columns import exceeds_machine_memory, open_parquet
+from pairloom.corpus.columns import damage_named, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
@@ -210,35 +210,29 @@ def read_parquet(path: str) -> Iterator[Any]:
 
     That one carries the metadata of the file. The others are of any types, and of any order.
     """
-    pyarrow = _pyarrow()
-    with Path(path).open("rb") as file:
-        try:
-            opened = open_parquet(file, buffer_size=0)
-            schema = opened.schema_arrow
-            names = ["pretoken", "count"]
-            if any(schema.names.count(name) != 1 for name in names):
-                raise CountsError(
-                    f"{path}: the columns pretoken and count are needed, each once; it has {shown(schema.names)}"
-                )
-            yield schema.empty_table()
-            n_rows = 0
-            # In batches: read() takes memory for as many rows as a damaged file says that it has.
-            for batch in opened.iter_batches(_ROW_GROUP, columns=names):
-                batch.validate(full=True)
-                n_rows += len(batch)
-                yield batch.replace_schema_metadata(None)
-            if n_rows != opened.metadata.num_rows:
-                raise CountsError(
-                    f"{path}: {n_rows} rows where the file says {opened.metadata.num_rows}; the file is damaged"
-                )
-        except MemoryError as error:
-            if not exceeds_machine_memory(error):
-                raise MemoryError(f"{path}: out of memory while reading Parquet: {error}") from error
-            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error
-        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged") from error
+
+    def damaged(error: Exception) -> CountsError:
+        return CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged")
+
+    with Path(path).open("rb") as file, damage_named(path, "Parquet", damaged):
+        opened = open_parquet(file, buffer_size=0)
+        schema = opened.schema_arrow
+        names = ["pretoken", "count"]
+        if any(schema.names.count(name) != 1 for name in names):
+            raise CountsError(
+                f"{path}: the columns pretoken and count are needed, each once; it has {shown(schema.names)}"
+            )
+        yield schema.empty_table()
+        n_rows = 0
+        # In batches: read() takes memory for as many rows as a damaged file says that it has.
+        for batch in opened.iter_batches(_ROW_GROUP, columns=names):
+            batch.validate(full=True)
+            n_rows += len(batch)
+            yield batch.replace_schema_metadata(None)
+        if n_rows != opened.metadata.num_rows:
+            raise CountsError(
+                f"{path}: {n_rows} rows where the file says {opened.metadata.num_rows}; the file is damaged"
+            )
 
 
 def _pyarrow(module: str = "pyarrow") -> Any:
