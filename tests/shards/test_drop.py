@@ -99,7 +99,7 @@ def test_a_call_that_is_killed_is_finished_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, killed)
         # What a kill leaves is not tidied up.
-        patched.setattr("pairloom.shards.drop.shutil.rmtree", lambda *_, **__: None)
+        patched.setattr("shutil.rmtree", lambda *_, **__: None)
         with pytest.raises(_Killed):
             drop_documents(out, GONE)
     shards = open_shards(out)

@@ -11,8 +11,6 @@ import dataclasses
 import datetime
 import hashlib
 import os
-import secrets
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +22,7 @@ from pairloom._internal.atomic import sync_directory
 from pairloom._internal.folder_lock import locked_folder
 from pairloom.errors import ResumeError
 from pairloom.shards import provenance
-from pairloom.shards.files import MODULES, partial_path
+from pairloom.shards.files import MODULES, hidden_folder, partial_path
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import put_in_place, renamed, sealed, settle
 from pairloom.shards.reading import shard_folder
@@ -113,16 +111,11 @@ def _without(
     """Writes a shard again without some rows, and adds them to the record of this call; the new manifest."""
     for entry in manifest.entries_of(number):
         check_file(folder, manifest, entry, deep=True)
-    hidden = folder / f".pairloom-new-{secrets.token_hex(8)}"
-    hidden.mkdir()
-    try:
+    with hidden_folder(folder) as hidden:
         shard = _written(folder, manifest, number, table, rows, hidden)
         published = sealed(shard)
         renamed(shard)
         sync_directory(hidden)
-    except BaseException:
-        shutil.rmtree(hidden, ignore_errors=True)
-        raise
     old, (ids, *others) = manifest.shards[number], published.files
     dropped = {"dropped": old.get("dropped", 0) + len(rows), "next": old["next"], "inputs": shard.inputs}
     earlier = manifest.dropped[:-1] if record["shards"] else manifest.dropped

@@ -55,6 +55,18 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
 
 
+@contextlib.contextmanager
+def hidden_folder(folder: Path) -> Iterator[Path]:
+    """A new hidden folder in `folder`, which is removed if the block raises."""
+    new = folder / f".pairloom-new-{secrets.token_hex(8)}"
+    new.mkdir()
+    try:
+        yield new
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
 def is_run_file(name: str) -> bool:
     """Whether the name is one that a run writes."""
     return bool(_RUN_FILE.fullmatch(name)) or name in MANIFESTS

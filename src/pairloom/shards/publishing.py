@@ -16,8 +16,6 @@ import dataclasses
 import errno
 import hashlib
 import os
-import secrets
-import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +25,7 @@ from pairloom._internal.atomic import naming, sync_directory
 from pairloom._internal.background_io import WriteBehind
 from pairloom.errors import FormatError
 from pairloom.shards import manifest as manifest_file
-from pairloom.shards.files import MANIFESTS, clear, is_run_file, unlinked
+from pairloom.shards.files import MANIFESTS, clear, hidden_folder, is_run_file, unlinked
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.shards import Shard, Shards
 from pairloom.shards.storage import Storage
@@ -186,14 +184,9 @@ def replacement(folder: Path) -> Iterator[Path]:
     """
     with contextlib.suppress(FormatError):
         settle(folder)
-    new = folder / f".pairloom-new-{secrets.token_hex(8)}"
-    new.mkdir()
-    try:
+    with hidden_folder(folder) as new:
         yield new
         manifest = Manifest.load(new)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
     manifest.place = new.name
     manifest.save(folder)
     put_in_place(folder, manifest)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from pairloom.corpus import Corpus
 from pairloom.errors import FormatError, ResumeError
 from pairloom.shards.config import new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
-from pairloom.shards.files import damage_reported, is_run_file
+from pairloom.shards.files import damage_reported, hidden_folder, is_run_file
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import publishing, sealed, settle
 from pairloom.shards.reading import shard_folder
@@ -158,16 +156,10 @@ class _Mender:
         if before.shards:
             point = before.shards[-1]["next"]
             before.shards[-1] = {**before.shards[-1], "next": {**point, "source": point["source"] - first}}
-        hidden = self._folder / f".pairloom-new-{secrets.token_hex(8)}"
-        hidden.mkdir()
-        try:
+        with contextlib.suppress(_Mended), hidden_folder(self._folder) as hidden:
             with publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards:
                 encode_corpus(self._tokenizer, corpus, [(before, shards)], self._threads, first_input=first)
-        except _Mended:
-            return
-        finally:
-            shutil.rmtree(hidden, ignore_errors=True)
-        raise self._other_shard(entry["file"])
+            raise self._other_shard(entry["file"])
 
     def publish(self, shard: Shard) -> None:
         """Puts the first shard in its place, if it is the one that the manifest describes."""
