@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,10 @@ _UNUSUAL = {
     "return_offsets_mapping",
     "return_length",
 }
+
+# Methods of a tokenizers.Tokenizer that pairloom runs, and that both get.
+_OURS = ("encode", "encode_batch", "decode")
+_SET_IN_BOTH = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
 
 
 def fast(tokenizer: Any, **settings: Any) -> Any:
@@ -136,7 +141,9 @@ class _Backend:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self.original, name)
+        if name in _SET_IN_BOTH:
+            return partial(self._set_both, name)
+        return getattr(self.ours() if name in _OURS else self.original, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.original, name, value)
@@ -178,37 +185,11 @@ class _Backend:
         self.__dict__["made"] = None
         return n_added
 
-    def enable_truncation(self, *args: Any, **kwargs: Any) -> None:
-        """Sets it in both."""
-        self.original.enable_truncation(*args, **kwargs)
-        self.ours().enable_truncation(**self.original.truncation)
-
-    def no_truncation(self) -> None:
-        """Sets it in both."""
-        self.original.no_truncation()
-        self.ours().no_truncation()
-
-    def enable_padding(self, *args: Any, **kwargs: Any) -> None:
-        """Sets it in both."""
-        self.original.enable_padding(*args, **kwargs)
-        self.ours().enable_padding(**self.original.padding)
-
-    def no_padding(self) -> None:
-        """Sets it in both."""
-        self.original.no_padding()
-        self.ours().no_padding()
-
-    def encode(self, *args: Any, **kwargs: Any) -> Encoding:
-        """As the library's."""
-        return self.ours().encode(*args, **kwargs)
-
-    def encode_batch(self, *args: Any, **kwargs: Any) -> list[Encoding]:
-        """As the library's."""
-        return self.ours().encode_batch(*args, **kwargs)
-
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """As the library's."""
-        return self.ours().decode(ids, skip_special_tokens=skip_special_tokens)
+    def _set_both(self, method: str, *args: Any, **kwargs: Any) -> None:
+        """Sets truncation or padding in the original and in the stand-in."""
+        getattr(self.original, method)(*args, **kwargs)
+        action, _, what = method.partition("_")
+        getattr(self.ours(), method)(**(getattr(self.original, what) if action == "enable" else {}))
 
 
 class _Encodings(Sequence[Encoding]):
