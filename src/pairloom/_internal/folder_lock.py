@@ -1,7 +1,8 @@
 """An exclusive lock on a folder, so that two runs never write into it at the same time.
 
-It is `flock` on the folder itself: it leaves no file behind, and the system releases it when the process ends, however
-it ends. Where there is no `flock`, as on Windows, it is a lock of filelock on the file `.NAME.lock` beside the folder.
+It is `flock` on the folder itself: it leaves no file behind, and the system releases it when the process ends,
+however it ends. On NFS and Lustre a folder's flock is not sent to the server, so other machines do not see it. Where
+there is no `flock`, as on Windows, it is a lock of filelock on the file `.NAME.lock` beside the folder.
 """
 
 from __future__ import annotations
