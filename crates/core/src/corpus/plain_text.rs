@@ -114,10 +114,12 @@ impl PlainText {
         Ok(())
     }
 
-    /// Whether `held` begins a character and not a separator.
+    /// Whether `held` is the beginning of a character, with nothing of a separator.
     fn is_character(&self, held: &[u8]) -> bool {
         let separator = self.separator.as_ref().and_then(|separator| separator.needle().first());
+        // After a malformed character a separator may have begun.
         held.len() <= MAX_CONTINUATION
+            && held.iter().skip(1).all(|byte| byte & 0xc0 == 0x80)
             && held.first().is_some_and(|first| *first >= 0xc0 && separator != Some(first))
     }
 

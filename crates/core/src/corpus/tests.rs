@@ -87,6 +87,9 @@ fn plain_text_with_invalid_bytes_in_any_blocks_fails_or_replaces() {
             other => panic!("{other:?}"),
         }
         assert_eq!(plain(bytes, None, step, replaces).unwrap(), [String::from_utf8_lossy(bytes)]);
+        // Latin-1, of which the last letter of a line begins a character of UTF-8.
+        let lines = plain(b"caf\xe9\r\nau lait\r\n", Some("\r\n"), step, replaces);
+        assert_eq!(lines.unwrap(), ["caf\u{fffd}", "au lait"], "step {step}");
     }
     let cut_off = plain(b"ab\xf0\x9f", None, 1, STRICT);
     assert!(matches!(cut_off, Err(Error::InvalidUtf8 { offset: 2, .. })));
