@@ -16,7 +16,7 @@ use std::mem;
 use std::sync::LazyLock;
 
 use crate::error::{Error, Result, quoted};
-use crate::pretokens::{check_length, is_run_as_written};
+use crate::pretokens::{check_length, is_run_as_written, word_boundary};
 
 /// How deep groups and classes may lie in each other.
 const MAX_DEPTH: usize = 50;
@@ -37,7 +37,6 @@ const PAIRS: [&str; 5] = ["ss", "ff", "fi", "fl", "st"];
 static RESPELT: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
     let (theirs, ours) = (format!("[{WORD}{LATIN_1}]"), format!("[{WORD}{JOINERS}]"));
     let not = |class: &str| class.replacen('[', "[^", 1);
-    let boundary = |word: &str| format!("(?:(?<={word})(?!{word})|(?<!{word})(?={word}))");
     let no_boundary = |word: &str| format!("(?:(?<={word})(?={word})|(?<!{word})(?!{word}))");
     let atoms: [(&str, &str, bool); 15] = [
         (r"\A", r"\A", true),
@@ -53,8 +52,8 @@ static RESPELT: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
         (r"\w", &ours, false),
         (&not(&theirs), r"\W", false),
         (r"\W", &not(&ours), false),
-        (&boundary(&theirs), r"\b", true),
-        (r"\b", &boundary(&ours), true),
+        (&word_boundary(&theirs), r"\b", true),
+        (r"\b", &word_boundary(&ours), true),
         (&no_boundary(&theirs), r"\B", true),
         (r"\B", &no_boundary(&ours), true),
     ];

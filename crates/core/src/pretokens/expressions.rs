@@ -57,6 +57,31 @@ pub fn set_of_class(class: &str, ignores_case: bool) -> Option<ClassUnicode> {
     }
 }
 
+/// A set that is asked for one character after another.
+pub struct Set {
+    set: ClassUnicode,
+    /// Its characters of ASCII.
+    ascii: u128,
+}
+
+impl Set {
+    pub fn new(set: ClassUnicode) -> Self {
+        let ranges = set.ranges().iter();
+        let ascii = ranges.flat_map(|range| (range.start()..=range.end()).take_while(char::is_ascii));
+        let ascii = ascii.fold(0, |bits, character| bits | 1 << u32::from(character));
+        Set { set, ascii }
+    }
+
+    #[inline]
+    pub fn has(&self, character: char) -> bool {
+        if character.is_ascii() {
+            return self.ascii >> u32::from(character) & 1 != 0;
+        }
+        let after = self.set.ranges().partition_point(|range| range.end() < character);
+        self.set.ranges().get(after).is_some_and(|range| range.start() <= character)
+    }
+}
+
 pub fn is_subset(set: &ClassUnicode, of: &ClassUnicode) -> bool {
     let mut others = set.clone();
     others.difference(of);

@@ -59,6 +59,7 @@ pub use regex::{MAX_PATTERN_BYTES, check_length, matches};
 pub use scan::ENDS_PER_FILL;
 pub use steps::BYTE_LEVEL;
 use steps::Step;
+pub(crate) use threes::word_boundary;
 pub(crate) use unicode::byte_letter;
 pub use unicode_tables::UNICODE_VERSION;
 

@@ -24,9 +24,10 @@ use super::alphabet::Alphabet;
 use super::dfa::{Dfa, Failed};
 use super::nfa::DEAD;
 use super::scan::ENDS_PER_FILL;
+use super::threes::WholeNumbers;
 use super::unicode::byte_letter;
 use crate::error::Result;
-use crate::memory::{TryReserve, filled};
+use crate::memory::TryReserve;
 
 /// Bits of an entry: a pretoken ends before the character, all patterns start anew there, the loop stops, a pretoken ends
 /// before the last character, before the last two, at the mark; the mark is before the last two from now on. The row of
@@ -56,6 +57,9 @@ const MAX_STATES: usize = 1 << 13;
 
 /// How often places may be read for the table: about a tenth of a second. Published patterns need some ten thousand.
 const MAX_READS: usize = 1 << 20;
+
+/// How many groups of digits are tried. Published patterns tell few digits from others.
+const MAX_GROUPS: usize = 1 << 10;
 
 /// How deep other places may lie in others. Of "aaaa" `a*b|a` might find the first letter, the first two, and so on.
 const MAX_DEPTH: usize = 3;
@@ -112,13 +116,15 @@ pub(super) struct OnePass {
     alphabet: Alphabet,
     table: Vec<u32>,
     pairs: Option<Pairs>,
+    /// Finds what the first pattern matches, which looks too far ahead for the table.
+    numbers: Option<WholeNumbers>,
     /// Bytes whose letter in GPT-2's byte alphabet a match can begin with.
     letters: [bool; 256],
 }
 
 impl OnePass {
     /// `None` if a pattern can match nothing, or the table is too large.
-    pub fn new(steps: Vec<Arc<Dfa>>) -> Option<Box<Self>> {
+    pub fn new(steps: Vec<Arc<Dfa>>, numbers: Option<WholeNumbers>) -> Option<Box<Self>> {
         if steps.is_empty() || steps.iter().any(|dfa| dfa.can_be_empty()) {
             return None;
         }
@@ -146,10 +152,35 @@ impl OnePass {
             let letter = byte_letter(byte);
             *can_begin = steps.iter().any(|dfa| dfa.first(dfa.class_of(letter)) != DEAD);
         }
-        let mut one_pass = Box::new(OnePass { steps, alphabet, table: Vec::new(), pairs: None, letters });
+        let mut one_pass =
+            Box::new(OnePass { steps, alphabet, table: Vec::new(), pairs: None, numbers, letters });
+        let is_digit = |code: &char| one_pass.numbers.as_ref().is_some_and(|numbers| numbers.is_digit(*code));
+        let digits: Vec<char> =
+            examples.iter().flatten().filter_map(|&code| char::from_u32(code)).filter(is_digit).collect();
+        if !one_pass.leaves_groups(&digits) {
+            one_pass.numbers = None;
+        }
         one_pass.determinize(&classes)?;
         one_pass.pairs = Pairs::new(&one_pass.table, &one_pass.alphabet);
         Some(one_pass)
+    }
+
+    /// Whether the patterns behind the first leave all groups of up to three of these digits whole.
+    fn leaves_groups(&self, digits: &[char]) -> bool {
+        let mut groups = vec![String::new()];
+        for _ in 0..3 {
+            let longer = |group: &String| digits.iter().map(|digit| format!("{group}{digit}")).collect();
+            groups = groups.iter().flat_map::<Vec<_>, _>(longer).collect();
+            let is_whole = |group: &String| {
+                let mut found = Vec::new();
+                self.split(1, group, 0, group.len(), &mut found);
+                found.len() == 1
+            };
+            if groups.len() > MAX_GROUPS || !groups.iter().all(is_whole) {
+                return false;
+            }
+        }
+        true
     }
 
     /// As [`super::steps::Step::ends_between`].
@@ -207,55 +238,49 @@ impl OnePass {
         if text.is_empty() {
             return Ok(());
         }
-        ends.grow(ENDS_PER_FILL.min(text.len()), "pretoken ends")?;
-        let mut search = Search {
-            next: vec![0; self.steps.len()],
-            first: None,
-            failed: Failed::default(),
-            found: Vec::new(),
-        };
         let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + 3), ENDS_PER_FILL);
-        let (mut read, mut buffer) = (Read::default(), filled(most_ends, 0, "pretoken ends")?);
-        while ends.len() < wanted {
-            let room = &mut buffer[..most_ends.min(wanted - ends.len())];
+        // Behind the ends that are sure is room for what is read.
+        let (mut n_ends, mut read, mut search) = (0, Read::default(), None);
+        while n_ends < wanted {
+            ends.grow((n_ends + most_ends).saturating_sub(ends.len()), "pretoken ends")?;
+            ends.resize(n_ends + most_ends, 0);
+            let room = &mut ends[n_ends..][..most_ends.min(wanted - n_ends)];
             let entry = self.read(text.as_bytes(), stop, &mut read, room);
+            if entry == STOP && self.read_number(text, stop, &mut read, room) {
+                if read.at < text.len() {
+                    continue;
+                }
+                n_ends += read.n_sure;
+                break;
+            }
             if entry & !(STOP | FULL) != 0 {
-                // What is decided at once, but rarely.
-                let before = |at: usize| text.floor_char_boundary(at.saturating_sub(1));
-                let (one_back, two_back) = (before(read.at), before(before(read.at)));
-                let found =
-                    [(AT_MARK, read.mark), (TWO_BACK, two_back), (ONE_BACK, one_back), (HERE, read.at)];
-                for (_, end) in found.into_iter().filter(|(bit, _)| entry & bit != 0) {
-                    buffer[read.n] = end as u32;
-                    read.n += 1;
-                }
-                if entry & MARK != 0 {
-                    read.mark = two_back;
-                }
-                if entry & ANEW != 0 {
-                    read.n_sure = read.n;
-                }
+                read.take_rare(entry, text, room);
                 if entry & STOP == 0 {
                     read.at += self.alphabet.class_at(text.as_bytes(), read.at).1;
                     read.row = entry >> N_BITS;
                     continue;
                 }
-                ends.grow(read.n_sure, "pretoken ends")?;
-                ends.extend(&buffer[..read.n_sure]);
+                n_ends += read.n_sure;
                 break;
             }
-            ends.grow(read.n_sure, "pretoken ends")?;
-            ends.extend(&buffer[..read.n_sure]);
-            if entry == FULL && !ends.is_empty() && (read.at > stop || wanted == ENDS_PER_FILL) {
+            n_ends += read.n_sure;
+            if entry == FULL && n_ends > 0 && (read.at > stop || wanted == ENDS_PER_FILL) {
                 break;
             }
             // More is open, or the first segment is as long as all this.
+            ends.truncate(n_ends);
             let (open, mut at) = (read.at, ends.last().map_or(0, |&end| end as usize));
+            let search = search.get_or_insert_with(|| Search {
+                next: vec![0; self.steps.len()],
+                first: None,
+                failed: Failed::default(),
+                found: Vec::new(),
+            });
             search.found.clear();
             loop {
-                at = self.find(text, at, &mut search);
+                at = self.find(text, at, search);
                 // What was read in vain is not read again and again.
-                if at + FAR_BYTES > open || ends.len() + search.found.len() >= wanted {
+                if at + FAR_BYTES > open || n_ends + search.found.len() >= wanted {
                     break;
                 }
             }
@@ -264,6 +289,7 @@ impl OnePass {
             }
             ends.grow(search.found.len(), "pretoken ends")?;
             ends.extend(search.found.iter().map(|&end| end as u32));
+            n_ends = ends.len();
             if at == text.len() {
                 break;
             }
@@ -272,7 +298,31 @@ impl OnePass {
             }
             read = Read { at, ..Read::default() };
         }
+        ends.truncate(n_ends);
         Ok(())
+    }
+
+    /// Reads a number that the first pattern matches, or as much of it as there is room for; whether one is at `read.at`.
+    fn read_number(&self, text: &str, stop: usize, read: &mut Read, room: &mut [u32]) -> bool {
+        let Some(numbers) = &self.numbers else { return false };
+        let mut found = numbers.ends(text, read.at).take_while(|&end| end <= stop).peekable();
+        if found.peek().is_none() {
+            return false;
+        }
+        if read.row > 0 {
+            // A segment ends before it.
+            let entry = self.table[read.row + self.alphabet.n_classes] as usize;
+            if entry & HERE == 0 {
+                return false;
+            }
+            read.take_rare(entry, text, room);
+        }
+        for (end, place) in found.zip(&mut room[read.n..]) {
+            *place = end as u32;
+            (read.n, read.at) = (read.n + 1, end);
+        }
+        (read.row, read.n_sure) = (0, read.n);
+        true
     }
 
     /// Reads on while entries say nothing rare, up to the character at `stop` or while there is room for three ends; returns
@@ -447,6 +497,25 @@ struct Read {
     n_sure: usize,
     /// Where a pretoken may have ended.
     mark: usize,
+}
+
+impl Read {
+    /// Does what an entry says that is decided at once, but rarely.
+    fn take_rare(&mut self, entry: usize, text: &str, room: &mut [u32]) {
+        let before = |at: usize| text.floor_char_boundary(at.saturating_sub(1));
+        let (one_back, two_back) = (before(self.at), before(before(self.at)));
+        let found = [(AT_MARK, self.mark), (TWO_BACK, two_back), (ONE_BACK, one_back), (HERE, self.at)];
+        for (_, end) in found.into_iter().filter(|(bit, _)| entry & bit != 0) {
+            room[self.n] = end as u32;
+            self.n += 1;
+        }
+        if entry & MARK != 0 {
+            self.mark = two_back;
+        }
+        if entry & ANEW != 0 {
+            self.n_sure = self.n;
+        }
+    }
 }
 
 /// What is kept while pretokens are found pattern by pattern.
@@ -631,7 +700,7 @@ mod tests {
     /// Whether the table decides all of the text up to its end, and the number of its states.
     fn reads_all(patterns: &[&str], text: &str) -> (bool, usize) {
         let steps = patterns.iter().map(|pattern| Arc::new(Dfa::new(pattern, 1 << 20).unwrap())).collect();
-        let one_pass = OnePass::new(steps).unwrap();
+        let one_pass = OnePass::new(steps, None).unwrap();
         let (mut read, mut ends) = (Read::default(), vec![0; text.len() + 3]);
         loop {
             let entry = one_pass.read(text.as_bytes(), text.len(), &mut read, &mut ends);

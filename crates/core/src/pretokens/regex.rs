@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use fancy_regex::{CompileError, Regex, RegexBuilder};
-use regex_syntax::hir::ClassUnicode;
 
 use super::dfa::{Dfa, Failed};
-use super::expressions::first_characters;
+use super::expressions::{Set, first_characters};
+use super::threes::WholeNumbers;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
@@ -43,9 +43,8 @@ const COPIES: usize = 8;
 struct Backtracking {
     copies: [OnceLock<Regex>; COPIES],
     max_bytes: usize,
-    /// The characters with which a match can begin, if they are known, and those of ASCII as bits.
-    first: Option<ClassUnicode>,
-    first_ascii: u128,
+    /// The characters with which a match can begin, if they are known.
+    first: Option<Set>,
 }
 
 impl Backtracking {
@@ -68,24 +67,15 @@ impl Backtracking {
     /// The first offset from `from` on where a match can begin; the end of the text if there is none.
     fn begin(&self, text: &str, from: usize) -> usize {
         let Some(first) = &self.first else { return from };
-        let is_first = |character: char| {
-            if character.is_ascii() {
-                return self.first_ascii >> u32::from(character) & 1 != 0;
-            }
-            let after = first.ranges().partition_point(|range| range.end() < character);
-            first.ranges().get(after).is_some_and(|range| range.start() <= character)
-        };
-        text.get(from..).and_then(|rest| rest.find(is_first)).map_or(text.len(), |n_bytes| from + n_bytes)
+        let begin = text.get(from..).and_then(|rest| rest.find(|character| first.has(character)));
+        begin.map_or(text.len(), |n_bytes| from + n_bytes)
     }
 }
 
 impl Engine {
     fn backtracking(pattern: &str, max_bytes: usize) -> Result<Self> {
-        let first = first_characters(pattern);
-        let ranges = first.iter().flat_map(|set| set.ranges());
-        let ascii = ranges.flat_map(|range| (range.start()..=range.end()).take_while(char::is_ascii));
-        let first_ascii = ascii.fold(0, |bits, character| bits | 1 << u32::from(character));
-        let found = Backtracking { copies: Default::default(), max_bytes, first, first_ascii };
+        let first = first_characters(pattern).map(Set::new);
+        let found = Backtracking { copies: Default::default(), max_bytes, first };
         found.regex(pattern)?;
         Ok(Engine::Backtracking(Box::new(found)))
     }
@@ -153,6 +143,11 @@ impl RegexScanner {
             Engine::Automaton(dfa) => Some(dfa),
             Engine::Backtracking(_) => None,
         }
+    }
+
+    /// Finds the same matches in numbers, if that is what the pattern does.
+    pub fn whole_numbers(&self) -> Option<WholeNumbers> {
+        WholeNumbers::new(&self.pattern)
     }
 
     /// Whether its matches depend on where the search begins, other than by beginning there or behind it.

@@ -188,6 +188,7 @@ fn split_in_one_pass(
 fn next_split(steps: &[Step], text: &str, at: usize, until: usize) -> usize {
     let rest = text.as_bytes().get(at..until).unwrap_or_default();
     let next = match steps {
+        [] => None,
         [Step::ByteLevel, Step::OnePass(one_pass)] => {
             rest.iter().position(|&byte| one_pass.may_split_letter_of(byte))
         }

@@ -129,7 +129,11 @@ impl Step {
         for step in steps.into_iter().map(Some).chain([None]) {
             let dfa = step.as_ref().and_then(Step::splitting);
             if dfa.is_none() {
-                match OnePass::new(std::mem::take(&mut dfas)) {
+                let numbers = match kept.first() {
+                    Some(Step::Split(scanner, _)) => scanner.whole_numbers(),
+                    _ => None,
+                };
+                match OnePass::new(std::mem::take(&mut dfas), numbers) {
                     Some(one_pass) => grouped.push(Step::OnePass(one_pass)),
                     None => grouped.append(&mut kept),
                 }

@@ -1,6 +1,8 @@
 //! Differential tests: the hand-written scanners against a regex engine that runs the same pattern.
 
+use super::threes::WholeNumbers;
 use super::*;
+use crate::format::oniguruma;
 
 /// The ends of all pretokens, by calling `fill` to the end of the text.
 fn ends_of(pretokenizer: &Pretokenizer, document: &str) -> Vec<usize> {
@@ -552,23 +554,47 @@ fn patterns_behind_byte_level_see_letters_and_may_cut_characters() {
 
 #[test]
 fn digits_in_threes_equal_the_regex_engine() {
-    let (own, other) = (r"(?#isolated)(?=(\d{3})+(?!\d))", r"(?#isolated)(?=(?:\d{3})+(?!\d))");
-    let sequences: [&[&str]; 4] = [&[], &[r"\p{N}+"], &[" ", "[5x]"], &["3"]];
-    let compiled = sequences.map(|patterns| {
-        [own, other].map(|pattern| {
-            let mut patterns = patterns.to_vec();
-            patterns.insert(patterns.len().min(1), pattern);
-            Pretokenizer::sequence(&patterns).unwrap()
-        })
-    });
-    let mut random = Random(9);
-    for round in 0..if cfg!(miri) { 5 } else { 1000 } {
-        let parts = ["1", "23", "456", "7890123", "٣", "½", "x", " é", "", "\n"];
-        let n_parts = if round == 1 { ENDS_PER_FILL } else { random.below(30) };
-        let text: String = (0..n_parts).map(|_| parts[random.below(parts.len())]).collect();
-        for (number, [ours, engine]) in compiled.iter().enumerate() {
-            assert_eq!(ours.ends(&text).unwrap(), engine.ends(&text).unwrap(), "{text:?} {number}");
+    let before_groups = [r"(?#isolated)(?=(\d{3})+(?!\d))", r"(?#isolated)(?=(?:\d{3})+(?!\d))"];
+    let published = oniguruma::read(r"\d{1,3}(?=(?:\d{3})*\b)").unwrap().0;
+    let whole_numbers = [r"\d{1,3}(?=(?:\d{3})*\b)", &published].map(|pattern| [pattern; 2]);
+    let sequences: [&[&str]; 5] =
+        [&[], &[r"\p{N}+"], &[" ", "[5x]"], &["3"], &["x", r" ?\w|\s*\n|\s+(?!\S)"]];
+    let mut compiled = Vec::new();
+    for [own, other] in [before_groups].into_iter().chain(whole_numbers) {
+        assert!(own == before_groups[0] || WholeNumbers::new(own).is_some(), "{own}");
+        for patterns in sequences {
+            for at in 0..=patterns.len() {
+                let [mut ours, mut theirs] = [patterns.to_vec(), patterns.to_vec()];
+                ours.insert(at, own);
+                theirs.insert(at, other);
+                compiled
+                    .push((Pretokenizer::sequence(&ours).unwrap(), Pretokenizer::by_regex(&theirs).unwrap()));
+            }
         }
+    }
+    let mut random = Random(9);
+    for round in 0..if cfg!(miri) { 3 } else { 500 } {
+        let parts =
+            ["1", "23", "456", "7890123", "٣", "½", "x", " é", "", "\n", " ", "  ", "_", "²", "\u{200c}"];
+        let n_parts = if round == 1 { ENDS_PER_FILL } else { random.below(30) };
+        let mut text: String = (0..n_parts).map(|_| parts[random.below(parts.len())]).collect();
+        if round == 1 {
+            text += &"12".repeat(200);
+        }
+        for (ours, engine) in &compiled {
+            let ends = ours.ends(&text).unwrap();
+            assert!(ends == engine.ends(&text).unwrap(), "{text:?} {:?}", ours.patterns());
+            for most_bytes in [9, text.len() as u32 / 2] {
+                let some = ends_within(&ours.engine, &text, most_bytes);
+                assert!(ends.starts_with(&some), "{text:?} {:?} {most_bytes}", ours.patterns());
+            }
+        }
+    }
+    // More groups than one call gives.
+    let digits = "1".repeat(3 * ENDS_PER_FILL * 3 + 1);
+    let ends: Vec<usize> = (1..=digits.len()).step_by(3).collect();
+    for patterns in [&[whole_numbers[0][0]][..], &[whole_numbers[0][0], r"\s|[^\s]+"]] {
+        assert_eq!(ends_of(&Pretokenizer::sequence(patterns).unwrap(), &digits), ends);
     }
 }
 

@@ -1,26 +1,28 @@
-//! Digits in groups of three from the right, as SuperBPE's tokenizers have them: the cuts of `(?=(\d{3})+(?!\d))`.
+//! Digits in groups of three from the right, without a regex engine, which would read a run of digits once for each of
+//! its groups.
 //!
-//! A regex engine would read a run of digits once for each of its groups.
+//! ```text
+//! 1234567x 12        (?=(\d{3})+(?!\d))        SuperBPE's: cuts of nothing before each group of three: 1|234|567x 12
+//! 1234567x 12        \d{1,3}(?=(?:\d{3})*\b)   Cohere's and AFMoE's: groups of numbers that end words: 1234567x |12
+//! ```
 
-use regex_syntax::hir::ClassUnicode;
-
-use super::expressions::first_characters;
+use super::expressions::{Set, first_characters, is_subset};
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// The pattern.
-const PATTERN: &str = r"(?=(\d{3})+(?!\d))";
+const BEFORE_GROUPS: &str = r"(?=(\d{3})+(?!\d))";
+const WHOLE_NUMBERS: (&str, &str) = (r"\d{1,3}(?=(?:\d{3})*", ")");
 
-/// Finds the matches of [`PATTERN`], which are of nothing.
+/// Finds the matches of [`BEFORE_GROUPS`], which are of nothing.
 pub(super) struct Threes {
-    digits: ClassUnicode,
+    digits: Set,
 }
 
 impl Threes {
     /// `None` for another pattern.
     pub fn new(pattern: &str) -> Option<Self> {
-        let digits = first_characters(r"\d").filter(|_| pattern == PATTERN)?;
-        Some(Threes { digits })
+        let digits = first_characters(r"\d").filter(|_| pattern == BEFORE_GROUPS)?;
+        Some(Threes { digits: Set::new(digits) })
     }
 
     /// Whether a match may be before a character with this first byte.
@@ -31,14 +33,7 @@ impl Threes {
     /// Finds the next run of digits from `from` on and appends the matches in it that are after `from`; returns where it
     /// ends.
     pub fn next_run(&self, text: &str, from: usize, matches: &mut Vec<usize>) -> Result<Option<usize>> {
-        let is_digit = |character: &char| {
-            if character.is_ascii() {
-                return character.is_ascii_digit();
-            }
-            let ranges = self.digits.ranges();
-            let after = ranges.partition_point(|range| range.end() < *character);
-            ranges.get(after).is_some_and(|range| range.start() <= *character)
-        };
+        let is_digit = |character: &char| self.digits.has(*character);
         let rest = text.get(from..).unwrap_or_default();
         let Some(begin) = rest.bytes().position(Threes::may_begin) else { return Ok(None) };
         let Some(first) = rest[begin..].find(|character| is_digit(&character)) else { return Ok(None) };
@@ -53,4 +48,50 @@ impl Threes {
         }
         Ok(Some(at))
     }
+}
+
+/// Finds the matches of [`WHOLE_NUMBERS`], where `\b` is between the two.
+pub(super) struct WholeNumbers {
+    digits: Set,
+    /// Characters of words, digits among them.
+    words: Set,
+}
+
+impl WholeNumbers {
+    /// `None` for another pattern.
+    pub fn new(pattern: &str) -> Option<Self> {
+        let boundary = pattern.strip_prefix(WHOLE_NUMBERS.0)?.strip_suffix(WHOLE_NUMBERS.1)?;
+        // As it is, or written out by a class of characters, as for a tokenizer.json.
+        let word = match boundary.strip_prefix("(?:(?<=").and_then(|rest| rest.split_once(")(?!")) {
+            Some((word, _)) if boundary == word_boundary(word) => word,
+            None if boundary == r"\b" => r"\w",
+            _ => return None,
+        };
+        let (digits, words) = (first_characters(r"\d")?, first_characters(word)?);
+        is_subset(&digits, &words).then(|| WholeNumbers { digits: Set::new(digits), words: Set::new(words) })
+    }
+
+    pub fn is_digit(&self, character: char) -> bool {
+        self.digits.has(character)
+    }
+
+    /// The ends of the matches in the run of digits that begins at `at`; none if no match is there.
+    pub fn ends<'a>(&'a self, text: &'a str, at: usize) -> impl Iterator<Item = usize> + 'a {
+        let mut characters = text.get(at..).unwrap_or_default().chars();
+        let digits = characters.clone().take_while(|&character| self.digits.has(character));
+        let n_digits = digits.clone().count();
+        let is_match = n_digits > 0 && !characters.nth(n_digits).is_some_and(|next| self.words.has(next));
+        let ends = digits.scan(at, |end, digit| {
+            *end += digit.len_utf8();
+            Some(*end)
+        });
+        let is_end =
+            move |&(number, _): &(usize, usize)| is_match && (n_digits - number - 1).is_multiple_of(3);
+        ends.enumerate().filter(is_end).map(|(_, end)| end)
+    }
+}
+
+/// `\b` by a class of the characters of words.
+pub(crate) fn word_boundary(word: &str) -> String {
+    format!("(?:(?<={word})(?!{word})|(?<!{word})(?={word}))")
 }
