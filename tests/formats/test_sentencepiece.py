@@ -264,7 +264,13 @@ def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
 def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(15):
-        text = json.dumps(tokenizer_json(rng, kind))
+        file = tokenizer_json(rng, kind)
+        # Pieces that a user defined are added tokens, and merges use and make them, as those of Gemma.
+        made = [token for token, number in file["model"]["vocab"].items() if number > 256 and token.isascii()]
+        for token in rng.sample(made, rng.randrange(3)):
+            entry = {"id": file["model"]["vocab"][token], "content": token, "special": False}
+            file["added_tokens"].append({**file["added_tokens"][0], **entry})
+        text = json.dumps(file)
         ours, theirs = load(tmp_path, text.encode(), "tokenizer.json"), tokenizers.Tokenizer.from_str(text)
         for _ in range(60):
             given = random_text(rng) + rng.choice(("", "</s>", "</s> b")) + random_text(rng)
@@ -273,6 +279,17 @@ def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kin
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), given
         ours.save(tmp_path / "again.json", format="huggingface", overwrite=True)
         assert Tokenizer.load(tmp_path / "again.json").model == ours.model
+
+
+def test_an_added_token_of_spaces_that_merges_make_is_refused(tmp_path: Path) -> None:
+    file = tokenizer_json(random.Random(1), "none")
+    vocab, symbols = file["model"]["vocab"], SYMBOL * 2
+    file["model"]["merges"].append([SYMBOL, SYMBOL])
+    file["added_tokens"].append(
+        {**file["added_tokens"][0], "id": vocab.setdefault(symbols, len(vocab)), "content": symbols}
+    )
+    with pytest.raises(FormatError, match=f'special token "{symbols}" has id .*, by which merges mean "  "'):
+        load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
 
 
 def test_byte_tokens_without_byte_fallback_are_no_characters(tmp_path: Path) -> None:
@@ -289,7 +306,13 @@ def test_byte_tokens_without_byte_fallback_are_no_characters(tmp_path: Path) -> 
 def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) -> None:
     rng = random.Random(3)
     for kind in ("none", "prepend"):
-        text = json.dumps(tokenizer_json(rng, kind))
+        file = tokenizer_json(rng, kind)
+        # Pieces that a user defined are added tokens, and merges use and make them, as those of Gemma.
+        made = [token for token, number in file["model"]["vocab"].items() if number > 256 and token.isascii()]
+        for token in rng.sample(made, rng.randrange(3)):
+            entry = {"id": file["model"]["vocab"][token], "content": token, "special": False}
+            file["added_tokens"].append({**file["added_tokens"][0], **entry})
+        text = json.dumps(file)
         ours, theirs = load(tmp_path, text.encode(), "tokenizer.json"), tokenizers.Tokenizer.from_str(text)
         lists = [[rng.randrange(1, 257 if rng.random() < 0.7 else ours.n_vocab) for _ in range(9)] for _ in range(300)]
         lists += [[], [1 + 0x20, 1 + 0xC3, 1 + 0xA9], [1 + 0xE6, 1 + 0x9D], [1 + 0x41, 1 + 0xFF, 0, 1 + 0xC3, 1 + 0xA9]]
