@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,29 @@ def test_a_text_that_changes_and_keeps_its_length_is_reported() -> None:
     for changing in (lower, theirs):
         found = compare(side_of(changing, "lower"), side_of(plain, "plain"), [("1", "xAb"), ("2", "b")])
         assert (found.n_altered, found.n_differing_ids) == ((1, 0), 1)
+
+
+def shortened(side: Side) -> Side:
+    """The side without the last id of each text."""
+    return replace(side, encode=lambda text: side.encode(text)[:-1])
+
+
+@pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
+def test_a_space_that_decoding_drops_lies_nowhere(tmp_path: Path, kind: str) -> None:
+    import tokenizers
+
+    from tests.formats.test_sentencepiece import load, tokenizer_json
+
+    rng = random.Random(kind)
+    text = json.dumps(tokenizer_json(rng, kind))
+    ours = load(tmp_path, text.encode(), "tokenizer.json")
+    for document in ("".join(rng.choices("ab\u00e9\u00fc \n", k=9)) + "a" for _ in range(40)):
+        ids, n_bytes = ours.encode(document), len(document.encode())
+        for side in (side_of(ours, "ours"), side_of(tokenizers.Tokenizer.from_str(text), "theirs")):
+            found = compare(side, shortened(side), [("", document)])
+            assert found.n_altered == (ours.decode(ids) != document, True)
+            if not found.n_altered[0]:
+                assert found.ids is not None and found.ids.byte_offset == max(n_bytes - int(side.lengths[ids[-1]]), 0)
 
 
 @pytest.fixture
