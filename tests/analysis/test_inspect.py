@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import re
 from pathlib import Path
 
@@ -52,6 +53,15 @@ def test_a_merge_that_another_forestalls() -> None:
     assert counted == (302, 262, 256, 6)
     assert inspection.n_unassigned == 302 - 262 - 2
     assert inspection.pattern_name == "gpt2"
+
+
+def test_spaces_of_a_normalizer_cut_no_token(tmp_path: Path) -> None:
+    from tests.formats.test_words import clip_json, load
+
+    tokenizer = Tokenizer.train("low lower lowest", 262)
+    assert unreachable_tokens(tokenizer.with_normalizer("prefix_space")) == ([], [])
+    clip = load(tmp_path, clip_json(random.Random(3)))
+    assert {clip.id_to_token(i).strip() for i in unreachable_tokens(clip)[1]} == {BYTES[byte] for byte in range(65, 91)}
 
 
 def test_a_long_token_that_is_no_text_takes_no_quadratic_time() -> None:

@@ -11,7 +11,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from pairloom.model import CHARACTERS, Pattern
+from pairloom.model import CHARACTERS, WORDS, Pattern
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer import Tokenizer
 from pairloom.vocabulary import tokens_made
@@ -93,11 +93,14 @@ def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
         # A space before the text belongs to its first token, and no pattern cuts.
         return [token_id for token_id in sorted(model.tokens()) if token_id not in made], []
     unreachable, cut_alone = [], []
+    # The spaces that a normalizer puts before texts or after words cut no token.
+    steps = [step for step in model.normalizer if step != "prefix_space" and not step.startswith(WORDS)]
+    alone = tokenizer.from_model(model.replaced(normalizer=tuple(steps)))
     for token_id, token in sorted(model.tokens().items()):
         if token_id not in made:
             unreachable.append(token_id)
             continue
         with contextlib.suppress(UnicodeDecodeError):
-            if tokenizer.encode_ordinary(token.decode()) != [token_id]:
+            if alone.encode_ordinary(token.decode()) != [token_id]:
                 cut_alone.append(token_id)
     return unreachable, cut_alone
