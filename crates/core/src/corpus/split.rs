@@ -104,7 +104,7 @@ impl Splitter {
             self.scan_from = 0;
             return Ok(Some(cut));
         }
-        if text.is_empty() || text.len() < self.scan_from {
+        if text.is_empty() || text.len() < self.scan_from || !self.safe_cuts.keeps_place() {
             return Ok(None);
         }
         let cut = self.safe_cuts.last_by_scanning(text)?;

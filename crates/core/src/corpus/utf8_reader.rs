@@ -86,17 +86,6 @@ impl Window<'_> {
         };
         self.at + (raw + (index - text)) as u64
     }
-
-    /// The index in the text of the character at `offset` of the source; `usize::MAX` past the text.
-    pub(crate) fn index_of(&self, offset: u64) -> usize {
-        let raw = usize::try_from(offset.saturating_sub(self.at)).unwrap_or(usize::MAX);
-        let before = self.replaced.partition_point(|replaced| replaced.raw_end <= raw);
-        let index = match before.checked_sub(1) {
-            Some(last) => self.replaced[last].text_end.saturating_add(raw - self.replaced[last].raw_end),
-            None => raw,
-        };
-        if index > self.text.len() { usize::MAX } else { index }
-    }
 }
 
 /// Reads windows of one source.

@@ -4,6 +4,7 @@
 //! [`Plan::part_bytes`], or one job if the pattern does not allow cuts within a document.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::cut_points;
 use super::local_counts::LocalCounts;
@@ -14,7 +15,7 @@ use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
-use crate::pretokens::safe_cuts::part_at;
+use crate::pretokens::safe_cuts::{SafeCuts, part_at};
 
 /// Most parts that the sources of one call are divided into; bounds the list of jobs.
 const MAX_PARTS: u64 = 1 << 14;
@@ -54,6 +55,7 @@ impl<'s> ThreadState<'s> {
 pub(super) struct Jobs<'s> {
     pub(super) options: &'s CountOptions,
     pub(super) plan: Plan,
+    cuts: SafeCuts,
     pub(super) table: &'s SharedTable,
     pub(super) sources: &'s [Source<'s>],
     pub(super) jobs: Vec<Job>,
@@ -69,7 +71,10 @@ impl<'s> Jobs<'s> {
     ) -> Result<Self> {
         let n_bytes = sources.iter().filter_map(Source::n_bytes).fold(0, u64::saturating_add);
         let plan = Plan { part_bytes: plan.part_bytes.max(n_bytes / MAX_PARTS), ..plan };
-        let mut jobs = Jobs { options, plan, table, sources, jobs: Vec::new() };
+        let (pretokenizer, specials) = (Arc::clone(&options.pretokenizer), Arc::clone(&options.specials));
+        let splits = options.corpus_specials == CorpusSpecials::Split;
+        let cuts = SafeCuts::new(pretokenizer, specials, splits);
+        let mut jobs = Jobs { options, plan, cuts, table, sources, jobs: Vec::new() };
         jobs.divide()?;
         Ok(jobs)
     }
@@ -126,6 +131,7 @@ impl<'s> Jobs<'s> {
         let mut counter = PartCounter {
             options: self.options,
             plan: &self.plan,
+            cuts: &self.cuts,
             table: self.table,
             local,
             ends,

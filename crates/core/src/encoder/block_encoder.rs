@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::memory::TryReserve;
 use crate::monitor::Monitor;
-use crate::pretokens::safe_cuts::SafeCuts;
 
 /// Ids to put around documents, and what literals of special tokens in them become.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,12 +63,10 @@ impl<I: Id> BlockEncoder<I> {
                 )));
             }
         }
-        let specials = Arc::clone(&encoder.shared.specials);
-        let splits = options.specials == Specials::Recognise;
-        let safe_cuts = SafeCuts::new(Arc::clone(encoder.pretokenizer()), specials, splits);
+        let parts = Splitter::new(encoder.safe_cuts(options.specials));
         Ok(BlockEncoder {
             encoder,
-            parts: Splitter::new(safe_cuts),
+            parts,
             options,
             buffers: BufferPool::default(),
             at_document_start: true,

@@ -4,7 +4,7 @@
 //! ([`crate::pretokens::safe_cuts`]). A cut depends only on the file and on the wished offset, so the jobs on both
 //! sides find the same one. If there is no safe cut, the part before goes on. Each part is one job
 //! ([`crate::parallel`]); the ids of the parts are joined in order. A small file is one part, and so is a file under a
-//! pattern that is not memoryless, which allows no cuts.
+//! pattern that needs backtracking, which allows no cuts. A part is read in blocks, and each encoded up to its last safe cut.
 //!
 //! Cost: each byte is read, checked and encoded once. Memory: the ids, and a block of text for each thread.
 //!
@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::output::Ids;
 use super::shared::Shared;
-use super::worker::{OpenText, Worker};
+use super::worker::{DataPart, Worker};
 use super::{Encoder, Specials, encode_jobs};
 use crate::budget::Budget;
 use crate::corpus::InputErrors;
@@ -27,7 +27,7 @@ use crate::memory::{ResultIds, TryReserve};
 use crate::monitor::{Monitor, OnProgress};
 use crate::parallel;
 use crate::pretokens::Place;
-use crate::pretokens::safe_cuts::part_at;
+use crate::pretokens::safe_cuts::{SafeCuts, part_at};
 
 /// Bytes of a part of a file.
 const PART_BYTES: u64 = 2 << 20;
@@ -43,8 +43,8 @@ pub(super) struct Division {
     pub(super) part_bytes: u64,
     /// Whether the pattern allows to divide a file at all.
     pub(super) can_cut: bool,
-    /// Whether a text that goes on can be divided by scanning, so that it is read in blocks.
-    pub(super) is_memoryless: bool,
+    /// Whether a part can be read in blocks.
+    pub(super) has_blocks: bool,
 }
 
 /// The offsets where the parts of a file should start.
@@ -96,8 +96,8 @@ impl Encoder {
     ) -> Result<ResultIds<I>> {
         let (pretokenizer, has_rules) = (&self.shared.pretokenizer, self.shared.specials.has_rules());
         let can_cut = pretokenizer.has_cuts_within() && !has_rules;
-        let is_memoryless = pretokenizer.is_memoryless() && !has_rules;
-        let division = Division { part_bytes: PART_BYTES, can_cut, is_memoryless };
+        let has_blocks = pretokenizer.has_cuts() && !has_rules;
+        let division = Division { part_bytes: PART_BYTES, can_cut, has_blocks };
         self.encode_parts(path, specials, threads, division, monitor)
     }
 
@@ -107,7 +107,7 @@ impl Encoder {
         path: &Path,
         specials: Specials,
         threads: usize,
-        Division { part_bytes, can_cut, is_memoryless }: Division,
+        Division { part_bytes, can_cut, has_blocks }: Division,
         monitor: &dyn Monitor,
     ) -> Result<ResultIds<I>> {
         self.check_width::<I>()?;
@@ -118,7 +118,7 @@ impl Encoder {
         let threads = parallel::thread_count(threads);
         let parts = match size {
             // Parts of a text that cannot be read in blocks are smaller than the whole.
-            Some(n_bytes) if can_cut && (threads > 1 || !is_memoryless) => {
+            Some(n_bytes) if can_cut && (threads > 1 || !has_blocks) => {
                 Parts::divide(n_bytes, part_bytes, threads as u64)
             }
             _ => Parts::whole(),
@@ -126,7 +126,8 @@ impl Encoder {
         let n_parts = usize::try_from(parts.n).map_err(Error::out_of_memory("the parts of a file"))?;
         let budget = Budget::new(None);
         let source = Source::Open(path, &file, size);
-        let scan = FileScan { encoder: self, source, budget: &budget, parts, is_memoryless, specials };
+        let cuts = self.safe_cuts(specials);
+        let scan = FileScan { encoder: self, cuts, source, budget: &budget, parts, has_blocks, specials };
         // Hardly any text has more than one id for two bytes.
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let n_part_ids = usize::try_from(part_bytes / 3).unwrap_or(0);
@@ -153,10 +154,11 @@ impl Encoder {
 /// What all jobs of a file share.
 struct FileScan<'a> {
     encoder: &'a Encoder,
+    cuts: SafeCuts,
     source: Source<'a>,
     budget: &'a Budget,
     parts: Parts,
-    is_memoryless: bool,
+    has_blocks: bool,
     specials: Specials,
 }
 
@@ -202,7 +204,7 @@ impl FileScan<'_> {
         ids: &mut Vec<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let block_bytes = if self.is_memoryless { BLOCK_BYTES } else { 2 * PART_BYTES as usize };
+        let block_bytes = if self.has_blocks { BLOCK_BYTES } else { 2 * PART_BYTES as usize };
         let (mut at, mut n_bytes) = (start, block_bytes);
         loop {
             let left = usize::try_from(end - at).unwrap_or(usize::MAX);
@@ -211,21 +213,22 @@ impl FileScan<'_> {
                 return Err(reader.invalid_utf8(offset));
             }
             let is_last = !window.more || at + window.text.len() as u64 >= end;
-            let text = OpenText {
-                text: window.text,
+            let n_used = match is_last {
+                true => window.text.len(),
+                false => self.cuts.last(window.text)?.map_or(0, |cut| cut.at),
+            };
+            let part = DataPart {
+                text: &window.text[..n_used],
                 offset: at,
-                is_last,
-                is_memoryless: self.is_memoryless,
-                specials: self.specials,
                 place: match at {
                     0 => Place::Start,
                     // No special token is at a cut.
                     _ if at == start => Place::Within,
                     _ => Place::AfterSpecial,
                 },
+                specials: self.specials,
             };
-            let n_used = worker.encode_open_text(&self.encoder.shared, text, &mut Ids(ids), on_progress)?;
-            on_progress(n_used)?;
+            worker.encode_data(&self.encoder.shared, part, &mut Ids(ids), on_progress)?;
             if is_last {
                 return Ok(());
             }

@@ -36,6 +36,7 @@ use crate::ids::Id;
 use crate::monitor::{Monitor, OnProgress, Stage};
 use crate::parallel::{self, OrderedJobs};
 use crate::pretokens::key::KeyHasher;
+use crate::pretokens::safe_cuts::SafeCuts;
 use crate::pretokens::{Place, Pretokenizer};
 use crate::special::{Finder, SpecialTokens};
 use crate::vocabulary::Vocabulary;
@@ -227,6 +228,12 @@ impl Encoder {
             SpecialPolicy::Some { allowed, .. } => Some(allowed),
         }
         .filter(|specials| !specials.is_empty())
+    }
+
+    /// Where a file, a stream or a corpus may be cut in which literals of special tokens become what `specials` says.
+    fn safe_cuts(&self, specials: Specials) -> SafeCuts {
+        let splits = specials == Specials::Recognise;
+        SafeCuts::new(Arc::clone(&self.shared.pretokenizer), Arc::clone(&self.shared.specials), splits)
     }
 
     /// Fails unless every id fits `I`.

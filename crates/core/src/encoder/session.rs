@@ -400,16 +400,11 @@ impl Session {
             }
             search.from = search.from.max(latest + 1);
         }
-        if text.len() < search.patience || self.allowed.has_rules() {
+        if text.len() < search.patience {
             return Ok(None);
         }
         search.patience = 2 * text.len();
-        let found = if pretokenizer.is_memoryless() {
-            self.cuts.last_by_scanning(text)?.map(|cut| cut.at)
-        } else {
-            let ends = Finder::new(&self.allowed, text).take_while(|found| found.start <= latest);
-            ends.last().map(|found| found.end)
-        };
+        let found = self.cuts.last_by_scanning(text)?.map(|cut| cut.at);
         let is_free = |&at: &usize| at > 0 && is_free(text, at, &[&*self.disallowed]);
         Ok(found.filter(is_free).map(|at| (at, Place::AfterSpecial)))
     }

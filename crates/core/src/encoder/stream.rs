@@ -1,23 +1,25 @@
 //! Encodes a text that arrives in parts, in memory bounded by the longest pretoken.
 //!
-//! The ids are those of the concatenated text, wherever it is divided. Each call encodes what later text cannot change
-//! ([`Worker::encode_open_text`](super::worker::Worker::encode_open_text)) and holds back the rest. With a pattern that
-//! is not memoryless there is no such bound: text is held until the next special token or the end.
+//! The ids are those of the concatenated text, wherever it is divided. Each call encodes up to the last safe cut
+//! ([`crate::pretokens::safe_cuts`]) and holds back the rest. With a pattern that needs backtracking there is no such bound:
+//! text is held until the next special token or the end.
 
 use std::sync::Arc;
 
 use super::output::Ids;
-use super::worker::OpenText;
+use super::worker::DataPart;
 use super::{Encoder, Specials};
 use crate::error::{Error, Result};
 use crate::ids::Id;
 use crate::monitor::{Monitor, report_progress};
 use crate::pretokens::Place;
+use crate::pretokens::safe_cuts::SafeCuts;
 
 /// Encodes a text given in parts.
 pub struct StreamEncoder {
     encoder: Arc<Encoder>,
     specials: Specials,
+    cuts: SafeCuts,
     /// Text that is not encoded yet.
     held: String,
     /// The offset of `held` in the whole text.
@@ -25,14 +27,13 @@ pub struct StreamEncoder {
     /// `held` is not scanned until it has this many bytes. This doubles, so a long pretoken that arrives in small parts
     /// is scanned in linear time overall.
     pub(super) patience: usize,
-    pub(super) is_memoryless: bool,
 }
 
 impl StreamEncoder {
     /// An empty stream. `specials`: what literals of special tokens become.
     pub fn new(encoder: Arc<Encoder>, specials: Specials) -> Self {
-        let is_memoryless = encoder.shared.pretokenizer.is_memoryless();
-        StreamEncoder { encoder, specials, held: String::new(), n_taken: 0, patience: 0, is_memoryless }
+        let cuts = encoder.safe_cuts(specials);
+        StreamEncoder { encoder, specials, cuts, held: String::new(), n_taken: 0, patience: 0 }
     }
 
     /// Takes more text and appends the ids that are final to `out`. On an error nothing has changed.
@@ -61,20 +62,20 @@ impl StreamEncoder {
 
     /// Encodes the part of `held` that is final, all of it if `is_last`; returns its length.
     fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<usize> {
-        let text = OpenText {
-            text: &self.held,
-            is_last,
+        let n = if is_last { self.held.len() } else { self.cuts.last(&self.held)?.map_or(0, |cut| cut.at) };
+        let part = DataPart {
+            text: &self.held[..n],
             offset: self.n_taken,
-            is_memoryless: self.is_memoryless,
-            specials: self.specials,
             place: if self.n_taken == 0 { Place::Start } else { Place::AfterSpecial },
+            specials: self.specials,
         };
-        let mut on_progress = report_progress(monitor, self.held.len());
+        let mut on_progress = report_progress(monitor, n);
         self.encoder
             .with_worker(|worker| {
-                worker.encode_open_text(&self.encoder.shared, text, &mut Ids(out), &mut on_progress)
+                worker.encode_data(&self.encoder.shared, part, &mut Ids(out), &mut on_progress)
             })
-            .map_err(|error| error.in_data(String::new))
+            .map_err(|error| error.in_data(String::new))?;
+        Ok(n)
     }
 
     /// Ends the text and appends its remaining ids to `out`. Then the stream is empty and can be reused.

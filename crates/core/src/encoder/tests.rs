@@ -370,19 +370,15 @@ fn stream_cut_anywhere_equals_encode() {
         let expected = encode(&encoder, &text);
         let offsets: Vec<usize> = (0..=text.len()).filter(|&at| text.is_char_boundary(at)).collect();
         for &first in &offsets {
-            for is_memoryless in [false, true] {
-                let mut ids = Vec::<u32>::new();
-                let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
-                stream.is_memoryless = is_memoryless;
-                stream.push(&text[..first], &mut ids, &Silent).unwrap();
-                stream.push(&text[first..], &mut ids, &Silent).unwrap();
-                stream.finish(&mut ids, &Silent).unwrap();
-                assert_eq!(ids, expected, "{text:?} cut at {first}");
-            }
+            let mut ids = Vec::<u32>::new();
+            let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
+            stream.push(&text[..first], &mut ids, &Silent).unwrap();
+            stream.push(&text[first..], &mut ids, &Silent).unwrap();
+            stream.finish(&mut ids, &Silent).unwrap();
+            assert_eq!(ids, expected, "{text:?} cut at {first}");
         }
         let mut ids = Vec::<u32>::new();
         let mut stream = StreamEncoder::new(Arc::clone(&encoder), Specials::Recognise);
-        stream.is_memoryless = true;
         for pair in offsets.windows(2) {
             stream.patience = 0;
             stream.push(&text[pair[0]..pair[1]], &mut ids, &Silent).unwrap();
@@ -490,8 +486,8 @@ fn encode_file_cut_anywhere_equals_encode() {
         let file = TemporaryFile::new(text.as_bytes());
         for threads in [1, 2, 7] {
             for part_bytes in [1, 3, 50, 333, 1 << 20] {
-                for is_memoryless in [true, false] {
-                    let how = Division { part_bytes, can_cut: true, is_memoryless };
+                for has_blocks in [true, false] {
+                    let how = Division { part_bytes, can_cut: true, has_blocks };
                     for specials in [Specials::Recognise, Specials::Ordinary, Specials::Error] {
                         let ids = encoder.encode_parts::<u32>(&file.0, specials, threads, how, &Silent);
                         check_specials(&encoder, &text, specials, ids.map(|ids| ids.to_vec()), &expected);
@@ -517,7 +513,7 @@ fn encode_file_of_many_parts_equals_encode() {
         let file = TemporaryFile::new(text.as_bytes());
         for threads in [1, 3] {
             for part_bytes in [2_000, 10_000] {
-                let how = Division { part_bytes, can_cut: true, is_memoryless: true };
+                let how = Division { part_bytes, can_cut: true, has_blocks: true };
                 let ids = encoder.encode_parts::<u32>(&file.0, Specials::Recognise, threads, how, &Silent);
                 assert!(*ids.unwrap() == expected);
             }
@@ -551,7 +547,7 @@ fn encode_file_names_the_first_invalid_byte() {
     let encoder = setting.encoder(EncoderOptions::default());
     let offset_of = |content: &[u8], part_bytes| {
         let file = TemporaryFile::new(content);
-        let how = Division { part_bytes, can_cut: true, is_memoryless: true };
+        let how = Division { part_bytes, can_cut: true, has_blocks: true };
         match encoder.encode_parts::<u32>(&file.0, Specials::Recognise, 3, how, &Silent) {
             Err(Error::InvalidUtf8 { offset, hint, path }) => {
                 assert_eq!(path.as_deref(), Some(&*file.0));

@@ -1,4 +1,4 @@
-//! Encodes one text on one thread: special tokens, documents, and how much of an unfinished text is final.
+//! Encodes one text on one thread: special tokens and documents.
 
 use super::cache::Cache;
 use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
@@ -12,12 +12,8 @@ use crate::monitor::OnProgress;
 use crate::prefetch::Ahead;
 use crate::pretokens::Place;
 use crate::pretokens::key::PretokenKey;
-use crate::pretokens::safe_cuts::n_settled;
 use crate::special::{Finder, SpecialTokens};
 use crate::text::Text;
-
-/// Documents longer than this call `on_progress` before each scan.
-const LONG_BYTES: usize = 1 << 20;
 
 /// The most bytes of the next text that are prefetched; they must stay in the second-level cache until it is encoded.
 const AHEAD_BYTES: usize = 1 << 16;
@@ -33,21 +29,15 @@ pub(super) struct Worker {
     pub(super) file_buffers: Buffers,
 }
 
-/// A text of which more may follow.
-#[derive(Clone, Copy)]
-pub(super) struct OpenText<'a> {
-    /// The part of the text so far.
+/// A part of a file or a stream between safe cuts.
+pub(super) struct DataPart<'a> {
     pub(super) text: &'a str,
-    /// Whether the text ends there.
-    pub(super) is_last: bool,
     /// The offset of `text` in the file or the stream, for errors.
     pub(super) offset: u64,
-    /// Whether a document may be encoded before its end is known.
-    pub(super) is_memoryless: bool,
-    /// What literals of special tokens become.
-    pub(super) specials: Specials,
     /// Where the document begins with which `text` begins.
     pub(super) place: Place,
+    /// What literals of special tokens become.
+    pub(super) specials: Specials,
 }
 
 /// Where a document begins that is at offset `at` of a text which begins at `start`.
@@ -214,99 +204,24 @@ impl Worker {
         Ok(())
     }
 
-    /// Encodes the part of a text that what follows cannot change; returns its length in bytes.
-    ///
-    /// Held back are the last pretokens ([`n_settled`]), trailing white space, and bytes that may start a special
-    /// token; unless `is_memoryless`, everything after the last special token.
-    pub(super) fn encode_open_text<S: Output>(
+    /// Encodes a part of a file or a stream, which begins at `offset` there.
+    pub(super) fn encode_data<S: Output>(
         &mut self,
         shared: &Shared,
-        open: OpenText<'_>,
+        DataPart { text, offset, place, specials }: DataPart<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
-    ) -> Result<usize> {
-        let OpenText { text, is_last, is_memoryless, .. } = open;
-        let specials = match open.specials {
-            Specials::Ordinary => None,
-            Specials::Recognise | Specials::Error => Some(&*shared.specials),
-        };
-        let longest = specials.map_or(0, SpecialTokens::longest);
-        // Every special token that starts before `visible` ends within `text`, so the longest one is found.
-        let visible = match longest {
-            1.. if !is_last => text.floor_char_boundary((text.len() + 1).saturating_sub(longest)),
-            _ => text.len(),
-        };
-        if !is_last && specials.is_some_and(SpecialTokens::has_rules) {
-            return Ok(0);
+    ) -> Result<()> {
+        let all = &*shared.specials;
+        if specials == Specials::Error
+            && let Some(found) = Finder::new(all, text).next()
+        {
+            let token = all.tokens()[found.index].0.clone();
+            let offset = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(found.start);
+            return Err(Error::DisallowedSpecial { token, offset });
         }
-        let mut finder = specials.map(|specials| Finder::new(specials, text));
-        let mut done = 0;
-        loop {
-            let found = specials
-                .and_then(|specials| Some((specials, finder.as_mut()?.next()?)))
-                // The last may start at the end, where the one before it took its white space along.
-                .filter(|(_, found)| is_last || found.start < visible);
-            let end = found.map_or(visible, |(_, found)| found.start);
-            let is_whole = found.is_some() || is_last;
-            if !is_whole && !is_memoryless {
-                break;
-            }
-            if end > done {
-                let place = if done == 0 { open.place } else { Place::AfterSpecial };
-                let document = OpenText { text: &text[done..end], is_last: is_whole, place, ..open };
-                done += self.encode_open_document(shared, document, output, on_progress)?;
-            }
-            let Some((specials, found)) = found.filter(|_| done == end) else { break };
-            if open.specials == Specials::Error {
-                let token = specials.tokens()[found.index].0.clone();
-                let offset = usize::try_from(open.offset).unwrap_or(usize::MAX).saturating_add(found.start);
-                return Err(Error::DisallowedSpecial { token, offset });
-            }
-            output.put(specials.tokens()[found.index].1)?;
-            done = found.end;
-        }
-        Ok(done)
-    }
-
-    /// Encodes the part of a document that what follows cannot change; returns its length in bytes.
-    fn encode_open_document<S: Output>(
-        &mut self,
-        shared: &Shared,
-        open: OpenText<'_>,
-        output: &mut S,
-        on_progress: OnProgress<'_>,
-    ) -> Result<usize> {
-        let OpenText { text, is_last, .. } = open;
-        if shared.pretokenizer.has_normalizer() {
-            // A pretokenizer with a normalizer is not memoryless, so the document is whole. The reader reports its
-            // bytes.
-            self.encode_document(shared, text, open.place, output, &mut |_| on_progress(0))?;
-            return Ok(text.len());
-        }
-        // Never stop after white space: it is split differently before a word and at the end of a document.
-        let unspaced = if is_last { text.len() } else { text.trim_end().len() };
-        let mut encoded = 0;
-        while encoded < text.len() {
-            if text.len() > LONG_BYTES {
-                on_progress(0)?;
-            }
-            let end = shared.pretokenizer.fill_with_progress(text, encoded, &mut self.ends, on_progress)?;
-            let n_ends = self.ends.len();
-            let n_certain = if is_last { n_ends } else { n_settled(n_ends, end == text.len()) };
-            let mut certain = &self.ends[..n_certain];
-            if !is_last && end > unspaced {
-                let is_before = |&distance: &u32| encoded + distance as usize <= unspaced;
-                certain = &certain[..certain.partition_point(is_before)];
-            }
-            let is_short = certain.len() < n_certain;
-            let pretokens = Pretokens::from_text(shared, &text[encoded..], certain);
-            self.pretoken_encoder.encode(pretokens, output, on_progress)?;
-            encoded += certain.last().map_or(0, |&distance| distance as usize);
-            if is_short || end == text.len() {
-                break;
-            }
-        }
-        Ok(encoded)
+        let recognised = (specials == Specials::Recognise && !all.is_empty()).then_some(all);
+        self.encode(shared, text, place, recognised, output, on_progress)
     }
 }
 

@@ -151,13 +151,28 @@ impl SafeCuts {
         self.specials.longest()
     }
 
-    fn is_divisible(&self) -> bool {
-        self.pretokenizer.has_cuts() && !(self.specials_split && self.specials.has_rules())
+    /// Whether special tokens end documents where only the whole text says which literals are such.
+    fn needs_the_whole(&self) -> bool {
+        self.specials_split && self.specials.has_rules()
+    }
+
+    /// Whether a part after a cut is split as a document of its own.
+    pub fn keeps_place(&self) -> bool {
+        self.pretokenizer.has_cuts()
+    }
+
+    /// The last cut of a text of which more follows, and which starts where a pretoken starts: by two characters, or else by
+    /// scanning. `None` if all of it must be kept together.
+    pub fn last(&self, text: &str) -> Result<Option<Cut>> {
+        match self.near(text, text.len()) {
+            Some(cut) => Ok(Some(cut)),
+            None => self.last_by_scanning(text),
+        }
     }
 
     /// The last cut by two characters that is at most [`REACH_BYTES`] before `wanted`.
     pub fn near(&self, text: &str, wanted: usize) -> Option<Cut> {
-        if !self.is_divisible() {
+        if !self.pretokenizer.has_cuts() || self.needs_the_whole() {
             return None;
         }
         // A special token that starts at the cut must be completely visible.
@@ -167,10 +182,10 @@ impl SafeCuts {
         Some(Cut { at, is_boundary: false })
     }
 
-    /// The last cut by scanning. `text` starts where a pretoken starts, and more text follows it. `None` if all of it
-    /// must be kept together. Scans everything after its last special token.
+    /// The last cut by scanning, of a text as for [`last`](Self::last): in what is after its last special token, if the
+    /// pattern is memoryless, or else after that token.
     pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
-        if !self.is_divisible() || !self.pretokenizer.is_memoryless() {
+        if self.needs_the_whole() {
             return Ok(None);
         }
         let longest = self.specials.longest().max(1);
@@ -187,6 +202,10 @@ impl SafeCuts {
                 }
                 start = found.end;
             }
+        }
+        let boundary = (start > 0).then_some(Cut { at: start, is_boundary: true });
+        if !self.pretokenizer.is_memoryless() {
+            return Ok(boundary);
         }
         let part = &text[start..visible];
         let n_text = part.trim_end().len();
@@ -205,10 +224,7 @@ impl SafeCuts {
                 _ => break,
             }
         }
-        Ok(match last {
-            Some(at) => Some(Cut { at: start + at, is_boundary: false }),
-            None => (start > 0).then_some(Cut { at: start, is_boundary: true }),
-        })
+        Ok(last.map(|at| Cut { at: start + at, is_boundary: false }).or(boundary))
     }
 }
 
@@ -217,7 +233,7 @@ impl SafeCuts {
 ///
 /// If the call reached the end of the text, all but the last [`N_UNSETTLED`]. Otherwise all but one, which the next
 /// call will find again: so the call that reaches the end has two ends to hold back.
-pub(crate) fn n_settled(n_ends: usize, is_at_end: bool) -> usize {
+fn n_settled(n_ends: usize, is_at_end: bool) -> usize {
     n_ends.saturating_sub(if is_at_end { N_UNSETTLED } else { 1 })
 }
 
