@@ -199,7 +199,7 @@ impl KeyHasher {
     /// The seeds: the first is mixed with a key before a multiplication or the rounds of AES, the second in each round.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(crate) fn seed_vectors(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
+    fn seed_vectors(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
         use std::arch::x86_64::{__m128i, _mm_loadu_si128};
 
         let seeds = self.seeds.as_ptr().cast::<__m128i>();
