@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter, Plan, PretokenCounts};
-use pairloom_core::corpus::InputErrors;
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, named_patterns, names};
 use pairloom_core::special::SpecialTokens;
@@ -26,10 +25,8 @@ fuzz_target!(|input: (&[u8], [u8; 2], u8, Vec<&str>)| {
         pretokenizer: Arc::new(Pretokenizer::sequence(patterns).unwrap()),
         specials: Arc::new(SpecialTokens::new(specials).unwrap()),
         corpus_specials: [CorpusSpecials::Text, CorpusSpecials::Split][choose(0, 2)],
-        input_errors: InputErrors::Replace,
         threads: 1 + choose(1, 3),
         max_memory: None,
-        total_hint: None,
     };
     let plan = Plan {
         part_bytes: 1 + u64::from(part_bytes),
@@ -43,7 +40,7 @@ fuzz_target!(|input: (&[u8], [u8; 2], u8, Vec<&str>)| {
     assert_eq!(found(&counter.finish().unwrap()), expected, "a text");
 
     let path: PathBuf = std::env::temp_dir().join(format!("pairloom-fuzz-counts-{}", std::process::id()));
-    std::fs::write(&path, bytes).unwrap();
+    std::fs::write(&path, text.as_bytes()).unwrap();
     let mut counter = Counter::with_plan(options, plan).unwrap();
     counter.count_files(&[path], &Silent).unwrap();
     assert_eq!(found(&counter.finish().unwrap()), expected, "a file");

@@ -173,7 +173,6 @@ class Counter:
         pattern: _Pattern,
         special_tokens: list[str],
         split: bool,
-        replace: bool,
         threads: int,
         max_memory: int | None,
         report: _Report,

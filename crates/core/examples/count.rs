@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::cpu::CpuTier;
 use pairloom_core::monitor::Silent;
@@ -19,10 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         pretokenizer: Arc::new(Pretokenizer::new(gpt2_pattern())?),
         specials: Arc::new(SpecialTokens::new(Vec::new())?),
         corpus_specials: CorpusSpecials::Text,
-        input_errors: InputErrors::Strict,
         threads: 1,
         max_memory: None,
-        total_hint: None,
     };
     for path in std::env::args().skip(1).map(PathBuf::from) {
         let n_bytes = std::fs::metadata(&path)?.len();

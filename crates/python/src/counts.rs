@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pairloom_core::corpus::{InputErrors, Rows};
+use pairloom_core::corpus::Rows;
 use pairloom_core::counts::BlockCounter;
 use pairloom_core::counts::{self, CorpusSpecials, CountOptions};
 use pairloom_core::memory::copied;
@@ -185,14 +185,13 @@ const COLUMNS: &str = "the columns of the counts";
 #[pymethods]
 impl Counter {
     #[new]
-    #[pyo3(signature = (*, pattern, special_tokens, split, replace, threads, max_memory, report))]
+    #[pyo3(signature = (*, pattern, special_tokens, split, threads, max_memory, report))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         pattern: Pattern,
         special_tokens: Vec<String>,
         split: bool,
-        replace: bool,
         threads: usize,
         max_memory: Option<u64>,
         report: Option<Py<PyAny>>,
@@ -202,10 +201,8 @@ impl Counter {
             pretokenizer: pattern.compile(py)?,
             specials: Arc::new(SpecialTokens::new(specials).map_err(|error| exception(py, error))?),
             corpus_specials: if split { CorpusSpecials::Split } else { CorpusSpecials::Text },
-            input_errors: if replace { InputErrors::Replace } else { InputErrors::Strict },
             threads,
             max_memory,
-            total_hint: None,
         };
         let inner = BlockCounter::new(options).map_err(|error| exception(py, error))?;
         let state = Counting { counter: Some(inner) };

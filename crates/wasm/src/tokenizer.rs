@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pairloom_core::corpus::InputErrors;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::{Encoder, EncoderOptions};
@@ -49,10 +48,8 @@ impl Tokenizer {
             pretokenizer: Arc::new(pretokenizer),
             specials: Arc::new(SpecialTokens::none()),
             corpus_specials: CorpusSpecials::Text,
-            input_errors: InputErrors::Strict,
             threads: 1,
             max_memory: None,
-            total_hint: None,
         };
         let mut counter = Counter::new(options)?;
         counter.count_texts(&[text], &Silent)?;

@@ -114,15 +114,15 @@ class PretokenCounts:
         if not isinstance(texts, Corpus):
             check_texts("texts", texts, is_column=is_arrow(texts))
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
-        plain = texts if isinstance(texts, Corpus) and texts.is_plain else None
-        input_errors = "strict" if plain is None else plain.input_errors
+        # The core reads such files by itself, on all threads: blocks of a Reading take a fifth more time.
+        is_plain = isinstance(texts, Corpus) and texts.is_plain and texts.input_errors == "strict"
+        plain = texts if is_plain else None
         with reporter(progress) as report:
             is_read = isinstance(texts, Corpus) and plain is None
-            counter = _counter(metadata, input_errors, threads, max_memory, None if is_read else report)
+            counter = _counter(metadata, threads, max_memory, None if is_read else report)
             if not isinstance(texts, Corpus):
                 _count_batches(counter, texts)
             elif plain is not None:
-                # The core reads such files by itself, on all threads: blocks of a Reading take a fifth more time.
                 names = [source.name for source in plain.sources]
                 warn_of(doubts_of_files(names, is_meant=plain.input_format is not None))
                 counter.count_files(names)
@@ -403,7 +403,7 @@ class CountBuilder:
         self._metadata: CountsMetadata | None = None if pattern is None else checked
         # By the totals (bytes, documents, literals) that tables carry: (tables that carry them, bytes that they count).
         self._totals: dict[tuple[int, int, int], tuple[int, int]] = {}
-        self._counter = _counter(checked, "strict", threads, max_memory, None)
+        self._counter = _counter(checked, threads, max_memory, None)
 
     def add_texts(self, texts: Iterable[str]) -> None:
         """Counts texts, each a document; of an iterable that is no list a few megabytes are held at a time."""
@@ -523,15 +523,12 @@ def _checked_items(items: Any) -> list[tuple[bytes, int]]:
     return pairs
 
 
-def _counter(
-    metadata: CountsMetadata, input_errors: str, threads: int, max_memory: int | None, report: Any
-) -> _core.Counter:
+def _counter(metadata: CountsMetadata, threads: int, max_memory: int | None, report: Any) -> _core.Counter:
     """An empty counter of the core."""
     return _core.Counter(
         pattern=metadata.pattern,
         special_tokens=list(metadata.special_tokens),
         split=metadata.corpus_specials == "split",
-        replace=input_errors == "replace",
         threads=resolve_threads(threads),
         max_memory=check_max_memory(max_memory),
         report=report,

@@ -30,4 +30,3 @@ pub use limit::ByteLimit;
 pub use not_text::not_text;
 pub use plain_text::PlainText;
 pub use rows::{RowChunk, Rows, Utf8Row};
-pub use utf8_reader::InputErrors;

@@ -258,10 +258,8 @@ fn count(
         pretokenizer: Arc::clone(pretokenizer),
         specials: Arc::clone(specials),
         corpus_specials: if split { CorpusSpecials::Split } else { CorpusSpecials::Text },
-        input_errors: InputErrors::Strict,
         threads: 1,
         max_memory: None,
-        total_hint: None,
     };
     let mut counter = BlockCounter::new(options).unwrap();
     for block in blocks {
@@ -428,10 +426,8 @@ fn counting_a_pretoken_longer_than_max_memory_fails() {
         pretokenizer: Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap()),
         specials: special_tokens(&[]),
         corpus_specials: CorpusSpecials::Text,
-        input_errors: InputErrors::Strict,
         threads: 1,
         max_memory: Some(8_000_000),
-        total_hint: None,
     };
     let mut counter = BlockCounter::new(options).unwrap();
     let block = Documents { text: "a".repeat(1 << 20).into(), ends: vec![] };

@@ -5,8 +5,6 @@
 //! memory-mapped: a mapping is read by page faults, counts as resident memory, and ends the process with SIGBUS if
 //! another one truncates the file.
 //!
-//! Offsets count the raw bytes of the source, also after invalid bytes were replaced.
-
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -17,15 +15,6 @@ use crate::error::{Error, Result};
 use crate::pretokens::Pretokenizer;
 use crate::pretokens::safe_cuts::{REACH_BYTES, last_safe_cut};
 use crate::special::SpecialTokens;
-
-/// How bytes of a file that are not UTF-8 are handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputErrors {
-    /// [`Error::InvalidUtf8`] with the file, the offset and the likely cause.
-    Strict,
-    /// U+FFFD for each maximal invalid sequence.
-    Replace,
-}
 
 /// Where bytes come from.
 #[derive(Clone, Copy)]
@@ -65,61 +54,22 @@ pub(crate) struct Window<'r> {
     pub(crate) more: bool,
     /// The offset of invalid UTF-8, if that ended the text.
     pub(crate) invalid: Option<u64>,
-    at: u64,
-    replaced: &'r [Replaced],
-}
-
-/// The ends of an invalid sequence and of its replacement, in bytes from the start of the window.
-#[derive(Clone, Copy)]
-struct Replaced {
-    raw_end: usize,
-    text_end: usize,
-}
-
-impl Window<'_> {
-    /// The offset in the source of byte `index` of the text.
-    pub(crate) fn offset_of(&self, index: usize) -> u64 {
-        let before = self.replaced.partition_point(|replaced| replaced.text_end <= index);
-        let (raw, text) = match before.checked_sub(1) {
-            Some(last) => (self.replaced[last].raw_end, self.replaced[last].text_end),
-            None => (0, 0),
-        };
-        self.at + (raw + (index - text)) as u64
-    }
 }
 
 /// Reads windows of one source.
 pub(crate) struct Utf8Reader<'a> {
     source: Source<'a>,
     file: Option<File>,
-    input_errors: InputErrors,
-    /// Whether the caller can choose [`InputErrors::Replace`]; decides the remedy in an error.
+    /// Whether the caller can have malformed bytes replaced; decides the remedy in an error.
     can_replace: bool,
     budget: &'a Budget,
-    buffers: Buffers,
-    /// The offset of the first byte in `buffers.raw`, and the number of bytes there.
+    /// The memory of the bytes, for reuse by the next reader.
+    raw: Vec<u8>,
+    /// The offset of the first byte in `raw`, and the number of bytes there.
     at: u64,
     n_raw: usize,
-    /// Whether the source ends with the last byte in `buffers.raw`.
+    /// Whether the source ends with the last byte in `raw`.
     ended: bool,
-}
-
-/// The memory of a reader, for reuse by the next one.
-#[derive(Default)]
-pub(crate) struct Buffers {
-    /// Bytes as read.
-    raw: Vec<u8>,
-    /// The text with replacements; used only for windows with invalid bytes.
-    decoded: Vec<u8>,
-    replaced: Vec<Replaced>,
-}
-
-impl Buffers {
-    /// The memory, if it is at most `n_bytes` of either text; more is freed.
-    pub(crate) fn bounded(self, n_bytes: usize) -> Self {
-        let n_held = self.raw.capacity().max(self.decoded.capacity());
-        if n_held > n_bytes { Buffers::default() } else { self }
-    }
 }
 
 /// How far before the wished offset a cut is searched first.
@@ -128,13 +78,8 @@ const FIRST_REACH_BYTES: usize = 1 << 8;
 const BLOCK: &str = "a block of a file";
 
 impl<'a> Utf8Reader<'a> {
-    /// Opens `source`.
-    pub(crate) fn open(
-        source: Source<'a>,
-        input_errors: InputErrors,
-        budget: &'a Budget,
-        buffers: Buffers,
-    ) -> Result<Self> {
+    /// Opens `source`; `raw` is the memory of an earlier reader.
+    pub(crate) fn open(source: Source<'a>, budget: &'a Budget, raw: Vec<u8>) -> Result<Self> {
         let file = match source {
             Source::Text(_) => None,
             Source::File(path, _) => Some(File::open(path).map_err(Error::io(path))?),
@@ -142,17 +87,7 @@ impl<'a> Utf8Reader<'a> {
             Source::Open(path, file, _) => Some(file.try_clone().map_err(Error::io(path))?),
         };
         let can_replace = !matches!(source, Source::Open(..));
-        Ok(Utf8Reader {
-            source,
-            file,
-            input_errors,
-            can_replace,
-            budget,
-            buffers,
-            at: 0,
-            n_raw: 0,
-            ended: false,
-        })
+        Ok(Utf8Reader { source, file, can_replace, budget, raw, at: 0, n_raw: 0, ended: false })
     }
 
     /// Whether the source is a text in memory, of which windows are slices that cost nothing.
@@ -167,13 +102,13 @@ impl<'a> Utf8Reader<'a> {
         if path.is_some() && self.source.n_bytes().is_some() && self.read(0, HINT_BYTES).is_err() {
             self.n_raw = 0;
         }
-        let begin = if self.at == 0 { &self.buffers.raw[..self.n_raw.min(HINT_BYTES)] } else { &[] };
+        let begin = if self.at == 0 { &self.raw[..self.n_raw.min(HINT_BYTES)] } else { &[] };
         Error::InvalidUtf8 { path, offset, hint: likely_cause(begin, self.can_replace) }
     }
 
     /// Ends the reader and returns its memory.
-    pub(crate) fn close(self) -> Buffers {
-        self.buffers
+    pub(crate) fn close(self) -> Vec<u8> {
+        self.raw
     }
 
     /// The raw bytes from `at` on: `n_bytes`, or fewer at the end.
@@ -183,7 +118,7 @@ impl<'a> Utf8Reader<'a> {
             return Ok(&text.as_bytes()[start..start.saturating_add(n_bytes).min(text.len())]);
         }
         self.read(at, n_bytes)?;
-        Ok(&self.buffers.raw[..self.n_raw.min(n_bytes)])
+        Ok(&self.raw[..self.n_raw.min(n_bytes)])
     }
 
     /// The last safe cut ([`crate::pretokens::safe_cuts`]) at `wished` or at most `reach` bytes before it.
@@ -216,60 +151,29 @@ impl<'a> Utf8Reader<'a> {
             let start = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
             let end = text.floor_char_boundary(start.saturating_add(n_bytes));
             let more = end < text.len();
-            return Ok(Window { text: &text[start..end], more, invalid: None, at, replaced: &[] });
+            return Ok(Window { text: &text[start..end], more, invalid: None });
         }
         self.read(at, n_bytes)?;
         let n_raw = self.n_raw.min(n_bytes);
         if at == 0
             && let Some(path) = self.source.path()
-            && let Some(kind) = not_text(&self.buffers.raw[..self.n_raw])
+            && let Some(kind) = not_text(&self.raw[..self.n_raw])
         {
             return Err(Error::Record { location: path.display().to_string(), message: kind.into() });
         }
         let ended = self.ended && n_raw == self.n_raw;
         // A character that is incomplete at the end of the window belongs to the next one.
-        let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.buffers.raw[..n_raw]) };
+        let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.raw[..n_raw]) };
         let mut n_valid = n_whole;
-        if simdutf8::basic::from_utf8(&self.buffers.raw[..n_whole]).is_err() {
-            if self.input_errors == InputErrors::Replace {
-                let n_text = self.replace(n_whole)?;
-                let Buffers { decoded, replaced, .. } = &self.buffers;
-                // SAFETY: `replace` wrote these `n_text` bytes by appending valid strings only.
-                let text = unsafe { std::str::from_utf8_unchecked(&decoded[..n_text]) };
-                return Ok(Window { text, more: !ended, invalid: None, at, replaced });
-            }
-            if let Err(error) = std::str::from_utf8(&self.buffers.raw[..n_whole]) {
+        if simdutf8::basic::from_utf8(&self.raw[..n_whole]).is_err() {
+            if let Err(error) = std::str::from_utf8(&self.raw[..n_whole]) {
                 n_valid = error.valid_up_to();
             }
         }
         // SAFETY: the first `n_valid` bytes are valid: all `n_whole` by simdutf8, or `valid_up_to` by the standard library.
-        let text = unsafe { std::str::from_utf8_unchecked(&self.buffers.raw[..n_valid]) };
+        let text = unsafe { std::str::from_utf8_unchecked(&self.raw[..n_valid]) };
         let invalid = (n_valid < n_whole).then_some(at + n_valid as u64);
-        Ok(Window { text, more: !ended || invalid.is_some(), invalid, at, replaced: &[] })
-    }
-
-    /// Decodes the first `n_raw` raw bytes with U+FFFD for each maximal invalid sequence; returns the length of the text.
-    fn replace(&mut self, n_raw: usize) -> Result<usize> {
-        const WHAT: &str = "a block of replaced text";
-        let Buffers { raw, decoded, replaced } = &mut self.buffers;
-        let chunks = || raw[..n_raw].utf8_chunks();
-        let n_replaced = chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
-        decoded.clear();
-        replaced.clear();
-        let n_bytes = n_raw + 3 * n_replaced;
-        grow(decoded, n_bytes, self.budget, WHAT)?;
-        grow(replaced, n_replaced, self.budget, WHAT)?;
-        let mut raw_end = 0;
-        for chunk in chunks() {
-            decoded.extend_from_slice(chunk.valid().as_bytes());
-            raw_end += chunk.valid().len();
-            if !chunk.invalid().is_empty() {
-                decoded.extend_from_slice("\u{fffd}".as_bytes());
-                raw_end += chunk.invalid().len();
-                replaced.push(Replaced { raw_end, text_end: decoded.len() });
-            }
-        }
-        Ok(decoded.len())
+        Ok(Window { text, more: !ended || invalid.is_some(), invalid })
     }
 
     /// Fills the buffer with the `n_bytes` raw bytes from `at` on, or fewer at the end.
@@ -279,7 +183,7 @@ impl<'a> Utf8Reader<'a> {
         let held = self.at..=self.at + self.n_raw as u64;
         if held.contains(&at) {
             let n_before = (at - self.at) as usize;
-            self.buffers.raw.copy_within(n_before..self.n_raw, 0);
+            self.raw.copy_within(n_before..self.n_raw, 0);
             self.n_raw -= n_before;
         } else {
             self.n_raw = 0;
@@ -290,7 +194,7 @@ impl<'a> Utf8Reader<'a> {
             Some(size) => n_bytes.min(usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX)),
             None => n_bytes,
         };
-        let raw = &mut self.buffers.raw;
+        let raw = &mut self.raw;
         if raw.len() < wanted {
             let n_zeros = wanted - raw.len();
             grow(raw, n_zeros, self.budget, BLOCK)?;

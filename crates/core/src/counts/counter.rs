@@ -67,8 +67,7 @@ impl Counter {
     pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
         let mut sources = Vec::with_room(texts.len(), SOURCES)?;
         sources.extend(texts.iter().map(|text| Source::Text(text)));
-        let total = self.options.total_hint;
-        self.count(&sources, total, monitor)
+        self.count(&sources, None, monitor)
     }
 
     /// Counts UTF-8 files. Each is a document, or several if special literals split it.

@@ -11,7 +11,7 @@ use super::local_counts::LocalCounts;
 use super::part::{PartCounter, Plan, Totals};
 use super::shared_table::SharedTable;
 use super::{CorpusSpecials, CountOptions};
-use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
+use crate::corpus::utf8_reader::{Source, Utf8Reader};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -39,7 +39,8 @@ pub(super) enum Job {
 /// What a thread keeps from job to job.
 pub(super) struct ThreadState<'s> {
     local: &'s mut LocalCounts,
-    buffers: Buffers,
+    /// The memory of a closed reader.
+    bytes: Vec<u8>,
     ends: Vec<u32>,
     /// The source of the last part and its open reader.
     open: Option<(usize, Utf8Reader<'s>)>,
@@ -47,7 +48,7 @@ pub(super) struct ThreadState<'s> {
 
 impl<'s> ThreadState<'s> {
     pub(super) fn new(local: &'s mut LocalCounts) -> Self {
-        ThreadState { local, buffers: Buffers::default(), ends: Vec::new(), open: None }
+        ThreadState { local, bytes: Vec::new(), ends: Vec::new(), open: None }
     }
 }
 
@@ -127,7 +128,7 @@ impl<'s> Jobs<'s> {
             since = 0;
             on_progress(std::mem::take(&mut n_done))
         };
-        let ThreadState { local, buffers, ends, open } = state;
+        let ThreadState { local, bytes, ends, open } = state;
         let mut counter = PartCounter {
             options: self.options,
             plan: &self.plan,
@@ -141,9 +142,9 @@ impl<'s> Jobs<'s> {
         match &self.jobs[number] {
             Job::Whole(sources) => {
                 for source in &self.sources[sources.clone()] {
-                    let mut reader = self.open(*source, std::mem::take(buffers))?;
+                    let mut reader = self.open(*source, std::mem::take(bytes))?;
                     counter.count(&mut reader, 0, source.n_bytes().unwrap_or(u64::MAX))?;
-                    *buffers = reader.close();
+                    *bytes = reader.close();
                 }
             }
             &Job::Part(source, number) => {
@@ -151,9 +152,9 @@ impl<'s> Jobs<'s> {
                     Some((opened, reader)) if *opened == source => reader,
                     _ => {
                         if let Some((_, reader)) = open.take() {
-                            *buffers = reader.close();
+                            *bytes = reader.close();
                         }
-                        let reader = self.open(self.sources[source], std::mem::take(buffers))?;
+                        let reader = self.open(self.sources[source], std::mem::take(bytes))?;
                         &mut open.insert((source, reader)).1
                     }
                 };
@@ -176,7 +177,7 @@ impl<'s> Jobs<'s> {
     }
 
     /// Opens a source.
-    pub(super) fn open(&self, source: Source<'s>, buffers: Buffers) -> Result<Utf8Reader<'s>> {
-        Utf8Reader::open(source, self.options.input_errors, &self.table.memory.budget, buffers)
+    pub(super) fn open(&self, source: Source<'s>, bytes: Vec<u8>) -> Result<Utf8Reader<'s>> {
+        Utf8Reader::open(source, &self.table.memory.budget, bytes)
     }
 }

@@ -31,7 +31,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use crate::corpus::InputErrors;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
 
@@ -60,13 +59,8 @@ pub struct CountOptions {
     pub specials: Arc<SpecialTokens>,
     /// What literals of special tokens mean.
     pub corpus_specials: CorpusSpecials,
-    /// What happens to bytes of a file that are not UTF-8.
-    pub input_errors: InputErrors,
     /// Number of threads; 0: one for each processor.
     pub threads: usize,
     /// Most bytes that tables, arenas and buffers may take together.
     pub max_memory: Option<u64>,
-    /// The size of the corpus in bytes if the caller knows it: the total that [`Counter::count_texts`] reports. Without
-    /// it the total is the number of bytes done so far.
-    pub total_hint: Option<u64>,
 }

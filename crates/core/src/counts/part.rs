@@ -75,13 +75,13 @@ impl PartCounter<'_> {
                 return Err(reader.invalid_utf8(offset));
             }
             // `end` is a safe cut or the end of the source.
-            let is_open = window.more && window.offset_of(window.text.len()) < end;
+            let is_open = window.more && at + (window.text.len() as u64) < end;
             let n_settled = match is_open {
                 true => self.cuts.last(window.text)?.map_or(0, |cut| cut.at),
                 false => window.text.len(),
             };
             self.count_text(&window.text[..n_settled], &mut has_text)?;
-            let settled = window.offset_of(n_settled);
+            let settled = at + n_settled as u64;
             self.totals.n_bytes += settled - at;
             (self.on_progress)(usize::try_from(settled - at).unwrap_or(usize::MAX))?;
             if !is_open {

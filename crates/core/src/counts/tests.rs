@@ -136,10 +136,8 @@ fn options(pattern: &str, literals: &[&str]) -> CountOptions {
         pretokenizer: Arc::new(Pretokenizer::new(pattern).unwrap()),
         specials: Arc::new(SpecialTokens::new(literals).unwrap()),
         corpus_specials: CorpusSpecials::Text,
-        input_errors: InputErrors::Strict,
         threads: 0,
         max_memory: None,
-        total_hint: None,
     }
 }
 
@@ -233,24 +231,6 @@ fn counts_of_text_cut_anywhere_equal_the_definition() {
 fn counts_of_many_texts_cut_anywhere_equal_the_definition() {
     for seed in 1..6 {
         agrees_with_the_definition(seed * 0x9e37_79b9, 2000);
-    }
-}
-
-#[test]
-fn count_files_replaces_malformed_bytes_as_from_utf8_lossy() {
-    let mut random = Random(77);
-    for case in 0..300 {
-        let mut options = options(gpt2_pattern(), random.pick(LITERALS));
-        options.corpus_specials = random.pick(&[CorpusSpecials::Text, CorpusSpecials::Split]);
-        options.input_errors = InputErrors::Replace;
-        options.threads = random.pick(&[1, 3]);
-        let bytes = random.bytes(100);
-        let plan = random.plan();
-        let text = String::from_utf8_lossy(&bytes);
-        let mut defined = define(&options, &[&text]);
-        defined.1 = bytes.len() as u64;
-        let counts = count_files(&options, plan, &[TempFile::new(&bytes)]).unwrap();
-        assert_eq!(found(&counts), defined, "case {case}: {plan:?} {bytes:x?}");
     }
 }
 

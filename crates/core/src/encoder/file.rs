@@ -19,7 +19,6 @@ use super::shared::Shared;
 use super::worker::{DataPart, Worker};
 use super::{Encoder, Specials, encode_jobs};
 use crate::budget::Budget;
-use crate::corpus::InputErrors;
 use crate::corpus::utf8_reader::{Source, Utf8Reader};
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -172,12 +171,14 @@ impl FileScan<'_> {
         ids: &mut Vec<I>,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let buffers = std::mem::take(&mut worker.file_buffers);
-        let mut reader = Utf8Reader::open(self.source, InputErrors::Strict, self.budget, buffers)?;
+        let mut reader = Utf8Reader::open(self.source, self.budget, std::mem::take(&mut worker.file_bytes))?;
         if let Some((start, end)) = part_at(number, |number| self.cut(&mut reader, number))? {
             self.encode(worker, &mut reader, start, end, ids, on_progress)?;
         }
-        worker.file_buffers = reader.close().bounded(2 * BLOCK_BYTES);
+        worker.file_bytes = reader.close();
+        if worker.file_bytes.capacity() > 2 * BLOCK_BYTES {
+            worker.file_bytes = Vec::new();
+        }
         Ok(())
     }
 

@@ -524,15 +524,14 @@ fn encode_file_of_many_parts_equals_encode() {
 #[test]
 fn encode_file_that_becomes_shorter_is_an_error() {
     use crate::budget::Budget;
-    use crate::corpus::InputErrors;
-    use crate::corpus::utf8_reader::{Buffers, Source, Utf8Reader};
+    use crate::corpus::utf8_reader::{Source, Utf8Reader};
 
     let path = std::env::temp_dir().join(format!("pairloom-shorter-{}.txt", std::process::id()));
     std::fs::write(&path, "a text").unwrap();
     let file = std::fs::File::open(&path).unwrap();
     // The size when the file was opened.
     let (source, budget) = (Source::Open(&path, &file, Some(100)), Budget::new(None));
-    let mut reader = Utf8Reader::open(source, InputErrors::Strict, &budget, Buffers::default()).unwrap();
+    let mut reader = Utf8Reader::open(source, &budget, Vec::new()).unwrap();
     let error = reader.window(0, 100).map(|window| window.text.len()).unwrap_err();
     let Error::Io { source, .. } = error else { panic!("{error}") };
     assert_eq!(source.kind(), std::io::ErrorKind::UnexpectedEof);

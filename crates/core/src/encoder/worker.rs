@@ -5,7 +5,6 @@ use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
 use super::output::Output;
 use super::shared::Shared;
 use super::special_literals::Specials;
-use crate::corpus::utf8_reader::Buffers;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -25,8 +24,8 @@ pub(super) struct Worker {
     /// The ends of the pretokens of short documents, and how many of them there are up to the end of each document.
     joined_ends: Vec<u32>,
     n_pretokens: Vec<usize>,
-    /// The buffers for blocks of a file.
-    pub(super) file_buffers: Buffers,
+    /// The memory for blocks of a file.
+    pub(super) file_bytes: Vec<u8>,
 }
 
 /// A part of a file or a stream between safe cuts.
@@ -54,7 +53,7 @@ impl Worker {
             pretoken_encoder,
             joined_ends: Vec::new(),
             n_pretokens: Vec::new(),
-            file_buffers: Buffers::default(),
+            file_bytes: Vec::new(),
         })
     }
 
