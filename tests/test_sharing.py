@@ -22,9 +22,7 @@ LONG = "ab cd " * 4_000_000
 
 
 def counter(report: Any = None) -> _core.Counter:
-    return _core.Counter(
-        pattern="a+", special_tokens=[], split=False, replace=False, threads=1, max_memory=None, report=report
-    )
+    return _core.Counter(pattern="a+", special_tokens=[], split=False, threads=1, max_memory=None, report=report)
 
 
 def stream_encoder() -> tuple[str, Callable[[], object], Callable[[], object]]:

@@ -10,7 +10,7 @@ at a time: a concurrent call, from another thread or from a callback, is a Runti
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, Literal, Required, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
@@ -256,18 +256,19 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts from `unsorted_columns`; totals: n_bytes, n_documents, n_special_literals. ValueError as above."""
 
+class Rules(TypedDict, total=False):
+    n_merges: Required[int]
+    min_frequency: Required[int]
+    max_token_bytes: Required[int | None]
+    """Most units of one, for `train_alphabet`."""
+    tie_break: str
+    byte_order: bytes
+    max_memory: int | None
+    threads: int
+    n_traced: int
+
 def train(
-    counts: PretokenCounts,
-    *,
-    n_merges: int,
-    tie_break: str,
-    byte_order: bytes,
-    min_frequency: int,
-    max_token_bytes: int | None,
-    threads: int,
-    report: _Report,
-    max_memory: int | None = None,
-    n_traced: int = 0,
+    counts: PretokenCounts, rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
     """Learns merges: (uint32 [m, 2] of symbols, shortage, uint32 [m * n_traced, 2], uint64 [m * n_traced]); symbols
     0..255 are byte values, 256 + r is the result of merge r.
@@ -286,15 +287,11 @@ def count_units(counts: PretokenCounts, are_bytes: bool) -> list[tuple[int, list
 
 def train_alphabet(
     counts: PretokenCounts,
-    *,
     are_bytes: bool,
     units: list[tuple[int, list[int]]],
     n_symbols: int,
     named: list[tuple[list[int], int]],
-    n_merges: int,
-    min_frequency: int,
-    max_token_units: int | None,
-    threads: int,
+    rules: Rules,
     report: _Report,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
     """As `train`, over an alphabet; a merge makes symbol max(n_symbols, 256), the next one the next.
@@ -304,40 +301,17 @@ def train_alphabet(
     """
 
 def train_first_seen(
-    pretokens: dict[bytes, int],
-    *,
-    n_merges: int,
-    min_frequency: int,
-    max_token_bytes: int | None,
-    report: _Report,
+    pretokens: dict[bytes, int], rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
     """As `train`, under minbpe's tie rule; the pretokens come in the order in which the corpus first holds them."""
 
 def train_parity(
-    groups: list[PretokenCounts],
-    references: list[PretokenCounts],
-    *,
-    n_merges: int,
-    tie_break: str,
-    byte_order: bytes,
-    min_frequency: int,
-    max_token_bytes: int | None,
-    report: _Report,
-    max_memory: int | None = None,
+    groups: list[PretokenCounts], references: list[PretokenCounts], rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
     """As `train`, each step by the group whose text costs most; references: none, or one for each group."""
 
 def extend(
-    counts: PretokenCounts,
-    encoder: Encoder,
-    *,
-    n_merges: int,
-    tie_break: str,
-    min_frequency: int,
-    max_token_bytes: int | None,
-    threads: int,
-    report: _Report,
-    max_memory: int | None = None,
+    counts: PretokenCounts, encoder: Encoder, rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
     """The merges that follow those of `encoder`, as ids [m, 2] (the first makes the largest id of a token + 1, and so
     on), and the reason as of `train`.

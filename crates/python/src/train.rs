@@ -27,36 +27,50 @@ type Reason = Option<(bool, bool)>;
 
 type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
+/// What each way to learn merges gets as `rules`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Rules {
+    n_merges: usize,
+    min_frequency: u64,
+    max_token_bytes: Option<usize>,
+    #[pyo3(default)]
+    tie_break: Option<String>,
+    #[pyo3(default)]
+    byte_order: Option<[u8; 256]>,
+    #[pyo3(default)]
+    max_memory: Option<u64>,
+    #[pyo3(default)]
+    threads: usize,
+    #[pyo3(default)]
+    n_traced: usize,
+}
+
+impl Rules {
+    fn options(self) -> PyResult<MergeOptions> {
+        let plain = MergeOptions::new(self.n_merges);
+        Ok(MergeOptions {
+            tie_break: self.tie_break.as_deref().map_or(Ok(plain.tie_break), tie_break_named)?,
+            byte_order: self.byte_order.map_or(plain.byte_order, index_of_byte),
+            min_frequency: self.min_frequency,
+            max_token_bytes: self.max_token_bytes,
+            max_memory: self.max_memory,
+            threads: self.threads,
+            n_traced: self.n_traced,
+            ..plain
+        })
+    }
+}
+
 /// Learns merges: (uint32 [m, 2] of symbols, the reason if m < n_merges, and the pairs and counts of the trace).
 #[pyfunction]
-#[pyo3(signature = (
-    counts, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, threads, report,
-    max_memory = None, n_traced = 0
-))]
-#[allow(clippy::too_many_arguments)]
 pub fn train<'py>(
     py: Python<'py>,
     counts: &PretokenCounts,
-    n_merges: usize,
-    tie_break: &str,
-    byte_order: &[u8],
-    min_frequency: u64,
-    max_token_bytes: Option<usize>,
-    threads: usize,
+    rules: Rules,
     report: Option<Py<PyAny>>,
-    max_memory: Option<u64>,
-    n_traced: usize,
 ) -> PyResult<Traced<'py>> {
-    let options = MergeOptions {
-        n_merges,
-        tie_break: tie_break_named(tie_break)?,
-        byte_order: index_of_byte(byte_order)?,
-        min_frequency,
-        max_token_bytes,
-        max_memory,
-        threads,
-        n_traced,
-    };
+    let options = rules.options()?;
     let counts = counts.inner.read()?;
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
@@ -69,32 +83,14 @@ pub fn train<'py>(
 
 /// Learns the merges that groups share: see [`train_in_groups`].
 #[pyfunction]
-#[pyo3(signature = (
-    groups, references, *, n_merges, tie_break, byte_order, min_frequency, max_token_bytes, report, max_memory = None
-))]
-#[allow(clippy::too_many_arguments)]
 pub fn train_parity<'py>(
     py: Python<'py>,
     groups: Vec<PyRef<'py, PretokenCounts>>,
     references: Vec<PyRef<'py, PretokenCounts>>,
-    n_merges: usize,
-    tie_break: &str,
-    byte_order: &[u8],
-    min_frequency: u64,
-    max_token_bytes: Option<usize>,
+    rules: Rules,
     report: Option<Py<PyAny>>,
-    max_memory: Option<u64>,
 ) -> PyResult<Trained<'py>> {
-    let options = MergeOptions {
-        n_merges,
-        tie_break: tie_break_named(tie_break)?,
-        byte_order: index_of_byte(byte_order)?,
-        min_frequency,
-        max_token_bytes,
-        max_memory,
-        threads: 1,
-        n_traced: 0,
-    };
+    let options = rules.options()?;
     let groups = groups.iter().map(|counts| counts.inner.read()).collect::<PyResult<Vec<_>>>()?;
     let references = references.iter().map(|counts| counts.inner.read()).collect::<PyResult<Vec<_>>>()?;
     let groups: Vec<_> = groups.iter().map(|counts| counts.columns()).collect();
@@ -113,9 +109,6 @@ pub fn count_units(py: Python<'_>, counts: &PretokenCounts, are_bytes: bool) -> 
 
 /// Learns merges over an alphabet: see [`Alphabet`].
 #[pyfunction]
-#[pyo3(signature = (
-    counts, *, are_bytes, units, n_symbols, named, n_merges, min_frequency, max_token_units, threads, report
-))]
 #[allow(clippy::too_many_arguments)]
 pub fn train_alphabet<'py>(
     py: Python<'py>,
@@ -124,14 +117,10 @@ pub fn train_alphabet<'py>(
     units: Vec<ByPlace<u32>>,
     n_symbols: usize,
     named: Vec<(Vec<u32>, u32)>,
-    n_merges: usize,
-    min_frequency: u64,
-    max_token_units: Option<usize>,
-    threads: usize,
+    rules: Rules,
     report: Option<Py<PyAny>>,
 ) -> PyResult<Trained<'py>> {
-    let max_token_bytes = max_token_units;
-    let options = MergeOptions { min_frequency, max_token_bytes, threads, ..MergeOptions::new(n_merges) };
+    let options = rules.options()?;
     let alphabet = Alphabet { are_bytes, units: &units, n_symbols, named: &named };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
@@ -141,36 +130,20 @@ pub fn train_alphabet<'py>(
 
 /// Learns the merges that follow those of `encoder`, as ids: see [`Base::id_pairs`].
 #[pyfunction]
-#[pyo3(signature = (
-    counts, encoder, *, n_merges, tie_break, min_frequency, max_token_bytes, threads, report, max_memory = None
-))]
-#[allow(clippy::too_many_arguments)]
 pub fn extend<'py>(
     py: Python<'py>,
     counts: &PretokenCounts,
     encoder: &Encoder,
-    n_merges: usize,
-    tie_break: &str,
-    min_frequency: u64,
-    max_token_bytes: Option<usize>,
-    threads: usize,
+    rules: Rules,
     report: Option<Py<PyAny>>,
-    max_memory: Option<u64>,
 ) -> PyResult<Trained<'py>> {
     let base = Base::of(encoder.shared().vocabulary()).map_err(|error| exception(py, error))?;
-    let options = MergeOptions {
-        tie_break: tie_break_named(tie_break)?,
-        byte_order: base.byte_order,
-        min_frequency,
-        max_token_bytes,
-        max_memory,
-        threads,
-        ..MergeOptions::new(n_merges)
-    };
+    let options = MergeOptions { byte_order: base.byte_order, ..rules.options()? };
     let counts = counts.inner.read()?;
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| {
-        let pretokens = encoder.shared().encode_pretokens(columns, max_memory, threads, monitor)?;
+        let pretokens =
+            encoder.shared().encode_pretokens(columns, options.max_memory, options.threads, monitor)?;
         let trained = extend_merges(&base, pretokens, &options, monitor)?;
         Ok((base.id_pairs(&trained.merges)?, trained.shortage))
     })?;
@@ -199,13 +172,10 @@ pub fn encode_counts<'py>(
 
 /// Learns merges with minbpe's tie rule; `pretokens` must be in the order of their first occurrence in the corpus.
 #[pyfunction]
-#[pyo3(signature = (pretokens, *, n_merges, min_frequency, max_token_bytes, report))]
 pub fn train_first_seen<'py>(
     py: Python<'py>,
     pretokens: &Bound<'py, PyDict>,
-    n_merges: usize,
-    min_frequency: u64,
-    max_token_bytes: Option<usize>,
+    rules: Rules,
     report: Option<Py<PyAny>>,
 ) -> PyResult<Trained<'py>> {
     let (mut bytes, mut ends, mut counts) =
@@ -217,21 +187,18 @@ pub fn train_first_seen<'py>(
         counts.push(count.extract::<u64>()?);
     }
     let columns = WeightedPretokens { bytes: &bytes, ends: &ends, counts: &counts };
-    let options = MergeOptions { min_frequency, max_token_bytes, ..MergeOptions::new(n_merges) };
+    let options = rules.options()?;
     let work = |monitor: &PyMonitor| train_in_order(columns, &options, monitor);
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
 /// The index of each byte in `byte_order`.
-fn index_of_byte(byte_order: &[u8]) -> PyResult<[u8; 256]> {
+fn index_of_byte(byte_order: [u8; 256]) -> [u8; 256] {
     let mut index_of_byte = [0u8; 256];
-    if byte_order.len() != index_of_byte.len() {
-        return Err(PyValueError::new_err("byte_order must hold each of the 256 bytes once"));
-    }
-    for (index, &byte) in (0..=255).zip(byte_order) {
+    for (index, byte) in (0..=255).zip(byte_order) {
         index_of_byte[usize::from(byte)] = index;
     }
-    Ok(index_of_byte)
+    index_of_byte
 }
 
 fn tie_break_named(name: &str) -> PyResult<TieBreak> {

@@ -23,8 +23,8 @@ from pairloom.model import DROP_STEP, Pattern
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 from pairloom.training import first_seen
-from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, PROFILES, TrainingConfig
-from pairloom.training.train import lay_out
+from pairloom.training.config import N_BYTES, PROFILES, TrainingConfig
+from pairloom.training.train import lay_out, rules
 
 Pair = tuple[bytes, bytes]
 
@@ -210,14 +210,7 @@ def _learned(documents: Sequence[str], config: TrainingConfig, n_merges: int, th
         pairs, _ = first_seen.learn(counts, n_merges, config, None)
     else:
         pairs, *_ = _core.train(
-            _counts(documents, config, threads).columns,
-            n_merges=n_merges,
-            tie_break=config.tie_break,
-            byte_order=bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES)),
-            min_frequency=config.min_frequency,
-            max_token_bytes=config.max_token_bytes,
-            threads=threads,
-            report=None,
+            _counts(documents, config, threads).columns, rules(config, n_merges, threads=threads), None
         )
     tokens, merges = [bytes([byte]) for byte in range(N_BYTES)], []
     for left, right in pairs.tolist():

@@ -115,8 +115,9 @@ class PretokenCounts:
             check_texts("texts", texts, is_column=is_arrow(texts))
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         # The core reads such files by itself, on all threads: blocks of a Reading take a fifth more time.
-        is_plain = isinstance(texts, Corpus) and texts.is_plain and texts.input_errors == "strict"
-        plain = texts if is_plain else None
+        plain = None
+        if isinstance(texts, Corpus) and texts.is_plain and texts.input_errors == "strict":
+            plain = texts
         with reporter(progress) as report:
             is_read = isinstance(texts, Corpus) and plain is None
             counter = _counter(metadata, threads, max_memory, None if is_read else report)

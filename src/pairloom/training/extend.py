@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_int, check_max_memory, resolve_threads
+from pairloom._internal.arguments import check_bool, check_int, resolve_threads
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.counts.pretoken_counts import PretokenCounts
@@ -17,7 +17,7 @@ from pairloom.model import LARGEST_ID, Model, Pattern
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.first_seen import check_rule
-from pairloom.training.train import check_counts, prune, shortage_text
+from pairloom.training.train import check_counts, prune, rules, shortage_text
 from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
 
 # What the tokenizer itself says.
@@ -132,13 +132,8 @@ def extend_counted(
         pairs, shortage = _core.extend(
             counts.columns,
             core,
-            n_merges=last_id - next_id + len(not_made),
-            tie_break=config.tie_break,
-            min_frequency=config.min_frequency,
-            max_token_bytes=config.max_token_bytes,
-            threads=resolve_threads(threads),
-            report=report,
-            max_memory=check_max_memory(max_memory),
+            rules(config, last_id - next_id + len(not_made), max_memory, resolve_threads(threads)),
+            report,
         )
     n_ids = model.columns.n_ids
     rows: list[tuple[int, int, int]] = []

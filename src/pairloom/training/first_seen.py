@@ -78,8 +78,10 @@ def learn(
     with reporter(progress) as report:
         return _core.train_first_seen(
             counts,
-            n_merges=n_merges,
-            min_frequency=config.min_frequency,
-            max_token_bytes=config.max_token_bytes,
-            report=report,
+            {
+                "n_merges": n_merges,
+                "min_frequency": config.min_frequency,
+                "max_token_bytes": config.max_token_bytes,
+            },
+            report,
         )

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from pairloom import _core
-from pairloom._internal.arguments import check_max_memory
 from pairloom._internal.progress import Progress, reporter
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import LARGEST_ID, Model
 from pairloom.training.config import N_BYTES, TrainingConfig
 from pairloom.training.first_seen import check_rule
 from pairloom.training.prune import counts_of
-from pairloom.training.train import byte_order, check_counts, finished, prune
+from pairloom.training.train import check_counts, finished, prune, rules
 
 
 def check_names(parity: Any, reference: Any) -> None:
@@ -55,12 +54,7 @@ def train_parity(
         pairs, shortage = _core.train_parity(
             [counts.columns for counts in groups],
             [counts.columns for counts in references],
-            n_merges=min(n_merges, LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)),
-            tie_break=config.tie_break,
-            byte_order=byte_order(config),
-            min_frequency=config.min_frequency,
-            max_token_bytes=config.max_token_bytes,
-            report=report,
-            max_memory=check_max_memory(max_memory),
+            rules(config, min(n_merges, LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)), max_memory),
+            report,
         )
     return finished(pairs, shortage, sum(counts.n_bytes for counts in groups), vocab_size, config)

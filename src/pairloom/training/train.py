@@ -141,15 +141,11 @@ def train_model(
     with reporter(progress) as report:
         pairs, shortage, traced, times = _core.train(
             counts.columns,
-            n_merges=min(n_merges, n_most),
-            tie_break=config.tie_break,
-            byte_order=byte_order(config),
-            min_frequency=config.min_frequency,
-            max_token_bytes=config.max_token_bytes,
-            threads=resolve_threads(threads),
-            report=report,
-            max_memory=check_max_memory(max_memory),
-            n_traced=0 if trace is None else N_TRACED,
+            {
+                **rules(config, min(n_merges, n_most), max_memory, resolve_threads(threads)),
+                "n_traced": 0 if trace is None else N_TRACED,
+            },
+            report,
         )
     if trace is not None:
         for step in steps_of(pairs, traced, times):
@@ -188,6 +184,19 @@ def finished(
             f"vocab_size={_MOST_UINT16 - len(config.special_tokens)} fits uint16"
         )
     return lay_out(pairs, config)
+
+
+def rules(config: TrainingConfig, n_merges: int, max_memory: int | None = None, threads: int = 1) -> _core.Rules:
+    """What the core needs to know to learn merges as the config says."""
+    return {
+        "n_merges": n_merges,
+        "tie_break": config.tie_break,
+        "byte_order": byte_order(config),
+        "min_frequency": config.min_frequency,
+        "max_token_bytes": config.max_token_bytes,
+        "max_memory": check_max_memory(max_memory),
+        "threads": threads,
+    }
 
 
 def byte_order(config: TrainingConfig) -> bytes:

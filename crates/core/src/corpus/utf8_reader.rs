@@ -165,10 +165,10 @@ impl<'a> Utf8Reader<'a> {
         // A character that is incomplete at the end of the window belongs to the next one.
         let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.raw[..n_raw]) };
         let mut n_valid = n_whole;
-        if simdutf8::basic::from_utf8(&self.raw[..n_whole]).is_err() {
-            if let Err(error) = std::str::from_utf8(&self.raw[..n_whole]) {
-                n_valid = error.valid_up_to();
-            }
+        if simdutf8::basic::from_utf8(&self.raw[..n_whole]).is_err()
+            && let Err(error) = std::str::from_utf8(&self.raw[..n_whole])
+        {
+            n_valid = error.valid_up_to();
         }
         // SAFETY: the first `n_valid` bytes are valid: all `n_whole` by simdutf8, or `valid_up_to` by the standard library.
         let text = unsafe { std::str::from_utf8_unchecked(&self.raw[..n_valid]) };

@@ -171,11 +171,12 @@ def train(
             units=[(unit, by_place[text]) for text, letter in kept.items() for unit in letter.units],
             n_symbols=n_base,
             named=list(_named(specials, ids, written, prefix, suffix)),
-            n_merges=max(trainer.vocab_size - n_base, 0),
-            min_frequency=trainer.min_frequency,
-            # The library forbids a token of this length, but checks no pair of two letters.
-            max_token_units=None if longest is None else max(longest - 1, 2),
-            threads=0,
+            rules={
+                "n_merges": max(trainer.vocab_size - n_base, 0),
+                "min_frequency": trainer.min_frequency,
+                # The library forbids a token of this length, but checks no pair of two letters.
+                "max_token_bytes": None if longest is None else max(longest - 1, 2),
+            },
             report=report,
         )
     texts = list(ids)
