@@ -7,13 +7,14 @@
 //!
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use super::not_text::not_text;
 use crate::budget::Budget;
 use crate::error::{Error, Result};
 use crate::pretokens::Pretokenizer;
-use crate::pretokens::safe_cuts::{REACH_BYTES, last_safe_cut};
+use crate::pretokens::safe_cuts::{REACH_BYTES, SafeCuts, last_safe_cut};
 use crate::special::SpecialTokens;
 
 /// Where bytes come from.
@@ -52,8 +53,6 @@ pub(crate) struct Window<'r> {
     pub(crate) text: &'r str,
     /// Whether the source continues after the text.
     pub(crate) more: bool,
-    /// The offset of invalid UTF-8, if that ended the text.
-    pub(crate) invalid: Option<u64>,
 }
 
 /// Reads windows of one source.
@@ -151,7 +150,7 @@ impl<'a> Utf8Reader<'a> {
             let start = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
             let end = text.floor_char_boundary(start.saturating_add(n_bytes));
             let more = end < text.len();
-            return Ok(Window { text: &text[start..end], more, invalid: None });
+            return Ok(Window { text: &text[start..end], more });
         }
         self.read(at, n_bytes)?;
         let n_raw = self.n_raw.min(n_bytes);
@@ -164,16 +163,42 @@ impl<'a> Utf8Reader<'a> {
         let ended = self.ended && n_raw == self.n_raw;
         // A character that is incomplete at the end of the window belongs to the next one.
         let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.raw[..n_raw]) };
-        let mut n_valid = n_whole;
-        if simdutf8::basic::from_utf8(&self.raw[..n_whole]).is_err()
-            && let Err(error) = std::str::from_utf8(&self.raw[..n_whole])
-        {
-            n_valid = error.valid_up_to();
+        if simdutf8::basic::from_utf8(&self.raw[..n_whole]).is_err() {
+            let n_valid =
+                std::str::from_utf8(&self.raw[..n_whole]).map_or_else(|error| error.valid_up_to(), str::len);
+            return Err(self.invalid_utf8(at + n_valid as u64));
         }
-        // SAFETY: the first `n_valid` bytes are valid: all `n_whole` by simdutf8, or `valid_up_to` by the standard library.
-        let text = unsafe { std::str::from_utf8_unchecked(&self.raw[..n_valid]) };
-        let invalid = (n_valid < n_whole).then_some(at + n_valid as u64);
-        Ok(Window { text, more: !ended || invalid.is_some(), invalid })
+        // SAFETY: these bytes were just checked.
+        let text = unsafe { std::str::from_utf8_unchecked(&self.raw[..n_whole]) };
+        Ok(Window { text, more: !ended })
+    }
+
+    /// Passes the text from `start` to `end`, which are cuts or ends of the source, to `take`, in blocks of about
+    /// `block_bytes` that end at a cut: the offset, the text, and whether the source continues after it.
+    pub(crate) fn each_block(
+        &mut self,
+        Range { start, end }: Range<u64>,
+        block_bytes: usize,
+        cuts: &SafeCuts,
+        mut take: impl FnMut(u64, &str, bool) -> Result<()>,
+    ) -> Result<()> {
+        let end = end.min(self.source.n_bytes().unwrap_or(u64::MAX));
+        let (mut at, mut n_bytes) = (start, block_bytes);
+        loop {
+            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
+            // A last block that is up to a quarter larger avoids a small one after it.
+            let is_last = left <= n_bytes.saturating_add(n_bytes / 4);
+            let Window { text, more } = self.window(at, if is_last { left } else { n_bytes })?;
+            let is_open = more && at + (text.len() as u64) < end;
+            let n_final = if is_open { cuts.last(text)?.map_or(0, |cut| cut.at) } else { text.len() };
+            take(at, &text[..n_final], more)?;
+            if !is_open {
+                return Ok(());
+            }
+            at += n_final as u64;
+            // Nothing was final: read twice as much, so that a long pretoken is scanned in linear time overall.
+            n_bytes = if n_final == 0 { n_bytes.saturating_mul(2) } else { block_bytes };
+        }
     }
 
     /// Fills the buffer with the `n_bytes` raw bytes from `at` on, or fewer at the end.

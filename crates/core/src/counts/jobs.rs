@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cut_points;
 use super::local_counts::LocalCounts;
 use super::part::{PartCounter, Plan, Totals};
 use super::shared_table::SharedTable;
@@ -16,6 +15,7 @@ use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::{SafeCuts, part_at};
+use crate::special::SpecialTokens;
 
 /// Most parts that the sources of one call are divided into; bounds the list of jobs.
 const MAX_PARTS: u64 = 1 << 14;
@@ -93,7 +93,7 @@ impl<'s> Jobs<'s> {
                 (first, weight) = (index, 0);
             }
             if is_big {
-                for number in 0..n_bytes.div_ceil(part_bytes) {
+                for number in 0..self.n_parts(*source) {
                     self.add(Job::Part(index, number))?;
                 }
                 first = index + 1;
@@ -102,6 +102,10 @@ impl<'s> Jobs<'s> {
             }
         }
         if first < self.sources.len() { self.add(Job::Whole(first..self.sources.len())) } else { Ok(()) }
+    }
+
+    fn n_parts(&self, source: Source<'_>) -> u64 {
+        source.n_bytes().unwrap_or(0).div_ceil(self.plan.part_bytes)
     }
 
     fn add(&mut self, job: Job) -> Result<()> {
@@ -143,7 +147,7 @@ impl<'s> Jobs<'s> {
             Job::Whole(sources) => {
                 for source in &self.sources[sources.clone()] {
                     let mut reader = self.open(*source, std::mem::take(bytes))?;
-                    counter.count(&mut reader, 0, source.n_bytes().unwrap_or(u64::MAX))?;
+                    counter.count(&mut reader, 0..u64::MAX)?;
                     *bytes = reader.close();
                 }
             }
@@ -158,21 +162,24 @@ impl<'s> Jobs<'s> {
                         &mut open.insert((source, reader)).1
                     }
                 };
-                if let Some((start, end)) = part_at(number, |number| self.cut(reader, source, number))? {
-                    counter.count(reader, start, end)?;
+                let n_parts = self.n_parts(self.sources[source]);
+                if let Some(part) = part_at(number, n_parts, |number| self.cut(reader, number))? {
+                    counter.count(reader, part)?;
                 }
             }
         }
         on_progress(n_done)
     }
 
-    /// Cut `number` of a source: number 0 is its start, the last one its end.
-    fn cut(&self, reader: &mut Utf8Reader<'_>, source: usize, number: u64) -> Result<Option<u64>> {
-        let n_bytes = self.sources[source].n_bytes().unwrap_or(0);
-        match number {
-            0 => Ok(Some(0)),
-            _ if number.saturating_mul(self.plan.part_bytes) >= n_bytes => Ok(Some(n_bytes)),
-            _ => cut_points::cut(self.options, &self.plan, reader, number),
+    /// The offset of cut `number` of a source, which is at least 1, searched near its multiple of a part.
+    fn cut(&self, reader: &mut Utf8Reader<'_>, number: u64) -> Result<Option<u64>> {
+        let (options, nominal) = (self.options, number * self.plan.part_bytes);
+        if options.pretokenizer.has_cuts() {
+            reader.safe_cut(nominal, self.plan.part_bytes, &options.pretokenizer, &options.specials)
+        } else if options.corpus_specials == CorpusSpecials::Split {
+            after_literal(&options.specials, &self.plan, reader, nominal)
+        } else {
+            Ok(None)
         }
     }
 
@@ -180,4 +187,40 @@ impl<'s> Jobs<'s> {
     pub(super) fn open(&self, source: Source<'s>, bytes: Vec<u8>) -> Result<Utf8Reader<'s>> {
         Utf8Reader::open(source, &self.table.memory.budget, bytes)
     }
+}
+
+/// For patterns without safe cuts: the end of the first literal that starts after `nominal` and ends before the
+/// next nominal offset. A literal ends a document.
+fn after_literal(
+    specials: &SpecialTokens,
+    plan: &Plan,
+    reader: &mut Utf8Reader<'_>,
+    nominal: u64,
+) -> Result<Option<u64>> {
+    let longest = specials.longest();
+    let past = nominal + plan.part_bytes;
+    // Searching from an offset that no literal touches finds the same literals as searching from the start of the
+    // source.
+    let n_before = (longest as u64).min(nominal);
+    let n_after = plan.part_bytes.min(plan.block_bytes as u64) as usize;
+    let bytes = reader.bytes(nominal - n_before, n_before as usize + n_after + longest)?;
+    let first = n_before as usize;
+    let free = (first..bytes.len().min(first + n_after)).find(|&at| !specials.touches(bytes, at));
+    let Some(free) = free else { return Ok(None) };
+    let mut at = nominal + (free - first) as u64;
+    while at < past {
+        let bytes = reader.bytes(at, plan.block_bytes + longest)?;
+        let is_end = bytes.len() < plan.block_bytes + longest;
+        if let Some(found) = specials.find(bytes, 0)
+            && (found.start < plan.block_bytes || is_end)
+        {
+            let end = at + found.end as u64;
+            return Ok((end < past).then_some(end));
+        }
+        if is_end {
+            return Ok(None);
+        }
+        at += plan.block_bytes as u64;
+    }
+    Ok(None)
 }

@@ -1,7 +1,7 @@
 //! Counts the distinct pretokens of a corpus.
 //!
 //! - `counter.rs` takes texts and files, `block_counter.rs` blocks of documents.
-//! - `jobs.rs` divides them among threads; large files are cut into parts (`cut_points.rs`, `part.rs`).
+//! - `jobs.rs` divides them among threads; large files are cut into parts (`part.rs`).
 //! - `count_batch.rs` is the hot loop. Each thread counts the pretokens that it sees often in its own table
 //!   (`local_table.rs`, `local_counts.rs`) and passes the rest on to the table that all threads share
 //!   (`shared_table.rs`), many at a time (`partition_log.rs`).
@@ -13,7 +13,6 @@
 mod block_counter;
 mod count_batch;
 mod counter;
-mod cut_points;
 mod jobs;
 mod local_counts;
 mod local_table;

@@ -1,18 +1,12 @@
 //! Counts one part of a source.
 //!
 //! A part starts at the start of the source or at a safe cut ([`crate::pretokens::safe_cuts`]) and ends at a safe cut
-//! or at the end of the source, so no pretoken crosses its ends. It is read in windows:
+//! or at the end of the source, so no pretoken crosses its ends. It is read in blocks that end at safe cuts, too.
 //!
-//! ```text
-//! at = start
-//! while at < end:
-//!     window = text from at on, about a block
-//!     at = the last safe cut of the window
-//!     count the pretokens up to there
-//! ```
-//!
-//! A pattern that needs backtracking needs each document in one window. Cost: linear; memory for a block, or for the
+//! A pattern that needs backtracking needs each document in one block. Cost: linear; memory for a block, or for the
 //! longest pretoken.
+
+use std::ops::Range;
 
 use super::local_counts::LocalCounts;
 use super::shared_table::SharedTable;
@@ -60,38 +54,18 @@ pub(super) struct PartCounter<'s> {
 }
 
 impl PartCounter<'_> {
-    /// Counts from `start` to `end`. Both are safe cuts or ends of the source; `end` is `u64::MAX` if the size is
-    /// unknown.
-    pub(super) fn count(&mut self, reader: &mut Utf8Reader<'_>, start: u64, end: u64) -> Result<()> {
+    /// Counts a part, which begins and ends at safe cuts or ends of the source.
+    pub(super) fn count(&mut self, reader: &mut Utf8Reader<'_>, part: Range<u64>) -> Result<()> {
         let block = if reader.is_text() { usize::MAX } else { self.plan.block_bytes };
         // Whether the open document has text.
-        let (mut at, mut n_bytes, mut has_text) = (start, block, false);
-        loop {
-            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
-            // A last window that is up to a quarter larger avoids a small one after it.
-            let is_last = left <= n_bytes.saturating_add(n_bytes / 4);
-            let window = reader.window(at, if is_last { left } else { n_bytes })?;
-            if let Some(offset) = window.invalid {
-                return Err(reader.invalid_utf8(offset));
-            }
-            // `end` is a safe cut or the end of the source.
-            let is_open = window.more && at + (window.text.len() as u64) < end;
-            let n_settled = match is_open {
-                true => self.cuts.last(window.text)?.map_or(0, |cut| cut.at),
-                false => window.text.len(),
-            };
-            self.count_text(&window.text[..n_settled], &mut has_text)?;
-            let settled = at + n_settled as u64;
-            self.totals.n_bytes += settled - at;
-            (self.on_progress)(usize::try_from(settled - at).unwrap_or(usize::MAX))?;
-            if !is_open {
-                // A document that continues after the part is counted with the part where it ends.
-                self.totals.n_documents += u64::from(has_text && !window.more);
-                return Ok(());
-            }
-            n_bytes = if settled == at { n_bytes.saturating_mul(2) } else { block };
-            at = settled;
-        }
+        let mut has_text = false;
+        reader.each_block(part, block, self.cuts, |_, text, more| {
+            self.count_text(text, &mut has_text)?;
+            self.totals.n_bytes += text.len() as u64;
+            // A document that continues after the part is counted with the part where it ends.
+            self.totals.n_documents += u64::from(has_text && !more);
+            (self.on_progress)(text.len())
+        })
     }
 
     /// Counts the pretokens and the literals of special tokens in text between safe cuts.

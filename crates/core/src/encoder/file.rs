@@ -172,71 +172,30 @@ impl FileScan<'_> {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let mut reader = Utf8Reader::open(self.source, self.budget, std::mem::take(&mut worker.file_bytes))?;
-        if let Some((start, end)) = part_at(number, |number| self.cut(&mut reader, number))? {
-            self.encode(worker, &mut reader, start, end, ids, on_progress)?;
+        let Shared { pretokenizer, specials, .. } = &self.encoder.shared;
+        let cut = |number| {
+            let (wished, reach) = self.parts.start(number);
+            reader.safe_cut(wished, reach, pretokenizer, specials)
+        };
+        if let Some(part) = part_at(number, self.parts.n, cut)? {
+            let block_bytes = if self.has_blocks { BLOCK_BYTES } else { 2 * PART_BYTES as usize };
+            let start = part.start;
+            reader.each_block(part, block_bytes, &self.cuts, |at, text, _| {
+                let place = match at {
+                    0 => Place::Start,
+                    // No special token is at a cut.
+                    _ if at == start => Place::Within,
+                    _ => Place::AfterSpecial,
+                };
+                let part = DataPart { text, offset: at, place, specials: self.specials };
+                worker.encode_data(&self.encoder.shared, part, &mut Ids(ids), on_progress)
+            })?;
         }
         worker.file_bytes = reader.close();
         if worker.file_bytes.capacity() > 2 * BLOCK_BYTES {
             worker.file_bytes = Vec::new();
         }
         Ok(())
-    }
-
-    /// Cut `number`: number 0 is the start of the file, the one after the last part its end.
-    fn cut(&self, reader: &mut Utf8Reader<'_>, number: u64) -> Result<Option<u64>> {
-        match number {
-            0 => Ok(Some(0)),
-            _ if number == self.parts.n => Ok(Some(u64::MAX)),
-            _ => {
-                let (wished, reach) = self.parts.start(number);
-                let Shared { pretokenizer, specials, .. } = &self.encoder.shared;
-                reader.safe_cut(wished, reach, pretokenizer, specials)
-            }
-        }
-    }
-
-    /// Appends the ids of the text from `start` to `end`.
-    fn encode<I: Id>(
-        &self,
-        worker: &mut Worker,
-        reader: &mut Utf8Reader<'_>,
-        start: u64,
-        end: u64,
-        ids: &mut Vec<I>,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        let block_bytes = if self.has_blocks { BLOCK_BYTES } else { 2 * PART_BYTES as usize };
-        let (mut at, mut n_bytes) = (start, block_bytes);
-        loop {
-            let left = usize::try_from(end - at).unwrap_or(usize::MAX);
-            let window = reader.window(at, n_bytes.min(left))?;
-            if let Some(offset) = window.invalid {
-                return Err(reader.invalid_utf8(offset));
-            }
-            let is_last = !window.more || at + window.text.len() as u64 >= end;
-            let n_used = match is_last {
-                true => window.text.len(),
-                false => self.cuts.last(window.text)?.map_or(0, |cut| cut.at),
-            };
-            let part = DataPart {
-                text: &window.text[..n_used],
-                offset: at,
-                place: match at {
-                    0 => Place::Start,
-                    // No special token is at a cut.
-                    _ if at == start => Place::Within,
-                    _ => Place::AfterSpecial,
-                },
-                specials: self.specials,
-            };
-            worker.encode_data(&self.encoder.shared, part, &mut Ids(ids), on_progress)?;
-            if is_last {
-                return Ok(());
-            }
-            at += n_used as u64;
-            // Nothing was final: read twice as much, so that a long pretoken is scanned in linear time overall.
-            n_bytes = if n_used == 0 { n_bytes.saturating_mul(2) } else { block_bytes };
-        }
     }
 }
 

@@ -105,21 +105,22 @@ pub(crate) fn last_free_cut(
     range.rev().find(|&at| is_safe_cut(pretokenizer, text.as_bytes(), at) && is_free(text, at, specials))
 }
 
-/// The part of a file that starts at cut `number` and ends at the next cut that exists. `None` if there is no cut
-/// `number`: then the part before goes on. `cut` must depend only on the file, so that the jobs on both sides of a cut
-/// agree.
+/// The part of a file that starts at cut `number` of `n_parts` and ends at the next cut that exists. `None` if there is no
+/// cut `number`: then the part before goes on. Cut 0 is the start of the file, and cut `n_parts` its end; those between
+/// must depend only on the file, so that the jobs on both sides of a cut agree.
 pub(crate) fn part_at(
     number: u64,
+    n_parts: u64,
     mut cut: impl FnMut(u64) -> Result<Option<u64>>,
-) -> Result<Option<(u64, u64)>> {
-    let Some(start) = cut(number)? else { return Ok(None) };
-    let mut next = number + 1;
-    loop {
-        match cut(next)? {
-            Some(end) => return Ok(Some((start, end))),
-            None => next += 1,
+) -> Result<Option<Range<u64>>> {
+    let start = if number == 0 { Some(0) } else { cut(number)? };
+    let Some(start) = start else { return Ok(None) };
+    for next in number + 1..n_parts {
+        if let Some(end) = cut(next)? {
+            return Ok(Some(start..end));
         }
     }
+    Ok(Some(start..u64::MAX))
 }
 
 /// A cut of a text.
