@@ -11,14 +11,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::merge::spans::{Spans, candidate};
 use super::worker::place;
 use super::{Encoder, SpecialPolicy};
 use crate::error::{Error, Result};
-use crate::memory::{TryReserve, filled};
+use crate::memory::TryReserve;
 use crate::monitor::{Monitor, report_progress};
 use crate::pretokens::Place;
 use crate::special::Finder;
-use crate::vocabulary::{NONE, Vocabulary};
+use crate::vocabulary::Vocabulary;
 
 /// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the merging of a pretoken";
@@ -85,65 +86,28 @@ impl Encoder {
     }
 }
 
-/// A symbol of a pretoken, in a doubly linked list.
-#[derive(Clone, Copy)]
-struct Symbol {
-    /// [`NONE`] once the symbol is part of the one before it.
-    id: u32,
-    previous: u32,
-    next: u32,
-}
-
 fn merge(vocabulary: &Vocabulary, pretoken: &[u8], dropout: &mut Dropout, out: &mut Vec<u32>) -> Result<()> {
-    let n = u32::try_from(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
-    let mut symbols = filled(pretoken.len(), Symbol { id: NONE, previous: NONE, next: NONE }, WHAT)?;
-    for ((at, symbol), &byte) in (0..n).zip(&mut symbols).zip(pretoken) {
-        let id = vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?;
-        let next = if at + 1 < n { at + 1 } else { NONE };
-        *symbol = Symbol { id, previous: at.wrapping_sub(1), next };
-    }
-    // Ranks and offsets of pairs, in the order in which they are tried. Stale ones stay until they are popped.
-    let mut heap = BinaryHeap::new();
-    let rank_at = |symbols: &[Symbol], at: u32| match symbols[at as usize] {
-        Symbol { id: NONE, .. } | Symbol { next: NONE, .. } => NONE,
-        Symbol { id, next, .. } => vocabulary.pair_rank(id, symbols[next as usize].id),
-    };
-    let push = |heap: &mut BinaryHeap<Reverse<(u32, u32)>>, symbols: &[Symbol], at: u32| {
-        let rank = rank_at(symbols, at);
-        if rank != NONE {
-            heap.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
-            heap.push(Reverse((rank, at)));
-        }
+    // Pairs in the order in which they are tried. Stale ones stay until they are popped.
+    let mut heap: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+    let push = |heap: &mut BinaryHeap<_>, rank, at| {
+        heap.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
+        heap.push(Reverse(candidate(rank, at)));
         Ok(())
     };
-    for at in 0..n {
-        push(&mut heap, &symbols, at)?;
-    }
+    let mut spans = Spans::new(vocabulary, pretoken, |rank, at| push(&mut heap, rank, at))?;
     let mut skipped = Vec::new();
-    while let Some(Reverse((rank, at))) = heap.pop() {
-        if rank_at(&symbols, at) != rank {
+    while let Some(Reverse(least)) = heap.pop() {
+        let (rank, at) = ((least >> 32) as u32, least as u32);
+        if spans.pair(rank, at).is_none() {
             continue;
         }
         if dropout.skips() {
-            skipped.try_push(Reverse((rank, at)), WHAT)?;
+            skipped.try_push(Reverse(least), WHAT)?;
             continue;
-        }
-        let Symbol { previous, next, .. } = symbols[at as usize];
-        let after = symbols[next as usize].next;
-        symbols[next as usize].id = NONE;
-        symbols[at as usize].id = vocabulary.merged_id(rank);
-        symbols[at as usize].next = after;
-        if after != NONE {
-            symbols[after as usize].previous = at;
         }
         heap.try_reserve(skipped.len()).map_err(Error::out_of_memory(WHAT))?;
         heap.extend(skipped.drain(..));
-        push(&mut heap, &symbols, at)?;
-        if previous != NONE {
-            push(&mut heap, &symbols, previous)?;
-        }
+        spans.merge(rank, at, |rank, at| push(&mut heap, rank, at))?;
     }
-    out.grow(symbols.len(), WHAT)?;
-    out.extend(symbols.iter().map(|symbol| symbol.id).filter(|&id| id != NONE));
-    Ok(())
+    spans.put_all(|id| out.try_push(id, WHAT))
 }

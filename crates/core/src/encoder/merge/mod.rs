@@ -23,5 +23,5 @@ pub(super) mod heap;
 pub mod naive;
 mod offsets;
 pub(super) mod short;
-mod spans;
+pub(super) mod spans;
 pub(super) mod symbols;

@@ -20,14 +20,14 @@ pub(super) const WHAT: &str = "the merging of a long pretoken";
 const NOT_A_START: u32 = 1 << 31;
 
 /// The symbols of a pretoken.
-pub(super) struct Spans<'v> {
+pub(in crate::encoder) struct Spans<'v> {
     vocabulary: &'v Vocabulary,
     slots: Vec<u32>,
 }
 
 impl<'v> Spans<'v> {
     /// Makes a symbol for each byte; calls `add(rank, offset)` for each pair that merges, from left to right.
-    pub(super) fn new(
+    pub(in crate::encoder) fn new(
         vocabulary: &'v Vocabulary,
         pretoken: &[u8],
         mut add: impl FnMut(u32, u32) -> Result<()>,
@@ -73,25 +73,29 @@ impl<'v> Spans<'v> {
         Ok(Spans { vocabulary, slots })
     }
 
+    /// Where the right symbol of the pair at `at` begins and ends, if the rank of the pair is still `rank`.
+    #[inline(always)]
+    pub(in crate::encoder) fn pair(&self, rank: u32, at: u32) -> Option<[u32; 2]> {
+        let Spans { vocabulary, slots } = self;
+        let left = slots[at as usize];
+        if left & NOT_A_START != 0 {
+            return None;
+        }
+        let middle = at + n_bytes_of(vocabulary, left);
+        let &right = slots.get(middle as usize)?;
+        (vocabulary.pair_rank(left, right) == rank).then(|| [middle, middle + n_bytes_of(vocabulary, right)])
+    }
+
     /// Merges the pair at `at` if its rank is still `rank`, and calls `add` for the pairs that this creates.
     #[inline(always)]
-    pub(super) fn merge(
+    pub(in crate::encoder) fn merge(
         &mut self,
         rank: u32,
         at: u32,
         mut add: impl FnMut(u32, u32) -> Result<()>,
     ) -> Result<()> {
+        let Some([middle, end]) = self.pair(rank, at) else { return Ok(()) };
         let Spans { vocabulary, slots } = self;
-        let left = slots[at as usize];
-        if left & NOT_A_START != 0 {
-            return Ok(());
-        }
-        let middle = at + n_bytes_of(vocabulary, left);
-        let Some(&right) = slots.get(middle as usize) else { return Ok(()) };
-        if vocabulary.pair_rank(left, right) != rank {
-            return Ok(());
-        }
-        let end = middle + n_bytes_of(vocabulary, right);
         let id = vocabulary.merged_id(rank);
         slots[middle as usize] = NOT_A_START;
         slots[end as usize - 1] = NOT_A_START | (end - at);
@@ -114,7 +118,7 @@ impl<'v> Spans<'v> {
     }
 
     /// Calls `put` for each id, in order.
-    pub(super) fn put_all(&self, mut put: impl FnMut(u32) -> Result<()>) -> Result<()> {
+    pub(in crate::encoder) fn put_all(&self, mut put: impl FnMut(u32) -> Result<()>) -> Result<()> {
         let mut at = 0;
         while let Some(&id) = self.slots.get(at as usize) {
             put(id)?;
@@ -131,6 +135,6 @@ fn n_bytes_of(vocabulary: &Vocabulary, id: u32) -> u32 {
 }
 
 /// A candidate as a number: the least is the pair of lowest rank, leftmost.
-pub(super) fn candidate(rank: u32, at: u32) -> u64 {
+pub(in crate::encoder) fn candidate(rank: u32, at: u32) -> u64 {
     u64::from(rank) << 32 | u64::from(at)
 }
