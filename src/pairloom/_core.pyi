@@ -237,24 +237,16 @@ class PretokenCounts:
 
     @staticmethod
     def from_columns(
-        bytes: bytes,
-        ends: npt.NDArray[np.uint64],
-        counts: npt.NDArray[np.uint64],
-        *,
-        n_bytes: int,
-        n_documents: int,
-        n_special_literals: int,
-    ) -> PretokenCounts:
-        """Counts from columns; ValueError when they do not fit together."""
-
-    @staticmethod
-    def from_unsorted_columns(
-        bytes: npt.NDArray[np.uint8],
+        bytes: bytes | npt.NDArray[np.uint8],
         ends: npt.NDArray[np.uint64],
         counts: npt.NDArray[np.uint64],
         totals: tuple[int, int, int],
+        are_distinct: bool = False,
     ) -> PretokenCounts:
-        """Counts from `unsorted_columns`; totals: n_bytes, n_documents, n_special_literals. ValueError as above."""
+        """Counts from columns that fit together, else ValueError; totals: n_bytes, n_documents, n_special_literals.
+
+        Equal pretokens are added, and zero counts dropped, unless there are neither, which is not checked.
+        """
 
 class Rules(TypedDict, total=False):
     n_merges: Required[int]
@@ -322,14 +314,6 @@ def encode_counts(
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """(ids, ends [n], counts [n]): the ids of each pretoken, where they end in `ids`, and how often it occurs."""
 
-def encode_rows(
-    encoder: Encoder, texts: Any, *, narrow: bool, threads: int, specials: SpecialPolicy | None
-) -> tuple[npt.NDArray[np.uint16] | npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-    """The ids of each row of an Arrow column of text, uint16 if `narrow` and else uint32, and n + 1 offsets."""
-
-def count_rows(encoder: Encoder, texts: Any, *, threads: int, specials: SpecialPolicy | None) -> npt.NDArray[np.int64]:
-    """The number of ids of each row of an Arrow column of text."""
-
 @final
 class SpecialPolicy:
     """Which special tokens are recognised (literal, id) and which literals raise SpecialTokenError."""
@@ -381,6 +365,14 @@ class Encoder:
         self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """(ids [total], offsets int64 [n + 1])."""
+
+    def encode_rows(
+        self, texts: Any, threads: int, specials: SpecialPolicy | None
+    ) -> tuple[npt.NDArray[np.uint16] | npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """The ids of each row of an Arrow column of text, and n + 1 offsets."""
+
+    def count_rows(self, texts: Any, threads: int, specials: SpecialPolicy | None) -> npt.NDArray[np.int64]:
+        """The number of ids of each row of an Arrow column of text."""
 
     def encode_file(self, path: str | PathLike[str], threads: int, report: _Report, specials: str) -> npt.NDArray[Any]:
         """specials: "recognise", "ordinary" or "error" is what literals of special tokens are, as in all that reads."""

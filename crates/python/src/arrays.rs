@@ -17,49 +17,31 @@ use crate::objects::no_memory;
 
 /// The base object of an array: it keeps the memory alive.
 #[pyclass(frozen, module = "pairloom._core")]
-pub struct Owner(#[allow(dead_code)] Memory);
-
-/// The memory of an array.
-#[allow(dead_code)]
-enum Memory {
-    U8(Vec<u8>),
-    U16(Vec<u16>),
-    U32(Vec<u32>),
-    U64(Vec<u64>),
-    I64(Vec<i64>),
-    /// Any other owner of the memory.
-    Other(Box<dyn Any + Send + Sync>),
-}
+pub struct Owner(#[allow(dead_code)] Box<dyn Any + Send + Sync>);
 
 /// The element types of arrays that are made.
-pub trait Item: Copy + Send + Sync {
+pub trait Item: Copy + Send + Sync + 'static {
     /// The dtype, as NumPy numbers types.
     const TYPE: c_int;
-    #[allow(private_interfaces)]
-    fn memory(items: Vec<Self>) -> Memory;
 }
 
 macro_rules! items {
-    ($($variant:ident $item:ty = $type:expr),*) => {$(
+    ($($item:ty = $type:expr),*) => {$(
         impl Item for $item {
             const TYPE: c_int = $type;
-            #[allow(private_interfaces)]
-            fn memory(items: Vec<Self>) -> Memory {
-                Memory::$variant(items)
-            }
         }
     )*};
 }
 
 // NumPy numbers `long` and `long long` differently, even if both have 64 bits.
 const LONG_IS_64: bool = size_of::<c_ulong>() == 8;
-items!(U8 u8 = 2, U16 u16 = 4, U32 u32 = 6, U64 u64 = if LONG_IS_64 { 8 } else { 10 }, I64 i64 = if LONG_IS_64 { 7 } else { 9 });
+items!(u8 = 2, u16 = 4, u32 = 6, u64 = if LONG_IS_64 { 8 } else { 10 }, i64 = if LONG_IS_64 { 7 } else { 9 });
 
 /// An array [n].
 pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
     let (data, n) = (items.as_mut_ptr(), items.len());
     // SAFETY: The owner takes the vector, whose heap memory has `n` initialised items and does not move with it.
-    unsafe { array_of::<T>(py, data, &mut [n as isize], T::memory(items), WRITEABLE) }
+    unsafe { array_of::<T>(py, data, &mut [n as isize], items, WRITEABLE) }
 }
 
 /// An array [n, n_columns] of consecutive rows.
@@ -68,7 +50,7 @@ pub fn rows<T: Item>(py: Python<'_>, mut items: Vec<T>, n_columns: usize) -> PyR
     // SAFETY: As in `array`; n * n_columns is at most the number of items.
     unsafe {
         let shape = &mut [n as isize, n_columns as isize];
-        array_of::<T>(py, data, shape, T::memory(items), WRITEABLE)
+        array_of::<T>(py, data, shape, items, WRITEABLE)
     }
 }
 
@@ -78,9 +60,8 @@ pub fn lent<I: Id + Item>(
     mut ids: impl DerefMut<Target = Vec<I>> + Send + Sync + 'static,
 ) -> PyResult<Bound<'_, PyAny>> {
     let (data, n) = (ids.as_mut_ptr(), ids.len());
-    let memory = Memory::Other(Box::new(ids));
     // SAFETY: As in `array`; the owner of the vector does not touch it until it is dropped.
-    unsafe { array_of::<I>(py, data, &mut [n as isize], memory, WRITEABLE) }
+    unsafe { array_of::<I>(py, data, &mut [n as isize], ids, WRITEABLE) }
 }
 
 /// A read-only array of the items of a shared owner, of shape [n], or [n, `n_columns`] of consecutive rows.
@@ -95,10 +76,9 @@ pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     let columns = n_columns.unwrap_or(1).max(1) as isize;
     let mut shape = [n / columns, columns];
     let n_dims = if n_columns.is_some() { 2 } else { 1 };
-    let memory = Memory::Other(Box::new(Arc::clone(owner)));
     // SAFETY: The owner has `n` initialised items at `data`, cannot change while it is shared, and lives as long as the
     // array, which is not writeable.
-    unsafe { array_of::<T>(py, data.cast_mut(), &mut shape[..n_dims], memory, 0) }
+    unsafe { array_of::<T>(py, data.cast_mut(), &mut shape[..n_dims], Arc::clone(owner), 0) }
 }
 
 /// The parts of NumPy that the seam uses.
@@ -166,11 +146,11 @@ unsafe fn array_of<'py, T: Item>(
     py: Python<'py>,
     data: *mut T,
     shape: &mut [isize],
-    memory: Memory,
+    memory: impl Send + Sync + 'static,
     flags: c_int,
 ) -> PyResult<Bound<'py, PyAny>> {
     let numpy = numpy(py)?;
-    let owner = Bound::new(py, Owner(memory))?;
+    let owner = Bound::new(py, Owner(Box::new(memory)))?;
     // SAFETY: `shape` is a valid array of its length; the caller vouches for `data`. `PyArray_New` returns a new array, or
     // null with an exception set. `PyArray_SetBaseObject` takes over the reference to the owner, even if it fails.
     unsafe {

@@ -2,15 +2,10 @@
 
 use std::ops::Range;
 
-use pairloom_core::corpus::{RowChunk, Rows};
-use pairloom_core::ids::Id;
+use pairloom_core::corpus::RowChunk;
 use pyo3::prelude::*;
 
 use crate::array_items::Items;
-use crate::arrays::{Item, array, lent};
-use crate::encoder::Encoder;
-use crate::monitor::PyMonitor;
-use crate::special_policies::{SpecialPolicy, policy};
 
 /// Some rows: bytes of an offset or a view, the first row in the buffers, the number of rows, and the buffers.
 #[derive(FromPyObject)]
@@ -40,54 +35,4 @@ impl TextColumn {
         });
         chunks.collect()
     }
-}
-
-/// The ids of each row of a column of text, one after the other, and their offsets; of 16 bits if `narrow`, else 32.
-#[pyfunction]
-#[pyo3(signature = (encoder, texts, *, narrow, threads, specials))]
-pub fn encode_rows<'py>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    texts: &Bound<'py, PyAny>,
-    narrow: bool,
-    threads: usize,
-    specials: Option<&SpecialPolicy>,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let column = TextColumn::of("texts", texts)?;
-    match narrow {
-        true => encode_as::<u16>(py, encoder, &column, threads, specials),
-        false => encode_as::<u32>(py, encoder, &column, threads, specials),
-    }
-}
-
-fn encode_as<'py, I: Id + Item>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    column: &TextColumn,
-    threads: usize,
-    specials: Option<&SpecialPolicy>,
-) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let (encoder, specials, chunks) = (encoder.shared(), policy(specials), column.chunks());
-    let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-        encoder.encode_batch::<I>(&Rows::of(&chunks)?.items, specials, threads, monitor)
-    })?;
-    Ok((lent(py, ids)?, array(py, offsets)?))
-}
-
-/// The number of ids of each row of a column of text.
-#[pyfunction]
-#[pyo3(signature = (encoder, texts, *, threads, specials))]
-pub fn count_rows<'py>(
-    py: Python<'py>,
-    encoder: &Encoder,
-    texts: &Bound<'py, PyAny>,
-    threads: usize,
-    specials: Option<&SpecialPolicy>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let column = TextColumn::of("texts", texts)?;
-    let (encoder, specials, chunks) = (encoder.shared(), policy(specials), column.chunks());
-    let counts = PyMonitor::run(py, None, |monitor| {
-        encoder.count_batch(&Rows::of(&chunks)?.items, specials, threads, monitor)
-    })?;
-    array(py, counts)
 }

@@ -109,42 +109,19 @@ impl PretokenCounts {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (bytes, ends, counts, *, n_bytes, n_documents, n_special_literals))]
+    #[pyo3(signature = (bytes, ends, counts, totals, are_distinct = false))]
     fn from_columns(
-        py: Python<'_>,
-        bytes: &[u8],
-        ends: Items<u64>,
-        counts: Items<u64>,
-        n_bytes: u64,
-        n_documents: u64,
-        n_special_literals: u64,
-    ) -> PyResult<Self> {
-        let (ends, counts) = (ends.as_slice(), counts.as_slice());
-        let inner = py.detach(|| {
-            counts::PretokenCounts::from_columns(
-                copied(bytes, COLUMNS)?,
-                copied(ends, COLUMNS)?,
-                copied(counts, COLUMNS)?,
-                n_bytes,
-                n_documents,
-                n_special_literals,
-            )
-        });
-        inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
-    }
-
-    #[staticmethod]
-    fn from_unsorted_columns(
         py: Python<'_>,
         bytes: Items<u8>,
         ends: Items<u64>,
         counts: Items<u64>,
         totals: [u64; 3],
+        are_distinct: bool,
     ) -> PyResult<Self> {
         let (bytes, ends, counts) = (bytes.as_slice(), ends.as_slice(), counts.as_slice());
         let inner = py.detach(|| {
             let (ends, counts) = (copied(ends, COLUMNS)?, copied(counts, COLUMNS)?);
-            counts::PretokenCounts::from_distinct_columns(copied(bytes, COLUMNS)?, ends, counts, totals)
+            counts::PretokenCounts::from_columns(copied(bytes, COLUMNS)?, ends, counts, totals, are_distinct)
         });
         inner.map(PretokenCounts::from).map_err(|error| exception(py, error))
     }
@@ -153,26 +130,19 @@ impl PretokenCounts {
 /// Counts batches of texts, files, or blocks of documents.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct Counter {
-    state: Exclusive<Counting>,
+    /// `None` after `finish`.
+    state: Exclusive<Option<BlockCounter>>,
     report: Option<Py<PyAny>>,
 }
 
-/// The mutable state of a counter.
-struct Counting {
-    /// `None` after `finish`.
-    counter: Option<BlockCounter>,
+/// The counter, for blocks of documents.
+fn blocks(state: &mut Option<BlockCounter>) -> PyResult<&mut BlockCounter> {
+    state.as_mut().ok_or_else(finished)
 }
 
-impl Counting {
-    /// The counter, for blocks of documents.
-    fn blocks(&mut self) -> PyResult<&mut BlockCounter> {
-        self.counter.as_mut().ok_or_else(finished)
-    }
-
-    /// The counter, for everything else.
-    fn open(&mut self) -> PyResult<&mut counts::Counter> {
-        Ok(self.blocks()?.counter())
-    }
+/// The counter, for everything else.
+fn open(state: &mut Option<BlockCounter>) -> PyResult<&mut counts::Counter> {
+    Ok(blocks(state)?.counter())
 }
 
 fn finished() -> PyErr {
@@ -205,8 +175,7 @@ impl Counter {
             max_memory,
         };
         let inner = BlockCounter::new(options).map_err(|error| exception(py, error))?;
-        let state = Counting { counter: Some(inner) };
-        Ok(Counter { state: Exclusive::new("Counter", state), report })
+        Ok(Counter { state: Exclusive::new("Counter", Some(inner)), report })
     }
 
     #[pyo3(signature = (texts, first=0))]
@@ -216,14 +185,14 @@ impl Counter {
         let owned = texts.utf8()?;
         let mut borrowed: Vec<&str> = vec_for(owned.len())?;
         borrowed.extend(owned.iter().map(AsRef::as_ref));
-        let counter = state.open()?;
+        let counter = open(&mut state)?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_texts(&borrowed, monitor))
     }
 
     fn count_arrow(&self, py: Python<'_>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
         let column = TextColumn::of("texts", texts)?;
         let mut state = self.state.lock()?;
-        let (counter, chunks) = (state.open()?, column.chunks());
+        let (counter, chunks) = (open(&mut state)?, column.chunks());
         PyMonitor::run(py, self.report.as_ref(), |monitor| {
             counter.count_texts(&Rows::of(&chunks)?.texts()?, monitor)
         })
@@ -231,7 +200,7 @@ impl Counter {
 
     fn add_counts(&self, py: Python<'_>, counts: &PretokenCounts) -> PyResult<()> {
         let mut state = self.state.lock()?;
-        let counter = state.open()?;
+        let counter = open(&mut state)?;
         let counts = &*counts.inner.read()?;
         py.detach(|| counter.add_counts(counts)).map_err(|error| exception(py, error))
     }
@@ -239,7 +208,7 @@ impl Counter {
     fn add_rows(&self, py: Python<'_>, pretokens: &Bound<'_, PyAny>, counts: Items<u64>) -> PyResult<u64> {
         let column = TextColumn::of("pretokens", pretokens)?;
         let mut state = self.state.lock()?;
-        let (counter, chunks, counts) = (state.open()?, column.chunks(), counts.as_slice());
+        let (counter, chunks, counts) = (open(&mut state)?, column.chunks(), counts.as_slice());
         let n_text_bytes = py.detach(|| {
             let (bytes, ends) = Rows::of(&chunks)?.pretokens()?;
             counter.add_columns(WeightedPretokens { bytes: &bytes, ends: &ends, counts })
@@ -248,27 +217,27 @@ impl Counter {
     }
 
     fn add_totals(&self, n_bytes: u64, n_documents: u64, n_special_literals: u64) -> PyResult<()> {
-        self.state.lock()?.open()?.add_totals(n_bytes, n_documents, n_special_literals);
+        open(&mut *self.state.lock()?)?.add_totals(n_bytes, n_documents, n_special_literals);
         Ok(())
     }
 
     fn count_files(&self, py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<()> {
         let mut state = self.state.lock()?;
-        let counter = state.open()?;
+        let counter = open(&mut state)?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_files(&paths, monitor))
     }
 
     #[pyo3(signature = (documents, *, n_bytes_read = 0))]
     fn count_block(&self, py: Python<'_>, documents: &Documents, n_bytes_read: usize) -> PyResult<()> {
         let mut state = self.state.lock()?;
-        let counter = state.blocks()?;
+        let counter = blocks(&mut state)?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| {
             counter.count_block(&documents.inner, n_bytes_read, monitor)
         })
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<PretokenCounts> {
-        let counter = self.state.lock()?.counter.take().ok_or_else(finished)?;
+        let counter = self.state.lock()?.take().ok_or_else(finished)?;
         let inner = py.detach(|| counter.finish()).map_err(|error| exception(py, error))?;
         Ok(inner.into())
     }

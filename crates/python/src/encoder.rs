@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pairloom_core::Tokenizer;
+use pairloom_core::corpus::Rows;
 use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::dropout::Dropout;
 use pairloom_core::encoder::{self, EncoderOptions, SpecialPolicy as Policy};
@@ -18,6 +19,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arrays::{Item, array, lent};
+use crate::columns::TextColumn;
 use crate::errors::{exception, type_name};
 use crate::ids::{Ids, Location};
 use crate::lists::{IdLists, RoomAhead, UntrackedLists};
@@ -317,6 +319,24 @@ impl Encoder {
         })
     }
 
+    /// The ids of each row of a column of text.
+    fn encode_rows<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+        threads: usize,
+        specials: Option<&SpecialPolicy>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let column = TextColumn::of("texts", texts)?;
+        let chunks = column.chunks();
+        with_id!(self, I => {
+            let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
+                self.encoder.encode_batch::<I>(&Rows::of(&chunks)?.items, policy(specials), threads, monitor)
+            })?;
+            Ok((lent(py, ids)?, array(py, offsets)?))
+        })
+    }
+
     fn encode_file<'py>(
         &self,
         py: Python<'py>,
@@ -368,6 +388,22 @@ impl Encoder {
             self.encoder.count_batch(&readable, policy(specials), threads, monitor)
         })
         .map_err(|error| texts.locate(error))?;
+        array(py, counts)
+    }
+
+    /// The number of ids of each row of a column of text.
+    fn count_rows<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+        threads: usize,
+        specials: Option<&SpecialPolicy>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let column = TextColumn::of("texts", texts)?;
+        let chunks = column.chunks();
+        let counts = PyMonitor::run(py, None, |monitor| {
+            self.encoder.count_batch(&Rows::of(&chunks)?.items, policy(specials), threads, monitor)
+        })?;
         array(py, counts)
     }
 

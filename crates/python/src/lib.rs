@@ -67,8 +67,6 @@ mod _core {
     #[pymodule_export]
     use super::block_encoder::BlockEncoder;
     #[pymodule_export]
-    use super::columns::{count_rows, encode_rows};
-    #[pymodule_export]
     use super::corpus::{ByteLimit, Documents, JsonLines, PlainText, TextColumns, not_text};
     #[pymodule_export]
     use super::counts::{Counter, PretokenCounts, check_ascending};

@@ -187,9 +187,11 @@ class PretokenCounts:
             b"".join(pretoken for pretoken, _ in pairs),
             np.cumsum([len(pretoken) for pretoken, _ in pairs], dtype=np.uint64),
             np.array([count for _, count in pairs], dtype=np.uint64),
-            n_bytes=check_int("n_bytes", n_bytes, least=0, most=_LARGEST_COUNT),
-            n_documents=check_int("n_documents", n_documents, least=0, most=_LARGEST_COUNT),
-            n_special_literals=0,
+            (
+                check_int("n_bytes", n_bytes, least=0, most=_LARGEST_COUNT),
+                check_int("n_documents", n_documents, least=0, most=_LARGEST_COUNT),
+                0,
+            ),
         )
         return cls(columns, metadata)
 
@@ -225,14 +227,8 @@ class PretokenCounts:
         if file.suffix == ".parquet":
             return cls.from_parquet(file)
         text, ends, counts, stored = counts_file.load(file)
-        columns = _core.PretokenCounts.from_columns(
-            text,
-            ends,
-            counts,
-            n_bytes=stored["n_bytes"],
-            n_documents=stored["n_documents"],
-            n_special_literals=stored["n_special_literals"],
-        )
+        totals = (stored["n_bytes"], stored["n_documents"], stored["n_special_literals"])
+        columns = _core.PretokenCounts.from_columns(text, ends, counts, totals)
         return cls(columns, stored_metadata(stored))
 
     @classmethod
@@ -495,7 +491,7 @@ def _unpickled(*values: Any) -> PretokenCounts:
             raise ValueError("its metadata are of another type")
         if not counts.all():
             raise ValueError("a count is 0")
-        columns = _core.PretokenCounts.from_unsorted_columns(text, ends, counts, totals)
+        columns = _core.PretokenCounts.from_columns(text, ends, counts, totals, are_distinct=True)
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, CountsError):
             raise

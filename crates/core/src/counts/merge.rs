@@ -32,38 +32,26 @@ const DIFFERENCE: &str = "the difference of the counts";
 const ABSENT: usize = usize::MAX;
 
 impl PretokenCounts {
-    /// Counts from columns of any origin. Counts of equal pretokens are added, zero counts are dropped.
+    /// Counts from columns of any origin. Counts of equal pretokens are added, and zero counts dropped, unless
+    /// `are_distinct` says, which is not checked, that there are neither. `totals`: bytes, documents, special literals.
     /// [`Error::Counts`] if the columns contradict each other.
     pub fn from_columns(
         bytes: Vec<u8>,
         ends: Vec<u64>,
         counts: Vec<u64>,
-        n_bytes: u64,
-        n_documents: u64,
-        n_special_literals: u64,
-    ) -> Result<Self> {
-        let totals = [n_bytes, n_documents, n_special_literals];
-        let columns = PretokenCounts::from_distinct_columns(bytes, ends, counts, totals)?;
-        // In ascending order no pretoken can occur twice, so nothing has to be added.
-        let ascends = (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
-        if ascends && !columns.counts.contains(&0) {
-            return Ok(columns);
-        }
-        PretokenCounts::merge(&[&columns])
-    }
-
-    /// Counts from columns in which no pretoken occurs twice and no count is 0, which is not checked. `totals`: bytes,
-    /// documents, special literals. [`Error::Counts`] if the columns contradict each other.
-    pub fn from_distinct_columns(
-        bytes: Vec<u8>,
-        ends: Vec<u64>,
-        counts: Vec<u64>,
-        totals: [u64; 3],
+        [n_bytes, n_documents, n_special_literals]: [u64; 3],
+        are_distinct: bool,
     ) -> Result<Self> {
         check_columns(&bytes, &ends, &counts)?;
         sum(counts.iter().copied())?;
-        let [n_bytes, n_documents, n_special_literals] = totals;
-        Ok(PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals })
+        let columns = PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals };
+        // In ascending order no pretoken can occur twice, so nothing has to be added.
+        let ascends =
+            || (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
+        if are_distinct || ascends() && !columns.counts.contains(&0) {
+            return Ok(columns);
+        }
+        PretokenCounts::merge(&[&columns])
     }
 
     /// The sum of counts and totals; each pretoken occurs once.

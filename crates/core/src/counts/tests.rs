@@ -450,8 +450,14 @@ fn add_on_many_threads_gives_what_merge_gives() {
             Some(*end)
         });
         let counts = words.map(|word| word + 1).collect();
-        PretokenCounts::from_columns(pretokens.concat().into_bytes(), ends.collect(), counts, 1, 2, 3)
-            .unwrap()
+        PretokenCounts::from_columns(
+            pretokens.concat().into_bytes(),
+            ends.collect(),
+            counts,
+            [1, 2, 3],
+            false,
+        )
+        .unwrap()
     };
     let (mut a, b) = (columns(0..150_000), columns(100_000..300_000));
     let merged = PretokenCounts::merge(&[&a, &b]).unwrap();
@@ -462,8 +468,14 @@ fn add_on_many_threads_gives_what_merge_gives() {
 #[test]
 fn add_that_overflows_changes_nothing() {
     let make = |bytes: &[u8], count, n_bytes, n_documents, n_literals| {
-        PretokenCounts::from_columns(bytes.to_vec(), vec![1], vec![count], n_bytes, n_documents, n_literals)
-            .unwrap()
+        PretokenCounts::from_columns(
+            bytes.to_vec(),
+            vec![1],
+            vec![count],
+            [n_bytes, n_documents, n_literals],
+            false,
+        )
+        .unwrap()
     };
     let mut counts = make(b"a", u64::MAX - 1, 5, 6, 7);
     let before = found(&counts);
@@ -495,7 +507,7 @@ fn sorted_orders_counts_by_bytes() {
 #[test]
 fn from_columns_adds_equal_pretokens_and_rejects_bad_columns() {
     let make = |bytes: &[u8], ends: &[u64], counts: &[u64]| {
-        PretokenCounts::from_columns(bytes.to_vec(), ends.to_vec(), counts.to_vec(), 9, 2, 1)
+        PretokenCounts::from_columns(bytes.to_vec(), ends.to_vec(), counts.to_vec(), [9, 2, 1], false)
     };
     let counts = make(b"abab", &[1, 2, 4], &[1, 2, 0]).unwrap();
     assert_eq!(found(&counts), (BTreeMap::from([(b"a".to_vec(), 1), (b"b".to_vec(), 2)]), 9, 2, 1));

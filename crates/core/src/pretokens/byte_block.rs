@@ -25,7 +25,7 @@ pub(super) use {avx2::Avx2, avx512::Avx512, sse2::Sse2 as Portable};
 
 /// For each byte, the numbers of its set bits, in ascending order.
 #[cfg(target_arch = "x86_64")]
-const fn set_bits() -> [[u8; 8]; 256] {
+pub(crate) const fn set_bits() -> [[u8; 8]; 256] {
     let mut all = [[0; 8]; 256];
     let mut byte = 0;
     while byte < 256 {

@@ -10,6 +10,7 @@ use super::portable;
 use super::shuffles::{N_PICKED, PICKS, index};
 use super::units::{AHEAD_BYTES, Unit};
 use crate::prefetch::prefetch;
+use crate::pretokens::byte_block::set_bits;
 
 /// Number of characters in a block, and of bytes in a block of UTF-8.
 const BLOCK: usize = 16;
@@ -103,22 +104,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
 }
 
 /// For each set of lanes as bits: their numbers, in order.
-static STARTS: [[u8; 8]; 256] = {
-    let mut all = [[0; 8]; 256];
-    let mut mask = 0;
-    while mask < 256 {
-        let (mut lane, mut n_lanes) = (0, 0);
-        while lane < 8 {
-            if mask >> lane & 1 == 1 {
-                all[mask][n_lanes] = lane as u8;
-                n_lanes += 1;
-            }
-            lane += 1;
-        }
-        mask += 1;
-    }
-    all
-};
+static STARTS: [[u8; 8]; 256] = set_bits();
 
 /// Converts UTF-8 while whole vectors can be read and written; returns the numbers of bytes read and units written.
 ///
