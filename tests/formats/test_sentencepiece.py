@@ -266,7 +266,11 @@ def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kin
     for _ in range(15):
         file = tokenizer_json(rng, kind)
         # Pieces that a user defined are added tokens, and merges use and make them, as those of Gemma.
-        made = [token for token, number in file["model"]["vocab"].items() if number > 256 and token.isascii()]
+        made = [
+            token
+            for token, number in file["model"]["vocab"].items()
+            if number > 256 and token.replace(SYMBOL, "").isascii()
+        ]
         for token in rng.sample(made, rng.randrange(3)):
             entry = {"id": file["model"]["vocab"][token], "content": token, "special": False}
             file["added_tokens"].append({**file["added_tokens"][0], **entry})
@@ -279,17 +283,6 @@ def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kin
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), given
         ours.save(tmp_path / "again.json", format="huggingface", overwrite=True)
         assert Tokenizer.load(tmp_path / "again.json").model == ours.model
-
-
-def test_an_added_token_of_spaces_that_merges_make_is_refused(tmp_path: Path) -> None:
-    file = tokenizer_json(random.Random(1), "none")
-    vocab, symbols = file["model"]["vocab"], SYMBOL * 2
-    file["model"]["merges"].append([SYMBOL, SYMBOL])
-    file["added_tokens"].append(
-        {**file["added_tokens"][0], "id": vocab.setdefault(symbols, len(vocab)), "content": symbols}
-    )
-    with pytest.raises(FormatError, match=f'special token "{symbols}" has id .*, by which merges mean "  "'):
-        load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
 
 
 def test_byte_tokens_without_byte_fallback_are_no_characters(tmp_path: Path) -> None:
@@ -308,7 +301,11 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
     for kind in ("none", "prepend"):
         file = tokenizer_json(rng, kind)
         # Pieces that a user defined are added tokens, and merges use and make them, as those of Gemma.
-        made = [token for token, number in file["model"]["vocab"].items() if number > 256 and token.isascii()]
+        made = [
+            token
+            for token, number in file["model"]["vocab"].items()
+            if number > 256 and token.replace(SYMBOL, "").isascii()
+        ]
         for token in rng.sample(made, rng.randrange(3)):
             entry = {"id": file["model"]["vocab"][token], "content": token, "special": False}
             file["added_tokens"].append({**file["added_tokens"][0], **entry})

@@ -4,6 +4,8 @@
 //! can while they read, and name the location in the file. Cost: linear in the bytes of the tokens, a few milliseconds for
 //! 100,000 tokens.
 
+use std::cell::LazyCell;
+
 use hashbrown::HashSet;
 
 use crate::error::{Error, Result};
@@ -303,7 +305,8 @@ impl<'a> Columns<'a> {
 
     /// Fails with [`Error::Invalid`] unless all of this holds: ids ascend; tokens are distinct and not empty; both parts
     /// and the result of a merge are tokens, and the result's bytes are those of the parts joined; no pair is listed
-    /// twice; special tokens are not empty, distinct in text and in id, and one that has the id of a token has its bytes.
+    /// twice; special tokens are not empty, distinct in text and in id, and one that has the id of a token has its bytes
+    /// (U+2581 for a space, where merging begins with characters).
     pub fn check(&self) -> Result<()> {
         self.check_tokens()?;
         self.check_merges()?;
@@ -408,6 +411,10 @@ impl<'a> Columns<'a> {
     /// The part of [`check`](Self::check) that is about special tokens, of tokens that are checked.
     pub fn check_specials(&self) -> Result<()> {
         const WHAT: &str = "the check of special tokens";
+        // Where merging begins with characters, U+2581 of a file is a space in tokens.
+        let has_fallback = LazyCell::new(|| {
+            self.tokens().filter_map(|(_, token)| fallback_byte(token)).collect::<HashSet<u8>>().len() == 256
+        });
         let (mut texts, mut ids) = (HashSet::new(), HashSet::new());
         texts.try_reserve(self.specials.len()).map_err(Error::out_of_memory(WHAT))?;
         ids.try_reserve(self.specials.len()).map_err(Error::out_of_memory(WHAT))?;
@@ -432,7 +439,11 @@ impl<'a> Columns<'a> {
                     "special token {shown:?} has id {id}, as has another; ids are distinct"
                 )));
             }
-            if self.token_of(*id).is_some_and(|token| token != text.as_bytes()) {
+            let is_other = |token: &[u8]| {
+                token != text.as_bytes()
+                    && !(*has_fallback && token == text.replace('\u{2581}', " ").as_bytes())
+            };
+            if self.token_of(*id).is_some_and(is_other) {
                 return Err(Error::Invalid(format!(
                     "special token {shown:?} has id {id}, which is that of a token of other bytes; give it another id"
                 )));

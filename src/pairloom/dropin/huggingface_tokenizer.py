@@ -359,8 +359,10 @@ class HuggingFaceTokenizer:
         ends: list[int] = []
         begin = 0
         for at, token_id in enumerate(ids):
-            if self._special_of.get(token_id) in recognised:
-                start, end = spans[at].tolist()
+            start, end = spans[at].tolist()
+            special = self._special_of.get(token_id)
+            # An id may be a token's, too, with spaces for U+2581.
+            if special is not None and special in recognised and data[start:end] == special.encode():
                 ends += self._pretoken_ends(data[begin:start], begin)
                 ends.append(end)
                 begin = end

@@ -46,7 +46,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder for these tokens; a special token replaces an ordinary token of the same id.
+    /// A decoder for these tokens; an ordinary token replaces a special token of the same id, which may have U+2581 for its
+    /// spaces.
     pub fn new(vocabulary: &Vocabulary, specials: &SpecialTokens) -> Result<Self> {
         const WHAT: &str = "a decoder";
         let n_ids = specials.n_ids().max(vocabulary.n_ids());
@@ -66,8 +67,8 @@ impl Decoder {
             Some(unknown) if unknown.drops_spaces => decoder.set(id, &[b" ", token].concat()),
             _ => decoder.set(id, token),
         };
-        vocabulary.tokens().try_for_each(|(id, token)| set(id, token))?;
         specials.tokens().iter().try_for_each(|(token, id)| set(*id, token.as_bytes()))?;
+        vocabulary.tokens().try_for_each(|(id, token)| set(id, token))?;
         Ok(decoder)
     }
 

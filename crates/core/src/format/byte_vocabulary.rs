@@ -350,21 +350,18 @@ impl Vocabulary {
         tokens.any(|token| memmem::find_iter(token, SYMBOL.as_bytes()).nth(1).is_some())
     }
 
-    /// The columns of a vocabulary of characters: entries that are special tokens are left out, unless a merge uses or makes
-    /// them. U+2581 is a space, unless `are_words`, which no space is in.
+    /// The columns of a vocabulary of characters: entries that are special tokens are left out, unless they are characters or
+    /// a merge uses or makes them. U+2581 is a space, unless `are_words`, which no space is in.
     pub fn character_columns(&self, specials: &[(String, u32)], are_words: bool) -> Result<CheckedColumns> {
-        let special: HashMap<u32, &str> =
-            specials.iter().map(|(literal, id)| (*id, literal.as_str())).collect();
-        let is_special = |id: &&u32| special.contains_key(*id);
-        let merged: HashSet<u32> = self.merges.as_flattened().iter().filter(is_special).copied().collect();
+        let mut dropped: HashSet<u32> = specials.iter().map(|&(_, id)| id).collect();
+        self.merges.as_flattened().iter().for_each(|id| _ = dropped.remove(id));
         let n = self.entries.len();
         let (mut ids, mut ends, mut bytes) = (Vec::with_room(n, WHAT)?, Vec::with_room(n, WHAT)?, Vec::new());
         for (index, entry) in self.entries.iter().enumerate() {
-            let literal = special.get(&entry.id);
-            if literal.is_some() && !merged.contains(&entry.id) {
+            let text = self.text(index);
+            if dropped.contains(&entry.id) && text.chars().nth(1).is_some() {
                 continue;
             }
-            let text = self.text(index);
             if text.contains(' ') {
                 let text = quoted(&text);
                 return Err(Error::Model(format!(
@@ -372,12 +369,6 @@ impl Vocabulary {
                 )));
             }
             let text = if are_words { text } else { text.replace(SPACE_SYMBOL, " ") };
-            if let Some(&literal) = literal.filter(|&&literal| literal != text) {
-                let (literal, text, id) = (quoted(literal), quoted(&text), entry.id);
-                return Err(Error::Model(format!(
-                    "special token {literal} has id {id}, by which merges mean {text}"
-                )));
-            }
             bytes.try_extend(text.as_bytes(), WHAT)?;
             ids.push(entry.id);
             ends.push(bytes.len() as u64);
