@@ -7,18 +7,20 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pairloom import Corpus, CorpusError, FormatError, ResumeError, Tokenizer, _core, tokenize_files
 from pairloom.corpus.content import content_digest
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.writers import npy
+from pairloom.shards.writers import npy, parquet
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 from tests.shards.reading import contents, documents_of, manifest_of
 
@@ -254,6 +256,29 @@ def test_records_that_were_broken_can_be_skipped_on_resuming(tmp_path: Path, mon
         with pytest.warns(UserWarning, match="1 records"):
             tokenize_files(TOKENIZER, path, tmp_path / out, shard_tokens=200, resume=resume, skip_bad=True)
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_parquet_file_is_not_closed_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "ROW_GROUP_TOKENS", 1)
+    writer = parquet.Writer([tmp_path / "shard"], np.dtype("<u4"))
+    begun, events = threading.Event(), []
+
+    class Slow:
+        def write_table(self, table: Any, **options: Any) -> None:
+            begun.set()
+            time.sleep(0.2)
+            events.append("written")
+
+        def close(self) -> None:
+            events.append("closed")
+
+    writer._writer = Slow()
+    thread = threading.Thread(target=writer.write, args=(np.zeros(2, np.uint32), np.array([2])))
+    thread.start()
+    assert begun.wait(10)
+    writer.abandon()
+    thread.join()
+    assert events == ["written", "closed"]
 
 
 def test_the_manifest(paths: dict[str, Path], tmp_path: Path) -> None:

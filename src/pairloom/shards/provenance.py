@@ -86,7 +86,7 @@ class ProvenanceWriter(OpenParquet):
             self._rows = self._rows.slice(ROW_GROUP)
 
     def _write(self, rows: Any) -> None:
-        self._writer.write_table(rows.combine_chunks(), row_group_size=ROW_GROUP)
+        self._write_table(rows.combine_chunks(), ROW_GROUP)
 
     def finish(self) -> None:
         """Completes the file."""

@@ -7,6 +7,7 @@ batches. Memory is one row group, or the longest document.
 from __future__ import annotations
 
 import contextlib
+import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -63,21 +64,29 @@ class OpenParquet:
     """A new file that is being written."""
 
     def __init__(self, path: Path, schema: Any, **options: Any) -> None:
+        # Ctrl-C abandons the file while a thread may write: pyarrow crashes where two use one writer.
+        self._lock = threading.Lock()
         self._schema = schema
         self._file = path.open("xb")
         self._writer = _pyarrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
 
+    def _write_table(self, table: Any, row_group_size: int) -> None:
+        with self._lock:
+            self._writer.write_table(table, row_group_size=row_group_size)
+
     def finish(self) -> None:
         """Completes the file."""
-        self._writer.close()
-        self._file.close()
+        with self._lock:
+            self._writer.close()
+            self._file.close()
 
     def abandon(self) -> None:
-        """Closes what is open."""
-        # Before the file: a writer that is left open writes when it is collected.
-        with contextlib.suppress(Exception):
-            self._writer.close()
-        self._file.close()
+        """Closes what is open, once nothing is being written."""
+        with self._lock:
+            # Before the file: a writer that is left open writes when it is collected.
+            with contextlib.suppress(Exception):
+                self._writer.close()
+            self._file.close()
 
 
 class Writer(OpenParquet):
@@ -119,7 +128,7 @@ class Writer(OpenParquet):
         large = pyarrow.LargeListArray.from_arrays(pyarrow.array(offsets), pyarrow.array(values))
         rows = large.cast(self._schema.field(COLUMN).type)
         table = pyarrow.Table.from_arrays([rows], schema=self._schema)
-        self._writer.write_table(table, row_group_size=max(len(rows), 1))
+        self._write_table(table, max(len(rows), 1))
         self._ids, self._ends, self._n_tokens = [], [], 0
 
     def finish(self) -> None:
