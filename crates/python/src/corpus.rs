@@ -106,13 +106,7 @@ impl TextColumns {
     ) -> PyResult<(Documents, Bound<'py, PyAny>)> {
         let column = TextColumn::of("texts", texts)?;
         let chunks = column.chunks();
-        let documents = py.detach(|| {
-            let rows = corpus::Rows::of(&chunks)?;
-            let errors = self.inner.record_errors();
-            let (texts, skipped) =
-                rows.records(self.inner.name(), errors.skips, errors.replaces, first_row)?;
-            Ok((self.inner.join(&texts)?, skipped))
-        });
+        let documents = py.detach(|| self.inner.read(&chunks, first_row));
         let (inner, skipped) = documents.map_err(|error| exception(py, error))?;
         Ok((Documents { inner }, array(py, skipped)?))
     }

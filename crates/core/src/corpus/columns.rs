@@ -4,6 +4,7 @@ use std::str::Utf8Error;
 
 use super::buffers::BufferPool;
 use super::documents::{BLOCK, Documents, RecordErrors};
+use super::rows::{RowChunk, Rows};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
@@ -22,8 +23,16 @@ impl TextColumns {
         TextColumns { name, record_errors, buffers: BufferPool::default() }
     }
 
+    /// The rows of the chunks of a column as documents, and the numbers of those that are left out; rows are numbered from
+    /// `first` on.
+    pub fn read(&self, chunks: &[RowChunk<'_>], first: u64) -> Result<(Documents, Vec<u64>)> {
+        let RecordErrors { replaces, skips } = self.record_errors;
+        let (texts, skipped) = Rows::of(chunks)?.records(&self.name, skips, replaces, first)?;
+        Ok((self.join(&texts)?, skipped))
+    }
+
     /// Each of `texts` as a document.
-    pub fn join(&self, texts: &[impl AsRef<str>]) -> Result<Documents> {
+    pub(super) fn join(&self, texts: &[impl AsRef<str>]) -> Result<Documents> {
         let n_bytes = texts.iter().map(|text| text.as_ref().len()).sum();
         let mut documents = Documents {
             text: self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?,
@@ -34,16 +43,6 @@ impl TextColumns {
             documents.end()?;
         }
         Ok(documents)
-    }
-
-    /// How invalid rows are handled.
-    pub fn record_errors(&self) -> RecordErrors {
-        self.record_errors
-    }
-
-    /// What errors call the rows.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 }
 

@@ -144,7 +144,7 @@ impl<'a> Rows<'a> {
     /// The texts of the rows that are records: neither null nor, unless `replaces` mends it, something else than UTF-8;
     /// and the numbers of the others, of which the first is an [`Error::Record`] unless they are left out. Errors call the
     /// rows `name`. Rows are numbered from `first` on.
-    pub fn records(
+    pub(super) fn records(
         &self,
         name: &str,
         leaves_out: bool,

@@ -197,11 +197,6 @@ impl Pretokenizer {
         self.normalizer.contains(&normalizer::Step::DropMissingBytes)
     }
 
-    /// Whether documents are changed before they are split; such a pretokenizer is not memoryless.
-    pub fn has_normalizer(&self) -> bool {
-        !self.normalizer.is_empty()
-    }
-
     /// The document at `place` as it is to be split; borrowed if the steps of the normaliser change nothing.
     #[inline]
     pub fn normalized<'a>(&self, document: &'a str, place: Place) -> Result<Cow<'a, str>> {
