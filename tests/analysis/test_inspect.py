@@ -64,6 +64,13 @@ def test_spaces_of_a_normalizer_cut_no_token(tmp_path: Path) -> None:
     assert {clip.id_to_token(i).strip() for i in unreachable_tokens(clip)[1]} == {BYTES[byte] for byte in range(65, 91)}
 
 
+def test_tokens_of_byte_fallback_are_of_one_byte(tmp_path: Path) -> None:
+    from tests.formats.test_sentencepiece import load, tokenizer_json
+
+    tokenizer = load(tmp_path, json.dumps(tokenizer_json(random.Random(3), "prepend")).encode(), "tokenizer.json")
+    assert inspect_tokenizer(tokenizer).n_single_bytes == 256 + len("ab ")
+
+
 def test_a_long_token_that_is_no_text_takes_no_quadratic_time() -> None:
     token = b"\xff" * 2**16
     vocab = {**BYTES, **{256 + n: b"\xff" * 2 ** (n + 1) for n in range(16)}}

@@ -68,7 +68,7 @@ def inspect_tokenizer(tokenizer: Tokenizer) -> Inspection:
     return Inspection(
         n_vocab=tokenizer.n_vocab,
         n_tokens=len(tokens),
-        n_single_bytes=sum(len(token) == 1 for token in tokens.values()),
+        n_single_bytes=int((tokenizer.token_byte_lengths(count_specials=True)[list(tokens)] == 1).sum()),
         n_merges=len(model.merges) if model.rule == "pairs" else len(tokenizer.merges),
         n_unassigned=tokenizer.n_vocab - len(tokens.keys() | model.special_tokens.values()),
         rule=model.rule,
