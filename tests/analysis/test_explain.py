@@ -207,3 +207,5 @@ def test_a_corpus_is_normalised_where_a_tokenizer_was_trained_so(tmp_path: Path)
     back = explain_difference(plain, lower, texts)
     assert (back.cause, back.n_explained) == ("normalizer", len(lower.merges))
     assert "with texts after lowercase" in back.reason
+    own = trained([text.lower() for text in texts], "huggingface", 301).with_normalizer("lowercase")
+    assert explain_difference(own, plain, texts).cause == "normalizer"

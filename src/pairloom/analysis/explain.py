@@ -72,9 +72,9 @@ def explain_difference(
 ) -> Explanation:
     """Why `theirs` learned other merges than `mine` from this corpus: a str, texts, or a `Corpus`.
 
-    How `mine` was trained is known where pairloom trained it. Otherwise each profile is tried, on texts as they are and
-    as `mine` normalises them, until one gives its merges. The corpus is held in memory. Raises ValueError for
-    tokenizers that merge characters.
+    How `mine` was trained is known where pairloom trained it; otherwise each profile is tried. Either is tried on texts
+    as they are and as `mine` normalises them. The corpus is held in memory. Raises ValueError for tokenizers that merge
+    characters.
     """
     for name, tokenizer in (("mine", mine), ("theirs", theirs)):
         check_tokenizer(name, tokenizer).model.check_merges_bytes("explain_difference")
@@ -97,7 +97,7 @@ def explain_difference(
     configs = [known] if known else [replace(profile, **own) for profile in PROFILES.values()]
     # Libraries whose tokenizers have a normalizer train on normalised texts.
     corpora = {how: texts for each in (mine, theirs) for how, texts in _normalized(documents, each)}
-    ways = [how for how, _ in _normalized(documents, mine)][: 1 if known else None]
+    ways = [how for how, _ in _normalized(documents, mine)]
     trained = [(_learned(corpora[how], config, n_steps, threads), config, how) for config in configs for how in ways]
     learned, config, way = max(trained, key=lambda each: _n_equal(each[0], merges[0]))
     documents = corpora.pop(way)
