@@ -90,6 +90,16 @@ def test_the_picture_is_drawn_and_not_replaced_unless_asked(tmp_path: Path) -> N
     failed(run("shards", folder, "--plot", tmp_path / "shards.gif"), ".svg, .png, .pdf")
 
 
+def test_the_shares_of_inputs_are_of_what_all_inputs_gave(tmp_path: Path) -> None:
+    figure = pytest.importorskip("matplotlib.figure", reason="the extra [plot] is not installed")
+    from pairloom.analysis.plots import _draw_inputs
+
+    pack_shards(_folder(tmp_path, 1), tmp_path / "rows", seq_len=64, rank=1, world_size=3)
+    axes = figure.Figure().add_subplot()
+    _draw_inputs(axes, shard_stats(tmp_path / "rows"))
+    assert sum(bar.get_width() for bar in axes.patches) == pytest.approx(100)
+
+
 @pytest.mark.parametrize("what", ["none", "a.jsonl", "out/manifest.json"])
 def test_what_is_no_folder_of_shards_is_refused(tmp_path: Path, what: str) -> None:
     _folder(tmp_path, 1)
