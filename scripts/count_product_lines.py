@@ -69,7 +69,7 @@ def without_tests(lines: list[str]) -> list[str]:
             if line == end or (end.strip() == "}" and line.endswith(";") and kept_indent(line) == len(end) - 1):
                 end = None
             continue
-        if re.fullmatch(r"\s*#\[cfg\(test\)\]", line):
+        if re.fullmatch(r"\s*#\[cfg\((all\()?test\b.*\)\]", line):
             end = line[: kept_indent(line)] + "}"
             continue
         kept.append(line)
