@@ -58,9 +58,6 @@ const MAX_STATES: usize = 1 << 13;
 /// How often places may be read for the table: about a tenth of a second. Published patterns need some ten thousand.
 const MAX_READS: usize = 1 << 20;
 
-/// How many groups of digits are tried. Published patterns tell few digits from others.
-const MAX_GROUPS: usize = 1 << 10;
-
 /// How deep other places may lie in others. Of "aaaa" `a*b|a` might find the first letter, the first two, and so on.
 const MAX_DEPTH: usize = 3;
 
@@ -154,33 +151,21 @@ impl OnePass {
         }
         let mut one_pass =
             Box::new(OnePass { steps, alphabet, table: Vec::new(), pairs: None, numbers, letters });
-        let is_digit = |code: &char| one_pass.numbers.as_ref().is_some_and(|numbers| numbers.is_digit(*code));
-        let digits: Vec<char> =
-            examples.iter().flatten().filter_map(|&code| char::from_u32(code)).filter(is_digit).collect();
-        if !one_pass.leaves_groups(&digits) {
-            one_pass.numbers = None;
-        }
+        one_pass.numbers = one_pass.numbers.take().filter(|_| one_pass.leaves_groups());
         one_pass.determinize(&classes)?;
         one_pass.pairs = Pairs::new(&one_pass.table, &one_pass.alphabet);
         Some(one_pass)
     }
 
-    /// Whether the patterns behind the first leave all groups of up to three of these digits whole.
-    fn leaves_groups(&self, digits: &[char]) -> bool {
-        let mut groups = vec![String::new()];
-        for _ in 0..3 {
-            let longer = |group: &String| digits.iter().map(|digit| format!("{group}{digit}")).collect();
-            groups = groups.iter().flat_map::<Vec<_>, _>(longer).collect();
-            let is_whole = |group: &String| {
-                let mut found = Vec::new();
-                self.split(1, group, 0, group.len(), &mut found);
-                found.len() == 1
-            };
-            if groups.len() > MAX_GROUPS || !groups.iter().all(is_whole) {
-                return false;
-            }
-        }
-        true
+    /// Whether the patterns behind the first leave all numbers of one to three digits whole.
+    fn leaves_groups(&self) -> bool {
+        let mut found = Vec::new();
+        let mut is_whole = |group: String| {
+            found.clear();
+            self.split(1, &group, 0, group.len(), &mut found);
+            found.len() == 1
+        };
+        (1..=3_usize).all(|width| (0..10_u32.pow(width as u32)).all(|n| is_whole(format!("{n:0width$}"))))
     }
 
     /// As [`super::steps::Step::ends_between`].

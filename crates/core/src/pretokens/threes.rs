@@ -50,10 +50,9 @@ impl Threes {
     }
 }
 
-/// Finds the matches of [`WHOLE_NUMBERS`], where `\b` is between the two.
+/// Finds the matches of [`WHOLE_NUMBERS`], where `\b` is between the two, in numbers of ASCII.
 pub(super) struct WholeNumbers {
-    digits: Set,
-    /// Characters of words, digits among them.
+    /// Characters of words, all digits among them.
     words: Set,
 }
 
@@ -68,26 +67,16 @@ impl WholeNumbers {
             _ => return None,
         };
         let (digits, words) = (first_characters(r"\d")?, first_characters(word)?);
-        is_subset(&digits, &words).then(|| WholeNumbers { digits: Set::new(digits), words: Set::new(words) })
-    }
-
-    pub fn is_digit(&self, character: char) -> bool {
-        self.digits.has(character)
+        is_subset(&digits, &words).then(|| WholeNumbers { words: Set::new(words) })
     }
 
     /// The ends of the matches in the run of digits that begins at `at`; none if no match is there.
-    pub fn ends<'a>(&'a self, text: &'a str, at: usize) -> impl Iterator<Item = usize> + 'a {
-        let mut characters = text.get(at..).unwrap_or_default().chars();
-        let digits = characters.clone().take_while(|&character| self.digits.has(character));
-        let n_digits = digits.clone().count();
-        let is_match = n_digits > 0 && !characters.nth(n_digits).is_some_and(|next| self.words.has(next));
-        let ends = digits.scan(at, |end, digit| {
-            *end += digit.len_utf8();
-            Some(*end)
-        });
-        let is_end =
-            move |&(number, _): &(usize, usize)| is_match && (n_digits - number - 1).is_multiple_of(3);
-        ends.enumerate().filter(is_end).map(|(_, end)| end)
+    pub fn ends(&self, text: &str, at: usize) -> impl Iterator<Item = usize> + use<> {
+        let rest = text.get(at..).unwrap_or_default();
+        let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let next = rest.get(n_digits..).and_then(|behind| behind.chars().next());
+        let n_matched = if next.is_some_and(|next| self.words.has(next)) { 0 } else { n_digits };
+        (1..=n_matched).filter(move |n| (n_matched - n).is_multiple_of(3)).map(move |n| at + n)
     }
 }
 
