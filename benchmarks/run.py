@@ -127,7 +127,7 @@ def write_record(sections: list[Section], setup: Setup) -> Path:
     found = {section["name"]: section for section in record["sections"]} | {s.name: s.record() for s in sections}
     facts = {
         built.stem: json.loads(built.read_text())
-        for built in sorted(CORPORA.glob("*-*.json"))
+        for built in sorted(CORPORA.glob("*-[0-9]*.json"))
         if built.parent == CORPORA
     }
     kept = ("bytes", "documents", "distinct", "distinct_bytes_available", "sha256", "packages")
