@@ -80,7 +80,7 @@ def trained(case: cases.TrainingCase) -> tuple[list[Any], dict[str, int], dict[i
 
 
 def trained_by_reference(case: cases.TrainingCase) -> tuple[list[Any], dict[str, int], dict[int, bytes]]:
-    """The same of the reference."""
+    """The merges, special tokens and vocabulary that the reference learns in a case."""
     if case.documents is not None:
         model = naive.train(case.documents, case.vocab_size, **case.all_fields)
     else:

@@ -145,11 +145,11 @@ def test_an_added_token_whose_id_the_library_reads_otherwise_is_refused() -> Non
     original = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.to_huggingface())
     ours = fast(original)
     assert ours(TEXTS)["input_ids"] == original(TEXTS)["input_ids"]
-    with pytest.raises(FormatError, match="a new token gets id 301, but tokenizers gives it 281 when it reads"):
+    with pytest.raises(FormatError, match="a new token gets id 301, but 281 once this"):
         ours.add_tokens(["<new>"])
     assert ours(TEXTS)["input_ids"] == original(TEXTS)["input_ids"] and ours.add_tokens(["<|end|>"]) == 1
     original.add_tokens(["<new>"])
-    with pytest.raises(FormatError, match="added token '<new>' has id 301, but tokenizers gives it 281 when it reads"):
+    with pytest.raises(FormatError, match="added token '<new>' has id 301, but 281 once this"):
         fast(original)
 
 

@@ -260,20 +260,20 @@ def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
     }
 
 
+def add_user_defined(rng: random.Random, file: dict[str, Any]) -> None:
+    """Adds up to two pieces to the added tokens, which merges use and make, as Gemma's files have them."""
+    vocab, first = file["model"]["vocab"], file["added_tokens"][0]
+    made = [token for token, number in vocab.items() if number > 256 and token.replace(SYMBOL, "").isascii()]
+    for token in rng.sample(made, rng.randrange(3)):
+        file["added_tokens"].append({**first, "id": vocab[token], "content": token, "special": False})
+
+
 @pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
 def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(15):
         file = tokenizer_json(rng, kind)
-        # Pieces that a user defined are added tokens, and merges use and make them, as those of Gemma.
-        made = [
-            token
-            for token, number in file["model"]["vocab"].items()
-            if number > 256 and token.replace(SYMBOL, "").isascii()
-        ]
-        for token in rng.sample(made, rng.randrange(3)):
-            entry = {"id": file["model"]["vocab"][token], "content": token, "special": False}
-            file["added_tokens"].append({**file["added_tokens"][0], **entry})
+        add_user_defined(rng, file)
         text = json.dumps(file)
         ours, theirs = load(tmp_path, text.encode(), "tokenizer.json"), tokenizers.Tokenizer.from_str(text)
         for _ in range(60):
@@ -300,15 +300,7 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
     rng = random.Random(3)
     for kind in ("none", "prepend"):
         file = tokenizer_json(rng, kind)
-        # Pieces that a user defined are added tokens, and merges use and make them, as those of Gemma.
-        made = [
-            token
-            for token, number in file["model"]["vocab"].items()
-            if number > 256 and token.replace(SYMBOL, "").isascii()
-        ]
-        for token in rng.sample(made, rng.randrange(3)):
-            entry = {"id": file["model"]["vocab"][token], "content": token, "special": False}
-            file["added_tokens"].append({**file["added_tokens"][0], **entry})
+        add_user_defined(rng, file)
         text = json.dumps(file)
         ours, theirs = load(tmp_path, text.encode(), "tokenizer.json"), tokenizers.Tokenizer.from_str(text)
         lists = [[rng.randrange(1, 257 if rng.random() < 0.7 else ours.n_vocab) for _ in range(9)] for _ in range(300)]

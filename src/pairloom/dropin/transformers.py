@@ -122,8 +122,8 @@ class _Backend:
             for token_id, added in self.original.get_added_tokens_decoder().items():
                 if ids.get(added.content) != token_id:
                     raise FormatError(
-                        f"added token {shown(added.content)} has id {token_id}, but tokenizers gives it"
-                        f" {ids.get(added.content)} when it reads the file of this tokenizer"
+                        f"added token {shown(added.content)} has id {token_id}, but {ids.get(added.content)} once this"
+                        " tokenizer is saved and read again by tokenizers: some ids below it have no token"
                     )
             made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
             made.encode_special_tokens = self.original.encode_special_tokens
@@ -178,8 +178,8 @@ class _Backend:
         new = [added.content for added in trial.get_added_tokens_decoder().values()]
         if next_id > n_entries and None in map(self.original.token_to_id, new):
             raise FormatError(
-                f"{method}: a new token gets id {next_id}, but tokenizers gives it {n_entries} when it reads the file"
-                " of this tokenizer"
+                f"{method}: a new token gets id {next_id}, but {n_entries} once this tokenizer is saved and read again"
+                " by tokenizers: some ids below it have no token"
             )
         n_added: int = getattr(self.original, method)(tokens)
         self.__dict__["made"] = None

@@ -157,7 +157,7 @@ impl OnePass {
         Some(one_pass)
     }
 
-    /// Whether the patterns behind the first leave all numbers of one to three digits whole.
+    /// Whether the second pattern and those after it split no number of one to three ASCII digits.
     fn leaves_groups(&self) -> bool {
         let mut found = Vec::new();
         let mut is_whole = |group: String| {

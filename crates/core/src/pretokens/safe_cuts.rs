@@ -162,8 +162,8 @@ impl SafeCuts {
         self.pretokenizer.has_cuts()
     }
 
-    /// The last cut of a text of which more follows, and which starts where a pretoken starts: by two characters, or else by
-    /// scanning. `None` if all of it must be kept together.
+    /// The last cut of a text that begins with a pretoken, and that goes on: found by two characters, or else by scanning.
+    /// `None` if all of it must be kept together.
     pub fn last(&self, text: &str) -> Result<Option<Cut>> {
         match self.near(text, text.len()) {
             Some(cut) => Ok(Some(cut)),
