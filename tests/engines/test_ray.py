@@ -84,7 +84,7 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match=r"ds must be a ray\.data\.Dataset, not str"):
             call("parts")
     assert not (tmp_path / "none").exists()
-    with pytest.raises(CorpusError, match=r"^texts\[1\]: the text is null; leave such rows out with skip_bad$"):
+    with pytest.raises(CorpusError, match=r"^texts: row 1: the text is null; leave such rows out with skip_bad$"):
         engine.write_tokens(ray.data.from_arrow(pa.table({"text": ["a", None]})), tmp_path / "shards", TOKENIZER)
     assert not (tmp_path / "shards").exists()
 

@@ -104,7 +104,7 @@ def test_a_missing_column_and_bad_text_are_errors(spark: Any, tmp_path: Path) ->
     spark.dataSource.register(engine.PairloomDataSource)
     frame = spark.createDataFrame([(1, "ab"), (2, None)], "n int, text string").coalesce(1)
     writer = frame.write.format("pairloom").mode("append").option("model", str(model))
-    with pytest.raises(Exception, match=r"texts\[1\]: the text is null"):
+    with pytest.raises(Exception, match=r"texts: row 1: the text is null"):
         writer.save(str(folder))
     assert not list(folder.glob("[!.]*"))
     with pytest.raises(Exception, match="no column 'body'"):
