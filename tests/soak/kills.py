@@ -3,8 +3,6 @@
 Two fifths of the kills hit one of two runs in the same folder, the others a run that is alone in it.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal
@@ -156,8 +154,9 @@ def _lost(run: _Run, out: Path) -> str | None:
     earlier = {} if run.before is None else _contents(run.before)
     manifest = manifest_of(out)
     for entry in [*manifest["shards"], *manifest["indexes"]]:
-        # What a call of drop replaces is named in a hidden folder first.
+        # What a call of drop replaces is named in a hidden folder first; if it is not there any more, it is in its place.
         path = out / entry["file"]
+        path = path if path.exists() else out / path.name
         known = (run.whole[path.name], earlier.get(path.name))
         if not path.exists() or path.read_bytes() not in known:
             return f"{entry['file']} is in the manifest, but lost or wrong"
