@@ -1,7 +1,5 @@
 """What all tests share: the slow suite, where the public fixtures are, and a store of objects in memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every call from text to ids gives the ids of the reference; the text of a stream of ids."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """HTTP servers on loopback, each for a handler of a test's own."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator, Mapping

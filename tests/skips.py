@@ -3,8 +3,6 @@
 With --strict-skips, as `make test` has it, a run fails that skips for any other reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Columns of other libraries, over the Arrow C interface: the ids of encode_batch, row by row."""
 
-from __future__ import annotations
-
 import gc
 import random
 import sys

@@ -1,7 +1,5 @@
 """Calls that take several texts or lists of ids: errors name the index, and a list may lie about its length."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import UserDict

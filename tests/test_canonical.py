@@ -1,7 +1,5 @@
 """Ids in, ids out: which ids encoding never makes, and what it makes of their text. Causes: docs/guides/drift.md."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The core and the reference give what the case files say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache

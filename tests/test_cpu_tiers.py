@@ -1,7 +1,5 @@
 """Tiers of instructions: each gives the same results, and the environment variable turns them off."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The core learns and encodes exactly what the reference does, on random corpora."""
 
-from __future__ import annotations
-
 import random
 import sysconfig
 from pathlib import Path

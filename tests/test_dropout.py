@@ -1,7 +1,5 @@
 """BPE-dropout: the core gives the ids of the reference, and the text is never lost."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """The huggingface profile learns what the `tokenizers` package's own trainer learns."""
 
-from __future__ import annotations
-
 import sysconfig
 from pathlib import Path
 

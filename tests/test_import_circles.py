@@ -1,7 +1,5 @@
 """No import circle in the core or its Python module; tests/test_package_circles.py looks at the package."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Only CPython before 3.12 has them: `PyUnicode_FromStringAndSize(NULL, n)` gave C
 Until `PyUnicode_READY` such a str has length 0 and no data, so whoever reads strs directly must call it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """One long text on all threads, and only as much of a text as a limit needs: the ids of the whole."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

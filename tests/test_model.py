@@ -1,7 +1,5 @@
 """Model: what exists is valid, and cannot be changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

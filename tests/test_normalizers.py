@@ -1,7 +1,5 @@
 """Normalisers: every road applies them alike, as the reference and HuggingFace's library do."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

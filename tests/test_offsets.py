@@ -1,7 +1,5 @@
 """Where tokens lie: the cases, the core against the reference, and tiktoken's own answer."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The modules of the package import each other without a circle."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter

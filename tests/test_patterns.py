@@ -1,7 +1,5 @@
 """Every named pattern: the core splits as the reference does, by a scanner written by hand."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

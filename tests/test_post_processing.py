@@ -1,7 +1,5 @@
 """What stands around a text: the cases on the reference and the product, and Tokenizer.encode."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

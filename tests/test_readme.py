@@ -1,7 +1,5 @@
 """What README.md shows runs."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import shlex

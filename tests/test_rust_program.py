@@ -1,7 +1,5 @@
 """A Rust program outside of the workspace that uses the crate: examples/rust_server is built, and answers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

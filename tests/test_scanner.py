@@ -1,7 +1,5 @@
 """The gpt2 scanner splits every Unicode code point as Python's `regex` does, in every context."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """What the sources of the seam promise, where no compiler says it."""
 
-from __future__ import annotations
-
 import re
 
 from tests.cases import ROOT

@@ -1,7 +1,5 @@
 """The HTTP example: its answers are the tokenizer's, and its limits hold."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sessions: the ids of a text that grows are those of the whole text; `tests.soak.sessions` makes random calls."""
 
-from __future__ import annotations
-
 import copy
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """One object used by several threads and by callbacks; the garbage collector of the process stays as it is."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import sysconfig

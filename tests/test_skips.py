@@ -1,7 +1,5 @@
 """Skips are counted by their justification, and others are found."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Special tokens with rules: every road recognises them alike, as the reference and HuggingFace's library do."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

@@ -1,7 +1,5 @@
 """What importing pairloom and a short command load: no NumPy, and nothing that they do not use."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

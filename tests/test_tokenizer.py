@@ -1,7 +1,5 @@
 """The facade: every caller's road, and what it refuses."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

@@ -1,7 +1,5 @@
 """Arguments of a wrong kind, in calls beside the tokenizer's own: TypeError or ValueError in our own words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

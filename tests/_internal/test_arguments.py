@@ -1,7 +1,5 @@
 """Checks of arguments: wrong types, integers beyond 64 bits, unordered special tokens, paths that cannot exist."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reading ahead and writing behind: the same items in the same order, and what happens to them when something fails."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The lock on a folder: one run at a time, whoever creates or removes it meanwhile."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

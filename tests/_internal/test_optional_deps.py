@@ -1,7 +1,5 @@
 """An optional dependency that is missing is an ImportError that names the package."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """The package where Python lacks what only POSIX systems have, as on Windows: fcntl, poll, SIGHUP, flags of open."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Progress off a terminal: whole lines with a rate and the time left."""
 
-from __future__ import annotations
-
 import io
 import sys
 from typing import Any

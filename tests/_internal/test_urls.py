@@ -1,7 +1,5 @@
 """URLs: nothing secret is shown, and what libraries of stores raise is an error of the system that names the URL."""
 
-from __future__ import annotations
-
 import errno
 import traceback
 

@@ -1,7 +1,5 @@
 """Warnings name the line that called pairloom."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from pathlib import Path

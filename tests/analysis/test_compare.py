@@ -1,7 +1,5 @@
 """Comparison: the first index where two tokenizers differ, against a plain search; `pairloom compare`."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """The training curve against truncated tokenizers, and against the counts of the reference's training."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

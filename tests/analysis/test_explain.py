@@ -1,7 +1,5 @@
 """explain_difference names the cause of differences that were planted."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Inspection: which tokens no text brings about, against their definition; `pairloom inspect` in a terminal and out."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """`lock` and `changes`: what an upgrade changes of the ids is found, and its class of texts named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report on named corpora: figures by their definitions, on any number of tokenizers."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Figures of a folder of shards: those of its documents, as an object, a table, JSON and a picture."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Statistics against plain counting; streaming against encoding at once; `pairloom stats` and its plot."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -1,7 +1,5 @@
 """The benchmark of families ends with a line where there are no vocabularies to measure."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

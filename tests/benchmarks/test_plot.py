@@ -1,7 +1,5 @@
 """The picture of a record has a panel for what was measured, and none for what was not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The libraries of a benchmark take turns forth and back, and each result is found by its library's name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

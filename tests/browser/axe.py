@@ -1,7 +1,5 @@
 """Findings of axe-core on a page."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from typing import Any

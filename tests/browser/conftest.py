@@ -1,7 +1,5 @@
 """A headless Chromium for pages; tests skip where none is installed (`make browser` installs one)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A folder served on the loopback, since browsers let no page from disk fetch files."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The playground in a real browser: ids of the native core, merges of the reference, typing, loading, learning."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

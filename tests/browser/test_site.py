@@ -1,7 +1,5 @@
 """The built documentation in a real browser: nothing of weight that axe-core finds, nothing asked of another host."""
 
-from __future__ import annotations
-
 import runpy
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The view page in a real browser: pointing, keys, the slider, a megabyte, hostile text, accessibility."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: results on stdout, people on stderr, exit 0, 1 or 2, nothing half-written."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """What the command line makes of numbers beyond 64 bits, closed streams, --quiet and --log-json."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

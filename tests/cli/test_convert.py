@@ -1,7 +1,5 @@
 """`pairloom convert`: the same tokenizer in another format, or a refusal with the reason and nothing written."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """pairloom count, merge-counts and train --counts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """pairloom train --extend."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each command's --help is all there is to read: no option without a word about it."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

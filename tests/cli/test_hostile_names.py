@@ -1,7 +1,5 @@
 """Names and strings of files from hostile hands reach the terminal escaped, on one line each, and without secrets."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

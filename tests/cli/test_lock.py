@@ -1,7 +1,5 @@
 """pairloom lock and check."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pairloom import Tokenizer

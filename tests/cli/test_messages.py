@@ -1,7 +1,5 @@
 """What the command line says about a failure: options instead of arguments, plain paths, no lines of source."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """--pattern and --special: every command takes the files that carry neither."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """pairloom prune."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Signals that come before a command has begun."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

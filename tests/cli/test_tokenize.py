@@ -1,7 +1,5 @@
 """pairloom tokenize: killed at any moment, out of space, misused."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The same documents in every kind of file, and every kind of broken file."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

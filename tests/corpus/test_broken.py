@@ -1,7 +1,5 @@
 """Broken input: an error with the place, or (skip_bad) a count of what was left out."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Callable

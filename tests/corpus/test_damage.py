@@ -1,7 +1,5 @@
 """Files that turn out to be damaged after some of their documents were read: left out as a whole, or an error."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

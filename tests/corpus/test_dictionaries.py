@@ -1,7 +1,5 @@
 """Columns whose memory holds a text once for many rows: as many are decoded at a time as may be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Folders and globs: what is passed by, and what is named twice."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same documents come out of every kind of file."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json

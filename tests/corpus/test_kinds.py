@@ -1,7 +1,5 @@
 """Files that are not what their names say: each is told what it is, by every entry point in the same words."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

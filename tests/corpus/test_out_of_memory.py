@@ -1,7 +1,5 @@
 """A lack of memory while Parquet or Arrow is read is a MemoryError: the file is sound, and must not be left out."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Files read by ranges: the same bytes whatever breaks, none twice, and an error in words where nothing helps."""
 
-from __future__ import annotations
-
 import gzip
 import http.server
 import io

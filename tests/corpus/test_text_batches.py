@@ -1,7 +1,5 @@
 """Batches in place of texts: lists of str and Arrow columns count and train as their texts do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """URLs of a corpus: format, secrets, answers that are no file, and objects that change while they are read."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import http.server

@@ -1,7 +1,5 @@
 """Counts as Arrow tables and as parts of Parquet: what engines hand over adds up to the counts of the whole."""
 
-from __future__ import annotations
-
 import random
 import warnings
 import weakref

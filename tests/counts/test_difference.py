@@ -1,7 +1,5 @@
 """Counts that are subtracted: what is left is what counting the rest gives."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

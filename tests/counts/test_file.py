@@ -1,7 +1,5 @@
 """Counts files: what is saved is what is loaded, and what is damaged is refused with the offset."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

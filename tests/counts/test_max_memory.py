@@ -1,7 +1,5 @@
 """What counting takes in truth, against `max_memory`."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

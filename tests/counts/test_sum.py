@@ -1,7 +1,5 @@
 """Adding counts in place."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

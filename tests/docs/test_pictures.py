@@ -1,7 +1,5 @@
 """Pictures of the documentation that a script draws are those that it draws today."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

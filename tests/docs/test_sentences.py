@@ -1,7 +1,5 @@
 """Pages can be read: at most three sentences have more than 30 words, and a guide begins with what it is for."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The built site: each internal link and anchor exists, and no page loads anything from the network."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every snippet of the documentation runs: Python blocks of a page share names, all its blocks a folder."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

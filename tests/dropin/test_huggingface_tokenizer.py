@@ -1,7 +1,5 @@
 """The stand-in for tokenizers.Tokenizer against the library: every field of encodings, set up in every way."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import json

@@ -1,7 +1,5 @@
 """What model servers do with a tokenizer of `fast`, as far as it needs no server: docs/guides/servers.md."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The stand-in for tiktoken.Encoding against the library: results, types and errors of every public method."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import random

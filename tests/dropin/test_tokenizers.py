@@ -1,7 +1,5 @@
 """pairloom.dropin.tokenizers: what it learns is what the reference defines; what it does not take is refused."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

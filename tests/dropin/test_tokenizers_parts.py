@@ -1,7 +1,5 @@
 """Methods of the parts of pairloom.dropin.tokenizers equal the library's."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import pickle

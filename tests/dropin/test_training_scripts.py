@@ -1,7 +1,5 @@
 """Training scripts that are published for the library run with the import line changed, and write its file."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`fast`: a tokenizer of transformers that pairloom runs equals the one it was made of."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Seeded trainings for pairloom.dropin.tokenizers: the same call on it, on the library, and on the reference."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -5,8 +5,6 @@
 KILLED: a file that is made when a worker is killed, once.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Dask with two worker processes, started and stopped here: counts, merges and ids of a single process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """datatrove's local executor with two workers: counts of one process, files of its own DocumentTokenizer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

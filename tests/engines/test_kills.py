@@ -1,7 +1,5 @@
 """Workers and drivers of engines killed amid 50,000 documents, and run again: none is lost, none comes twice."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Ray with two workers, started and stopped here: counts, merges and ids of a single process."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spark on two local workers, started and stopped here: counts, merges and ids of a single process."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Models for the tests of formats: small ones of every kind, and random ones."""
 
-from __future__ import annotations
-
 import random
 
 from pairloom import Tokenizer

@@ -1,7 +1,5 @@
 """Schema 1 is bpetite's published artifact, byte for byte: built here by its rules, with nothing but the reference."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

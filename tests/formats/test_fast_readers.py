@@ -1,7 +1,5 @@
 """Foreign files in the forms that different tools write: the same model for each."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

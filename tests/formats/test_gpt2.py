@@ -1,7 +1,5 @@
 """GPT-2's pair of files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Damaged files of every kind: a typed error that names file and place, in bounded time and memory."""
 
-from __future__ import annotations
-
 import json
 import random
 import resource

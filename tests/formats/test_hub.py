@@ -1,7 +1,5 @@
 """Tokenizers of the HuggingFace hub, from a server on loopback."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """HuggingFace's tokenizer.json, the dialect of its patterns, and the library tokenizers itself."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

@@ -1,7 +1,5 @@
 """Every combination of splitting steps against HuggingFace's library: the same ids, or refused with the reason."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """Native files are written without NumPy, and their long values are those of the specification."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

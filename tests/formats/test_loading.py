@@ -1,7 +1,5 @@
 """What a tokenizer is loaded from and saved to: folders, pipes, names, pickles, vocabularies that lack bytes."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

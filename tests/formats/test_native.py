@@ -1,7 +1,5 @@
 """The native file: what is written, what is read, and that what is read is all that the file says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Patterns as their owners publish them: what is loaded is saved as it was spelt, and splits as it does there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Model folders: what stands beside a tokenizer's own file, read and written, and loaded by transformers."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

@@ -3,8 +3,6 @@
 testdata/configurations.json holds pre-tokenizer, normaliser, post-processor and flags of added tokens, as published.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from functools import cache

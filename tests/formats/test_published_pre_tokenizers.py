@@ -1,7 +1,5 @@
 """The pre-tokenizers of published models split texts as their owner's library does, or are refused by name."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

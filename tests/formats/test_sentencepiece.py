@@ -1,7 +1,5 @@
 """SentencePiece's BPE: .model files, tokenizer.json with byte_fallback, GGUF; against the definition and the owners."""
 
-from __future__ import annotations
-
 import json
 import random
 import struct

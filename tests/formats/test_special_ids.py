@@ -1,7 +1,5 @@
 """Which ids special tokens get."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """tiktoken's file, rank lists, tekken.json, and the library tiktoken itself."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

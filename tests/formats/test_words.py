@@ -1,7 +1,5 @@
 """tokenizer.json files that leave white space out: an unk_token over characters, and CLIP's words that end in </w>."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

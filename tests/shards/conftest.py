@@ -1,7 +1,5 @@
 """A store of objects over HTTP on loopback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Corpora of six shapes, each different for every seed, on which the interval of `estimate` is tried."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

@@ -1,7 +1,5 @@
 """Makes the shards that the tests of loaders read."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

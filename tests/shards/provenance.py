@@ -1,7 +1,5 @@
 """Folders of shards with provenance, and what they should say, by nothing but what docs/shards.md specifies."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads shards by nothing but the layout that is documented."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A store of objects on loopback that answers as S3 does."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import urllib.request

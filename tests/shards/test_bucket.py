@@ -1,7 +1,5 @@
 """Folders of shards at URLs: read through a cache of bounded size, whatever the connection does."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import pickle

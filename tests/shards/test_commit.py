@@ -1,7 +1,5 @@
 """Commits that replace shards, that are cut off, and jobs that meet at one folder: good shards are never lost."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import uuid

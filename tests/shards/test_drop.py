@@ -1,7 +1,5 @@
 """drop_documents: the folder is that of a run without these documents, and they never come back."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Estimates of a sample against what tokenizing gives."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Folders of strangers: nothing outside is read or written, nothing blocks, and what a manifest says is checked."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

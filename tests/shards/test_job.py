@@ -1,7 +1,5 @@
 """Many workers, one folder: nothing is lost or doubled, whoever dies and whatever runs twice."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import pickle

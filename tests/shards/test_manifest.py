@@ -1,7 +1,5 @@
 """The manifest: its name beside shards of each format, and its content."""
 
-from __future__ import annotations
-
 import builtins
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Corpora of many files: small ones are encoded together, and the manifest says what came of each."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Mixtures of folders: the documented rule, shares, every row once, any step, rank and state."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """Folders of shards opened by the loaders of other libraries, as they are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows written down: those of a training loop, each token once over all ranks."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -1,7 +1,5 @@
 """Provenance: a table beside each shard finds the document, record and input of every token."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

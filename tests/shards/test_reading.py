@@ -1,7 +1,5 @@
 """Shards for a training loop: every token once an epoch, in an order that seed, rank and step alone decide."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Receipts from hostile hands: what a task did not write is refused, and nothing is moved or lost."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A store of objects over HTTP on loopback: shards are written there and corpora read from there."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run that replaces another: whatever interrupts it, the old folder or the new one is there, whole."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Runs that go on although their inputs changed: repaired, removed, added, skipped; and those that must not."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

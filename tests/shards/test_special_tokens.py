@@ -1,7 +1,5 @@
 """tokenize_files: what literals of special tokens become, and the ids put around documents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

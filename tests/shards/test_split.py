@@ -1,7 +1,5 @@
 """Parts of a split and exact duplicates: what docs/shards.md says, for any corpus, and after any interruption."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """tokenize_files: the ids are those of encode, whatever the file, the format, the threads and the sizes."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Shards as data sets of torch: the batches of `OpenShards.batches`, through any DataLoader."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """ShardBatches as users of torch expect data sets to be: ranks, epochs, length and state; on a stub of torch."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """verify_shards: every damage of a folder is found, and mended byte for byte from the inputs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The part of torch that `pairloom.shards.torch` uses, so that its tests run without the wheel of some hundred MB."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 from collections.abc import Iterator
@@ -12,7 +10,7 @@ import numpy as np
 
 
 class _Tensor(np.ndarray[Any, Any]):
-    def share_memory_(self) -> _Tensor:
+    def share_memory_(self) -> "_Tensor":
         return self
 
 

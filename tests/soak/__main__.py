@@ -1,7 +1,5 @@
 """Runs soak harnesses and prints their tables; exit status 1 when a case failed."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -5,8 +5,6 @@ changes a few bytes of it or cuts it short, and reads it with random options. Wh
 read without an error must be what was written.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import tempfile

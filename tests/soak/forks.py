@@ -6,8 +6,6 @@ enabled with what the parent has set, which every other group of cases disables;
 that hangs is killed.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import random

@@ -11,8 +11,6 @@ To add a harness, write a module in this folder with
 and add its name to HARNESSES. The same count and seed must give the same cases.
 """
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass, field
 from typing import Protocol, cast

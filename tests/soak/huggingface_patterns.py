@@ -4,8 +4,6 @@ A pattern is refused by name, or pairloom splits by it as HuggingFace's library 
 and what is written for tiktoken gives the same ids there. Searches that an engine gives up are left out.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from typing import Any

@@ -4,8 +4,6 @@ Each file is loaded, encodes texts, is saved as a tokenizer.json and loaded by t
 same ids, also those that the post-processor puts around.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

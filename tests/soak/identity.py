@@ -6,8 +6,6 @@ seed stopped: `make soak ARGS="identity --total identity-total.json"` may be kil
 Vocabularies are some that are trained here; from a count of 10 on also those of tests/parity/packages.txt.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Runs cases in a child process, so that a crash, an abort or a hang is a result and not the end of the run."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import multiprocessing

@@ -154,7 +154,7 @@ def _lost(run: _Run, out: Path) -> str | None:
     earlier = {} if run.before is None else _contents(run.before)
     manifest = manifest_of(out)
     for entry in [*manifest["shards"], *manifest["indexes"]]:
-        # What a call of drop replaces is named in a hidden folder first; if it is not there any more, it is in its place.
+        # What a call of drop replaces is named in a hidden folder first, which it leaves for its place.
         path = out / entry["file"]
         path = path if path.exists() else out / path.name
         known = (run.whole[path.name], earlier.get(path.name))

@@ -7,8 +7,6 @@ aborts, other errors and calls that do not return within a minute are failures. 
 that looks for its backtrace without memory hangs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

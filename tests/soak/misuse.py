@@ -6,8 +6,6 @@ MemoryError; an error that the value itself raises (`Mischief`) passes through. 
 written with are failures.
 """
 
-from __future__ import annotations
-
 import array
 import inspect
 import io

@@ -5,8 +5,6 @@ encodes and decodes with what was loaded, and saves it in every format. Changed 
 hold: ids near 2**24, literals of tens of thousands of characters, thousands of entries, half surrogates.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import hashlib

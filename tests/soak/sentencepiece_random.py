@@ -5,8 +5,6 @@ that sentencepiece trains here; without sentencepiece the .model files are left 
 tests/formats/test_sentencepiece.py and tests/parity.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import io

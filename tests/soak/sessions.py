@@ -4,8 +4,6 @@ Every named pattern, custom patterns of automata and of backtracking, normaliser
 SentencePiece; texts of words, white space, pieces of special tokens and of what normalisers change, and long runs.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import struct

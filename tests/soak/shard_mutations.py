@@ -5,8 +5,6 @@ files, types and order of its offsets. Then it is resumed, opened and read in ev
 Links, pipes and devices in the places of files are in tests/shards/test_hostile_folders.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Signals: every command that can take long, interrupted while it waits for a silent pipe, or works."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

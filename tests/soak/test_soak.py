@@ -1,7 +1,5 @@
 """Each soak harness with few cases: the rule holds, and the harness itself works."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

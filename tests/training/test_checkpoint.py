@@ -1,7 +1,5 @@
 """A killed training goes on from its counts and ends in the identical model; no checkpoint of anything else is used."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """The public fixtures of the CS336 assignment, reproduced exactly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

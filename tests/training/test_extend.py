@@ -1,7 +1,5 @@
 """Training that continues: equal to the reference, and to training that was never interrupted."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

@@ -1,7 +1,5 @@
 """tie_break="first_seen": minbpe's convention, equal to the reference."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Parity-aware training: the cases, equal to the reference, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

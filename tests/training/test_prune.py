@@ -1,7 +1,5 @@
 """Vocabularies that lose and exchange tokens: equal to the reference, ids unchanged."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import random

@@ -1,7 +1,5 @@
 """The trace of a training: equal to the reference, and training is the same without it."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import pairwise

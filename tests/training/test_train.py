@@ -1,7 +1,5 @@
 """Training: configuration, what is refused, what is warned of, progress, sameness."""
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The drawing of tokens by display.js, in node: the page's text is the text; characters whole over their tokens."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The view page: what it holds of texts and tokenizers, that hostile text cannot get out of it, and the command."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

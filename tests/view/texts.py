@@ -1,7 +1,5 @@
 """Texts of all scripts, with what a page may lose: white space, invisible characters, joiners, marks."""
 
-from __future__ import annotations
-
 import random
 import unicodedata
 

@@ -3,8 +3,6 @@
 The module is built here where rustc has the target, or given by PAIRLOOM_WASM.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """The JavaScript package, packed and used outside the tree: ids of the core, refusals, handles, traps."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
