@@ -1,8 +1,5 @@
 """Public training scripts as they are found, with what they import given by name, for any library with those names."""
 
-from __future__ import annotations
-
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -73,56 +70,6 @@ def roberta(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     shown: list[Any] = [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
     shown += [(each.tokens, each.offsets) for each in tokenizer.encode_batch(["lily <mask> to play", "<mask>", "a "])]
     return tokenizer.to_str(pretty=True), (n_added, shown)
-
-
-def gpt2(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """Train GPT-2 in your own language: a class around Tokenizer that saves the model."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.normalizer = m["normalizers"].Sequence([m["normalizers"].NFKC()])
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel()
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=420,
-        show_progress=False,
-        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
-        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-    )
-    tokenizer.train(written(folder), trainer)
-    tokenizer.model.save(str(folder), None)
-    model = m["models"].BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
-    again = m["tokenizers"].Tokenizer(model)
-    again.pre_tokenizer = tokenizer.pre_tokenizer
-    ids = again.encode("ﬁnd the juice").ids
-    shown = ids, [model.id_to_token(each) for each in ids], model.token_to_id("Ġjuice"), model.id_to_token(99999)
-    return again.to_str(), shown
-
-
-def minimind(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """train_tokenizer.py of a small language model: lines of JSON, the tokenizer and the model saved side by side."""
-    (folder / "pretrain.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), "utf-8")
-
-    def read_texts_from_jsonl(path: Path) -> Iterator[str]:
-        with path.open(encoding="utf-8") as file:
-            for line in file:
-                yield json.loads(line)["text"]
-
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
-        show_progress=False,
-        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
-    )
-    tokenizer.train_from_iterator(read_texts_from_jsonl(folder / "pretrain.jsonl"), trainer=trainer)
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    assert tokenizer.token_to_id("<|endoftext|>") == 0
-    tokenizer.save(str(folder / "tokenizer.json"))
-    saved = tokenizer.model.save(str(folder))
-    text = "<|im_start|>user\nほら<|im_end|>\n"
-    ids = tokenizer.encode(text).ids
-    shown = ids, tokenizer.decode(ids, skip_special_tokens=False) == text, len(saved)
-    return tokenizer.to_str(), shown
 
 
 def nanochat(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
@@ -214,37 +161,6 @@ def baby_llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     tokenizer = m["tokenizers"].Tokenizer.from_file(str(path))
     found = tokenizer.encode("little Lily loved to play")
     return tokenizer.to_str(), (found.ids, found.tokens, found.offsets, tokenizer.get_vocab_size())
-
-
-def readme(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """README of the library: over characters without an unk_token, files by name."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].Whitespace()
-    trainer = m["trainers"].BpeTrainer(
-        special_tokens=["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"], show_progress=False
-    )
-    tokenizer.train(files=written(folder), trainer=trainer)
-    output = tokenizer.encode("like some more juice 😁 ?")
-    return tokenizer.to_str(), (output.tokens, output.ids, tokenizer.num_special_tokens_to_add(False))
-
-
-def readme_of_python(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """README of the Python package, "build your own"."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=True)
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    tokenizer.post_processor = m["processors"].ByteLevel(trim_offsets=True)
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=400,
-        min_frequency=2,
-        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train(written(folder), trainer=trainer)
-    tokenizer.save(str(folder / "byte-level-bpe.tokenizer.json"), pretty=True)
-    tokenizer = m["tokenizers"].Tokenizer.from_file(str(folder / "byte-level-bpe.tokenizer.json"))
-    encoded = tokenizer.encode("I can feel the magic, can you?")
-    return tokenizer.to_str(), (encoded.ids, encoded.offsets)
 
 
 def course(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
@@ -360,13 +276,9 @@ def clip(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
 SCRIPTS: list[Script] = [
     esperberto,
     roberta,
-    gpt2,
-    minimind,
     nanochat,
     babylm,
     baby_llama,
-    readme,
-    readme_of_python,
     course,
     codeparrot,
     many_files,

@@ -1,7 +1,6 @@
 """Training scripts that are published for the library run with the import line changed, and write its file."""
 
 import importlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -82,83 +81,6 @@ def training_from_memory(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(pretty=True), (ids, tokenizer.decode(ids))
 
 
-def nanogpt(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """Byte-level BPE over one file, with an end of text and GPT-2's splits."""
-    path = folder / "input.txt"
-    path.write_text("".join(TEXTS), encoding="utf-8")
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token=None, byte_fallback=True, fuse_unk=False))
-    tokenizer.normalizer = None
-    gpt2 = (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
-    )
-    pre = m["pre_tokenizers"]
-    tokenizer.pre_tokenizer = pre.Sequence(
-        [
-            pre.Split(pattern=m["tokenizers"].Regex(gpt2), behavior="isolated", invert=False),
-            pre.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    tokenizer.post_processor = None
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=400,
-        show_progress=False,
-        min_frequency=0,
-        initial_alphabet=pre.ByteLevel.alphabet(),
-        special_tokens=["<|bos|>", "<|end|>"],
-    )
-    tokenizer.train([str(path)], trainer)
-    return tokenizer.to_str(), tokenizer.encode("Lily's 12345 dogs").ids
-
-
-def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """A new vocabulary by the file of another tokenizer, as `train_new_from_iterator` of transformers makes it."""
-    Tokenizer = m["tokenizers"].Tokenizer
-    _, _ = training_from_memory(m, folder)
-    old = Tokenizer(m["models"].BPE())
-    old.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
-    old.decoder = m["decoders"].ByteLevel()
-    old.post_processor = m["processors"].ByteLevel(trim_offsets=False)
-    old.train_from_iterator(TEXTS, m["trainers"].BpeTrainer(special_tokens=["<|endoftext|>"], show_progress=False))
-
-    tokenizer_json = json.loads(old.to_str())
-    added_tokens = tokenizer_json.pop("added_tokens")
-    post_processor = tokenizer_json.pop("post_processor")
-    tokenizer_json["model"]["vocab"] = {}
-    tokenizer_json["model"]["merges"] = []
-    tokenizer = Tokenizer.from_str(json.dumps(tokenizer_json | {"added_tokens": [], "post_processor": None}))
-    special_tokens = []
-    for added_token in added_tokens:
-        special = added_token.pop("special", None)
-        added_token.pop("id", None)
-        special_tokens.append(m["tokenizers"].AddedToken(**added_token, special=special))
-    kwargs: dict[str, Any] = {}
-    if tokenizer_json["model"]["continuing_subword_prefix"] is not None:
-        kwargs["continuing_subword_prefix"] = tokenizer_json["model"]["continuing_subword_prefix"]
-    if tokenizer_json["pre_tokenizer"]["type"] == "ByteLevel":
-        kwargs["initial_alphabet"] = m["pre_tokenizers"].ByteLevel.alphabet()
-    trainer = m["trainers"].BpeTrainer(vocab_size=350, special_tokens=special_tokens, show_progress=False, **kwargs)
-    tokenizer.train_from_iterator(TEXTS, length=len(TEXTS), trainer=trainer)
-    trained = json.loads(tokenizer.to_str()) | {"post_processor": post_processor}
-    tokenizer = Tokenizer.from_str(json.dumps(trained))
-    return tokenizer.to_str(), tokenizer.encode("def main(): return").tokens
-
-
-def tinystories(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """A small vocabulary, truncated and padded for a model."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=280, special_tokens=["<|endoftext|>", "<|pad|>"], min_frequency=2, show_progress=False
-    )
-    tokenizer.train_from_iterator((text for text in TEXTS), trainer=trainer)
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    tokenizer.enable_truncation(max_length=12)
-    tokenizer.enable_padding(length=16, pad_token="<|pad|>", pad_id=tokenizer.token_to_id("<|pad|>"))
-    found = tokenizer.encode_batch(["Once upon a time, Zoë", "the end<|endoftext|>"])
-    return tokenizer.to_str(), [(each.ids, each.attention_mask, tokenizer.decode(each.ids)) for each in found]
-
-
 def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """BPE over characters with Metaspace and byte fallback."""
     tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -178,7 +100,7 @@ def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), (ids, tokenizer.decode(ids))
 
 
-SCRIPTS = [*published_scripts.SCRIPTS, quicktour, training_from_memory, nanogpt, codeparrot, tinystories, llama]
+SCRIPTS = [*published_scripts.SCRIPTS, quicktour, training_from_memory, llama]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
