@@ -1,8 +1,6 @@
 """The core learns and encodes exactly what the reference does, on random corpora."""
 
 import random
-import sysconfig
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +9,7 @@ from pairloom import PretokenCounts, Tokenizer
 from pairloom.reference import encoder, naive
 from pairloom.reference.incremental import BPETrainer
 from tests.corpora import ALPHABETS, random_documents
+from tests.parity.texts import library_files
 
 
 def fields(draw: random.Random) -> dict[str, Any]:
@@ -65,15 +64,7 @@ def test_random_corpora(block: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_four_megabytes_to_three_thousand_merges() -> None:
-    documents, size = [], 0
-    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
-        if size >= 4_000_000:
-            break
-        try:
-            documents.append(path.read_bytes().decode())
-        except UnicodeDecodeError:
-            continue
-        size += len(documents[-1].encode())
+    documents = list(library_files(4_000_000))
     words = [list(pretoken) for document in documents for pretoken in naive.pretokenize(document)]
     trainer = BPETrainer({byte: bytes([byte]) for byte in range(256)}, words)
     trainer.train(3000)

@@ -1,13 +1,11 @@
 """The huggingface profile learns what the `tokenizers` package's own trainer learns."""
 
-import sysconfig
-from pathlib import Path
-
 import pytest
 from tokenizers import Tokenizer as Peer
 from tokenizers import models, pre_tokenizers, trainers
 
 from pairloom import Tokenizer
+from tests.parity.texts import library_files
 
 N_BYTES = 3_000_000
 VOCAB_SIZE = 4257  # one special token, 256 bytes, 4,000 merges
@@ -16,17 +14,7 @@ VOCAB_SIZE = 4257  # one special token, 256 bytes, 4,000 merges
 @pytest.fixture(scope="module")
 def corpus() -> list[str]:
     """Three megabytes of the standard library's sources, a document a file."""
-    texts, size = [], 0
-    for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
-        if size >= N_BYTES:
-            break
-        try:
-            texts.append(path.read_bytes().decode())
-        except UnicodeDecodeError:
-            continue
-        size += len(texts[-1].encode())
-    assert size >= N_BYTES
-    return texts
+    return list(library_files(N_BYTES))
 
 
 def test_the_same_four_thousand_merges(corpus: list[str]) -> None:

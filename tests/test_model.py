@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from pairloom import Tokenizer
-from pairloom.model import LARGEST_ID, Model, canonical_json
+from pairloom.model import LARGEST_ID, Model
 
 TOKENS = {**{byte: bytes([byte]) for byte in range(256)}, 300: b"ab", 301: b"abc"}
 MERGES = [(97, 98, 300), (300, 99, 301)]
-TEMPLATE = canonical_json({"type": "BertProcessing", "sep": ["</s>", 400], "cls": ["<s>", 401]})
 
 
 def model(**fields: Any) -> Model:

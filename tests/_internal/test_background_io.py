@@ -13,10 +13,6 @@ class Stopped(Exception):
     """Ends a block in the middle."""
 
 
-def _ignored(_: int) -> None:
-    pass
-
-
 @pytest.mark.parametrize(
     ("always", "ended_by", "written"),
     [

@@ -12,19 +12,13 @@ import pytest
 import tokenizers
 
 from pairloom import Tokenizer, formats
-from pairloom._core import DIGIT
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface
 from pairloom.model import Model
-from pairloom.patterns import BYTE_LEVEL, GPT2, PATTERNS
 
 from .models import ENDOFTEXT, trained
 
-CL100K = str(PATTERNS["cl100k"])
-O200K = str(PATTERNS["o200k"])
-
 MODEL = trained([(97, 98), (32, 256), (99, 100)], decode_errors="replace")
-DEEPSEEK_LIKE = (r"\p{N}{1,3}", "[一-龥]+", GPT2)
 
 
 def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
@@ -79,39 +73,6 @@ def test_every_split_of_a_token_may_be_listed() -> None:
     model = formats.read("huggingface", edited(all_splits))
     assert (model.rule, model.ignore_merges) == ("pairs", False)
     assert model.merges[-2:].tolist() == [[98, 99, 300], [256, 99, 301]]
-
-
-SPLIT = {"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "Isolated", "invert": False}
-BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-
-
-def sequence(*steps: dict[str, Any]) -> Callable[[dict[str, Any]], object]:
-    return lambda f: f.update(pre_tokenizer={"type": "Sequence", "pretokenizers": list(steps)})
-
-
-@pytest.mark.parametrize(
-    ("steps", "pattern"),
-    [
-        ([SPLIT, BYTES], "a+"),
-        ([SPLIT, {**BYTES, "use_regex": True}], ("a+", GPT2)),
-        ([{**SPLIT, "pattern": {"String": "a.b"}}, BYTES], r"a\.b"),
-        ([{"type": "Digits", "individual_digits": True}, SPLIT, BYTES], (DIGIT, "a+")),
-        ([{"type": "Digits", "individual_digits": False}, BYTES], DIGIT + "+"),
-        ([{"type": "Sequence", "pretokenizers": [SPLIT]}, BYTES], "a+"),
-        ([{**SPLIT, "pattern": {"Regex": CL100K}, "behavior": "Removed", "invert": True}, BYTES], CL100K),
-        ([{**SPLIT, "pattern": {"Regex": r"\p{N}{1,3}+"}}, BYTES], r"(?:\p{N}{1,3})+"),
-        ([{**SPLIT, "pattern": {"Regex": "(?=b)"}}, BYTES], "(?#isolated)(?=b)"),
-        (
-            [{**SPLIT, "pattern": {"String": "word"}, "behavior": "MergedWithNext"}, BYTES],
-            "(?#merged_with_next)(?:word)",
-        ),
-        ([{**SPLIT, "behavior": "MergedWithNext", "invert": True}, BYTES], "(?#merged_with_previous)a+"),
-        ([{**SPLIT, "pattern": {"String": ""}}, BYTES], "(?#isolated)"),
-        ([BYTES, SPLIT], (BYTE_LEVEL, "a+")),
-    ],
-)
-def test_splitters(steps: list[dict[str, Any]], pattern: object) -> None:
-    assert formats.read("huggingface", edited(sequence(*steps))).pattern == pattern
 
 
 def test_what_a_tokenizer_json_cannot_express_is_refused() -> None:

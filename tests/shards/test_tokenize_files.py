@@ -103,10 +103,6 @@ def test_empty_documents_and_corpora(tmp_path: Path) -> None:
         assert documents_of(none) == [] and manifest_of(none)["complete"]
 
 
-class Killed(BaseException):
-    """Stands for a kill: nothing may tidy up after it."""
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_resumed_run_gives_the_same_bytes(
     paths: dict[str, Path],

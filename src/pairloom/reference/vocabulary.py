@@ -60,10 +60,6 @@ class Model:
         """The rank of each pair of ids that can be merged."""
         return {(left, right): rank for rank, (left, right, _) in enumerate(self.merges)}
 
-    def merges_as_bytes(self) -> list[tuple[bytes, bytes]]:
-        """The merges as pairs of bytes, in rank order."""
-        return [(self.vocab[left], self.vocab[right]) for left, right, _ in self.merges]
-
 
 def numbered_as_trained(model: Model, first: int) -> Model:
     """The model with the ids of one training: what merges make from `first` on, and after that the special tokens from
