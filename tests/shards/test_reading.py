@@ -88,6 +88,22 @@ def test_documents_and_tokens_are_those_of_the_layout(tmp_path: Path, format: st
     assert again[3].tolist() == expected[3]
 
 
+def test_a_pickled_folder_keeps_its_shards_when_others_follow(tmp_path: Path) -> None:
+    paths = [tmp_path / "1.txt", tmp_path / "2.txt"]
+    for path in paths:
+        path.write_text("the cat\n\na hat")
+    # A full shard is not written again.
+    options: dict[str, Any] = {"separator": "\n\n", "shard_tokens": 1}
+    tokenize_files(TOKENIZER, paths[:1], tmp_path / "out", **options)
+    shards = open_shards(tmp_path / "out")
+    pickled = pickle.dumps(shards)
+    tokenize_files(TOKENIZER, paths, tmp_path / "out", resume=True, **options)
+    again = pickle.loads(pickled)
+    assert [ids.tolist() for ids in again] == [ids.tolist() for ids in shards]
+    assert (again.n_tokens, len(again)) == (shards.n_tokens, 2)
+    assert len(open_shards(tmp_path / "out")) == 4
+
+
 def test_a_document_is_a_view_of_the_mapped_file(tmp_path: Path) -> None:
     shards = open_shards(_shards(tmp_path, 1))
     document = shards[next(number for number in range(len(shards)) if len(shards[number]))]

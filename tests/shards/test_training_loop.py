@@ -80,6 +80,14 @@ def test_a_process_group_that_comes_later_is_asked(folder: Path, torch: Any) -> 
     assert _lists(worker) == expected
 
 
+def test_a_step_counts_the_rows_of_ranks_that_come_later(folder: Path, torch: Any) -> None:
+    data = _batches(folder, epochs=1, step=2)
+    torch.distributed.ranks = (2, 3)
+    assert data.state_dict()["row"] == 12
+    assert _lists(data) == _expected(folder, epochs=1, step=2, rank=2, world_size=3) != []
+    assert _lists(torch_stub.through_workers(torch, data, 2)) == _lists(data)
+
+
 @pytest.mark.parametrize(
     ("rank", "world_size", "group", "message"),
     [
@@ -168,8 +176,17 @@ def test_states_of_workers_resume_each_worker(folder: Path, torch: Any, workers:
             torch, data, workers, json.loads(json.dumps(states), object_hook=_numbered), taken
         )
         assert found + _lists(rest) == expected
-    with pytest.raises(ValueError, match=r"the state is of worker \[0, \d\] of a DataLoader, not of None"):
+    with pytest.raises(ValueError, match=r"\[0, \d, 2\] of a DataLoader, not of None; take as many, or pass row"):
         data.load_state_dict(states[0])
+
+
+@pytest.mark.parametrize("options", [{"rank": 0, "world_size": 2}, {"batch": 1}])
+def test_a_workers_state_of_other_rows_a_step_is_refused(folder: Path, torch: Any, options: dict[str, Any]) -> None:
+    states: dict[int, Any] = {}
+    next(torch_stub.through_workers(torch, _batches(folder, epochs=1), 2, states))
+    rest = torch_stub.through_workers(torch, _batches(folder, epochs=1, **options), 2, states, 1)
+    with pytest.raises(ValueError, match=r"batch \* world_size\) \[0, 2, 2\] of a DataLoader, not of .*; take as many"):
+        next(rest)
 
 
 def _numbered(value: dict[str, Any]) -> dict[Any, Any]:

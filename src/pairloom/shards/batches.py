@@ -261,8 +261,8 @@ class FolderRows(Rows):
 class Batches(Iterator[npt.NDArray[Any]]):
     """Batches of ids, arrays [batch, seq_len]; made by `OpenShards.batches`.
 
-    step: the number of the next batch. n_steps: how many there are in all; None if they never end. A checkpoint stores
-    the step, or `state_dict()`. Threads that share them get each batch once.
+    step: the number of the next batch. n_steps: how many there are in all; None if they never end. rows_per_step: those
+    of all ranks. A checkpoint stores the step, or `state_dict()`. Threads that share them get each batch once.
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
                 f"{dtype}), but this machine has {machine_memory():,} bytes of memory; take smaller numbers"
             )
         self._rows, self._batch = rows, batch
-        self._rank, self._rows_per_step = rank, batch * world_size
+        self._rank, self.rows_per_step = rank, batch * world_size
         self._stream = stream
         self._lock = Lock()
         self._start(epoch, row)
@@ -306,7 +306,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
         """Makes `row` of the rows that begin with `epoch` the first row of step 0."""
         n_steps = n_missing = None
         if self._rows.total is not None:
-            units_per_step = self._rows_per_step * self._rows.unit
+            units_per_step = self.rows_per_step * self._rows.unit
             left = max(self._rows.total - row * self._rows.unit, 0)
             n_steps, n_missing = -(-left // units_per_step), -left % units_per_step
         if n_missing and self._rows.pad_id is None:
@@ -319,7 +319,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
     @property
     def row(self) -> int:
         """The first row of the next step, of all ranks, counted from the beginning of the first epoch."""
-        return self._row + self._step * self._rows_per_step
+        return self._row + self._step * self.rows_per_step
 
     def state_dict(self) -> dict[str, Any]:
         """Where the batches are, for `load_state_dict` of batches of any rank, world_size and batch."""
@@ -372,7 +372,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
 
     def _first_of(self, step: int) -> int:
         """The first row of a step."""
-        return self._row + step * self._rows_per_step + self._rank * self._batch
+        return self._row + step * self.rows_per_step + self._rank * self._batch
 
 
 def _spans(first: Lengths, last: Lengths) -> Pieces:

@@ -40,16 +40,19 @@ class ShardCache:
     """The shards of a URL of fsspec, which are fetched into `folder` when they are wanted.
 
     folder: None is `pairloom/shards` in the user's folder for caches. max_bytes: ValueError where two shards take more.
+    manifest: None fetches it.
     Raises FileNotFoundError for a URL without a manifest, OSError, FormatError.
     """
 
-    def __init__(self, url: str, folder: str | os.PathLike[str] | None, max_bytes: int) -> None:
+    def __init__(
+        self, url: str, folder: str | os.PathLike[str] | None, max_bytes: int, manifest: Manifest | None = None
+    ) -> None:
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         self.folder = Path(caches, "pairloom", "shards") if folder is None else Path(check_path("cache", folder))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.max_bytes = check_int("cache_bytes", max_bytes, least=1)
         self.url = url.rstrip("/")
-        self.manifest = self._fetched_manifest()
+        self.manifest = manifest or self._fetched_manifest()
         self._sizes = [sum(file["size"] for file in files) for files in map(self._files, range(self.n_shards))]
         if self.max_bytes < 2 * max(self._sizes, default=0):
             raise ValueError(f"cache_bytes is {max_bytes:,}, but must hold two shards, {2 * max(self._sizes):,} bytes")
@@ -154,4 +157,4 @@ class ShardCache:
                 raise FormatError(str(error).replace(local, public_url(self.url))) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ShardCache, (self.url, self.folder, self.max_bytes)
+        return ShardCache, (self.url, self.folder, self.max_bytes, self.manifest)

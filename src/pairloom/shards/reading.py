@@ -116,7 +116,8 @@ def shard_folder(folder: str | os.PathLike[str]) -> Path:
 class OpenShards(Sequence[Ids]):
     """The documents of a folder of shards, in the order of the input; made by `open_shards`.
 
-    `shards[i]` is document i: an array [n] of `dtype`, read-only, a view of the mapped file. Pickles as the path.
+    `shards[i]` is document i: an array [n] of `dtype`, read-only, a view of the mapped file. Pickles as its path
+    and manifest.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, remote: ShardCache | None = None) -> None:
@@ -353,12 +354,9 @@ class OpenShards(Sequence[Ids]):
         return FolderRows(self, order, seq_len, epochs, pad_id, wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (str(self.folder), self._remote)
+        # With the manifest: a folder that is still written has more shards later.
+        return OpenShards, (self.folder, self.manifest, self._remote)
 
     def __repr__(self) -> str:
         name = str(self.folder) if self._remote is None else public_url(self._remote.url)
         return f"OpenShards({name!r}, {len(self)} documents, {self.n_tokens} tokens)"
-
-
-def _reopened(folder: str, remote: ShardCache | None) -> OpenShards:
-    return open_shards(folder, incomplete=True) if remote is None else OpenShards(Path(folder), remote.manifest, remote)

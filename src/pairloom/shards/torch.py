@@ -93,10 +93,11 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         self._options = {"dtype": np.int64, **options}
         self._given = None if rank is None else {"rank": rank, "world_size": world_size}
         self._found = {"rank": 0, "world_size": 1}
-        self._at: Batches | None = self._batches(epoch, row, step)
-        # Where the next pass begins (epoch, row), the epoch that the last one began with, and whether workers of a
-        # DataLoader read it: in memory that those processes share.
-        self._shared = _torch.tensor([epoch, self._at.row, -1, 0], device="cpu").share_memory_()
+        self._batches(epoch, row, step)
+        self._at: Batches | None = None
+        # Where the next pass begins (epoch, row, step, whose rows are those of the ranks that there are then), the
+        # epoch that the last one began with, and whether workers of a DataLoader read it: in memory that they share.
+        self._shared = _torch.tensor([epoch, row, step, -1, 0], device="cpu").share_memory_()
         self._epoch: int | None = None
         self._is_loaded = False
         self._start_of_worker: tuple[int, int] | None = None
@@ -120,7 +121,7 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
     def _begin_at(self, epoch: int, row: int) -> None:
         self._at = self._batches(epoch, row)
         self._is_loaded = False
-        for place, value in enumerate((epoch, row, -1, 0)):
+        for place, value in enumerate((epoch, row, 0, -1, 0)):
             self._shared[place] = value
 
     def state_dict(self) -> dict[str, Any]:
@@ -128,24 +129,25 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
 
         RuntimeError where workers of a plain DataLoader take them: only torchdata's StatefulDataLoader asks these.
         """
-        worker = _data.get_worker_info()
-        if worker is None and int(self._shared[3]):
+        if _data.get_worker_info() is None and int(self._shared[4]):
             raise RuntimeError(
                 "the workers of a DataLoader read these batches, so only they know where they are; take torchdata's "
                 "StatefulDataLoader, or store the number of batches that the loop took and pass it as step"
             )
-        at = self._at or self._batches(*self._shared.tolist()[:2])
-        return at.state_dict() if worker is None else {**at.state_dict(), "worker": [worker.id, worker.num_workers]}
+        at = self._at or self._batches(*self._shared.tolist()[:3])
+        return {**at.state_dict(), **_worker(at)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass begins where `state_dict` was called, also with another rank, world_size or batch."""
-        worker = _data.get_worker_info()
-        mine = None if worker is None else [worker.id, worker.num_workers]
+        at = self._at = self._batches(*self._shared.tolist()[:3])
+        mine = _worker(at).get("worker")
         if state.get("worker") != mine:
-            raise ValueError(f"the state is of worker {state.get('worker')} of a DataLoader, not of {mine}")
-        at = self._at = self._batches(*self._shared.tolist()[:2])
+            raise ValueError(
+                f"the state is of (worker, workers, batch * world_size) {state.get('worker')} of a DataLoader, not of "
+                f"{mine}; take as many, or pass row, the batches that the loop took * batch * world_size of then"
+            )
         at.load_state_dict(state)
-        if worker is None:
+        if mine is None:
             self._begin_at(state["epoch"], state["row"])
             self._is_loaded = True
         else:
@@ -155,20 +157,20 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         worker = _data.get_worker_info()
         # A DataLoader takes from its workers in turn.
         first, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        epoch, row, last_epoch, _ = self._shared.tolist()
+        epoch, row, step, last_epoch, _ = self._shared.tolist()
         if self._start_of_worker is not None:
             # Its own next row; it holds for one pass.
-            (epoch, row), first, self._start_of_worker = self._start_of_worker, 0, None
+            (epoch, row), step, first, self._start_of_worker = self._start_of_worker, 0, 0, None
         elif first == 0:
             if epoch == last_epoch and self._options.get("seed") is not None:
                 warn(f"this pass reads epoch {epoch} again, in the same order; call set_epoch before each pass")
-            self._shared[2] = epoch
+            self._shared[3] = epoch
         if worker is None and self._is_loaded:
             # It holds for one pass, too: a StatefulDataLoader loads after set_epoch, and may then begin another pass.
             self._is_loaded = False
             self._shared[0], self._shared[1] = epoch if self._epoch is None else self._epoch, 0
-        self._shared[3] = int(worker is not None)
-        self._at = self._batches(epoch, row, first)
+        self._shared[4] = int(worker is not None)
+        self._at = self._batches(epoch, row, step + first)
         return self._read(self._at, stride)
 
     def _read(self, batches: Batches, stride: int) -> Iterator[Any]:
@@ -180,6 +182,12 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         # A worker that is not forked has no process group.
         return {**vars(self), "_found": _current_ranks() or self._found, "_at": None}
+
+
+def _worker(at: Batches) -> dict[str, list[int]]:
+    """Of a worker of a DataLoader, what its next rows follow from: its number, that of workers, the rows of a step."""
+    worker = _data.get_worker_info()
+    return {} if worker is None else {"worker": [worker.id, worker.num_workers, at.rows_per_step]}
 
 
 def _current_ranks() -> dict[str, int] | None:
