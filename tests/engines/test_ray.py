@@ -1,6 +1,7 @@
 """Ray with two workers, started and stopped here: counts, merges and ids of a single process."""
 
 import itertools
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,34 @@ def test_ids_are_those_of_one_process_document_by_document(tmp_path: Path, n_par
     assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
 
 
+def test_documents_are_in_the_order_of_the_blocks_whichever_ends_first(tmp_path: Path) -> None:
+    options = ray.data.DataContext.get_current().execution_options
+    options.preserve_order = False
+    tables = [pa.table({"text": TEXTS[start : start + 30]}) for start in range(0, len(TEXTS), 30)]
+
+    def late(table: Any) -> Any:
+        time.sleep(2 if table["text"][0].as_py() == TEXTS[0] else 0)
+        return table
+
+    ds = ray.data.from_arrow(tables).map_batches(late, batch_format="pyarrow", batch_size=None)
+    engine.write_tokens(ds, tmp_path / "shards", TOKENIZER)
+    assert [ids.tolist() for ids in open_shards(tmp_path / "shards")] == IDS
+    assert not options.preserve_order
+
+
+def test_a_dataset_without_rows_is_a_folder_without_documents(tmp_path: Path) -> None:
+    manifest = engine.write_tokens(_dataset(3).filter(lambda row: False), tmp_path / "shards", TOKENIZER)
+    assert manifest.documents == len(open_shards(tmp_path / "shards")) == 0
+
+
+def test_a_column_of_ids_that_is_there_already_is_refused() -> None:
+    table = pa.table({"text": ["ab"], "input_ids": [1]})
+    with pytest.raises(ValueError, match="there is a column 'input_ids'; name another with column"):
+        engine.EncodeText(TOKENIZER)(table)
+    ids = engine.EncodeText(TOKENIZER, column="text", keep=False)(table)
+    assert ids.to_pydict() == {"input_ids": [1], "text": [TOKENIZER.encode("ab")]}
+
+
 def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
     paths = write_parts(tmp_path / "parts", 3)
     with open(paths[1], "a") as file:
@@ -74,6 +103,8 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
         engine.count_pretokens(_dataset(1), text_field="body")
     with pytest.raises(CorpusError, match=r"^column 'text' is int64, not string or binary; name another"):
         engine.count_pretokens(ray.data.from_arrow(pa.table({"text": [1]})))
+    with pytest.raises(CorpusError, match=r"^column 'text' is int64, not string or binary; name another"):
+        engine.write_tokens(ray.data.from_arrow(pa.table({"text": [1]})), tmp_path / "none", TOKENIZER)
     with pytest.raises(
         TypeError, match=r"count_files\(\) got .* 'text_field'; options of Corpus .* reading={'text_field'"
     ):

@@ -54,6 +54,13 @@ def test_counts_and_merges_are_those_of_one_process(spark: Any, tmp_path: Path, 
         assert dict(PretokenCounts.from_parquet(tmp_path / "counts", "cl100k").items()) == dict(COUNTS.items())
 
 
+def test_a_column_of_ids_that_is_there_already_is_refused(spark: Any) -> None:
+    with pytest.raises(ValueError, match="there is a column 'n'; name another with column"):
+        engine.encode_text(_frame(spark, 2), TOKENIZER, column="n")
+    rows = engine.encode_text(_frame(spark, 2), TOKENIZER, column="text", keep=False).collect()
+    assert [row["text"] for row in rows] == IDS
+
+
 def test_counts_of_many_parts_are_added_on_workers(spark: Any) -> None:
     assert same_counts(engine.collect_counts(_frame(spark, 40), "cl100k"))
 

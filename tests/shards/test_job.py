@@ -52,6 +52,15 @@ def test_parts_of_many_workers_are_one_folder_of_shards(tmp_path: Path, format: 
     assert manifest_of(folder)["complete"]
 
 
+def test_a_job_without_tasks_writes_a_folder_without_documents(tmp_path: Path) -> None:
+    with ShardJob(tmp_path / "shards", TOKENIZER) as job:
+        assert job.commit([]).documents == 0
+    assert len(open_shards(tmp_path / "shards")) == 0
+    with ShardJob(tmp_path / "shards", TOKENIZER, overwrite=True) as job:
+        job.commit([])
+    assert [path.name for path in (tmp_path / "shards").iterdir()] == ["manifest.json"]
+
+
 def test_shards_of_one_task_are_those_of_tokenize_files(tmp_path: Path) -> None:
     source = _json_lines(tmp_path / "a.jsonl", TEXTS)
     tokenize_files(TOKENIZER, source, tmp_path / "files", shard_tokens=300, eot=True)

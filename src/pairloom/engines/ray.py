@@ -17,9 +17,9 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.engines.ray_blocks import block_results
-from pairloom.engines.shared import check_counting_options, check_method, column_of, specials_options
+from pairloom.engines.shared import check_counting_options, check_method, column_of, kept_names, specials_options
 from pairloom.model import Pattern
-from pairloom.shards.job import ShardJob
+from pairloom.shards.job import Receipt, ShardJob
 from pairloom.shards.manifest import Manifest
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
@@ -109,8 +109,8 @@ class EncodeText:
     def __call__(self, table: Any) -> Any:
         """The table with the column."""
         ids = self._tokenizer.encode_arrow(column_of(table, self._text_field), threads=1, **self._options)
-        table = table.append_column(self._column, ids)
-        return table if self._keep else table.drop_columns([self._text_field])
+        names = kept_names(table.column_names, self._text_field, self._column, self._keep)
+        return table.select(names).append_column(self._column, ids)
 
 
 def write_tokens(
@@ -135,4 +135,9 @@ def write_tokens(
         path, tokenizer, format=format, text_field=text_field, overwrite=mode == "overwrite", **options
     ) as job:
         task = job.task
-        return job.commit(list(block_results(ds, lambda table: task.write([table]))))
+
+        def write(table: Any) -> Receipt:
+            column_of(table, text_field)
+            return task.write([table])
+
+        return job.commit(list(block_results(ds, write, in_order=True)))

@@ -9,8 +9,10 @@ from typing import Any
 from pairloom.errors import PairloomError
 
 
-def block_results(ds: Any, work: Callable[[Any], Any]) -> Iterator[Any]:
-    """What `work` returns for each block; raises its errors themselves, not Ray's text about them."""
+def block_results(ds: Any, work: Callable[[Any], Any], in_order: bool = False) -> Iterator[Any]:
+    """What `work` returns for each block, as they come or in the order of the blocks; raises its errors themselves,
+    not Ray's text about them.
+    """
 
     def run(table: Any) -> Any:
         try:
@@ -20,8 +22,15 @@ def block_results(ds: Any, work: Callable[[Any], Any]) -> Iterator[Any]:
         # As one row: the metadata of a schema do not survive Ray's blocks.
         return {"result": [pickle.dumps(result)]}
 
-    for row in ds.map_batches(run, batch_format="pyarrow", batch_size=None, zero_copy_batch=True).iter_rows():
-        result = pickle.loads(row["result"])
-        if isinstance(result, PairloomError):
-            raise result
-        yield result
+    results = ds.map_batches(run, batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
+    # Datasets made of one another share this.
+    options = results.context.execution_options
+    before, options.preserve_order = options.preserve_order, in_order or options.preserve_order
+    try:
+        for row in results.iter_rows():
+            result = pickle.loads(row["result"])
+            if isinstance(result, PairloomError):
+                raise result
+            yield result
+    finally:
+        options.preserve_order = before

@@ -35,6 +35,14 @@ def column_of(table: Any, text_field: str) -> Any:
     return table.column(text_field)
 
 
+def kept_names(names: list[str], text_field: str, column: str, keep: bool) -> list[str]:
+    """The columns that stay beside `column`, without the text unless `keep`; ValueError where it is one of them."""
+    kept = [name for name in names if keep or name != text_field]
+    if column in kept:
+        raise ValueError(f"there is a column {column!r}; name another with column")
+    return kept
+
+
 def check_counting_options(options: dict[str, Any], call: str, reading: bool = False) -> None:
     """Raises TypeError for an option that counting does not have; reading: those of `Corpus` go into a dict."""
     for name in options:

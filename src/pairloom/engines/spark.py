@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pairloom._internal.optional_deps import import_optional
-from pairloom.engines.shared import column_of, job_options, specials_options
+from pairloom.engines.shared import column_of, job_options, kept_names, specials_options
 from pairloom.engines.spark_counts import collect_counts, count_pretokens, counts_from_spark
 from pairloom.shards.job import Receipt, ShardJob
 from pairloom.tokenizer import Tokenizer, check_tokenizer
@@ -43,7 +43,7 @@ def encode_text(
     check_tokenizer("tokenizer", tokenizer)
     options = specials_options(specials)
     df.select(text_field)
-    names = [name for name in df.columns if keep or name != text_field]
+    names = kept_names(df.columns, text_field, column, keep)
 
     def encode(batches: Iterable[Any]) -> Iterator[Any]:
         pyarrow = import_optional("pyarrow", _PURPOSE)

@@ -75,6 +75,8 @@ class Storage:
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a file, whole."""
+        # Without a task the job has no folder of its own yet.
+        (self._folder / name).parent.mkdir(exist_ok=True)
         write_file(self._folder / name, data, False)
 
     def read(self, name: str) -> bytes:
