@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas
 import pytest
 
-from pairloom import CorpusError, open_shards
+from pairloom import CorpusError, PretokenCounts, open_shards
 from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
@@ -30,6 +30,14 @@ def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, n_parts: int
     counts = engine.count_files(paths, "cl100k", files_per_task=2 if n_parts == 7 else None).compute()
     assert same_counts(counts)
     assert counts == COUNTS
+
+
+def test_a_file_that_changed_is_counted_again(tmp_path: Path) -> None:
+    (path,) = write_parts(tmp_path / "parts", 1)
+    held = distributed.default_client().compute(engine.count_files([path], "cl100k"))
+    assert held.result() == COUNTS
+    Path(path).write_text('{"text": "ab"}\n')
+    assert engine.count_files([path], "cl100k").compute() == PretokenCounts.from_texts(["ab"], "cl100k")
 
 
 def test_small_files_share_a_task_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,8 @@ def count_files(
     if not files:
         raise ValueError("no files to count; name at least one")
     delayed = _dask().delayed
-    count, add = delayed(_counted, pure=True), delayed(_added, pure=True)
+    # Not pure: a cluster would return counts that it still holds, also of a file that has changed.
+    count, add = delayed(_counted, pure=False), delayed(_added, pure=True)
     parts = [count(group, pattern, threads, options, counting) for group in _groups(files, files_per_task)]
     while len(parts) > 1:
         firsts = range(0, len(parts), _FAN_IN)
