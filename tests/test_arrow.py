@@ -42,6 +42,8 @@ COLUMNS: dict[str, Callable[[list[str | None]], Any]] = {
     "large_binary": lambda texts: pa.array(_bytes(texts), pa.large_binary()),
     "binary_view": lambda texts: pa.array(_bytes(texts), pa.binary_view()),
     "dictionary": lambda texts: pa.array(texts, pa.string()).dictionary_encode(),
+    "dictionary that holds the null": lambda texts: pa.array(texts, pa.string()).dictionary_encode("encode"),
+    "dictionary of its own type": lambda texts: pa.array(texts).dictionary_encode(),
     "chunked": lambda texts: pa.chunked_array([texts[:2], [], texts[2:3], texts[3:]], pa.string()),
     "sliced": lambda texts: pa.array(["é", None, *texts, "no"], pa.string()).slice(2, len(texts)),
     "sliced views": lambda texts: pa.array(["é", None, *texts, "no"], pa.string_view()).slice(2, len(texts)),

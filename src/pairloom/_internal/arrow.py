@@ -14,7 +14,6 @@ from pairloom.errors import CountsError
 
 # Named types that one pyarrow has and another lacks: the bytes of an offset, or of a view.
 _TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
-_VIEW_BYTES = 16
 _LARGEST = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**32 - 1}
 
 
@@ -49,27 +48,34 @@ def _chunked(name: str, value: Any) -> Any:
     return column
 
 
+def _rows(name: str, value: Any) -> Any:
+    """The argument `name`, a column of text, as a pyarrow.ChunkedArray; of a dictionary the rows in full.
+
+    So a row is null where its index is, and where the value is.
+    """
+    column, pyarrow = _chunked(name, value), _pyarrow()
+    is_dictionary = pyarrow.types.is_dictionary(column.type)
+    kind = column.type.value_type if is_dictionary else column.type
+    if pyarrow.types.is_null(kind):
+        return pyarrow.chunked_array([pyarrow.nulls(len(column), pyarrow.string())])
+    if str(kind) not in _TEXT_TYPES:
+        raise ValueError(f"the column is {column.type}, not string or binary")
+    if not is_dictionary:
+        return column
+    column.validate(full=True)
+    # pyarrow does not take rows of views; and offsets of 32 bits may be too short for all rows.
+    kind = pyarrow.large_binary()
+    return pyarrow.chunked_array([each.dictionary.cast(kind).take(each.indices) for each in column.chunks], kind)
+
+
 def text_chunks(name: str, value: Any) -> list[tuple[int, int, int, list[Any]]]:
     """The chunks of a column of text, for the core.
 
     Each is (bytes of an offset or of a view, first row in the buffers, number of rows, buffers as Arrow orders them).
     Raises TypeError for what is no Arrow column, ValueError for one of another type.
     """
-    column, pyarrow = _chunked(name, value), _pyarrow()
-    is_dictionary = pyarrow.types.is_dictionary(column.type)
-    kind = column.type.value_type if is_dictionary else column.type
-    if pyarrow.types.is_null(kind):
-        column, kind = column.cast(pyarrow.string()), pyarrow.string()
-    width = _TEXT_TYPES.get(str(kind), 0)
-    if not width:
-        raise ValueError(f"the column is {column.type}, not string or binary")
     chunks = []
-    for chunk in column.chunks:
-        if is_dictionary:
-            chunk.validate(full=True)
-            # pyarrow does not take rows of views.
-            values = chunk.dictionary.cast(pyarrow.large_binary()) if width == _VIEW_BYTES else chunk.dictionary
-            chunk = values.take(chunk.indices)
+    for chunk in _rows(name, value).chunks:
         buffers = [memoryview(buffer).cast("B") if buffer else b"" for buffer in chunk.buffers()]
         chunks.append((_TEXT_TYPES[str(chunk.type)], chunk.offset, len(chunk), buffers))
     return chunks
@@ -98,7 +104,7 @@ def _narrowed(offsets: npt.NDArray[np.int64], is_large: bool | None) -> tuple[np
 
 def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
     """The ids of each row, as a pyarrow.Array of lists of the type `kind`, or of the narrowest if that is None."""
-    rows, pyarrow = _chunked("texts", texts), _pyarrow()
+    rows, pyarrow = _rows("texts", texts), _pyarrow()
     types, item = pyarrow.types, "uint16" if encoder.n_vocab <= 2**16 else "uint32"
     if kind is not None:
         if not isinstance(kind, pyarrow.DataType):
@@ -119,7 +125,7 @@ def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, special
 
 def n_tokens(encoder: _core.Encoder, texts: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
     """The number of ids of each row, as a pyarrow.Array of int64."""
-    rows = _chunked("texts", texts)
+    rows = _rows("texts", texts)
     counts = encoder.count_rows(rows, threads, specials)
     return _column(_pyarrow().int64(), len(rows), rows, [counts])
 
