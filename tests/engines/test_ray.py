@@ -116,20 +116,3 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"^texts: row 1: the text is null; leave such rows out with skip_bad$"):
         engine.write_tokens(ray.data.from_arrow(pa.table({"text": ["a", None]})), tmp_path / "shards", TOKENIZER)
     assert not (tmp_path / "shards").exists()
-
-
-def test_a_killed_worker_neither_loses_nor_doubles_documents(tmp_path: Path) -> None:
-    killed = tmp_path / "killed"
-
-    def die_once(table: Any) -> Any:
-        import os
-
-        if 100 in table.column("n").to_pylist() and not killed.exists():
-            killed.write_text("")
-            os.kill(os.getpid(), 9)
-        return table
-
-    ds = _dataset(7).map_batches(die_once, batch_format="pyarrow", batch_size=None)
-    engine.write_tokens(ds, tmp_path / "shards", TOKENIZER)
-    assert killed.exists()
-    assert sorted(document.tolist() for document in open_shards(tmp_path / "shards")) == sorted(IDS)

@@ -7,6 +7,10 @@ from pairloom import Tokenizer, tokenize_files
 from tests.corpus.files import json_lines
 
 
+class Killed(BaseException):
+    """In the place of a kill: nothing may tidy up after it."""
+
+
 def random_lines(folder: Path, seed: int, n: int = 40) -> Path:
     """JSON lines of texts of very different lengths, some of them empty."""
     rng = random.Random(seed)

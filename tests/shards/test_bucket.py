@@ -1,6 +1,7 @@
 """Folders of shards at URLs: read through a cache of bounded size, whatever the connection does."""
 
 import contextlib
+import json
 import multiprocessing
 import pickle
 import random
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import FormatError, ResumeError, Tokenizer, open_shards, tokenize_files
+from pairloom import CorpusError, FormatError, ResumeError, Tokenizer, open_shards, tokenize_files
 from pairloom.corpus import remote
 from pairloom.shards.files import FORMATS
 from tests.cli.commands import run
 from tests.corpus.files import json_lines
+from tests.shards.making import Killed
+from tests.shards.reading import manifest_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
 TEXTS = [f"the cat {number} ab" for number in range(300)]
@@ -198,10 +201,6 @@ def there(files: Any, folder: str = "/bucket/out") -> dict[str, bytes]:
     return {path.removeprefix(folder).strip("/"): files.cat_file(path) for path in files.find(folder)}
 
 
-class Killed(BaseException):
-    """In the place of a kill: whatever would be removed stays."""
-
-
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 100))])
 def test_a_run_at_a_url_is_resumed_without_its_finished_shards(
     tmp_path: Path, memory: Any, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -260,9 +259,18 @@ def test_a_run_at_a_url_is_resumed_without_its_finished_shards(
 
 
 def test_a_folder_at_a_url_that_was_damaged_is_not_resumed(tmp_path: Path, memory: Any) -> None:
-    path = made(tmp_path).parent / "a.jsonl"
-    tokenize_files(TOKENIZER, path, URL, shard_tokens=500)
+    path, events = made(tmp_path).parent / "a.jsonl", list[Any]()
+    done = tokenize_files(TOKENIZER, path, URL, shard_tokens=500, progress=events.append)
+    assert events[-1][:3] == ("encode", path.stat().st_size, path.stat().st_size)
+    assert done.files == [f"{URL}/{file.name}" for file in sorted((tmp_path / "local").glob("shard-?????.npy"))]
     before = there(memory, "/bucket/shards")
+    assert json.loads(before["manifest.json"])["inputs"] == manifest_of(tmp_path / "local")["inputs"]
+    assert tokenize_files(TOKENIZER, path, URL, shard_tokens=500, resume=True).was_complete
+    with pytest.raises(FileExistsError, match="holds a run already"):
+        tokenize_files(TOKENIZER, path, URL, shard_tokens=500)
+    with pytest.raises(CorpusError):
+        tokenize_files(TOKENIZER, path, "memory://bucket/bad", text_field="other")
+    assert memory.find("/bucket/bad") == []
     with pytest.raises(ResumeError, match=r"memory://bucket/shards: was made with shard_tokens 500, not 400"):
         tokenize_files(TOKENIZER, path, URL, shard_tokens=400, resume=True)
     with pytest.raises(FileExistsError, match=r"is not empty: it holds manifest.json"):

@@ -12,6 +12,7 @@ import pytest
 from pairloom import CorpusError, ResumeError, ShardJob, Tokenizer, tokenize_files
 from pairloom.shards import storage
 from pairloom.shards.files import FORMATS
+from tests.shards.making import Killed
 from tests.shards.reading import documents_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -64,10 +65,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> _Place
 def _filled(place: _Place, texts: list[str] = TEXTS, **options: Any) -> None:
     with place.job(**options) as job:
         job.commit([job.task.write([texts[:20]], 0), job.task.write([texts[20:]], 1)])
-
-
-class _Killed(BaseException):
-    """The end of the process, for which nothing cleans up."""
 
 
 @pytest.mark.parametrize("ending", ["error", "abort", "receipts", "lost"])
@@ -141,7 +138,7 @@ def _cut_off(
             patched.setattr(kind, name, counted(getattr(kind, name)))
         try:
             job.commit(receipts)
-        except _Killed:
+        except Killed:
             # The lock of a local folder ends with the process.
             patched.undo()
             if not place.is_remote:
@@ -154,7 +151,7 @@ def _cut_off(
         return True
 
 
-@pytest.mark.parametrize(("overwrite", "error"), [(False, _Killed), (True, _Killed), (True, OSError)])
+@pytest.mark.parametrize(("overwrite", "error"), [(False, Killed), (True, Killed), (True, OSError)])
 def test_a_commit_that_is_cut_off_anywhere_is_finished_or_undone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: _Place, overwrite: bool, error: type[BaseException]
 ) -> None:

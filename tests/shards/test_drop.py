@@ -13,6 +13,7 @@ from pairloom import FormatError, ResumeError, drop_documents, open_shards, pack
 from pairloom.shards.files import FORMATS
 from pairloom.shards.manifest import Manifest
 from tests.cli.commands import output, run
+from tests.shards.making import Killed
 from tests.shards.provenance import TOKENIZER, check
 from tests.shards.reading import contents, documents_of, manifest_of
 from tests.shards.test_provenance import inputs, made, records
@@ -71,10 +72,6 @@ def test_an_emptied_shard_stays_readable(tmp_path: Path, format: str) -> None:
     assert documents_of(out) == [] and verify_shards(out, deep=True) == []
 
 
-class _Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("where", ["sealed", "renamed", "save", "put_in_place", "manifest.save"])
 @pytest.mark.parametrize("format", ["npy", "parquet"])
 def test_a_call_that_is_killed_is_finished_by_the_next(
@@ -91,14 +88,14 @@ def test_a_call_that_is_killed_is_finished_by_the_next(
     def killed(*args: Any) -> Any:
         calls[0] += 1
         if calls[0] == last:
-            raise _Killed
+            raise Killed
         return original(*args)
 
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, killed)
         # What a kill leaves is not tidied up.
         patched.setattr("shutil.rmtree", lambda *_, **__: None)
-        with pytest.raises(_Killed):
+        with pytest.raises(Killed):
             drop_documents(out, GONE)
     shards = open_shards(out)
     assert 0 < len(records(tmp_path / "in")) - len(shards) <= 4 and sum(map(len, shards)) == shards.n_tokens

@@ -224,30 +224,6 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
         job.task.write([late])
 
 
-def test_a_url_gets_what_a_folder_gets(memory: Any, tmp_path: Path) -> None:
-    source = _json_lines(tmp_path / "a.jsonl", TEXTS)
-    options: dict[str, Any] = {"shard_tokens": 300, "eot": True}
-    done = tokenize_files(TOKENIZER, source, tmp_path / "local", **options)
-    events: list[Any] = []
-    there = tokenize_files(TOKENIZER, source, "memory://bucket/out/", progress=events.append, **options)
-    assert events[-1][:3] == ("encode", source.stat().st_size, source.stat().st_size)
-    assert there.files == [f"memory://bucket/out/{path.name}" for path in map(Path, done.files)]
-    totals = ("n_documents", "n_tokens", "n_bytes", "n_skipped")
-    assert [getattr(there, name) for name in totals] == [getattr(done, name) for name in totals]
-    memory.get("/bucket/out/", str(tmp_path / "copy"), recursive=True)
-    shards = sorted(path.name for path in (tmp_path / "local").glob("shard-*"))
-    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["manifest.json", *shards]
-    for name in shards:
-        assert (tmp_path / "copy" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
-    assert manifest_of(tmp_path / "copy")["inputs"] == manifest_of(tmp_path / "local")["inputs"]
-    assert tokenize_files(TOKENIZER, source, "memory://bucket/out", resume=True, **options).was_complete
-    with pytest.raises(FileExistsError, match="holds a run already"):
-        tokenize_files(TOKENIZER, source, "memory://bucket/out")
-    with pytest.raises(CorpusError):
-        tokenize_files(TOKENIZER, _json_lines(tmp_path / "b.json", TEXTS), "memory://bucket/bad", text_field="other")
-    assert memory.find("/bucket/bad") == []
-
-
 def test_a_job_leaves_out_and_names_unreadable_files(tmp_path: Path) -> None:
     good = _json_lines(tmp_path / "good.jsonl", PARTS[0])
     damaged = tmp_path / "damaged.jsonl.gz"

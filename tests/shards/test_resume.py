@@ -267,41 +267,6 @@ def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tmp_path: Path) 
         assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def test_skipped_files_do_not_depend_on_interruptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 4000)
-    paths = [write(tmp_path, number, cut=number % 5 == 1) for number in range(40)]
-    options: dict[str, Any] = {"shard_tokens": 500, "skip_bad_files": True, "max_bytes": 30_000}
-    with pytest.warns(UserWarning, match="files"):
-        tokenize_files(TOKENIZER, paths, tmp_path / "whole", **options)
-    assert len(manifest_of(tmp_path / "whole")["skipped_files"]) > 3
-    out = tmp_path / "out"
-    n_shards = len(manifest_of(tmp_path / "whole")["shards"])
-
-    class Stopped(Exception):
-        """Breaks the run off."""
-
-    def stop_at(n: int) -> Any:
-        def listen(_: Any) -> None:
-            if out.exists() and (out / "manifest.json").exists() and len(manifest_of(out)["shards"]) >= n:
-                raise Stopped
-
-        return listen
-
-    n_stops = 0
-    for n in range(1, n_shards):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tokenize_files(TOKENIZER, paths, out, resume=True, progress=stop_at(n), **options)
-        except Stopped:
-            n_stops += 1
-    assert n_stops > 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tokenize_files(TOKENIZER, paths, out, resume=True, **options)
-    assert contents(out) == contents(tmp_path / "whole")
-
-
 @pytest.mark.parametrize("format", ["npy", "parquet"])
 def test_a_run_into_a_folder_of_its_inputs_is_resumed(tmp_path: Path, format: str) -> None:
     (tmp_path / "inputs").mkdir()

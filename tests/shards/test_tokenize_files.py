@@ -103,52 +103,6 @@ def test_empty_documents_and_corpora(tmp_path: Path) -> None:
         assert documents_of(none) == [] and manifest_of(none)["complete"]
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_resumed_run_gives_the_same_bytes(
-    paths: dict[str, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    format: str,
-) -> None:
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text("nonsense\n" + json_lines(DOCUMENTS[:30]) + "nonsense\n" + json_lines(DOCUMENTS[30:]))
-    options: dict[str, Any] = {"separator": SEPARATOR, "shard_tokens": 250, "skip_bad": True, "format": format}
-    options["max_bytes"] = 40_000
-    inputs = [bad, paths["a.txt.gz"], paths["a.parquet"], bad, paths["a.jsonl"]]
-    with pytest.warns(UserWarning, match="records"):
-        tokenize_files(TOKENIZER, inputs, tmp_path / "whole", **options)
-    whole = contents(tmp_path / "whole")
-    n_shards = len(manifest_of(tmp_path / "whole")["shards"])
-    assert n_shards > 10 and manifest_of(tmp_path / "whole")["totals"]["skipped"] == 4
-    for after in (0, 1, n_shards // 2):
-        out = tmp_path / f"broken-{after}"
-        with pytest.raises(OSError, match="pulled"):
-            tokenize_files(TOKENIZER, inputs, out, progress=plug(out, after), **options)
-        if after:
-            assert len(manifest_of(out)["shards"]) >= after
-            # What a kill leaves, and an exception tidies away.
-            (out / ".shard-00099.npy.0123456789abcdef.partial").write_bytes(b"half")
-            (out / f"shard-{n_shards:05d}.npy").write_bytes(b"not in the manifest")
-        with pytest.warns(UserWarning, match="records"):
-            tokenize_files(TOKENIZER, inputs, out, resume=True, **options)
-        assert contents(out) == whole
-        result = tokenize_files(TOKENIZER, inputs, out, resume=True, **options)
-        assert result.was_complete and contents(out) == whole
-
-
-def plug(folder: Path, after: int) -> Any:
-    """A listener that breaks the run off once there are `after` shards."""
-
-    def listen(_: Any) -> None:
-        for _ in range(20):
-            if not after or len(manifest_of(folder)["shards"]) >= after:
-                raise OSError("the plug was pulled")
-            time.sleep(0.001)
-
-    return listen
-
-
 def test_what_a_folder_may_hold(paths: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=300)
