@@ -6,6 +6,7 @@ import sysconfig
 import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -155,14 +156,7 @@ def test_the_collector_runs_while_documents_are_encoded() -> None:
 
 
 def test_many_threads_read_a_corpus_each_on_its_own() -> None:
-    found: list[int] = []
     corpus = Corpus.of_texts(["ab", "cd"] * 100)
-    threads = [
-        threading.Thread(target=lambda: found.append(sum(len(block.documents) for block in corpus.read())))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: sum(len(block.documents) for block in corpus.read()), range(4)))
     assert found == [200] * 4

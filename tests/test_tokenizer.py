@@ -8,9 +8,9 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -391,36 +391,24 @@ def test_lists_of_megabytes_of_text_on_any_thread() -> None:
     tokenizer = trained()
     text = SAMPLE * 200
     ids = tokenizer.encode(text)
-    found: list[bool] = []
 
-    def work() -> None:
-        for threads in (1, 2):
-            lists = tokenizer.encode_batch([text] * 400, threads=threads)
-            found.append(len(lists) == 400 and all(each == ids for each in lists))
+    def works(threads: int) -> bool:
+        lists = tokenizer.encode_batch([text] * 400, threads=threads)
+        return len(lists) == 400 and all(each == ids for each in lists)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    work()
-    assert found == [True] * 4
+    with ThreadPoolExecutor(1) as pool:
+        assert all([*pool.map(works, (1, 2)), works(1), works(2)])
 
 
 def test_many_threads_at_once() -> None:
     tokenizer = trained()
     expected = tokenizer.encode(SAMPLE)
-    wrong: list[int] = []
 
-    def work() -> None:
-        for _ in range(200):
-            if tokenizer.encode(SAMPLE) != expected or tokenizer.decode(expected) != SAMPLE:
-                wrong.append(1)
+    def works(_: int) -> bool:
+        return all(tokenizer.encode(SAMPLE) == expected and tokenizer.decode(expected) == SAMPLE for _ in range(200))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(works, range(8)))
 
 
 @pytest.mark.parametrize("wide", [False, True])

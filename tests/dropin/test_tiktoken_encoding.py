@@ -57,68 +57,21 @@ def compared(pair: tuple[Encoding, Any], method: str, *arguments: Any, **options
     assert ours == theirs, (method, arguments, options)
 
 
-CHOICES: list[dict[str, Any]] = [
-    {},
-    {"allowed_special": "all"},
-    {"disallowed_special": ()},
-    {"allowed_special": {"<|fim|>"}},
-    {"allowed_special": {"<|fim|>"}, "disallowed_special": ()},
-    {"allowed_special": {"<|endoftext|>"}, "disallowed_special": {"<|fim|>"}},
-    {"allowed_special": "all", "disallowed_special": {"<|fim|>"}},
-    {"allowed_special": set(), "disallowed_special": {"hello"}},
-    {"allowed_special": {"<|none|>"}, "disallowed_special": ["a", "<|fim|>"]},
-]
-
-
-@pytest.mark.parametrize("options", CHOICES, ids=str)
-def test_encoding_with_every_choice_of_special_tokens(options: Any, pair: tuple[Encoding, Any]) -> None:
-    for text in TEXTS:
-        compared(pair, "encode", text, **options)
-        compared(pair, "encode_to_numpy", text, **options)
-    compared(pair, "encode_batch", TEXTS, **options)
-    for each in TEXTS:
-        compared(pair, "encode_batch", [each] * 3, num_threads=2, **options)
-
-
-def test_decoding(pair: tuple[Encoding, Any]) -> None:
-    ours, theirs = pair
-    rng = random.Random(3)
-    lists = [theirs.encode(text, allowed_special="all") for text in TEXTS]
-    lists += [[rng.randrange(theirs.n_vocab) for _ in range(rng.randrange(12))] for _ in range(200)]
-    lists += [[9_999_999], [104, 5000], [0xC3]]
-    for ids in lists:
-        compared(pair, "decode", ids)
-        compared(pair, "decode", ids, "strict")
-        compared(pair, "decode", ids, errors="backslashreplace")
-        compared(pair, "decode_bytes", ids)
-        compared(pair, "decode_tokens_bytes", ids)
-        compared(pair, "decode_with_offsets", ids)
-    compared(pair, "decode_batch", lists[:40])
-    compared(pair, "decode_batch", lists[:40], errors="ignore")
-    compared(pair, "decode_bytes_batch", lists[:40])
-    for token_id in range(theirs.n_vocab + 2):
-        compared(pair, "decode_single_token_bytes", token_id)
-        compared(pair, "is_special_token", token_id)
-    compared(pair, "is_special_token", "a")
-    for token in [*ours.token_byte_values(), *SPECIALS, "hello", "no such token", b"\xff\xfe"]:
-        compared(pair, "encode_single_token", token)
-
-
 # What strangers pass: ids that are out of range, arrays, empty ones, texts and sets of other kinds.
 ODD_IDS = [-1, 5000, 1 << 31, 1 << 32, (1 << 32) + 97, 1 << 64, "a", None, 1.0, np.int64(97), np.uint32(98)]
 ODD_TEXTS = [*TEXTS, np.str_("hi there"), "<|fim|", "\x00\r\n", "\udc00\ud800x", None, 3, b"hello"]
-ODD_CHOICES = ["all", set(), {"<|fim|>"}, frozenset(SPECIALS), {"<|none|>"}]
+ODD_CHOICES = ["all", set(), {"<|fim|>"}, {"<|endoftext|>"}, frozenset(SPECIALS), {"<|none|>"}, {"hello"}]
 
 
 def random_call(rng: random.Random, n_vocab: int) -> tuple[str, list[Any], dict[str, Any]]:
     """A method, its arguments and its options."""
     threads = {"num_threads": rng.choice([None, 0, 1, 2, -3])} if rng.random() < 0.3 else {}
-    ids: Any = [rng.randrange(n_vocab) for _ in range(rng.randrange(5))]
+    ids: Any = [rng.randrange(n_vocab) for _ in range(rng.randrange(12))]
     if rng.random() < 0.3:
         ids = rng.choice([np.array(ids), tuple(ids), [*ids, rng.choice(ODD_IDS)], np.array(ids, dtype=np.uint16)])
     options: dict[str, Any] = {"allowed_special": rng.choice(ODD_CHOICES)} if rng.random() < 0.7 else {}
     if rng.random() < 0.6:
-        options["disallowed_special"] = rng.choice([*ODD_CHOICES, None, (), ["a", "b"]])
+        options["disallowed_special"] = rng.choice([*ODD_CHOICES, None, (), ["a", "<|fim|>"]])
     errors = {"errors": rng.choice(["strict", "ignore", "backslashreplace", "none"])} if rng.random() < 0.3 else {}
     texts = [text for text in rng.choices(ODD_TEXTS, k=3) if isinstance(text, str)]
     # tiktoken's batches do not take None.
@@ -142,7 +95,7 @@ def random_call(rng: random.Random, n_vocab: int) -> tuple[str, list[Any], dict[
 
 def test_random_calls_give_the_same_result_or_error(pair: tuple[Encoding, Any]) -> None:
     rng = random.Random(7)
-    for _ in range(1500):
+    for _ in range(4000):
         method, arguments, options = random_call(rng, pair[1].n_vocab)
         compared(pair, method, *arguments, **options)
 
@@ -154,6 +107,11 @@ def test_what_it_is(pair: tuple[Encoding, Any]) -> None:
     assert ours._mergeable_ranks == theirs._mergeable_ranks and ours._pat_str == theirs._pat_str
     assert ours.token_byte_values() == theirs.token_byte_values()
     assert repr(ours) == repr(theirs)
+    for token_id in [*range(theirs.n_vocab + 2), "a"]:
+        compared(pair, "decode_single_token_bytes", token_id)
+        compared(pair, "is_special_token", token_id)
+    for token in [*ours.token_byte_values(), *SPECIALS]:
+        compared(pair, "encode_single_token", token)
     again = pickle.loads(pickle.dumps(ours))
     assert again.name == "mine" and again.encode("hello") == ours.encode("hello")
 

@@ -3,8 +3,8 @@
 import copy
 import json
 import pickle
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -163,11 +163,8 @@ def test_threads_that_share_one_cut_and_pad_as_each_asks(theirs: Any) -> None:
         options = {"padding": "max_length", "truncation": True, "max_length": limit, "return_tensors": "np"}
         found[limit] = {ours(TEXTS * 40, **options)["input_ids"].shape[1] for _ in range(60)}
 
-    threads = [threading.Thread(target=calls, args=(limit,)) for limit in (5, 6, 7, 8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(calls, (5, 6, 7, 8)))
     assert found == {limit: {limit} for limit in (5, 6, 7, 8)}
 
 

@@ -178,21 +178,6 @@ def test_a_folder_whose_files_contradict_each_other_is_refused(
     assert str(tmp_path) in str(caught.value)
 
 
-def test_a_token_that_only_the_settings_name_keeps_its_rules(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
-    mask = {"__type": "AddedToken", "content": "<mask>", "lstrip": True, "rstrip": False, "single_word": False}
-    write(tmp_path, tokenizer_config={"mask_token": mask, "eos_token": "<|im_end|>"})
-    loaded = Tokenizer.load(tmp_path)
-    assert loaded.model.special_rules == (("<mask>", "lstrip"),)
-    mask_id = loaded.special_tokens["<mask>"]
-    assert loaded.encode("the <mask>") == [*tokenizer.encode("the"), mask_id]
-    assert mask_id == max(tokenizer.special_tokens.values()) + 1
-    PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
-
-    theirs = PreTrainedTokenizerFast.from_pretrained(tmp_path)
-    assert theirs.encode("the <mask>", add_special_tokens=False) == loaded.encode("the <mask>")
-
-
 def test_named_tokens_join_in_the_order_of_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
     named = {"pad_token": "<p>", "image_token": "<i>", "sep_token": "<s>", "unk_token": "<u>"}
@@ -310,10 +295,12 @@ def test_tokens_that_only_the_config_lists_keep_their_flags(tokenizer: Tokenizer
             file["added_tokens_decoder"][str(ids[name])] = {"content": name, **flags()}
         file |= {
             "pad_token": rng.choice(["<a>", "<in>", None]),
+            "mask_token": {"__type": "AddedToken", "content": "<d>", **flags()},
             "extra_special_tokens": [{"__type": "AddedToken", "content": "<c>", **flags()}],
         }
         write(folder, tokenizer_config=file)
         loaded = Tokenizer.load(folder)
+        ids["<d>"] = max(ids.values()) + 1
         ids["<c>"] = max(ids.values()) + 1
         assert loaded.special_tokens == tokenizer.special_tokens | ids
         theirs = PreTrainedTokenizerFast.from_pretrained(folder)
@@ -322,6 +309,7 @@ def test_tokens_that_only_the_config_lists_keep_their_flags(tokenizer: Tokenizer
             "x <a> x<a>x",
             "x <b> x<b>x",
             "x <c> x<c>x",
+            "x <d> x<d>x",
             "in the<a>",
             " <a> <b> <in> <c> <a>",
         ):

@@ -3,8 +3,6 @@
 import errno
 import itertools
 import os
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -269,30 +267,6 @@ def test_parallel_runs_are_kept_apart(tmp_path: Path) -> None:
 
     tokenize_files(TOKENIZER, Corpus.of_texts(texts()), tmp_path / "out")
     assert documents_of(tmp_path / "out") == [TOKENIZER.encode("a")]
-
-
-_LETTER = """
-import sys
-from pairloom import Tokenizer, tokenize_files
-tokenizer = Tokenizer.train("a" * 5000 + " aab abb bab", 270)
-def peak() -> int:
-    return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))) << 10
-open("/proc/self/clear_refs", "w").write("5")
-before = peak()
-assert tokenize_files(tokenizer, sys.argv[1], sys.argv[2]).n_documents == 1
-print(peak() - before)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the system lacks what is tested: peaks that can be reset")
-@pytest.mark.long
-def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> None:
-    n_bytes = 40_000_000
-    (tmp_path / "a.txt").write_bytes(b"a" * n_bytes)
-    command = [sys.executable, "-c", _LETTER, str(tmp_path / "a.txt"), str(tmp_path / "out")]
-    peak = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-    # The text, four bytes for each symbol, and one for each pair that waits; 20 MB is what a run takes anyway.
-    assert peak < 8 * n_bytes + 20_000_000
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -120,11 +120,9 @@ class Encoding:
             return self._with_specials(encode, _repaired(text), allowed, disallowed)
 
     def _choice(self, allowed: Any, disallowed: Any) -> tuple[Any, Any]:
-        """The arguments as a Tokenizer takes them: where all are meant, "all"."""
-        if disallowed == "all" and allowed != "all":
-            return allowed or _NONE, "all"
+        """The arguments as a Tokenizer takes them."""
         if disallowed == "all":
-            return "all", ()
+            return allowed or _NONE, "all"
         return allowed, frozenset(disallowed or ())
 
     def _refuse(self, text: str, allowed: Any, disallowed: Any) -> NoReturn:

@@ -1,0 +1,78 @@
+"""What counting, training, adding counts and writing shards take in truth: against `max_memory`, or their input."""
+
+import ctypes
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairloom import PretokenCounts, Tokenizer, tokenize_files
+from tests.soak.isolation import run_cases
+
+pytestmark = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="the system lacks glibc, whose allocator this is about"
+)
+_M_MMAP_THRESHOLD = -3
+
+
+def growth(call: Callable[[], object]) -> int:
+    """By how many bytes a process grows at most that makes this call."""
+
+    ((_, outcome),) = run_cases(lambda _: call() or True, 1, timeout=240)
+    assert outcome.result, outcome
+    return outcome.n_bytes
+
+
+def rare_words(seed: int, n_words: int, n_letters: int) -> str:
+    """Words of ten letters, nearly all of which occur once."""
+    letters = np.random.default_rng(seed).integers(97, 97 + n_letters, (n_words, 11), dtype=np.uint8)
+    letters[:, -1] = 32
+    return letters.tobytes().decode()
+
+
+@pytest.mark.parametrize("n_threads", [2, 4])
+def test_counting_takes_no_more_than_it_may(n_threads: int) -> None:
+    limit, texts = 180_000_000, [rare_words(seed, 100_000, 16) for seed in range(40)]
+
+    def count() -> None:
+        with pytest.raises(MemoryError):
+            PretokenCounts.from_texts(texts, threads=n_threads, max_memory=limit)
+
+    # Not less than half: then something else failed. At most a tenth more: pages, stacks, and what the allocator keeps.
+    assert limit // 2 < growth(count) < limit + limit // 10
+
+
+@pytest.mark.parametrize("limit", [60_000_000, 100_000_000])
+def test_training_on_rare_pretokens_takes_no_more_than_it_may(limit: int) -> None:
+    # Nearly every pair of tokens is worth keeping in the end.
+    counts = PretokenCounts.from_texts([rare_words(1, 300_000, 26)])
+
+    def train() -> None:
+        with pytest.raises(MemoryError):
+            Tokenizer.train_from_counts(counts, 30_000, threads=1, max_memory=limit)
+
+    assert growth(train) < limit + limit // 10
+
+
+@pytest.mark.long
+def test_adding_counts_in_place_takes_no_third_table() -> None:
+    # 800,000 pretokens, whose columns take 27 MB; 20,000 are added.
+    total = PretokenCounts.from_items((b"pretoken %d" % n, 1) for n in range(800_000))
+    part = PretokenCounts.from_items((b"pretoken %d" % n, 1) for n in range(790_000, 810_000))
+
+    def add(in_place: bool) -> object:
+        # A fixed threshold: else glibc keeps what was freed for later, which hides what is needed.
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 17)
+        return bool(total.__iadd__(part) if in_place else total + part)
+
+    assert growth(lambda: add(True)) < 8 << 20 < 20 << 20 < growth(lambda: add(False))
+
+
+@pytest.mark.long
+def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> None:
+    n_bytes, tokenizer = 40_000_000, Tokenizer.train("a" * 5000 + " aab abb bab", 270)
+    (tmp_path / "a.txt").write_bytes(b"a" * n_bytes)
+    # The text, four bytes for each symbol, and one for each pair that waits; 20 MB is what a run takes anyway.
+    assert growth(lambda: tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / "out")) < 8 * n_bytes + 20_000_000
