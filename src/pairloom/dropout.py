@@ -1,7 +1,5 @@
 """Encoding with BPE-dropout; `pairloom.reference.dropout` defines it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pairloom import _core

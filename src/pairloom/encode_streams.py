@@ -1,7 +1,5 @@
 """Encoding of an iterable of str, piece by piece."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from pairloom import _core

@@ -3,8 +3,6 @@
 Messages say what, where and the remedy.
 """
 
-from __future__ import annotations
-
 
 class PairloomError(Exception):
     """The root of all errors that pairloom defines."""

@@ -3,8 +3,6 @@
 Cost: two passes over the ids, and for text that is not ASCII two over its bytes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

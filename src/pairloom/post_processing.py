@@ -4,8 +4,6 @@ Defined in `reference.post_processor`. Types: ByteLevel (offsets only), Template
 RobertaProcessing, and a Sequence with at most one of the last three.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Training and encoding use the same splitter in the core, without Python objects.
 """
 
-from __future__ import annotations
-
 from pairloom import _core
 from pairloom.model import Pattern
 from pairloom.patterns import pattern_text

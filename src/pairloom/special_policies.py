@@ -1,7 +1,5 @@
 """Which special tokens a call recognises and which it refuses: `allowed_special` and `disallowed_special`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, Final, Literal
 

@@ -4,8 +4,6 @@ Each check raises TypeError or ValueError with a message that names the argument
 from callers and may be hostile: a `__len__` may lie, a `__repr__` may raise.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, KeysView, Mapping, Sequence, Set

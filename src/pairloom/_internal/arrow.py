@@ -1,7 +1,5 @@
 """Arrow columns of any library, by pyarrow: their buffers for the core, and columns of what the core returns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

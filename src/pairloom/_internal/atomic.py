@@ -4,8 +4,6 @@ Method: write a temporary file in the same directory, fsync it, then hard-link i
 exists by now) or, to overwrite, rename it; then fsync the directory.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -5,8 +5,6 @@ returned. The thread of a writer ends with the `with` block; only Ctrl-C stops w
 reader, which may wait for a silent pipe, is left to itself then. If no thread can be started, the caller does the work.
 """
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import threading

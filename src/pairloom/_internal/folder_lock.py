@@ -5,8 +5,6 @@ however it ends. On NFS and Lustre a folder's flock is not sent to the server, s
 there is no `flock`, as on Windows, it is a lock of filelock on the file `.NAME.lock` beside the folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

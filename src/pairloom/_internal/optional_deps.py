@@ -1,7 +1,5 @@
 """Optional dependencies: imported on first use, or an ImportError that says what to install."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

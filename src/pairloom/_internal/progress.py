@@ -4,8 +4,6 @@ The core and the loops over corpora report (stage, done, total) about ten times 
 and ends at done=total, or earlier if it stops early.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 A URL can carry a password before its host and a signature in its query. They are used to open it and for nothing else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """Warnings attributed to the caller's line, however deep inside the package they are raised."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

@@ -5,8 +5,6 @@ tokenizer can replace the other, and token boundaries, which can be compared bet
 Cost: each document is encoded by both sides; one document is in memory at a time.
 """
 
-from __future__ import annotations
-
 import errno
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -4,8 +4,6 @@ Merges are never undone, so the tokens of a corpus say all of it: a token was ma
 one encoding with the whole vocabulary gives the figures of all smaller ones, exactly. Cost: a pass over the merges.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ tokens, the pattern, where documents end). What makes the most of the other toke
 ten trainings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ tokens: a token that merging produces from its own bytes is also produced inside
 across its ends, and a token that merging does not produce from its own bytes is never produced.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from typing import Any

@@ -11,8 +11,6 @@ tokenizer's own tokens, a hundred at a time. A line of the lock has the name of 
 hexadecimal digits of the SHA-256 of its ids (uint32) and, of own tokens, which a change may rename, of the text.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -5,8 +5,6 @@ by colour-blind readers (Okabe and Ito's), and series differ in more than colour
 dark mode in browsers.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Sequence
 from functools import partial

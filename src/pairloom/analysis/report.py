@@ -1,7 +1,5 @@
 """Tokenizers on named corpora, as of languages: what each costs, how unequally, and which tokens are of no use."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

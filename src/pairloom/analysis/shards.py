@@ -1,7 +1,5 @@
 """What a folder of shards holds: documents, tokens, compression, how long documents are, and what each input gave."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Memory does not grow with the corpus: blocks are encoded on all threads and only
 Source of the Renyi efficiency: Zouhar et al., "Tokenization and the Noiseless Channel", ACL 2023.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass

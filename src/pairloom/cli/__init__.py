@@ -4,8 +4,6 @@ Exit status: 0, 1 (failed), 2 (wrong usage), 3 (`--strict`, and some input was l
 signal that ended the command.
 """
 
-from __future__ import annotations
-
 # Both are loaded by the interpreter itself: until signals are handled nothing else is imported.
 import _signal  # type: ignore[import-not-found]
 import os

@@ -1,7 +1,5 @@
 """`pairloom check`: whether a tokenizer still gives the ids of a lock, by class of text."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The parser of all commands, and the exit status and message for each kind of error."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import errno

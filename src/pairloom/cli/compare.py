@@ -1,7 +1,5 @@
 """`pairloom compare`: how many documents two tokenizers encode differently, and where they first differ."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

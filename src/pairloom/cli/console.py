@@ -1,7 +1,5 @@
 """Input, output, messages and progress at the terminal, shared by all commands."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """`pairloom convert`: write a tokenizer file in another format."""
 
-from __future__ import annotations
-
 import argparse
 
 from pairloom.cli.models import add_model_arguments, load_model

@@ -1,7 +1,5 @@
 """`pairloom count`: count the pretokens of a corpus into a counts file; prints one JSON line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -1,7 +1,5 @@
 """`pairloom decode`: ids to text; nothing is added to the text."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """`pairloom drop`: remove documents from a folder of shards; prints one JSON line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """`pairloom encode`: text to ids, as a compact JSON array on one line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

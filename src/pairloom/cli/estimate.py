@@ -1,7 +1,5 @@
 """`pairloom estimate`: what tokenizing a corpus will take, from a sample of it; prints one JSON line."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """`pairloom inspect`: the parts of a tokenizer, and how it splits a text."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """`pairloom lock`: digests of the ids of fixed texts, which `pairloom check` compares with those of another release."""
 
-from __future__ import annotations
-
 import argparse
 
 from pairloom.analysis.compare import load_side

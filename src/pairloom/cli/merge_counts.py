@@ -1,7 +1,5 @@
 """`pairloom merge-counts`: add counts files into one, and subtract others; prints one JSON line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

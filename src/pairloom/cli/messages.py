@@ -4,8 +4,6 @@ The library names keyword arguments as the remedy; here they become the command'
 without an option is passed on unchanged.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Options that name a tokenizer file, shared by all commands that load one."""
 
-from __future__ import annotations
-
 import argparse
 
 from pairloom import Tokenizer, formats

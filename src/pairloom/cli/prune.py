@@ -1,7 +1,5 @@
 """`pairloom prune`: remove the tokens that a corpus uses least, or exchange them for its own; prints one JSON line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -1,7 +1,5 @@
 """Options of `stats` and `compare` for named corpora, and the report on them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pairloom shards`: what a folder of shards holds, as a table, JSON or a plot."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -6,8 +6,6 @@ process if the main thread does not handle the exception in time, for example in
 signals.
 """
 
-from __future__ import annotations
-
 import _thread
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """`pairloom stats`: compression and vocabulary use of a tokenizer on a corpus, as a table, JSON or a plot."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

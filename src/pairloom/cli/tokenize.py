@@ -1,7 +1,5 @@
 """`pairloom tokenize`: encode a corpus into a folder of shards; prints one JSON line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

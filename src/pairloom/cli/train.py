@@ -1,7 +1,5 @@
 """`pairloom train`: train a tokenizer on a corpus or on counts; prints one JSON line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -1,7 +1,5 @@
 """`pairloom verify`: find damage in a folder of shards, a line each, and mend it from the inputs."""
 
-from __future__ import annotations
-
 import argparse
 
 from pairloom.cli.console import whole_number

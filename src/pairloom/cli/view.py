@@ -1,7 +1,5 @@
 """`pairloom view`: texts as tokens, in a page for the browser."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

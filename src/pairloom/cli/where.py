@@ -1,7 +1,5 @@
 """`pairloom where`: which document, record and input tokens come from; a JSON line each."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

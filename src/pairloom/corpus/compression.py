@@ -5,8 +5,6 @@ file. A file may hold several streams in a row; the end of each is checked here,
 truncated stream as complete.
 """
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """The digest of a file's content, XXH3 of 128 bits, by which a run recognises an input that has changed since."""
 
-from __future__ import annotations
-
 from typing import Any, BinaryIO
 
 from pairloom import _core

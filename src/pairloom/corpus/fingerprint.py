@@ -5,8 +5,6 @@ its content. Texts in memory: the SHA-256 of the first ones, up to four million 
 read only once; a data set may have a fingerprint of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 (`not_text`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of local files: those in a folder, those that a glob matches; each file once where links lead to it again."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ lost and none comes twice. While a range is used the next one is fetched; ranges
 on, so that a few bytes at the end of a Parquet file do not cost megabytes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import email.utils

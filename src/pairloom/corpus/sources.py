@@ -6,8 +6,6 @@ are followed. What a link leads to a second time, within a folder or a glob, is 
 the corpus twice.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

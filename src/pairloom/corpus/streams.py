@@ -3,8 +3,6 @@
 Who reads them may wait for a silent writer: `ReadAhead` does so in a thread that nothing waits for.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

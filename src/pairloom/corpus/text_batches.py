@@ -1,7 +1,5 @@
 """Batches of texts in memory, so that each call into the core carries several megabytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ A record is a line with the version, headers, an empty line, as many bytes as Co
 Source: ISO 28500, WARC/1.0 and 1.1. Memory is a few blocks, or one record where that is longer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

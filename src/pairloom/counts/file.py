@@ -16,8 +16,6 @@ Parquet: columns pretoken (binary) and count (int64), neither null; the metadata
 key after "pairloom.", each value JSON.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

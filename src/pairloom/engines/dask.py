@@ -4,8 +4,6 @@
 retries and dashboard are the caller's.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ Ranks are datatrove's; a rank that is run again writes its file anew, so reruns 
 waits forever for a worker that was killed: stop it and run it again, finished ranks are skipped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path

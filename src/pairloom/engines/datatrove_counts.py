@@ -1,7 +1,5 @@
 """datatrove: the steps that count pretokens and add counts; `pairloom.engines.datatrove` exports them."""
 
-from __future__ import annotations
-
 import errno
 import tempfile
 from collections.abc import Iterable, Iterator

@@ -6,8 +6,6 @@ processors free (`concurrency=(1, n - 1)`): a pool of as many actors as there ar
 of files, which then waits forever.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Ray: results of a function over the blocks of a Dataset, with its errors as they are."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What the modules of the engines share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pairloom._internal.arguments import check_choice

@@ -4,8 +4,6 @@ Batches go to Python workers as Arrow and come back so, without a Python object 
 unsigned integers nor large lists, so ids are array<int>. Needs Java 17 or later and PySpark 4.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any

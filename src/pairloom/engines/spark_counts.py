@@ -4,8 +4,6 @@ A row of a DataFrame costs the JVM far more than a pretoken costs the core: `col
 tables of counts, takes half of the time of a DataFrame of pretokens.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -5,8 +5,6 @@ raises FormatError with the reason if the format cannot express the model exactl
 not store, such as the pattern in a .tiktoken file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fnmatch

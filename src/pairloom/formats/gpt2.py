@@ -5,8 +5,6 @@ tokens; the pattern is GPT-2's unless the caller gives another. merges.txt may b
 vocab.json that is not written in the byte alphabet (a special token with a space in it) is taken literally.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -4,8 +4,6 @@ Schema 1 is what bpetite writes, byte for byte: a trained tokenizer of profile "
 holds everything that a Model can, compact and fast to load. Equal models give equal bytes. The core reads both.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 

@@ -5,8 +5,6 @@ additional_chat_templates/. They become one JSON object, `Model.tokenizer_config
 tokens that they list join the Model, as transformers adds them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path

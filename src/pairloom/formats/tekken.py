@@ -3,8 +3,6 @@
 An id is a rank plus the number of special tokens. mistral-common runs the pattern by tiktoken.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 

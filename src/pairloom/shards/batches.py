@@ -4,8 +4,6 @@ An `Order` says for each row of the endless stream of rows which pieces of the c
 from row to row, so that a loop can begin at any step and ranks need not talk to each other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from threading import Lock

@@ -7,8 +7,6 @@ time ago. Each has a lock, so that only one process fetches it, and none removes
 one that is mapped already can be removed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """The options of a run that writes shards, checked, as its manifest records them."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -5,8 +5,6 @@ new files count (`publishing.put_in_place`), so that a kill leaves each shard as
 goes on. A shard that is emptied stays, without documents, so that the others keep their names.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import hashlib

@@ -1,7 +1,5 @@
 """Encodes a corpus into shards; reading, encoding and writing run at the same time."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ error comes from how much neighbouring places differ, by Student's t, with a tok
 Source: W. G. Cochran, Sampling Techniques, 3rd edition, sections 5A.12 (one place in each stratum) and 6.3.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -4,8 +4,6 @@ Whatever is written gets a hidden, random name first and must be new, so that a 
 followed; what is read must be a regular file. `clear` recognises the names that a run writes and no others.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

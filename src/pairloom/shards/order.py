@@ -6,8 +6,6 @@ below n (cycle walking). Source of the rounds' mixing: Steele, Lea, Flood, "Fast
 Generators" (SplitMix64). docs/shards.md specifies it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -4,8 +4,6 @@ Each document of the new folder is a row of `seq_len` ids: those of rank `rank` 
 one row a step, the last row of the epoch as long as it is. docs/shards.md specifies it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -4,8 +4,6 @@ A row is a document, in packed shards a part of one. Rows are in the order of th
 before it ends. A row group has ROW_GROUP rows, so that the file's bytes do not depend on the sizes of batches.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 

@@ -9,8 +9,6 @@ files one by one. One that is not in the hidden folder any more is in its place 
 them wherever that is interrupted; the next run goes on with it (`settle`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

@@ -5,8 +5,6 @@ after it may have changed in any way. If the input that contains it has changed,
 written again. Of a finished run no input may have changed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple

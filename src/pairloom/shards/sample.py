@@ -10,8 +10,6 @@ One place is drawn in each of as many parts of equal size. What is read there de
 - Anything else (compressed, remote, Arrow, WARC): the beginning of the file.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import operator

@@ -6,8 +6,6 @@ Two documents are duplicates if the first 16 bytes of the SHA-256 of their texts
 docs/shards.md specifies both.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import re

@@ -4,8 +4,6 @@ A shard ends with the first document that brings it to `shard_tokens` tokens, so
 documents. It is written under a partial name; publishing.py gives it its name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

@@ -4,8 +4,6 @@
 number of workers. `ShardRows` has the rows by index, for a sampler of the caller.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ A damaged shard is encoded again from the boundary at which the shard before it 
 have the digests that the manifest records.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

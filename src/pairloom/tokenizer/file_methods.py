@@ -1,7 +1,5 @@
 """The methods that load, save and convert a tokenizer; `pairloom.formats` does the work."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any, Self

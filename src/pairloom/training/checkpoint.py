@@ -6,8 +6,6 @@ counted and how. The file appears whole or not at all, so a kill at any moment l
 Merges are not stored. Learning them again takes no longer than replaying stored ones (docs/decisions/merges.md).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """`train_bpe` with the signature and results of Stanford CS336, assignment 1."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

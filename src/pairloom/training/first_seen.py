@@ -5,8 +5,6 @@ thread; learning takes one thread too. Together that is seven to eight times the
 `crates/core/src/train/first_seen.rs` says how.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Parity-aware training: several corpora, as of languages, share the merges; `pairloom.reference.parity` defines it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

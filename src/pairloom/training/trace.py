@@ -1,7 +1,5 @@
 """The trace of a training: for each step the pair that is merged, its count, and the pairs that came next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final

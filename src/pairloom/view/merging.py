@@ -3,8 +3,6 @@
 Cost: n log n, by a heap over a linked list.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ JupyterLab keeps inline styles of an untrusted notebook and drops frames and scr
 there the edges of tokens are those of `code` elements.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The decoders of the library as a tokenizer.json holds them; `Tokenizer.decode` runs those that loading takes."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence as Sequence_

@@ -1,7 +1,5 @@
 """The normalizers of the library that training takes; each changes a text before it is cut."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The post-processors of the library as a tokenizer.json holds them; `pairloom.post_processing` runs them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The trainer of the library that is taken: BpeTrainer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What a BpeTrainer learns from counts of pretokens; `pairloom.reference.alphabet` defines it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ else the number of vocabulary entries and of such tokens before it. The core ref
 writing a model with one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple

@@ -1,7 +1,5 @@
 """Writes what a tokenizer.json says of a tokenizer whose merging starts with characters, as SentencePiece's does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pairloom.errors import FormatError

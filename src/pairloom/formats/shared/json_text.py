@@ -1,7 +1,5 @@
 """Parsing of the JSON files beside a tokenizer, and of ids in them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

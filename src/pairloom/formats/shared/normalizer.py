@@ -1,7 +1,5 @@
 """Writes the normalizer of a tokenizer.json: Unicode normalisation forms and lower case, alone or in a sequence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pairloom.model import DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS

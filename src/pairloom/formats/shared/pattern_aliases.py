@@ -6,8 +6,6 @@ pattern gives the owner's text again. Any other text is kept unchanged; the core
 named_patterns.json on hand-written scanners.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from pairloom.patterns import SPELLINGS

@@ -4,8 +4,6 @@ It does not change the ids of `encode(text, add_special_tokens=False)`, which ar
 JSON text for the next tokenizer.json, and formats that cannot store it refuse the model.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

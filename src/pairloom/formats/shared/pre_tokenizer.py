@@ -3,8 +3,6 @@
 The core reads it (`crates/core/src/format/pre_tokenizer.rs`); `reference.pretokens` says how a pattern splits.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from pairloom import _core

@@ -4,8 +4,6 @@ Both kinds are strings and can collide: the special token "Ġa" is spelt like th
 allowed only if both have the same id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pairloom._internal.arguments import shown

@@ -3,8 +3,6 @@
 Both run fancy-regex, but pairloom runs some patterns by other engines, and keeps what a pattern does not match.
 """
 
-from __future__ import annotations
-
 from pairloom import _core
 from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError

@@ -4,8 +4,6 @@ ids: uint16 if every id of the vocabulary fits, else uint32: `numpy.memmap(path,
 the dtype. offsets: as in `pairloom.shards.writers.npy`.
 """
 
-from __future__ import annotations
-
 from typing import Any, BinaryIO
 
 import numpy as np

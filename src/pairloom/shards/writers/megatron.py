@@ -7,8 +7,6 @@ offsets in bytes; int64 [sequences + 1] document indices 0, 1, ..., n.
 Source: Megatron-LM, megatron/core/datasets/indexed_dataset.py.
 """
 
-from __future__ import annotations
-
 import struct
 import tempfile
 from collections.abc import Iterator

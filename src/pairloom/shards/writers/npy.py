@@ -6,8 +6,6 @@ is written last, when the length is known; ids and offsets are written as they c
 Source: numpy.lib.format.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ A row group ends with the document that brings it to ROW_GROUP_TOKENS, so the fi
 batches. Memory is one row group, or the longest document.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from pathlib import Path
