@@ -4,8 +4,6 @@ pyarrow decodes, and the core copies the text from Arrow's buffers. Few rows are
 the size of documents, not on the size of row groups or files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -54,7 +52,7 @@ class _Step(NamedTuple):
     n_lists: int
 
     @classmethod
-    def of(cls, name: str) -> _Step:
+    def of(cls, name: str) -> "_Step":
         key = name
         while key.endswith("[]"):
             key = key[:-2]

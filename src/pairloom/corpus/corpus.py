@@ -3,8 +3,6 @@
 Blocks come in the order of the input. Each carries its `Position`, from which reading can be resumed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import errno
@@ -160,7 +158,7 @@ class Corpus:
     @classmethod
     def of_texts(
         cls, texts: Iterable[str] | Any, *, max_bytes: int | None = None, doc_cap: int | None = None
-    ) -> Corpus:
+    ) -> "Corpus":
         """A corpus of str, each a document; lists of str and Arrow columns of text are taken as batches of them."""
         check_texts("texts", texts, is_column=is_arrow(texts))
         return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
@@ -219,7 +217,7 @@ class Corpus:
         joined: bool = False,
         origins: bool = False,
         id_field: str | None = None,
-    ) -> Reading:
+    ) -> "Reading":
         """One pass over the corpus from `start`.
 
         piece_bytes: how much text a block holds, about. digests: gets the digest of the bytes (XXH3, 128 bits) of each

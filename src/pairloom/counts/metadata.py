@@ -1,7 +1,5 @@
 """How a corpus was cut into pretokens: what counts must agree in before they can be added."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ class CountsMetadata:
     unicode_version: str = _core.UNICODE_VERSION
     min_count: int = 1
 
-    def check_addable(self, other: CountsMetadata) -> None:
+    def check_addable(self, other: "CountsMetadata") -> None:
         """Raises CountsError naming the first difference, or for counts that were pruned; also before subtracting."""
         for field in dataclasses.fields(self):
             mine, theirs = (getattr(metadata, field.name) for metadata in (self, other))

@@ -10,8 +10,6 @@ next job finishes the commit.
 Folders are local paths or, with the extra [remote], URLs of fsspec. The result is that of docs/shards.md.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools
@@ -251,7 +249,7 @@ class ShardJob:
         )
         """What workers get."""
 
-    def __enter__(self) -> ShardJob:
+    def __enter__(self) -> "ShardJob":
         """Claims the folder; FileExistsError where another job has it, or where it is not empty."""
         storage = self._storage
         with contextlib.ExitStack() as stack:

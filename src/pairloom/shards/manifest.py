@@ -6,8 +6,6 @@ metadata, so that pandas, polars, pyarrow and datasets can open the folder (they
 Beside other shards it is `manifest.json`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import io
@@ -214,7 +212,7 @@ class Manifest:
         vars(self).update(vars(changed))
 
     @classmethod
-    def load(cls, folder: Path) -> Manifest:
+    def load(cls, folder: Path) -> "Manifest":
         """Reads the manifest of `folder`; FileNotFoundError, or FormatError when it is damaged."""
         path = next((folder / name for name in MANIFESTS if os.path.lexists(folder / name)), folder / _JSON_NAME)
         with damage_reported(path, "not a manifest", "remove the folder and start again"):
@@ -223,7 +221,7 @@ class Manifest:
             return cls._of(json.loads(text), path)
 
     @classmethod
-    def _of(cls, content: dict[str, Any], path: Path) -> Manifest:
+    def _of(cls, content: dict[str, Any], path: Path) -> "Manifest":
         if content["schema"] != SCHEMA:
             raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
         shards, indexes = content["shards"], content["indexes"]

@@ -5,8 +5,6 @@ of them stands at (k + 1/2) / w of the period, and rows are taken in the order o
 folder come before any row is a product and a look into one table. docs/shards.md specifies it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -65,7 +63,7 @@ class MixedShards:
         epochs: int | Mapping[str, int | None] | None = None,
         pad_id: int | None = None,
         dtype: npt.DTypeLike | None = None,
-    ) -> MixedBatches:
+    ) -> "MixedBatches":
         """An iterator of batches of ids, as `OpenShards.batches`: each row is the next one of its folder.
 
         epochs: how often each folder is read, or a dict by name, in which None is without an end and folders that are

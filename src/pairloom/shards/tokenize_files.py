@@ -5,8 +5,6 @@ Output order is input order. The same input, model and options give the same byt
 interruptions. docs/shards.md specifies the folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import dataclasses
@@ -59,7 +57,7 @@ class TokenizedFiles:
         folder: Path | str,
         manifest: Manifest,
         was_complete: bool,
-        parts: dict[str, TokenizedFiles] | None = None,
+        parts: dict[str, "TokenizedFiles"] | None = None,
     ) -> None:
         self.folder = folder
         self.parts = parts or {}

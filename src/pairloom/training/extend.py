@@ -1,7 +1,5 @@
 """Training that continues from a tokenizer's own merges; `pairloom.reference.extend` defines it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +47,7 @@ class Extension:
         n_tokens: int | None,
         keep_ids: bool,
         fields: dict[str, Any],
-    ) -> Extension:
+    ) -> "Extension":
         """Checks the arguments of `extend`; TypeError or ValueError for what cannot be done."""
         for name in _OWN_FIELDS:
             if name in fields:

@@ -1,7 +1,5 @@
 """What the parts of a tokenizer.json have in common: dataclasses whose fields are its JSON, in the file's order."""
 
-from __future__ import annotations
-
 import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -138,7 +136,7 @@ class AddedToken:
         return hash(self.content)
 
     @staticmethod
-    def of(token: Any, special: bool) -> AddedToken:
+    def of(token: Any, special: bool) -> "AddedToken":
         """The token of a str, or a copy of an AddedToken, that counts as special where asked to."""
         if isinstance(token, str):
             return AddedToken(token, special=special)

@@ -1,7 +1,5 @@
 """The ready-made tokenizer of the library that most training scripts use: ByteLevelBPETokenizer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -50,7 +48,7 @@ class ByteLevelBPETokenizer:
         setattr(self._tokenizer, name, value)
 
     @staticmethod
-    def from_file(vocab_filename: str, merges_filename: str, **settings: Any) -> ByteLevelBPETokenizer:
+    def from_file(vocab_filename: str, merges_filename: str, **settings: Any) -> "ByteLevelBPETokenizer":
         """The tokenizer of vocab.json and merges.txt."""
         return ByteLevelBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **settings)
 

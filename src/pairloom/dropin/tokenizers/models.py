@@ -1,7 +1,5 @@
 """The model of the library that training takes: BPE."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass
@@ -61,7 +59,7 @@ class BPE(Model):
         return node | {"vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])), "merges": merges}
 
     @classmethod
-    def from_file(cls, vocab: str, merges: str, **settings: Any) -> BPE:
+    def from_file(cls, vocab: str, merges: str, **settings: Any) -> "BPE":
         """The model of vocab.json and merges.txt."""
         return cls(*cls.read_file(vocab, merges), **settings)
 
