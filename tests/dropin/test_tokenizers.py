@@ -126,6 +126,16 @@ def test_unknown_arguments_and_settings_are_refused() -> None:
         Tokenizer(models.BPE()).foo = 1
     with pytest.raises(TypeError, match="pre_tokenizer must be one of pairloom"):
         Tokenizer(models.BPE()).pre_tokenizer = "ByteLevel"  # type: ignore[assignment]
+    wrong: Any = 1
+    for make, message in (
+        (lambda: models.BPE(unk_token=wrong), "unk_token must be a str"),
+        (lambda: normalizers.Strip(left=wrong), "left must be True or False"),
+        (lambda: pre_tokenizers.Metaspace(split=wrong), "split must be True or False"),
+        (lambda: decoders.Strip(" ", "1"), "left must be an int"),  # type: ignore[arg-type]
+        (lambda: processors.ByteLevel(trim_offsets=wrong), "trim_offsets must be True or False"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            make()
     with pytest.raises(ValueError, match="may match nothing"):
         pre_tokenizers.Split(Regex("a*"), "isolated")
     with pytest.raises(ValueError, match="delimiter must be one character"):

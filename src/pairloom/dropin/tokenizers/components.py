@@ -44,11 +44,11 @@ class Component:
                 for step in getattr(self, field.name):
                     if not isinstance(step, Component) or step.kind != self.kind:
                         raise TypeError(f"a step must be a {self.kind} of this module, not {type(step).__name__}")
-            elif field.type == "bool":
+            elif field.type is bool:
                 check_bool(field.name, value)
-            elif field.type == "int":
+            elif field.type is int:
                 check_int(field.name, value, least=0)
-            elif field.type == "str" or (field.type == "str | None" and value is not None):
+            elif field.type is str or (field.type == str | None and value is not None):
                 check_str(field.name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -4,8 +4,6 @@ A step is defined by `of_pieces`. Steps whose cuts a pattern of pairloom makes r
 they leave is cut further piece by distinct piece.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -42,10 +40,10 @@ class Plan:
     are_bytes: bool = False
     spelled: dict[str, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
-    steps: list[PreTokenizer] = field(default_factory=list)
+    steps: list["PreTokenizer"] = field(default_factory=list)
 
     @staticmethod
-    def of(pre_tokenizer: PreTokenizer | None) -> Plan:
+    def of(pre_tokenizer: "PreTokenizer | None") -> "Plan":
         """The plan of a pre-tokenizer."""
         steps = steps_of(pre_tokenizer)
         plan = Plan()
@@ -88,7 +86,7 @@ class PreTokenizer(Component):
         """The text with other characters in the place of some, before it is cut."""
         return text
 
-    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+    def _join(self, plan: Plan, index: int, later: list["PreTokenizer"]) -> bool:
         """Adds the step to a plan, if the core can cut as it does; whether it can."""
         return False
 
