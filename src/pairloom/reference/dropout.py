@@ -13,9 +13,7 @@ from collections.abc import Collection, Iterator
 from itertools import pairwise
 from typing import Literal
 
-from pairloom.reference.encoder import normalize, refuse
-from pairloom.reference.pretokens import pretokenize
-from pairloom.reference.special_rules import split_by_rules
+from pairloom.reference.encoder import cut
 from pairloom.reference.vocabulary import Model
 
 _MASK = 2**64 - 1
@@ -53,18 +51,10 @@ def encode_with_dropout(
 
     With 0 these are the ids of `encode`, with 1 those of the bytes.
     """
-    allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
-    specials = {token: token_id for token, token_id in model.special_tokens.items() if token in allowed}
-    refuse(text, model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special, model)
     draws = random_numbers(seed)
     ids: list[int] = []
-    rules = [rule for rule in model.special_rules if allowed_special == "all" or rule[1] != "ordinary"]
-    for piece, literal in split_by_rules(text, specials, rules):
-        if literal is not None:
-            ids.append(specials[literal])
-        else:
-            for pretoken in pretokenize(normalize(piece, model.normalizer), model.pattern):
-                ids += merge_with_dropout(pretoken, model, dropout, draws)
+    for part in cut(text, model, allowed_special, disallowed_special):
+        ids += [part] if isinstance(part, int) else merge_with_dropout(part, model, dropout, draws)
     return ids
 
 

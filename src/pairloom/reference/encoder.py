@@ -8,7 +8,7 @@ Cost of a pretoken: quadratic in its length.
 
 import json
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 from typing import Literal, cast
 
@@ -37,20 +37,29 @@ def encode(
     holds a disallowed one ("all" means all minus the allowed), and ValueError naming the byte where the
     vocabulary lacks one.
     """
+    ids: list[int] = []
+    for part in cut(text, model, allowed_special, disallowed_special):
+        ids += [part] if isinstance(part, int) else encode_pretoken(part, model)
+    return ids
+
+
+def cut(
+    text: str,
+    model: Model,
+    allowed_special: Literal["all"] | Collection[str],
+    disallowed_special: Literal["all"] | Collection[str],
+) -> Iterator[int | bytes]:
+    """The ids of special tokens in a text, and the pretokens between them; the arguments are those of `encode`."""
     allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
     specials = {token: token_id for token, token_id in model.special_tokens.items() if token in allowed}
-    disallowed = model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special
-    refuse(text, disallowed, model)
-    ids: list[int] = []
+    refuse(text, model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special, model)
     # A token that the caller names is recognised, whatever is said of the others.
     rules = [rule for rule in model.special_rules if allowed_special == "all" or rule[1] != "ordinary"]
     for piece, literal in split_by_rules(text, specials, rules):
         if literal is not None:
-            ids.append(specials[literal])
+            yield specials[literal]
         else:
-            for pretoken in pretokenize(normalize(piece, model.normalizer), model.pattern):
-                ids += encode_pretoken(pretoken, model)
-    return ids
+            yield from pretokenize(normalize(piece, model.normalizer), model.pattern)
 
 
 def normalize(text: str, steps: Iterable[str]) -> str:
