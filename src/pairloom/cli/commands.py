@@ -109,7 +109,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         module.add_arguments(command)
         if name in _LONG:
             add_output_options(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, wrong_usage=command.error)
     return parser
 
 

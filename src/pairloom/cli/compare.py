@@ -52,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     add_report_options(parser)
     add_corpus_options(parser, required=False)
-    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -35,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-memory", type=whole_number, metavar="BYTES", help="fail if more memory is needed")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
-    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:

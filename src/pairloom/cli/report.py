@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from pairloom import Tokenizer
+from pairloom.analysis.plots import check_plot, plot_report
 from pairloom.analysis.report import report, report_text
 from pairloom.cli.console import UsageError, write_stdout
 from pairloom.cli.corpus_options import named_corpora
@@ -29,16 +30,11 @@ def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> 
     if args.input is not None:
         raise UsageError("give either --input or --corpus")
     corpora = named_corpora(args, "--corpus", args.corpus)
-    plot = None if args.plot is None else Path(args.plot)
-    if plot is not None:
-        from pairloom.analysis.plots import check_plot
-
-        check_plot(plot, args.force)
+    if args.plot is not None:
+        check_plot(Path(args.plot), args.force)
     found = report(tokenizers, corpora, parallel=args.parallel, threads=getattr(args, "threads", 0))
-    if plot is not None:
-        from pairloom.analysis.plots import plot_report
-
-        plot_report(found, plot, overwrite=args.force)
+    if args.plot is not None:
+        plot_report(found, Path(args.plot), overwrite=args.force)
         args.console.wrote(args.plot, "a plot")
     if args.json:
         write_stdout(json.dumps([each.as_dict() for each in found]) + "\n")

@@ -4,6 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
+from pairloom.analysis.plots import check_plot, plot_shards
 from pairloom.analysis.shards import shard_stats, shard_stats_text
 from pairloom.cli.console import write_stdout
 
@@ -24,15 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the figures; the plot is written first, so that a failure prints nothing."""
-    plot = None if args.plot is None else Path(args.plot)
-    if plot is not None:
-        from pairloom.analysis.plots import check_plot
-
-        check_plot(plot, args.force)
+    if args.plot is not None:
+        check_plot(Path(args.plot), args.force)
     stats = shard_stats(args.folder)
-    if plot is not None:
-        from pairloom.analysis.plots import plot_shards
-
-        plot_shards(stats, plot, overwrite=args.force)
+    if args.plot is not None:
+        plot_shards(stats, Path(args.plot), overwrite=args.force)
         args.console.wrote(args.plot, "a plot")
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else shard_stats_text(stats))

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from pairloom.analysis.curve import training_curve
+from pairloom.analysis.plots import check_plot, plot_stats
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
@@ -30,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_specials_option(parser)
     add_report_options(parser)
     add_corpus_options(parser, required=False)
-    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -41,11 +41,8 @@ def run(args: argparse.Namespace) -> None:
     if args.input is None:
         args.wrong_usage("give either --input or --corpus")
     corpus = corpus_of(args)
-    plot = None if args.plot is None else Path(args.plot)
-    if plot is not None:
-        from pairloom.analysis.plots import check_plot
-
-        check_plot(plot, args.force)
+    if args.plot is not None:
+        check_plot(Path(args.plot), args.force)
     tokenizer = load_model(args)
     stats = corpus_stats(
         tokenizer,
@@ -54,15 +51,13 @@ def run(args: argparse.Namespace) -> None:
         progress=args.console.progress,
         specials=args.specials,
     )
-    if plot is not None:
-        from pairloom.analysis.plots import plot_stats
-
+    if args.plot is not None:
         curve = None
         try:
             curve = training_curve(tokenizer, stats)
         except ValueError as error:
             args.console.say("note", f"no plots of vocabulary size and training: {error}")
-        plot_stats(stats, plot, curve=curve, overwrite=args.force)
+        plot_stats(stats, Path(args.plot), curve=curve, overwrite=args.force)
         args.console.wrote(args.plot, "a plot")
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else _table(stats))
 

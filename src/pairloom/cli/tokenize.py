@@ -95,7 +95,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if records or files were skipped")
     add_corpus_options(parser)
-    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:

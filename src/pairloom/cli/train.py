@@ -74,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write a line of JSON for each merge: the pair, its count, the pairs that came next",
     )
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
-    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:

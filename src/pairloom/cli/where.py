@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token", type=whole_number, metavar="T", help="the number of a token in it, from 0")
     parser.add_argument("--id", metavar="ID", help="the id of a document, of shards with --provenance and --id-field")
     add_model_arguments(parser, required=False)
-    parser.set_defaults(wrong_usage=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:

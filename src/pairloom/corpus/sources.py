@@ -275,7 +275,7 @@ def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
     """The file system of a URL, and the files that the URL means: their paths there, and the URL of each."""
     name = public_url(url)
     try:
-        files, path = _fsspec().core.url_to_fs(url)
+        files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
     except ImportError as error:
         # fsspec brings few protocols by itself; its message names the libraries.
         raise ImportError(f"{name}: cannot be read before a library is installed: {error}") from error
@@ -314,7 +314,3 @@ def _suffix(path: str) -> tuple[str, str | None]:
     if compression is not None:
         suffixes.pop()
     return (suffixes[-1] if suffixes else ""), compression
-
-
-def _fsspec() -> Any:
-    return import_optional("fsspec", "reading URLs")

@@ -83,17 +83,13 @@ def open_shards(
         return MixedShards(opened, weights)
     if weights is not None:
         raise ValueError("weights are those of a mixture; pass the folders as a dict by name")
-    remote = ShardCache(os.fspath(folder), cache, cache_bytes) if _is_url(folder) else None
+    remote = ShardCache(folder, cache, cache_bytes) if isinstance(folder, str) and is_url(folder) else None
     path = shard_folder(folder) if remote is None else Path(public_url(remote.url))
     manifest = Manifest.load(path) if remote is None else remote.manifest
     if not manifest.complete and not incomplete:
         shown_path = path if remote is None else public_url(remote.url)
         raise FormatError(f"{shown_path}: the run that writes it has not ended; resume it, or pass incomplete=True")
     return OpenShards(path, manifest, remote)
-
-
-def _is_url(folder: Any) -> bool:
-    return isinstance(folder, str) and is_url(folder)
 
 
 def shard_folder(folder: str | os.PathLike[str]) -> Path:

@@ -99,27 +99,6 @@ class EncodeMethods(TokenizerBase):
             if pair is not None or add_special_tokens or dropout is not None or seed is not None:
                 raise ValueError("max_tokens takes one text and no tokens around it; cut the ids that encode returns")
             return self._first_tokens(text, check_int("max_tokens", max_tokens, least=0), policy)
-        return self._encode_with(text, pair, policy, add_special_tokens, dropout, seed, threads)
-
-    def _first_tokens(self, text: str, max_tokens: int, policy: _core.SpecialPolicy | None) -> tuple[list[int], int]:
-        from pairloom.offsets import char_spans
-
-        ids, n_chars = self._core.encode_beginning(text, max_tokens, policy)
-        if len(ids) <= max_tokens:
-            return ids, n_chars
-        read = text[:n_chars]
-        return ids[:max_tokens], int(char_spans(read, self._token_spans().of(read, ids))[max_tokens, 0])
-
-    def _encode_with(
-        self,
-        text: str,
-        pair: str | None,
-        policy: _core.SpecialPolicy | None,
-        add_special_tokens: bool,
-        dropout: float | None,
-        seed: int | None,
-        threads: int = 0,
-    ) -> list[int]:
         if dropout is None and seed is None:
             ids = self._core.encode(text, policy, _resolved(threads))
         elif pair is not None:
@@ -134,6 +113,15 @@ class EncodeMethods(TokenizerBase):
 
             self._post_processor = post_processor_of(self._model.post_processor)
         return self._post_processor.surrounded(ids, second)
+
+    def _first_tokens(self, text: str, max_tokens: int, policy: _core.SpecialPolicy | None) -> tuple[list[int], int]:
+        from pairloom.offsets import char_spans
+
+        ids, n_chars = self._core.encode_beginning(text, max_tokens, policy)
+        if len(ids) <= max_tokens:
+            return ids, n_chars
+        read = text[:n_chars]
+        return ids[:max_tokens], int(char_spans(read, self._token_spans().of(read, ids))[max_tokens, 0])
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of `text`; special tokens are plain text."""
