@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import os
 import pickle
 import random
 import signal
@@ -20,6 +19,7 @@ import pytest
 import pairloom
 from pairloom import SpecialTokenError, Tokenizer, TrainingConfig, UnknownTokenIdError
 from tests.encoding_calls import streamed
+from tests.soak.isolation import run_cases
 
 AB = Tokenizer.train("ab ab ab", 258)
 SAMPLE = "Hello, wörld! 東京 🙂 ab<|endoftext|>ab  \n\n\tthe end'll be 12345"
@@ -247,23 +247,18 @@ def test_special_tokens_by_the_thousand_and_of_any_length() -> None:
 
 
 def test_special_tokens_take_no_quadratic_work() -> None:
-    resource = pytest.importorskip("resource", reason="limits the processor time of a process")
     vocab = {i: bytes([i]) for i in range(256)}
-    child = os.fork()
-    if child == 0:
-        try:
-            # A quadratic step anywhere below takes longer by itself; all of it takes a second or two.
-            resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
-            long = Tokenizer(vocab, [], ["x" * 150_000])
-            assert long.encode("x" * 150_000 + "y") == [256, 121]
-            many = Tokenizer(vocab, [], [f"<|{number}|>" for number in range(100_000)])
-            assert many.encode("<|99999|>") == [256 + 99_999]
-            for _ in range(200):
-                assert many.encode("x", allowed_special=(), disallowed_special="all") == [120]
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    def case(_: int) -> bool:
+        long = Tokenizer(vocab, [], ["x" * 150_000])
+        assert long.encode("x" * 150_000 + "y") == [256, 121]
+        many = Tokenizer(vocab, [], [f"<|{number}|>" for number in range(100_000)])
+        assert many.encode("<|99999|>") == [256 + 99_999]
+        return all(many.encode("x", allowed_special=(), disallowed_special="all") == [120] for _ in range(200))
+
+    # A quadratic step anywhere takes longer by itself; all of it takes a second or two.
+    [(_, outcome)] = run_cases(case, 1)
+    assert outcome.result and outcome.seconds < 30, outcome
 
 
 def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:

@@ -2,10 +2,7 @@
 
 import json
 import random
-import resource
-import subprocess
-import sys
-import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from tests.formats.models import trained
 from tests.formats.test_sentencepiece import tokenizer_json
 from tests.formats.test_tiktoken import tekken_file
 from tests.formats.test_words import unknown_json
+from tests.soak.isolation import run_cases
 
 HOSTILE = Path(__file__).parents[2] / "testdata/hostile"
 ROWS = [
@@ -66,52 +64,38 @@ def test_a_changed_file_is_refused_with_the_place(case: cases.DamagedCase) -> No
     case.error.check(caught.value)
 
 
-HUGE = {
-    "zeros": "b'\\0' * n",
-    "brackets": "b'[' * n",
-    "nested key": "b'{\"merges\":' + b'[' * n",
-    "nested model": "b'{\"model\":' + b'[' * n",
-    "nested objects": "b'{\"model\":' * (n // 9)",
-    "one string": "b'{\"model\":\"' + b'a' * n",
-    "one number": "b'{\"merges\":[' + b'9' * n",
-    "one number for tokenizers": "b'{\"model\":[' + b'9' * n",
-    "no end of numbers": "b'{\"merges\":[' + b'0,' * (n // 2)",
-    "one line": "b'AA== 0\\n' + b'A' * n",
-    "spaces": "b' ' * n",
+HUGE: dict[str, Callable[[int], bytes]] = {
+    "zeros": lambda n: b"\0" * n,
+    "brackets": lambda n: b"[" * n,
+    "nested key": lambda n: b'{"merges":' + b"[" * n,
+    "nested model": lambda n: b'{"model":' + b"[" * n,
+    "nested objects": lambda n: b'{"model":' * (n // 9),
+    "one string": lambda n: b'{"model":"' + b"a" * n,
+    "one number": lambda n: b'{"merges":[' + b"9" * n,
+    "one number for tokenizers": lambda n: b'{"model":[' + b"9" * n,
+    "no end of numbers": lambda n: b'{"merges":[' + b"0," * (n // 2),
+    "one line": lambda n: b"AA== 0\n" + b"A" * n,
+    "spaces": lambda n: b" " * n,
 }
 
 
 @pytest.mark.parametrize("kind", HUGE)
 @pytest.mark.long
 def test_huge_files_are_refused_within_bounds(kind: str, tmp_path: Path) -> None:
-    # A process of its own, so that its peak memory and its death, if it dies, are its own.
-    program = f"""
-        import time
-        n = {BIG if kind == "zeros" else BIG // 4}
-        path = {str(tmp_path / "huge")!r}
-        with open(path, "wb") as file:
-            file.write({HUGE[kind]})
-        from pairloom import PretokenCounts, Tokenizer, formats
-        for format in (None, *formats.READABLE):
-            if format == "gpt2":
-                continue
-            start = time.perf_counter()
-            try:
-                formats.load(path, format=format, pattern="gpt2" if format == "tiktoken" else None)
-            except ValueError as error:
-                assert str(error).startswith(path) and len(str(error)) < 1000, str(error)[:1000]
-            else:
-                raise SystemExit("accepted")
-            assert time.perf_counter() - start < 20, (format, time.perf_counter() - start)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)),
-    )
-    assert done.returncode == 0, done.stderr[-1500:]
+    path = tmp_path / "huge"
+    path.write_bytes(HUGE[kind](BIG if kind == "zeros" else BIG // 4))
+    readable = [format for format in (None, *formats.READABLE) if format != "gpt2"]
+
+    def case(number: int) -> bool:
+        format = readable[number]
+        try:
+            formats.load(path, format=format, pattern="gpt2" if format == "tiktoken" else None)
+        except ValueError as error:
+            return str(error).startswith(str(path)) and len(str(error)) < 1000
+        return False
+
+    for number, outcome in run_cases(case, len(readable)):
+        assert outcome.result and outcome.seconds < 20 and outcome.n_bytes < 1 << 30, (readable[number], outcome)
 
 
 def _with_added_tokens(n: int, **flags: bool) -> str:
@@ -124,21 +108,15 @@ def _with_added_tokens(n: int, **flags: bool) -> str:
 def test_many_added_tokens_with_rules_are_read_in_linear_time(tmp_path: Path) -> None:
     path, n = tmp_path / "tokenizer.json", 10_000
     path.write_text(_with_added_tokens(n, single_word=True, lstrip=True, rstrip=True))
+
+    def case(_: int) -> bool:
+        tokenizer = Tokenizer.load(path)
+        tokenizer.save(tmp_path / "again.json", format="huggingface")
+        return len(tokenizer.special_tokens) == n
+
     # Looking each rule up in the list of all took half a minute of processor time.
-    program = f"""
-        from pairloom import Tokenizer
-        tokenizer = Tokenizer.load({str(path)!r})
-        assert len(tokenizer.special_tokens) == {n}
-        tokenizer.save({str(tmp_path / "again.json")!r}, format="huggingface")
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (8, 8)),
-    )
-    assert done.returncode == 0, done.stderr[-1500:]
+    [(_, outcome)] = run_cases(case, 1)
+    assert outcome.result and outcome.seconds < 8, outcome
 
 
 def test_more_added_tokens_than_any_tokenizer_has_are_refused(tmp_path: Path) -> None:

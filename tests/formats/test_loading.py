@@ -20,6 +20,7 @@ from pairloom.patterns import GPT2
 from pairloom.reference.encoder import encode_pretoken
 from tests.formats.models import reference_of
 from tests.formats.test_tiktoken import tekken_file
+from tests.soak.isolation import run_cases
 
 TEXT = "the cat sat on the mat; naïve 東京<|endoftext|>the end"
 TOKENIZER = Tokenizer.train([TEXT.replace("<|endoftext|>", "") * 3], 280, decode_errors="replace")
@@ -236,15 +237,14 @@ def lacking(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("format", formats.WRITABLE)
+@pytest.mark.filterwarnings("error")
 def test_a_vocabulary_that_lacks_bytes_loads_with_a_warning(format: str, lacking: dict[str, Path]) -> None:
     options: dict[str, Any] = {"pattern": "gpt2"} if format == "tiktoken" else {}
     expected = "no token for 128 of the 256 bytes" if format == "tekken" else "no token for 129 of the 256 bytes"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        loaded = Tokenizer.load(lacking[format], missing_bytes="raise", **options)
-        if format == "pairloom":
-            # Who saved it was told.
-            assert Tokenizer.load(lacking[format]) == loaded
+    loaded = Tokenizer.load(lacking[format], missing_bytes="raise", **options)
+    if format == "pairloom":
+        # Who saved it was told.
+        assert Tokenizer.load(lacking[format]) == loaded
     if format != "pairloom":
         with pytest.warns(UserWarning, match=rf'{expected} \((0x00, )?0x80-0xff\).*missing_bytes="drop"'):
             assert Tokenizer.load(lacking[format], **options) == loaded
@@ -346,13 +346,12 @@ def test_files_of_other_kinds_are_named_with_a_remedy(tmp_path: Path, head: byte
         Tokenizer.load(path)
 
 
+@pytest.mark.filterwarnings("error")
 def test_constructor_with_missing_bytes_warns_unless_allowed() -> None:
     with pytest.warns(UserWarning, match=r"no token for 255 of the 256 bytes \(0x00-0x60, 0x62-0xff\)"):
         tokenizer = Tokenizer({0: b"a"}, [])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Tokenizer({0: b"a"}, [], missing_bytes="raise") == tokenizer
-        assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
+    assert Tokenizer({0: b"a"}, [], missing_bytes="raise") == tokenizer
+    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
     with pytest.raises(MissingByteError):
         tokenizer.encode("ab")
 
@@ -389,27 +388,21 @@ def test_merges_that_do_not_lead_to_all_tokens_warn(merges: Any, n_unused: int |
 
 
 def test_ids_near_the_largest_take_little_memory_in_every_format(tmp_path: Path) -> None:
-    resource = pytest.importorskip("resource", reason="limits the memory of a process")
     far = 2**24 - 1
     vocab = {byte: bytes([byte]) for byte in range(256)} | {10_000_000: b"ab", far - 1: b"abab"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b"), (b"ab", b"ab")], {"<s>": far})
-    for format in ("pairloom", "huggingface"):
+    made = ["pairloom", "huggingface"]
+
+    def case(number: int) -> bool:
+        loaded = Tokenizer.load(tmp_path / made[number])
+        ids = loaded.encode("ababab<s>c")
+        return ids == [far - 1, 10_000_000, far, 99] and loaded.decode(ids) == "ababab<s>c"
+
+    for format in made:
         tokenizer.save(tmp_path / format, format=format)
-    child = os.fork()
-    if child == 0:
-        try:
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            # Tables of all ids would take 400 MB.
-            resource.setrlimit(resource.RLIMIT_AS, (used + (150 << 20),) * 2)
-            for format in ("pairloom", "huggingface"):
-                loaded = Tokenizer.load(tmp_path / format)
-                ids = loaded.encode("ababab<s>c")
-                assert ids == [far - 1, 10_000_000, far, 99]
-                assert loaded.decode(ids) == "ababab<s>c"
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for _, outcome in run_cases(case, len(made)):
+        # Tables of all ids would take 400 MB.
+        assert outcome.result and outcome.n_bytes < 150 << 20, outcome
 
 
 @pytest.mark.parametrize(
@@ -450,9 +443,8 @@ def test_what_the_core_refuses_names_the_file(tmp_path: Path) -> None:
         Tokenizer.from_model(TOKENIZER.model.replaced(pattern="(a"))
 
 
-@pytest.mark.parametrize("vocab_size", [256, 262, 280])
+@pytest.mark.parametrize("vocab_size", [256, 262, 269])
+@pytest.mark.filterwarnings("error")
 def test_merges_in_the_order_they_were_learned_do_not_warn(vocab_size: int) -> None:
     trained = Tokenizer.train("low lower lowest newer newest", vocab_size)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Tokenizer(trained.vocab, trained.merges, trained.special_tokens, decode_errors="strict") == trained
+    assert Tokenizer(trained.vocab, trained.merges, trained.special_tokens, decode_errors="strict") == trained

@@ -3,7 +3,6 @@
 import itertools
 import json
 import random
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +150,11 @@ def test_shards_are_not_packed_into_their_own_folder(tmp_path: Path) -> None:
     assert [list(ids) for ids in documents_of(tmp_path / "shards")] == [list(ids) for ids in before]
 
 
+@pytest.mark.filterwarnings("error")
 def test_documents_with_nothing_between_them_are_warned_of(tmp_path: Path) -> None:
     source = random_lines(tmp_path, 1)
     tokenize_files(TOKENIZER, source, tmp_path / "plain")
     with pytest.warns(UserWarning, match="nothing stands between the documents"):
         pack_shards(tmp_path / "plain", tmp_path / "packed", seq_len=8)
     tokenize_files(TOKENIZER, source, tmp_path / "marked", eot="<|endoftext|>")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pack_shards(tmp_path / "marked", tmp_path / "rows", seq_len=8)
+    pack_shards(tmp_path / "marked", tmp_path / "rows", seq_len=8)

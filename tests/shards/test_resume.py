@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +213,7 @@ def test_a_change_of_equal_size_is_told_and_encoded_again(tmp_path: Path, format
         tokenize_files(TOKENIZER, paths, out, resume=True, **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(stopped: tuple[list[Path], Path], tmp_path: Path) -> None:
     paths, out = stopped
     paths[2].write_bytes(lines_of(2, 20))
@@ -227,11 +227,9 @@ def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(stopped: tuple[list[P
     for path in paths:
         touch(path)
     before = contents(out)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for rewrite in (False, True):
-            done = tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, rewrite=rewrite)
-            assert done.was_complete and contents(out) == before
+    for rewrite in (False, True):
+        done = tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, rewrite=rewrite)
+        assert done.was_complete and contents(out) == before
 
 
 def test_an_input_not_read_whole_has_changed_if_its_time_has(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import itertools
 import json
 import random
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,22 +115,19 @@ def test_ranks_that_contradict_each_other_are_refused(
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.filterwarnings("error")
 def test_each_epoch_has_its_order_and_a_second_pass_warns(folder: Path, torch: Any, workers: int) -> None:
     data = _batches(folder, epochs=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        orders = []
-        for epoch in range(3):
-            data.set_epoch(epoch)
-            orders.append(_lists(torch_stub.through_workers(torch, data, workers)))
-            assert orders[-1] == _expected(folder, epochs=1, epoch=epoch) and len(orders[-1]) == len(data)
+    orders = []
+    for epoch in range(3):
+        data.set_epoch(epoch)
+        orders.append(_lists(torch_stub.through_workers(torch, data, workers)))
+        assert orders[-1] == _expected(folder, epochs=1, epoch=epoch) and len(orders[-1]) == len(data)
     assert len({json.dumps(order) for order in orders}) == 3
     with pytest.warns(UserWarning, match="reads epoch 2 again, in the same order; call set_epoch"):
         assert _lists(torch_stub.through_workers(torch, data, workers)) == orders[2]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        in_order = _batches(folder, epochs=1, seed=None)
-        assert _lists(in_order) == _lists(in_order)
+    in_order = _batches(folder, epochs=1, seed=None)
+    assert _lists(in_order) == _lists(in_order)
 
 
 def test_the_length_is_the_number_of_batches_or_refused(folder: Path, torch: Any) -> None:

@@ -140,13 +140,12 @@ def test_newlines_and_byte_order_marks_are_kept(tmp_path: Path) -> None:
     assert any(pretoken.startswith(b"\xef\xbb\xbf") for pretoken in items)
 
 
+@pytest.mark.filterwarnings("error")
 def test_special_literals_in_the_corpus_are_warned_of() -> None:
     with pytest.warns(UserWarning, match=r'2 literals.*corpus_specials="split"'):
-        Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Tokenizer.train("ab<|endoftext|>ab", 257, corpus_specials="split")
-        Tokenizer.train("ab<|endoftext", 257)
+        Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 257)
+    Tokenizer.train("ab<|endoftext|>ab", 257, corpus_specials="split")
+    Tokenizer.train("ab<|endoftext", 257)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +158,12 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
     ],
 )
 @pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.filterwarnings("error")
 def test_fewer_tokens_than_asked_for_warn_with_the_reason(profile: str, fields: dict[str, Any], reason: str) -> None:
     with pytest.warns(UserWarning, match=f"the vocabulary has .* tokens, not the 1000 that were asked for: .*{reason}"):
         tokenizer = Tokenizer.train(TEXT, 1000, profile, **fields)
     size = 256 + len(tokenizer.merges)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Tokenizer.train(TEXT, size, profile, **fields) == tokenizer
+    assert Tokenizer.train(TEXT, size, profile, **fields) == tokenizer
     with pytest.warns(UserWarning, match=f"has {size} tokens, not the {size + 1}"):
         Tokenizer.train(TEXT, size + 1, profile, **fields)
 
@@ -182,6 +180,7 @@ def test_ids_given_to_special_tokens_of_a_training_are_refused() -> None:
         Tokenizer.train("ab ab", 260, special_tokens=ids)
 
 
+@pytest.mark.filterwarnings("error")
 def test_special_tokens_that_leave_uint16_cause_a_warning() -> None:
     draw = random.Random(7)
     pretokens = {bytes(draw.choices(b"abcdefghijklmnopqrstuvwxyz", k=20)): 1 for _ in range(9000)}
@@ -196,12 +195,10 @@ def test_special_tokens_that_leave_uint16_cause_a_warning() -> None:
             misses = Tokenizer.train_from_counts(counts, 65536, special_tokens=special_tokens)
         assert misses.id_dtype == np.uint32
         assert Tokenizer.train_from_counts(counts, fits, special_tokens=special_tokens).id_dtype == np.uint16
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        counted = Tokenizer.train_from_counts(counts, 65536, "huggingface", special_tokens=["<|endoftext|>"])
-        assert counted.id_dtype == np.uint16
-        # Who asks for more than 65,536 knows that these do not fit.
-        assert Tokenizer.train_from_counts(counts, 65537).id_dtype == np.uint32
+    counted = Tokenizer.train_from_counts(counts, 65536, "huggingface", special_tokens=["<|endoftext|>"])
+    assert counted.id_dtype == np.uint16
+    # Who asks for more than 65,536 knows that these do not fit.
+    assert Tokenizer.train_from_counts(counts, 65537).id_dtype == np.uint32
 
 
 def test_a_text_that_is_the_name_of_a_file_is_warned_of(tmp_path: Path) -> None:
