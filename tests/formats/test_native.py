@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import formats
+from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError, MissingKeyError
 from pairloom.formats import native
 
@@ -101,3 +101,13 @@ def test_damage_to_the_text_is_a_value_error(old: bytes, new: bytes, expected: s
     assert old in data
     with pytest.raises(FormatError, match=expected):
         formats.read("pairloom", data.replace(old, new, 1), "model.json")
+
+
+def test_tokens_that_merges_do_not_make_are_listed() -> None:
+    vocab = {**{value: bytes([value]) for value in range(256)}, 300: b"ab", 302: b"abab", 303: b"xyz"}
+    merges = [(b"a", b"b"), (b"ab", b"ab")]
+    file = json.loads(native.write(Tokenizer(vocab, merges).model))
+    assert file["merges"] == [97, 98, 300, 300]
+    assert file["made_ids"] == [300, 1, 302, 1]
+    assert file["token_ids"] == [0, 256, 303, 1]
+    assert file["token_lengths"] == [1] * 256 + [3]
