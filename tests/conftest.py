@@ -8,6 +8,7 @@ from typing import Any
 import fsspec
 import pytest
 
+from pairloom import Tokenizer
 from tests import skips
 from tests.cases import CS336
 
@@ -61,6 +62,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(slow)
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the smallest tokenizer that merges: "ab" is 256, " ab" 257 and <|endoftext|> 258."""
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    Tokenizer.train("ab ab ab", 258).save(path)
+    return path
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pairloom import Tokenizer
-
 # Each takes as long to import as all that encoding a text needs, or nearly so.
 HEAVY = {"numpy", "asyncio", "dataclasses", "tqdm", "multiprocessing", "ssl", "secrets", "zipfile"}
 HEAVY |= {"pairloom.corpus.corpus", "pairloom.training.config", "pairloom.training.train"}
@@ -17,13 +15,6 @@ def loaded(code: str) -> set[str]:
     command = [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return set(done.stdout.splitlines()[-1].split())
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "model.json"
-    Tokenizer.train("ab ab ab", 258).save(path)
-    return path
 
 
 def test_importing_the_tokenizer_loads_nothing_heavy() -> None:

@@ -92,13 +92,6 @@ def test_display_draws_a_cut_character_whole() -> None:
     assert re.sub("\x1b[^m]*m", "|", shown) == "|\u0938\u094d×6||\u0020||a|"
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "model.json"
-    Tokenizer.train(["ab ab ab"], 258).save(path)
-    return path
-
-
 def test_the_command_says_all(model: Path) -> None:
     done = run("inspect", "--model", model, "--text", "ab<|endoftext|> é")
     assert (done.status, done.err) == (0, "")

@@ -101,13 +101,6 @@ def test_invalid_bytes_are_found_wherever_blocks_end(
     assert corpus_stats(tokenizer, tmp_path / "bad", input_errors="replace").n_documents == 1
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "model.json"
-    Tokenizer.train(["ab ab ab"], 258).save(path)
-    return path
-
-
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     (tmp_path / "text.txt").write_text("ab ab cd<|endoftext|>", encoding="utf-8")

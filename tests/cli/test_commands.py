@@ -14,13 +14,6 @@ from pairloom import PretokenCounts, Tokenizer, formats
 from tests.cli.commands import Done, failed, output, run
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "model.json"
-    Tokenizer.train("ab ab ab", 258).save(path)
-    return path
-
-
 def test_train_prints_one_json_line(tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").write_text("ab ab ab")
     model = tmp_path / "model.json"

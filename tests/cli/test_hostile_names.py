@@ -31,12 +31,6 @@ def _assert_clean(done: Done) -> None:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
-    TOKENIZER.save(tmp_path / "model.json")
-    return tmp_path / "model.json"
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with hostile names: good, damaged and foreign files."""
     folder = tmp_path / NAME

@@ -221,13 +221,6 @@ def test_two_tokenizers_and_several_texts() -> None:
     )
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    path = tmp_path / "model.json"
-    TOKENIZER.save(path)
-    return path
-
-
 def test_the_command_writes_a_page(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("the cat", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text('{"text": "ab"}\n{"text": "<b>"}\n', encoding="utf-8")
