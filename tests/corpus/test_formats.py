@@ -319,6 +319,8 @@ def test_data_sets(tmp_path: Path) -> None:
     assert list(Corpus(dataset)) == DOCUMENTS
     assert list(Corpus(dataset.select(range(10, 20)))) == DOCUMENTS[10:20]
     assert list(Corpus(dataset.to_iterable_dataset())) == DOCUMENTS
+    with pytest.raises(ValueError, match=r"has a transform, .*; apply it with map, or pass with_format"):
+        Corpus(dataset.with_transform(lambda rows: {"text": [text.upper() for text in rows["text"]]}))
     assert Tokenizer.train(Corpus(dataset), 400) == Tokenizer.train(DOCUMENTS, 400)
 
 

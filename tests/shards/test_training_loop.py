@@ -79,6 +79,17 @@ def test_a_process_group_that_comes_later_is_asked(folder: Path, torch: Any) -> 
     assert _lists(worker) == expected
 
 
+def test_a_world_size_alone_waits_for_a_process_group(
+    folder: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As a script has that Lightning starts for each rank.
+    _environment(monkeypatch, None, "3")
+    data = _batches(folder, epochs=1)
+    torch.distributed.ranks = (1, 3)
+    assert _lists(data) == _expected(folder, epochs=1, rank=1, world_size=3)
+    assert _lists(torch_stub.through_workers(torch, data, 2)) == _lists(data)
+
+
 def test_a_step_counts_the_rows_of_ranks_that_come_later(folder: Path, torch: Any) -> None:
     data = _batches(folder, epochs=1, step=2)
     torch.distributed.ranks = (2, 3)
@@ -92,7 +103,8 @@ def test_a_step_counts_the_rows_of_ranks_that_come_later(folder: Path, torch: An
     [
         ("1", "2", (0, 1), "torch.distributed has .*, but RANK and WORLD_SIZE of the environment are"),
         ("1", None, None, "set both, or pass rank and world_size"),
-        (None, "2", (0, 2), "set both, or pass rank and world_size"),
+        (None, "2", None, "set both, or pass rank and world_size"),
+        (None, "2", (0, 3), "torch.distributed has .*, but RANK and WORLD_SIZE of the environment are"),
         ("one", "2", None, "are {'rank': 'one', 'world_size': '2'}"),
         ("-1", "2", None, "set both, or pass rank and world_size"),
         ("2", "2", None, "rank is 2; the largest is 1"),
@@ -108,10 +120,12 @@ def test_ranks_that_contradict_each_other_are_refused(
     message: str,
 ) -> None:
     _environment(monkeypatch, rank, world_size)
+    data = _batches(folder, epochs=1)
     torch.distributed.ranks = group
-    with pytest.raises(ValueError, match=message):
-        _batches(folder)
-    _batches(folder, rank=0, world_size=2)
+    for use in (iter, len):
+        with pytest.raises(ValueError, match=message):
+            use(data)
+    iter(_batches(folder, rank=0, world_size=2))
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])

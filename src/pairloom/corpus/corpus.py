@@ -149,6 +149,11 @@ class Corpus:
         self._texts: Any = None
         self.sources: list[Source] = []
         if is_dataset(paths):
+            if getattr(paths, "format", {}).get("type") == "custom":
+                raise ValueError(
+                    "the data set has a transform, which its columns do not show; apply it with map, or pass "
+                    "with_format(None) of the data set"
+                )
             self._texts = paths
         elif isinstance(paths, _Texts):
             self._texts = paths.texts

@@ -4,6 +4,7 @@
 number of workers. `ShardRows` has the rows by index, for a sampler of the caller.
 """
 
+import operator
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +55,7 @@ class ShardRows(_data.Dataset):  # type: ignore[misc]
         return self._n_rows
 
     def __getitem__(self, index: int) -> Any:
-        number = check_int("index", int(index))
+        number = check_int("index", operator.index(index))
         if not -self._n_rows <= number < self._n_rows:
             raise IndexError(f"row {number} of {self._n_rows}")
         return _torch.from_numpy(self._opened().at(number % self._n_rows)[0])
@@ -67,11 +68,11 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
     """The batches of `OpenShards.batches`, int64 tensors [batch, seq_len]; pass batch_size=None to the DataLoader.
 
     shards: a folder, or what `open_shards` returns. rank, world_size: None takes those of torch.distributed, else RANK
-    and WORLD_SIZE of the environment, else 0 of 1. options: of `batches`. Each pass begins at `row` (and `step`) of
-    `epoch`; call `set_epoch` before another one. `len` counts the batches of a pass from row 0 on.
+    and WORLD_SIZE of the environment, else 0 of 1, when a pass begins. options: of `batches`. Each pass begins at `row`
+    (and `step`) of `epoch`; call `set_epoch` before another one. `len` counts the batches of a pass from row 0 on.
 
-    Raises ValueError where torch.distributed and the environment disagree, and what `open_shards` and `batches` raise.
-    With a seed, a pass warns if it begins with the same epoch as the last one.
+    Raises what `open_shards` and `batches` raise, a pass ValueError where torch.distributed and the environment
+    disagree. With a seed, a pass warns if it begins with the same epoch as the last one.
     """
 
     def __init__(
@@ -89,9 +90,9 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
             raise ValueError("rank and world_size belong together; pass both, or none for those of torch.distributed")
         self._shards = shards if isinstance(shards, (OpenShards, MixedShards)) else open_shards(shards)
         self._options = {"dtype": np.int64, **options}
-        self._given = None if rank is None else {"rank": rank, "world_size": world_size}
-        self._found = {"rank": 0, "world_size": 1}
-        self._batches(epoch, row, step)
+        self._given: dict[str, Any] | None = None if rank is None else {"rank": rank, "world_size": world_size}
+        # Ranks may come later.
+        self._shards.batches(**self._options, **(self._given or {}), epoch=epoch, row=row, step=step)
         self._at: Batches | None = None
         # Where the next pass begins (epoch, row, step, whose rows are those of the ranks that there are then), the
         # epoch that the last one began with, and whether workers of a DataLoader read it: in memory that they share.
@@ -101,7 +102,7 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         self._start_of_worker: tuple[int, int] | None = None
 
     def _batches(self, epoch: int, row: int, step: int = 0) -> Batches:
-        ranks = self._given or _current_ranks() or self._found
+        ranks = self._given or _current_ranks() or {}
         return self._shards.batches(**self._options, **ranks, epoch=epoch, row=row, step=step)
 
     def __len__(self) -> int:
@@ -179,7 +180,7 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         # A worker that is not forked has no process group.
-        return {**vars(self), "_found": _current_ranks() or self._found, "_at": None}
+        return {**vars(self), "_given": self._given or _current_ranks(), "_at": None}
 
 
 def _worker(at: Batches) -> dict[str, list[int]]:
@@ -192,14 +193,16 @@ def _current_ranks() -> dict[str, int] | None:
     """rank and world_size of torch.distributed, else those of torchrun's environment; None where there are none."""
     names = {"rank": "RANK", "world_size": "WORLD_SIZE"}
     texts = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
-    if texts and (len(texts) < 2 or not all(map(str.isdecimal, texts.values()))):
-        raise ValueError(f"RANK and WORLD_SIZE of the environment are {texts}; set both, or pass rank and world_size")
-    environment = {name: int(text) for name, text in texts.items()} or None
     distributed = _torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
-        return environment
+    is_alone = not (distributed.is_available() and distributed.is_initialized())
+    if texts and ((is_alone and len(texts) < 2) or not all(map(str.isdecimal, texts.values()))):
+        raise ValueError(f"RANK and WORLD_SIZE of the environment are {texts}; set both, or pass rank and world_size")
+    environment = {name: int(text) for name, text in texts.items()}
+    if is_alone:
+        return environment or None
     group = {"rank": distributed.get_rank(), "world_size": distributed.get_world_size()}
-    if environment not in (None, group):
+    # Lightning sets WORLD_SIZE alone.
+    if {**group, **environment} != group:
         raise ValueError(
             f"torch.distributed has {group}, but RANK and WORLD_SIZE of the environment are {environment}; pass rank "
             "and world_size"
