@@ -42,6 +42,15 @@ pub(crate) const fn set_bits() -> [[u8; 8]; 256] {
     all
 }
 
+/// How many entries a row of a chain has.
+pub(super) const N_CHAINED: usize = 16;
+
+/// For each byte a row: the entry that follows each of sixteen, by their low four bits.
+pub(super) type Chain = [[u8; N_CHAINED]; 256];
+
+/// In an entry of a chain: what follows it is of no use.
+pub(super) const CHAIN_STOPS: u8 = 0x80;
+
 /// 64 bytes. Answers are masks, in which bit i is for byte i.
 ///
 /// A type whose instructions some processors lack must only be constructed after they were detected.
@@ -113,6 +122,24 @@ pub(super) trait Block: Copy {
         unsafe { Self::load(classes::one_by_one(bytes, leads).as_ptr()) }
     }
 
+    /// What follows `first` after each of `bytes`, in `entries` too; anything after the first [`CHAIN_STOPS`].
+    ///
+    /// # Safety
+    /// The processor has the instructions of the type.
+    #[inline(always)]
+    unsafe fn chain(chain: &Chain, first: u8, bytes: &[u8; 64], entries: &mut [u8; 64]) -> Self {
+        let mut last = first;
+        for (entry, &byte) in entries.iter_mut().zip(bytes) {
+            last = chain[usize::from(byte)][usize::from(last) % N_CHAINED];
+            *entry = last;
+            if last & CHAIN_STOPS != 0 {
+                break;
+            }
+        }
+        // SAFETY: There are 64 bytes; the caller vouches for the processor.
+        unsafe { Self::load(entries.as_ptr()) }
+    }
+
     /// Writes `base + i` for each bit i of `bits`, in ascending order; returns their number.
     ///
     /// # Safety
@@ -181,6 +208,20 @@ mod tests {
                 let [none, one] = [none, one].map(|bytes| unsafe { B::load(bytes.as_ptr()) });
                 assert!(!none.has_any_of(bits) && one.has_any_of(bits));
             }
+            let mut chain = Box::new([[0; N_CHAINED]; 256]);
+            for (row, next) in chain.iter_mut().enumerate() {
+                *next = std::array::from_fn(|of| (row * 31 + of * usize::from(start) * 7) as u8 & 0x7f);
+            }
+            chain[usize::from(bytes[at])] = [CHAIN_STOPS; N_CHAINED];
+            let (mut by_words, mut found) = ([0; 64], [0; 64]);
+            // SAFETY: as above.
+            let chained = unsafe {
+                portable::Words::chain(&chain, start & 15, &bytes, &mut by_words);
+                B::chain(&chain, start & 15, &bytes, &mut found)
+            };
+            assert_eq!(found[..=at], by_words[..=at]);
+            assert_eq!(chained.high().trailing_zeros() as usize, at);
+            assert!(at == 0 || chained.any_of(4) & 1 == u64::from(found[0] >> 2 & 1));
             let ranges = [(0x80, 0x9f), (0xc3, 0xc3), (0xf1, 0xff)];
             let is_within = |byte| ranges.iter().any(|&(first, last)| first <= byte && byte <= last);
             assert_eq!(block.within_any(ranges), mask(&|byte| is_within(byte)));

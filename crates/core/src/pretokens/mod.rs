@@ -17,6 +17,7 @@ mod deepseek;
 mod dfa;
 mod expressions;
 mod families;
+mod few_states;
 mod gpt2;
 pub(crate) mod key;
 mod nfa;
@@ -109,7 +110,7 @@ impl Pretokenizer {
         tier.check_available()?;
         match patterns::scanner(patterns) {
             Some(fill) => Ok(Self::with_engine(patterns, Engine::Named(fill, tier))),
-            None => Self::compile(patterns, RegexScanner::new),
+            None => Self::compile(patterns, tier, RegexScanner::new),
         }
     }
 
@@ -117,7 +118,7 @@ impl Pretokenizer {
     ///
     /// For tests and measurements: it gives the same pretokens.
     pub fn by_regex<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
-        Self::compile(patterns, RegexScanner::backtracking)
+        Self::compile(patterns, CpuTier::best(), RegexScanner::backtracking)
     }
 
     /// Cuts text where no token of `vocabulary` spans the cut; its merging starts with characters
@@ -129,6 +130,7 @@ impl Pretokenizer {
 
     fn compile<S: AsRef<str>>(
         patterns: &[S],
+        tier: CpuTier,
         compile: impl Fn(&str, usize) -> Result<RegexScanner>,
     ) -> Result<Self> {
         regex::check_length(patterns)?;
@@ -153,7 +155,7 @@ impl Pretokenizer {
                 let compiled =
                     patterns.iter().map(|pattern| Step::new(pattern.as_ref(), max_bytes, &compile));
                 let steps = compiled.collect::<Result<Vec<_>>>()?;
-                Engine::Sequence(Step::grouped(steps))
+                Engine::Sequence(Step::grouped(steps, tier))
             }
         };
         Ok(Self::with_engine(patterns, engine))

@@ -8,58 +8,62 @@
 //! so: the loop goes back to the last offset at which all patterns could start anew, and the next pretokens are found
 //! pattern by pattern.
 //!
-//! Cost: a step of a table for each character, however many patterns there are. A step waits for the one before, so a second
-//! table reads two characters of ASCII at once, twice as fast; what it does not decide is read one by one.
+//! Cost: a step of a table for each character, however many patterns there are. A step waits for the one before, so ASCII is
+//! read by byte shuffles where that is possible ([`FewStates`]).
 //!
 //! Tried: reading four places of a text in turn, so that a step of one need not wait for that of another: no faster on a
-//! Zen 3, since what four places need does not fit into the registers. Windows of 64 characters in which the three before an
-//! offset decide, without any state, whether a pretoken ends there: no faster than pairs where one pattern is simple, slower
-//! where a run of spaces or a contraction matters (Sapphire Rapids).
+//! Zen 3, since what four places need does not fit into the registers. A table of two characters at once: half as fast as
+//! shuffles. Windows of 64 characters in which the three before an offset decide, without any state, whether a pretoken ends
+//! there: no faster than that.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::alphabet::Alphabet;
+use super::byte_block;
+use super::byte_block::Block;
 use super::dfa::{Dfa, Failed};
+use super::few_states::FewStates;
 use super::nfa::DEAD;
 use super::scan::ENDS_PER_FILL;
 use super::threes::WholeNumbers;
 use super::unicode::byte_letter;
+use super::window::WINDOW_BYTES;
+use crate::cpu::{CpuTier, at_tier};
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// Bits of an entry: a pretoken ends before the character, all patterns start anew there, the loop stops, a pretoken ends
-/// before the last character, before the last two, at the mark; the mark is before the last two from now on. The row of
+/// Bits of an entry: a pretoken ends before the character, all patterns start anew there, a pretoken ends before the last
+/// character, before the last two, at the mark; the mark is before the last two from now on; the loop stops. The row of
 /// the next state is above them.
-const HERE: usize = 1;
-const ANEW: usize = 2;
-const STOP: usize = 4;
-const ONE_BACK: usize = 8;
-const TWO_BACK: usize = 16;
-const AT_MARK: usize = 32;
-const MARK: usize = 64;
-const N_BITS: u32 = 8;
+pub(super) const HERE: usize = 1;
+pub(super) const ANEW: usize = 2;
+pub(super) const ONE_BACK: usize = 4;
+const TWO_BACK: usize = 8;
+const AT_MARK: usize = 16;
+const MARK: usize = 32;
+const STOP: usize = 64;
+pub(super) const N_BITS: u32 = 8;
 /// In no entry: there is no room for more ends.
 const FULL: usize = 128;
 /// What few entries say.
-const RARE: usize = STOP | ONE_BACK | TWO_BACK | AT_MARK | MARK | FULL;
-
-/// In an entry of two characters, what the first says, where [`STOP`] is whatever is rare in one of them; the bits of what
-/// the second says are so much higher.
-const SECOND: u32 = 3;
-
-/// The most entries of two characters: published patterns have some ten thousand.
-const MAX_PAIRS: usize = 1 << 18;
+pub(super) const RARE: usize = STOP | ONE_BACK | TWO_BACK | AT_MARK | MARK | FULL;
 
 /// The most states: published patterns need some tens.
 const MAX_STATES: usize = 1 << 13;
+
+/// The most states of which some are joined, in some milliseconds. Published patterns but one have up to 74.
+const MAX_JOINED: usize = 128;
 
 /// How often places may be read for the table: about a tenth of a second. Published patterns need some ten thousand.
 const MAX_READS: usize = 1 << 20;
 
 /// How deep other places may lie in others. Of "aaaa" `a*b|a` might find the first letter, the first two, and so on.
 const MAX_DEPTH: usize = 3;
+
+/// Room for the ends of a window and of an entry.
+const FEWEST_ENDS: usize = WINDOW_BYTES + 4;
 
 /// How much that was read in vain may be read once more.
 const FAR_BYTES: usize = 64;
@@ -112,7 +116,8 @@ pub(super) struct OnePass {
     steps: Vec<Arc<Dfa>>,
     alphabet: Alphabet,
     table: Vec<u32>,
-    pairs: Option<Pairs>,
+    few: Option<FewStates>,
+    tier: CpuTier,
     /// Finds what the first pattern matches, which looks too far ahead for the table.
     numbers: Option<WholeNumbers>,
     /// Bytes whose letter in GPT-2's byte alphabet a match can begin with.
@@ -121,7 +126,7 @@ pub(super) struct OnePass {
 
 impl OnePass {
     /// `None` if a pattern can match nothing, or the table is too large.
-    pub fn new(steps: Vec<Arc<Dfa>>, numbers: Option<WholeNumbers>) -> Option<Box<Self>> {
+    pub fn new(steps: Vec<Arc<Dfa>>, numbers: Option<WholeNumbers>, tier: CpuTier) -> Option<Box<Self>> {
         if steps.is_empty() || steps.iter().any(|dfa| dfa.can_be_empty()) {
             return None;
         }
@@ -150,10 +155,10 @@ impl OnePass {
             *can_begin = steps.iter().any(|dfa| dfa.first(dfa.class_of(letter)) != DEAD);
         }
         let mut one_pass =
-            Box::new(OnePass { steps, alphabet, table: Vec::new(), pairs: None, numbers, letters });
+            Box::new(OnePass { steps, alphabet, table: Vec::new(), few: None, tier, numbers, letters });
         one_pass.numbers = one_pass.numbers.take().filter(|_| one_pass.leaves_groups());
         one_pass.determinize(&classes)?;
-        one_pass.pairs = Pairs::new(&one_pass.table, &one_pass.alphabet);
+        one_pass.few = Some(FewStates::new(&one_pass.table, &one_pass.alphabet));
         Some(one_pass)
     }
 
@@ -212,6 +217,9 @@ impl OnePass {
                 return None;
             }
         }
+        if states.len() <= MAX_JOINED {
+            self.table = joined(&self.table, stride);
+        }
         Some(())
     }
 
@@ -223,14 +231,15 @@ impl OnePass {
         if text.is_empty() {
             return Ok(());
         }
-        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + 3), ENDS_PER_FILL);
+        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len()) + FEWEST_ENDS, ENDS_PER_FILL);
         // Behind the ends that are sure is room for what is read.
         let (mut n_ends, mut read, mut search) = (0, Read::default(), None);
         while n_ends < wanted {
             ends.grow((n_ends + most_ends).saturating_sub(ends.len()), "pretoken ends")?;
             ends.resize(n_ends + most_ends, 0);
-            let room = &mut ends[n_ends..][..most_ends.min(wanted - n_ends)];
-            let entry = self.read(text.as_bytes(), stop, &mut read, room);
+            let room = &mut ends[n_ends..];
+            // SAFETY: The tier is that of `Pretokenizer::at_tier`, which checked it.
+            let entry = unsafe { read_at_tier(self.tier, self, text, stop, &mut read, room) };
             if entry == STOP && self.read_number(text, stop, &mut read, room) {
                 if read.at < text.len() {
                     continue;
@@ -239,12 +248,8 @@ impl OnePass {
                 break;
             }
             if entry & !(STOP | FULL) != 0 {
+                // The end of the text.
                 read.take_rare(entry, text, room);
-                if entry & STOP == 0 {
-                    read.at += self.alphabet.class_at(text.as_bytes(), read.at).1;
-                    read.row = entry >> N_BITS;
-                    continue;
-                }
                 n_ends += read.n_sure;
                 break;
             }
@@ -310,69 +315,43 @@ impl OnePass {
         true
     }
 
-    /// Reads on while entries say nothing rare, up to the character at `stop` or while there is room for three ends; returns
-    /// the entry of the character at `read.at`, or [`FULL`].
-    #[inline(never)]
-    fn read(&self, text: &[u8], stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
-        let mut now = *read;
-        let n_most = ends.len().saturating_sub(2);
-        let ends = &mut ends[..n_most];
+    /// Reads on up to the character at `stop`, or while there is room for a window's ends and some more; returns [`FULL`], or
+    /// the entry of the character at `read.at` that stops it.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `B`.
+    #[inline(always)]
+    unsafe fn read<B: Block>(&self, text: &str, stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
+        let (bytes, mut now) = (text.as_bytes(), *read);
+        let n_most = ends.len().saturating_sub(FEWEST_ENDS);
         let entry = 'all: loop {
-            if let (Some(pairs), Some(rest)) = (&self.pairs, text.get(now.at..stop))
+            if let (Some(few), Some(rest)) = (&self.few, bytes.get(now.at..stop))
                 && rest.first_chunk::<2>().is_some_and(|two| two.is_ascii())
             {
-                self.read_pairs(pairs, rest, &mut now, ends);
+                // SAFETY: The caller vouches for the processor.
+                unsafe { few.read::<B>(&bytes[..stop], &mut now, ends) };
             }
-            // A pair was not decided.
+            // What comes next is in another state, or no ASCII.
             for _ in 0..2 {
-                if now.at > stop {
+                if now.at > stop || now.n > n_most {
                     break 'all FULL;
                 }
-                let (class, n_bytes) = self.alphabet.class_at(text, now.at);
-                let entry = self.step(class, n_bytes, &mut now, ends);
-                if entry & RARE != 0 {
+                let (class, n_bytes) = self.alphabet.class_at(bytes, now.at);
+                let entry = self.table[now.row + class] as usize;
+                if entry & STOP != 0 {
                     break 'all entry;
                 }
+                if entry & RARE != 0 {
+                    now.take_rare(entry, text, ends);
+                } else {
+                    ends[now.n] = now.at as u32;
+                    now.n += (entry & HERE) / HERE;
+                    now.n_sure = if entry & ANEW != 0 { now.n } else { now.n_sure };
+                }
+                (now.row, now.at) = (entry >> N_BITS, now.at + n_bytes);
             }
         };
         *read = now;
-        entry
-    }
-
-    /// Reads two characters at once while they are ASCII, say nothing rare, and have room for their ends.
-    #[inline(always)]
-    fn read_pairs(&self, pairs: &Pairs, rest: &[u8], read: &mut Read, ends: &mut [u32]) {
-        let stride = self.alphabet.n_classes + 1;
-        let (mut now, mut row) = (*read, read.row / stride * pairs.n_per_state);
-        for &[one, two] in rest.as_chunks().0 {
-            let index = row + usize::from(pairs.first[usize::from(one)] + pairs.second[usize::from(two)]);
-            let entry = pairs.entries[index] as usize;
-            let Some(room) = ends.get_mut(now.n..).and_then(<[_]>::first_chunk_mut::<2>) else { break };
-            if entry & STOP != 0 {
-                break;
-            }
-            let n_here = entry & HERE;
-            room[0] = now.at as u32;
-            room[n_here] = now.at as u32 + 1;
-            now.n_sure = if entry & ANEW != 0 { now.n + n_here } else { now.n_sure };
-            now.n += n_here + (entry >> SECOND & HERE);
-            now.n_sure = if entry >> SECOND & ANEW != 0 { now.n } else { now.n_sure };
-            (row, now.at) = (entry >> N_BITS, now.at + 2);
-        }
-        *read = Read { row: row / pairs.n_per_state * stride, ..now };
-    }
-
-    /// Reads a character unless its entry says something rare; returns the entry, or [`FULL`].
-    #[inline(always)]
-    fn step(&self, class: usize, n_bytes: usize, read: &mut Read, ends: &mut [u32]) -> usize {
-        let Some(end) = ends.get_mut(read.n) else { return FULL };
-        let entry = self.table[read.row + class] as usize;
-        if entry & RARE == 0 {
-            *end = read.at as u32;
-            read.n += (entry & HERE) / HERE;
-            read.n_sure = if entry & ANEW != 0 { read.n } else { read.n_sure };
-            (read.row, read.at) = (entry >> N_BITS, read.at + n_bytes);
-        }
         entry
     }
 
@@ -430,56 +409,56 @@ impl OnePass {
     }
 }
 
-/// The table for two characters of ASCII at once.
-struct Pairs {
-    /// By byte, what is added to a row for the first and for the second character.
-    first: [u16; 256],
-    second: [u16; 256],
-    n_per_state: usize,
-    /// [`HERE`], [`ANEW`] and [`STOP`] of the first character, the same of the second [`SECOND`] bits higher, and the next row.
-    entries: Vec<u32>,
+/// The table with one row for all states that say the same of whatever follows, but the first state, which is before a text.
+fn joined(table: &[u32], stride: usize) -> Vec<u32> {
+    let mut row_of: Vec<usize> = (0..table.len() / stride).map(|state| state.min(1)).collect();
+    loop {
+        // Rows are alike as long as their entries are, and lead to rows that are alike.
+        let (mut rows, mut known) = (Vec::new(), HashMap::new());
+        let next: Vec<usize> = table
+            .chunks(stride)
+            .zip(&row_of)
+            .map(|(row, before)| {
+                let entries = row.iter().map(|&entry| {
+                    let state = (entry >> N_BITS) as usize / stride;
+                    ((row_of[state] * stride) as u32) << N_BITS | entry % (1 << N_BITS)
+                });
+                let entries: Vec<u32> = entries.collect();
+                *known.entry((*before, entries.clone())).or_insert_with(|| {
+                    rows.extend(entries);
+                    rows.len() / stride - 1
+                })
+            })
+            .collect();
+        if next == row_of {
+            return rows;
+        }
+        row_of = next;
+    }
 }
 
-impl Pairs {
-    /// `None` if there were more than [`MAX_PAIRS`].
-    fn new(table: &[u32], alphabet: &Alphabet) -> Option<Self> {
-        let mut classes: Vec<_> = (0..128).filter_map(|byte| alphabet.class_of_byte(byte)).collect();
-        classes.sort_unstable();
-        classes.dedup();
-        // One more for all bytes beyond ASCII, for which every entry says STOP.
-        let n_classes = classes.len() + 1;
-        let (stride, n_per_state) = (alphabet.n_classes + 1, n_classes * n_classes);
-        if table.len() / stride * n_per_state > MAX_PAIRS {
-            return None;
-        }
-        let mut second = [classes.len() as u16; 256];
-        for (byte, own) in (0..128).zip(&mut second) {
-            *own = alphabet.class_of_byte(byte).and_then(|class| classes.binary_search(&class).ok())? as u16;
-        }
-        let first = second.map(|class| class * n_classes as u16);
-        let entry_of = |row: usize, class: usize| {
-            classes.get(class).map(|class| table[row + class] as usize).filter(|entry| entry & RARE == 0)
-        };
-        let states = (0..table.len()).step_by(stride);
-        let rows = states.flat_map(|row| (0..n_per_state).map(move |pair| (row, pair)));
-        let entries = rows.map(|(row, pair)| {
-            let Some(one) = entry_of(row, pair / n_classes) else { return STOP as u32 };
-            let Some(two) = entry_of(one >> N_BITS, pair % n_classes) else { return STOP as u32 };
-            let next = (two >> N_BITS) / stride * n_per_state;
-            (next << N_BITS | one & (HERE | ANEW) | (two & (HERE | ANEW)) << SECOND) as u32
-        });
-        Some(Pairs { first, second, n_per_state, entries: entries.collect() })
+at_tier! {
+    /// [`OnePass::read`].
+    unsafe fn read_at_tier<B in byte_block>(
+        one_pass: &OnePass,
+        text: &str,
+        stop: usize,
+        read: &mut Read,
+        ends: &mut [u32],
+    ) -> usize {
+        // SAFETY: The processor has the instructions.
+        unsafe { one_pass.read::<B>(text, stop, read, ends) }
     }
 }
 
 /// How far the table was read.
 #[derive(Clone, Copy, Default)]
-struct Read {
-    row: usize,
-    at: usize,
+pub(super) struct Read {
+    pub row: usize,
+    pub at: usize,
     /// The ends so far, and those up to the last one at which all patterns start anew.
-    n: usize,
-    n_sure: usize,
+    pub n: usize,
+    pub n_sure: usize,
     /// Where a pretoken may have ended.
     mark: usize,
 }
@@ -685,17 +664,12 @@ mod tests {
     /// Whether the table decides all of the text up to its end, and the number of its states.
     fn reads_all(patterns: &[&str], text: &str) -> (bool, usize) {
         let steps = patterns.iter().map(|pattern| Arc::new(Dfa::new(pattern, 1 << 20).unwrap())).collect();
-        let one_pass = OnePass::new(steps, None).unwrap();
-        let (mut read, mut ends) = (Read::default(), vec![0; text.len() + 3]);
-        loop {
-            let entry = one_pass.read(text.as_bytes(), text.len(), &mut read, &mut ends);
-            if entry & STOP != 0 {
-                let n_states = one_pass.table.len() / (one_pass.alphabet.n_classes + 1);
-                return (entry & HERE != 0, n_states);
-            }
-            read.at += one_pass.alphabet.class_at(text.as_bytes(), read.at).1;
-            read.row = entry >> N_BITS;
-        }
+        let one_pass = OnePass::new(steps, None, CpuTier::best()).unwrap();
+        let (mut read, mut ends) = (Read::default(), vec![0; text.len() + FEWEST_ENDS]);
+        // SAFETY: The processor has it.
+        let entry =
+            unsafe { read_at_tier(CpuTier::best(), &one_pass, text, text.len(), &mut read, &mut ends) };
+        (entry & HERE != 0, one_pass.table.len() / (one_pass.alphabet.n_classes + 1))
     }
 
     #[test]

@@ -22,6 +22,7 @@ use super::one_pass::OnePass;
 use super::regex::RegexScanner;
 use super::threes::Threes;
 use super::unicode::byte_letter;
+use crate::cpu::CpuTier;
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -123,7 +124,7 @@ impl Step {
     }
 
     /// The steps, with those in one that automata can run in one pass.
-    pub fn grouped(steps: Vec<Step>) -> Vec<Step> {
+    pub fn grouped(steps: Vec<Step>, tier: CpuTier) -> Vec<Step> {
         let (mut grouped, mut dfas) = (Vec::new(), Vec::new());
         let mut kept = Vec::new();
         for step in steps.into_iter().map(Some).chain([None]) {
@@ -133,7 +134,7 @@ impl Step {
                     Some(Step::Split(scanner, _)) => scanner.whole_numbers(),
                     _ => None,
                 };
-                match OnePass::new(std::mem::take(&mut dfas), numbers) {
+                match OnePass::new(std::mem::take(&mut dfas), numbers, tier) {
                     Some(one_pass) => grouped.push(Step::OnePass(one_pass)),
                     None => grouped.append(&mut kept),
                 }

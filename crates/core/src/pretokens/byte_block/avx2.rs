@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Block, set_bits};
+use super::{Block, Chain, set_bits};
 
 static SET_BITS: [[u8; 8]; 256] = set_bits();
 
@@ -145,6 +145,15 @@ impl Block for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn chain(chain: &Chain, first: u8, bytes: &[u8; 64], entries: &mut [u8; 64]) -> Self {
+        // SAFETY: see the module.
+        unsafe {
+            let [a, b, c, d] = chain_of_quarters(chain, first, bytes, entries);
+            Avx2(_mm256_set_m128i(b, a), _mm256_set_m128i(d, c))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
         // SAFETY: see the module. Each round writes eight entries after those of the bytes before, which have at most
         // eight each, so none is after the 64 entries that the caller vouches for.
@@ -160,5 +169,36 @@ impl Block for Avx2 {
             }
         }
         bits.count_ones() as usize
+    }
+}
+
+/// [`Block::chain`] by shuffles, which use the low four bits of an index, unless its top bit is set: then they give 0.
+///
+/// # Safety
+/// The processor has avx2.
+#[inline(always)]
+pub(super) unsafe fn chain_of_quarters(
+    chain: &Chain,
+    first: u8,
+    bytes: &[u8; 64],
+    entries: &mut [u8; 64],
+) -> [__m128i; 4] {
+    // SAFETY: The caller vouches for the processor; a row and a quarter of the entries have sixteen bytes.
+    unsafe {
+        let mut last = _mm_set1_epi8((first & 15) as i8);
+        let mut all = [_mm_setzero_si128(); 4];
+        for (quarter, some) in all.iter_mut().enumerate() {
+            for at in 0..16 {
+                let row = &chain[usize::from(bytes[16 * quarter + at])];
+                last = _mm_shuffle_epi8(_mm_loadu_si128(row.as_ptr().cast()), last);
+                // Behind those before it, of which the first leaves.
+                *some = _mm_alignr_epi8::<1>(last, *some);
+            }
+            _mm_storeu_si128(entries.as_mut_ptr().add(16 * quarter).cast(), *some);
+            if _mm_movemask_epi8(*some) != 0 {
+                break;
+            }
+        }
+        all
     }
 }

@@ -5,7 +5,7 @@
 
 use std::arch::aarch64::*;
 
-use super::{Block, write_offsets_scalar};
+use super::{Block, CHAIN_STOPS, Chain, N_CHAINED, write_offsets_scalar};
 
 /// Four quarters of 16 bytes.
 #[derive(Clone, Copy)]
@@ -85,6 +85,28 @@ impl Block for Neon {
     fn any_of(self, bits: u8) -> u64 {
         // SAFETY: as above.
         Self::to_mask(self.0.map(|quarter| unsafe { vtstq_u8(quarter, all(bits)) }))
+    }
+
+    #[inline(always)]
+    unsafe fn chain(chain: &Chain, first: u8, bytes: &[u8; 64], entries: &mut [u8; 64]) -> Self {
+        // SAFETY: as above; a row and a quarter of the entries have sixteen bytes.
+        unsafe {
+            let mut last = all(first);
+            let mut quarters = [all(0); 4];
+            for (quarter, some) in quarters.iter_mut().enumerate() {
+                for at in 0..16 {
+                    let row = vld1q_u8(chain[usize::from(bytes[16 * quarter + at])].as_ptr());
+                    last = vqtbl1q_u8(row, vandq_u8(last, all(N_CHAINED as u8 - 1)));
+                    // Behind those before it, of which the first leaves.
+                    *some = vextq_u8::<1>(*some, last);
+                }
+                vst1q_u8(entries.as_mut_ptr().add(16 * quarter), *some);
+                if vmaxvq_u8(*some) >= CHAIN_STOPS {
+                    break;
+                }
+            }
+            Neon(quarters)
+        }
     }
 
     #[inline(always)]

@@ -1,0 +1,111 @@
+//! Sixteen states of a table, read by byte shuffles.
+//!
+//! A shuffle looks up bytes in a register of sixteen. With sixteen states a character is such a register, the next state by
+//! the state before, and reading it is one shuffle: a cycle, where a table in memory takes five. The states are those that a
+//! small text visits most; text is hardly ever in another. 64 characters of ASCII are read in turn, then what they say
+//! about ends is gathered as masks, as in `scan.rs`.
+//!
+//! Source: the method is Sheng's, of Hyperscan (2016).
+
+use super::alphabet::Alphabet;
+use super::byte_block::{Block, CHAIN_STOPS, Chain, N_CHAINED};
+use super::one_pass::{ANEW, HERE, N_BITS, ONE_BACK, RARE, Read};
+use super::window::WINDOW_BYTES;
+
+/// Visits the states that most texts are in: prose, numbers, code.
+const SAMPLE: &str = "The cat's 12 hats, which (in 1995) cost $3.50 each; \"No,\" said Tom. 'It is -- well -- his.'\n\n\
+    for (int i = 0; i < n; i++) {\n\t\tx[i] += foo_bar(i, 0x1F);\n    return -1;  // HTTP2\n    }\r\n\r\n";
+
+/// In an entry, above the number of the next state: [`HERE`], [`ANEW`] and [`ONE_BACK`], so much higher.
+const SHIFT: u32 = 4;
+
+/// The states of a table that a small text visits most.
+pub(super) struct FewStates {
+    chain: Box<Chain>,
+    /// The row in the table of each.
+    rows: Vec<usize>,
+}
+
+impl FewStates {
+    pub fn new(table: &[u32], alphabet: &Alphabet) -> Self {
+        let stride = alphabet.n_classes + 1;
+        let entry_of = |row: usize, byte: u8| Some(table[row + alphabet.class_of_byte(byte)?] as usize);
+        let (mut visits, mut row) = (vec![0; table.len() / stride], 0);
+        for byte in SAMPLE.bytes() {
+            visits[row / stride] += 1;
+            row = entry_of(row, byte).unwrap_or(0) >> N_BITS;
+        }
+        let mut rows: Vec<usize> = (0..table.len()).step_by(stride).collect();
+        // The first state is before the first character.
+        rows.sort_by_key(|&row| (row > 0, std::cmp::Reverse(visits[row / stride])));
+        rows.truncate(N_CHAINED);
+        let mut chain = Box::new([[CHAIN_STOPS; N_CHAINED]; 256]);
+        for (byte, next) in (0..=u8::MAX).zip(chain.iter_mut()) {
+            for (&row, next) in rows.iter().zip(next) {
+                let Some(entry) = entry_of(row, byte).filter(|entry| entry & RARE & !ONE_BACK == 0) else {
+                    continue;
+                };
+                if let Some(number) = rows.iter().position(|&row| row == entry >> N_BITS) {
+                    *next = (number | (entry & (HERE | ANEW | ONE_BACK)) << SHIFT) as u8;
+                }
+            }
+        }
+        FewStates { chain, rows }
+    }
+
+    /// Reads on in `text` while it is ASCII, in these states, and says nothing else, and there is room for ends.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `B`.
+    #[inline(always)]
+    pub unsafe fn read<B: Block>(&self, text: &[u8], read: &mut Read, ends: &mut [u32]) {
+        let Some(number) = self.rows.iter().position(|&row| row == read.row) else { return };
+        let mut number = number as u8;
+        let mut now = *read;
+        let mut entries = [0; WINDOW_BYTES];
+        while let Some(room) = ends.get_mut(now.n..).and_then(<[_]>::first_chunk_mut::<WINDOW_BYTES>) {
+            let rest = text.get(now.at..).unwrap_or_default();
+            let mut padded;
+            let (window, n_left) = match rest.first_chunk() {
+                Some(window) => (window, WINDOW_BYTES),
+                None => {
+                    padded = [0; WINDOW_BYTES];
+                    padded[..rest.len()].copy_from_slice(rest);
+                    (&padded, rest.len())
+                }
+            };
+            // SAFETY: The caller vouches for the processor.
+            let block = unsafe { B::chain(&self.chain, number, window, &mut entries) };
+            // No closure: it would lose the caller's target features.
+            let (here, anew) = (block.any_of((HERE << SHIFT) as u8), block.any_of((ANEW << SHIFT) as u8));
+            let one_back = block.any_of((ONE_BACK << SHIFT) as u8);
+            // The character before the window may have several bytes.
+            let n_read = (block.any_of(CHAIN_STOPS) | one_back & 1).trailing_zeros().min(n_left as u32);
+            if n_read == 0 {
+                break;
+            }
+            let ends_until = |n: u32| {
+                let within = u64::MAX >> (u64::BITS - n);
+                here & within | (one_back & within) >> 1
+            };
+            let found = ends_until(n_read);
+            // SAFETY: There is room for 64.
+            unsafe { B::write_offsets(found, now.at as u32, room.as_mut_ptr()) };
+            let anew = anew & u64::MAX >> (u64::BITS - n_read);
+            if anew != 0 {
+                now.n_sure = now.n + ends_until(u64::BITS - anew.leading_zeros()).count_ones() as usize;
+            }
+            now.n += found.count_ones() as usize;
+            if n_read < WINDOW_BYTES as u32 {
+                now.at += n_read as usize;
+                number = entries[n_read as usize - 1];
+                break;
+            }
+            // Not by `n_read`, for which the next window would wait.
+            now.at += WINDOW_BYTES;
+            number = entries[WINDOW_BYTES - 1];
+        }
+        now.row = self.rows[usize::from(number) % N_CHAINED];
+        *read = now;
+    }
+}
