@@ -1,11 +1,11 @@
-//! Sixteen states of a table, read by byte shuffles.
+//! Sixteen states of an automaton, read by byte shuffles.
 //!
-//! A shuffle looks up bytes in a register of sixteen. With sixteen states a character is such a register, the next state by
-//! the state before, and reading it is one shuffle: a cycle, where a table in memory takes five. The states are those that a
-//! small text visits most; text is hardly ever in another. 64 characters of ASCII are read in turn, then what they say
-//! about ends is gathered as masks, as in `scan.rs`.
+//! A shuffle looks up bytes in a register of sixteen. So with sixteen states a character is a register, which holds the next
+//! state for each state before, and reading the character is one shuffle: a cycle, where a table in memory takes five. Patterns
+//! may have more states, but text is hardly ever in one that a small text does not visit. What 64 characters of ASCII say about
+//! the ends of pretokens is gathered as masks, as in `scan.rs`.
 //!
-//! Source: the method is Sheng's, of Hyperscan (2016).
+//! Source: Sheng, an engine of Hyperscan (Wang et al., "Hyperscan", 2019).
 
 use super::alphabet::Alphabet;
 use super::byte_block::{Block, CHAIN_STOPS, Chain, N_CHAINED};
@@ -19,38 +19,44 @@ const SAMPLE: &str = "The cat's 12 hats, which (in 1995) cost $3.50 each; \"No,\
 /// In an entry, above the number of the next state: [`HERE`], [`ANEW`] and [`ONE_BACK`], so much higher.
 const SHIFT: u32 = 4;
 
-/// The states of a table that a small text visits most.
+/// The first sixteen states of a table.
 pub(super) struct FewStates {
     chain: Box<Chain>,
-    /// The row in the table of each.
-    rows: Vec<usize>,
+    stride: usize,
 }
 
 impl FewStates {
-    pub fn new(table: &[u32], alphabet: &Alphabet) -> Self {
+    /// Puts the states that a small text visits most first; the very first, before a text, stays.
+    pub fn new(table: &mut [u32], alphabet: &Alphabet) -> Self {
         let stride = alphabet.n_classes + 1;
-        let entry_of = |row: usize, byte: u8| Some(table[row + alphabet.class_of_byte(byte)?] as usize);
         let (mut visits, mut row) = (vec![0; table.len() / stride], 0);
-        for byte in SAMPLE.bytes() {
+        for class in SAMPLE.bytes().filter_map(|byte| alphabet.class_of_byte(byte)) {
             visits[row / stride] += 1;
-            row = entry_of(row, byte).unwrap_or(0) >> N_BITS;
+            row = table[row + class] as usize >> N_BITS;
         }
-        let mut rows: Vec<usize> = (0..table.len()).step_by(stride).collect();
-        // The first state is before the first character.
-        rows.sort_by_key(|&row| (row > 0, std::cmp::Reverse(visits[row / stride])));
-        rows.truncate(N_CHAINED);
+        let mut order: Vec<usize> = (0..visits.len()).collect();
+        order.sort_by_key(|&state| (state > 0, std::cmp::Reverse(visits[state])));
+        let mut row_of = vec![0; order.len()];
+        for (at, &state) in order.iter().enumerate() {
+            row_of[state] = (at * stride) as u32;
+        }
+        let before = table.to_vec();
+        for (row, &state) in table.chunks_mut(stride).zip(&order) {
+            for (entry, &old) in row.iter_mut().zip(&before[state * stride..]) {
+                *entry = row_of[(old >> N_BITS) as usize / stride] << N_BITS | old % (1 << N_BITS);
+            }
+        }
         let mut chain = Box::new([[CHAIN_STOPS; N_CHAINED]; 256]);
         for (byte, next) in (0..=u8::MAX).zip(chain.iter_mut()) {
-            for (&row, next) in rows.iter().zip(next) {
-                let Some(entry) = entry_of(row, byte).filter(|entry| entry & RARE & !ONE_BACK == 0) else {
-                    continue;
-                };
-                if let Some(number) = rows.iter().position(|&row| row == entry >> N_BITS) {
+            let Some(class) = alphabet.class_of_byte(byte) else { continue };
+            for (row, next) in table.chunks(stride).zip(next) {
+                let (entry, number) = (row[class] as usize, (row[class] >> N_BITS) as usize / stride);
+                if entry & RARE & !ONE_BACK == 0 && number < N_CHAINED {
                     *next = (number | (entry & (HERE | ANEW | ONE_BACK)) << SHIFT) as u8;
                 }
             }
         }
-        FewStates { chain, rows }
+        FewStates { chain, stride }
     }
 
     /// Reads on in `text` while it is ASCII, in these states, and says nothing else, and there is room for ends.
@@ -59,9 +65,10 @@ impl FewStates {
     /// The processor has the instructions of `B`.
     #[inline(always)]
     pub unsafe fn read<B: Block>(&self, text: &[u8], read: &mut Read, ends: &mut [u32]) {
-        let Some(number) = self.rows.iter().position(|&row| row == read.row) else { return };
-        let mut number = number as u8;
-        let mut now = *read;
+        if read.row >= N_CHAINED * self.stride {
+            return;
+        }
+        let (mut now, mut number) = (*read, (read.row / self.stride) as u8);
         let mut entries = [0; WINDOW_BYTES];
         while let Some(room) = ends.get_mut(now.n..).and_then(<[_]>::first_chunk_mut::<WINDOW_BYTES>) {
             let rest = text.get(now.at..).unwrap_or_default();
@@ -105,7 +112,7 @@ impl FewStates {
             now.at += WINDOW_BYTES;
             number = entries[WINDOW_BYTES - 1];
         }
-        now.row = self.rows[usize::from(number) % N_CHAINED];
+        now.row = usize::from(number) % N_CHAINED * self.stride;
         *read = now;
     }
 }

@@ -158,7 +158,7 @@ impl OnePass {
             Box::new(OnePass { steps, alphabet, table: Vec::new(), few: None, tier, numbers, letters });
         one_pass.numbers = one_pass.numbers.take().filter(|_| one_pass.leaves_groups());
         one_pass.determinize(&classes)?;
-        one_pass.few = Some(FewStates::new(&one_pass.table, &one_pass.alphabet));
+        one_pass.few = Some(FewStates::new(&mut one_pass.table, &one_pass.alphabet));
         Some(one_pass)
     }
 
