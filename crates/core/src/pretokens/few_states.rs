@@ -9,7 +9,7 @@
 
 use super::alphabet::Alphabet;
 use super::byte_block::{Block, CHAIN_STOPS, Chain, N_CHAINED};
-use super::one_pass::{ANEW, HERE, N_BITS, ONE_BACK, RARE, Read};
+use super::one_pass::{ANEW, HERE, N_BITS, ONE_BACK, RARE, Read, leading_to};
 use super::window::WINDOW_BYTES;
 
 /// Visits the states that most texts are in: prose, numbers, code.
@@ -38,12 +38,12 @@ impl FewStates {
         order.sort_by_key(|&state| (state > 0, std::cmp::Reverse(visits[state])));
         let mut row_of = vec![0; order.len()];
         for (at, &state) in order.iter().enumerate() {
-            row_of[state] = (at * stride) as u32;
+            row_of[state] = at * stride;
         }
         let before = table.to_vec();
         for (row, &state) in table.chunks_mut(stride).zip(&order) {
             for (entry, &old) in row.iter_mut().zip(&before[state * stride..]) {
-                *entry = row_of[(old >> N_BITS) as usize / stride] << N_BITS | old % (1 << N_BITS);
+                *entry = leading_to(old, row_of[(old >> N_BITS) as usize / stride]);
             }
         }
         let mut chain = Box::new([[CHAIN_STOPS; N_CHAINED]; 256]);

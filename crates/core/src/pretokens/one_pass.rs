@@ -409,6 +409,11 @@ impl OnePass {
     }
 }
 
+/// The entry, with another row.
+pub(super) fn leading_to(entry: u32, row: usize) -> u32 {
+    (row as u32) << N_BITS | entry & ((1 << N_BITS) - 1)
+}
+
 /// The table with one row for all states that say the same of whatever follows, but the first state, which is before a text.
 fn joined(table: &[u32], stride: usize) -> Vec<u32> {
     let mut row_of: Vec<usize> = (0..table.len() / stride).map(|state| state.min(1)).collect();
@@ -421,7 +426,7 @@ fn joined(table: &[u32], stride: usize) -> Vec<u32> {
             .map(|(row, before)| {
                 let entries = row.iter().map(|&entry| {
                     let state = (entry >> N_BITS) as usize / stride;
-                    ((row_of[state] * stride) as u32) << N_BITS | entry % (1 << N_BITS)
+                    leading_to(entry, row_of[state] * stride)
                 });
                 let entries: Vec<u32> = entries.collect();
                 *known.entry((*before, entries.clone())).or_insert_with(|| {
