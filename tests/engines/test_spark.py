@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,14 @@ def test_a_column_of_ids_that_is_there_already_is_refused(spark: Any) -> None:
 
 def test_counts_of_many_parts_are_added_on_workers(spark: Any) -> None:
     assert same_counts(engine.collect_counts(_frame(spark, 40), "cl100k"))
+
+
+def test_counts_are_collected_where_spark_connect_has_no_rdd(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = _frame(spark, 3)
+    utils = SimpleNamespace(is_remote=lambda: True)
+    monkeypatch.setattr("pairloom.engines.spark_counts._utils", utils)
+    monkeypatch.setattr(type(frame), "rdd", None)
+    assert same_counts(engine.collect_counts(frame, "cl100k"))
 
 
 @pytest.mark.parametrize("n_partitions", [1, 7])

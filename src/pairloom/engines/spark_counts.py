@@ -16,6 +16,7 @@ from pairloom.model import Pattern
 
 _PURPOSE = "pairloom.engines.spark"
 _functions: Any = import_optional("pyspark.sql.functions", _PURPOSE)
+_utils: Any = import_optional("pyspark.sql.utils", _PURPOSE)
 
 # Tables that one task adds; the fewer, the more go to the driver.
 _FAN_IN = 16
@@ -45,7 +46,8 @@ def collect_counts(
         yield _row(part.finish())
 
     parts = df.select(text_field).mapInArrow(count, "counts binary")
-    n_partitions = parts.rdd.getNumPartitions()
+    # Spark Connect does not tell.
+    n_partitions = _FAN_IN**2 if _utils.is_remote() else parts.rdd.getNumPartitions()
     if n_partitions > _FAN_IN:
         parts = parts.repartition(-(-n_partitions // _FAN_IN)).mapInArrow(add, "counts binary")
     for row in parts.collect():
