@@ -81,16 +81,7 @@ def read_megatron(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
     with path.with_suffix(".idx").open("rb") as file:
         assert file.read(9) == b"MMIDIDX\x00\x00"
         assert struct.unpack("<Q", file.read(8)) == (1,)
-        codes = {
-            1: np.uint8,
-            2: np.int8,
-            3: np.int16,
-            4: np.int32,
-            5: np.int64,
-            6: np.float64,
-            7: np.float32,
-            8: np.uint16,
-        }
+        codes = {4: np.int32, 8: np.uint16}
         assert codes[struct.unpack("<B", file.read(1))[0]] == dtype
         n_sequences = struct.unpack("<Q", file.read(8))[0]
         n_documents = struct.unpack("<Q", file.read(8))[0]

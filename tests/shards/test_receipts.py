@@ -60,12 +60,6 @@ def test_a_receipt_with_files_swapped_or_a_shard_twice_moves_nothing(tmp_path: P
         assert "receipt 1 was not written by a task" in _refused(tmp_path / name, change)
 
 
-def test_receipts_that_went_through_json_are_committed(tmp_path: Path) -> None:
-    with ShardJob(tmp_path / "shards", TOKENIZER, shard_tokens=50) as job:
-        job.commit([Receipt(**_through_json(job.task.write([TEXTS[at : at + 10]], at))) for at in (0, 10, 20)])
-    assert documents_of(tmp_path / "shards") == IDS
-
-
 def test_two_tasks_with_one_attempt_are_refused(tmp_path: Path) -> None:
     with ShardJob(tmp_path / "shards", TOKENIZER) as job:
         receipt = _through_json(job.task.write([TEXTS], 0))

@@ -255,16 +255,6 @@ def test_rewriting_finds_a_change_that_hides_behind_its_time(tmp_path: Path) -> 
     assert documents_of(tmp_path / "out")[0] == TOKENIZER.encode(json.loads(path.read_text().splitlines()[0])["text"])
 
 
-def test_inputs_added_to_a_finished_run_give_what_one_run_gives(tmp_path: Path) -> None:
-    paths = []
-    for number in range(6):
-        paths.append(tmp_path / f"{number}.jsonl")
-        paths[-1].write_bytes(lines_of(number, 4))
-        tokenize_files(TOKENIZER, paths, tmp_path / "out", shard_tokens=150, resume=True)
-        tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=150, overwrite=True)
-        assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-
-
 @pytest.mark.parametrize("format", ["npy", "parquet"])
 def test_a_run_into_a_folder_of_its_inputs_is_resumed(tmp_path: Path, format: str) -> None:
     (tmp_path / "inputs").mkdir()

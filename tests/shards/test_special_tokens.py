@@ -80,17 +80,6 @@ def test_named_tokens_begin_and_end_documents(tmp_path: Path, format: str) -> No
     assert (config["eot"], config["eot_id"], config["bos"], config["bos_id"]) == ("</s>", end, "<s>", begin)
 
 
-def test_tokens_around_documents_of_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["one document " * 50, "x", "another; " * 80]
-    (tmp_path / "a.txt").write_text("\0".join(texts))
-    begin, end = TOKENIZER.special_tokens["<s>"], TOKENIZER.special_tokens["</s>"]
-    for size in (1, 30, 1000):
-        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
-        out = tmp_path / str(size)
-        tokenize_files(TOKENIZER, tmp_path / "a.txt", out, eot="</s>", bos="<s>", separator="\0")
-        assert documents_of(out) == [[begin, *TOKENIZER.encode(text), end] for text in texts]
-
-
 def test_eot_without_a_name_needs_one_special_token(tmp_path: Path) -> None:
     for option in ("eot", "bos"):
         wrong: list[tuple[Any, type[Exception], str]] = [

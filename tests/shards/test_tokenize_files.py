@@ -46,17 +46,6 @@ def test_every_format_holds_the_ids(paths: dict[str, Path], tmp_path: Path, form
     assert all(shard["tokens"] < 300 + longest for shard in shards)
 
 
-def test_threads_and_pieces_do_not_show(
-    paths: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tokenize_files(TOKENIZER, paths["a.txt"], tmp_path / "whole", separator=SEPARATOR, shard_tokens=200, eot=True)
-    for size, threads in ((3, 1), (50, 2), (999, 3)):
-        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
-        out = tmp_path / str(size)
-        tokenize_files(TOKENIZER, paths["a.txt"], out, separator=SEPARATOR, shard_tokens=200, eot=True, threads=threads)
-        assert contents(out) == contents(tmp_path / "whole")
-
-
 @pytest.mark.filterwarnings("ignore:.* literals? of special tokens")
 def test_a_file_is_a_document_and_equals_encode_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"{text}<|endoftext|>  a   {n}\n\n " for n, text in enumerate(DOCUMENTS))

@@ -91,6 +91,9 @@ def encode_corpus(
     manifests = [manifest for manifest, _ in targets]
     config, digests = manifests[0].config, manifests[0].digests
     for manifest in manifests:
+        # A file that one part is known to leave out is not read again for the others.
+        known = [(file.input, manifest.inputs[file.input].get("xxh3_128")) for file in manifest.skipped_files]
+        digests |= {number: digest for number, digest in known if digest is not None}
         manifest.digests = digests
     is_selected = is_selection(config)
     start = start_of(config, [manifest.next for manifest in manifests])
