@@ -29,6 +29,7 @@ from pairloom._internal.arguments import (
     check_path,
     check_several,
     check_str,
+    check_texts,
     resolve_threads,
     shown,
 )
@@ -165,6 +166,7 @@ class ShardTask:
 
     def _documents(self, columns: _core.TextColumns, batch: Any, first: int) -> tuple[_core.Documents, int]:
         if not is_arrow(batch):
+            check_texts("batch", batch)
             return _core.Documents.from_texts(batch, first=first), 0
         if self.text_field is not None:
             try:
