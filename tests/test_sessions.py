@@ -1,7 +1,6 @@
 """Sessions: the ids of a text that grows are those of the whole text; `tests.soak.sessions` makes random calls."""
 
 import copy
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -103,24 +102,7 @@ def test_a_thousand_forks_of_a_megabyte_share_memory() -> None:
     assert forks[-1].n_chars == session.n_chars + len(" and 999")
 
 
-def test_second_call_at_the_same_time_is_refused() -> None:
-    session, started = TOKENIZER.session(), threading.Event()
-    refused: list[str] = []
-
-    def appends() -> None:
-        started.set()
-        session.append("the cat sat " * 1_000_000)
-
-    thread = threading.Thread(target=appends)
-    thread.start()
-    started.wait()
-    while thread.is_alive() and not refused:
-        try:
-            len(session)
-        except RuntimeError as error:
-            refused.append(str(error))
-    thread.join()
-    assert all("Session is in use by another call" in text for text in refused)
+def test_sessions_of_many_threads_have_the_ids_of_encode() -> None:
     with ThreadPoolExecutor(4) as pool:
         sessions = list(pool.map(lambda n: TOKENIZER.session("the cat " * n), range(100)))
     assert [len(each) for each in sessions] == [TOKENIZER.count_tokens("the cat " * n) for n in range(100)]

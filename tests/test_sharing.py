@@ -50,6 +50,11 @@ def json_lines() -> tuple[str, Callable[[], object], Callable[[], object]]:
     return "JsonLines", lambda: reader.push(data), lambda: reader.messages
 
 
+def session() -> tuple[str, Callable[[], object], Callable[[], object]]:
+    made = TOKENIZER.session()
+    return "Session", lambda: made.append(LONG), lambda: len(made)
+
+
 def test_a_tokenizer_made_without_the_lock_is_weakly_referenced(monkeypatch: pytest.MonkeyPatch) -> None:
     referred: list[object] = []
 
@@ -64,7 +69,7 @@ def test_a_tokenizer_made_without_the_lock_is_weakly_referenced(monkeypatch: pyt
     assert tokenizer.encode("ab ab") == TOKENIZER.encode("ab ab")
 
 
-@pytest.mark.parametrize("make", [stream_encoder, block_encoder, text_counter, plain_text, json_lines])
+@pytest.mark.parametrize("make", [stream_encoder, block_encoder, text_counter, plain_text, json_lines, session])
 def test_a_second_call_meanwhile_is_refused_in_words(
     make: Callable[[], tuple[str, Callable[[], object], Callable[[], object]]],
 ) -> None:

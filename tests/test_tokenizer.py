@@ -484,7 +484,6 @@ def test_ids_of_a_call_stay_as_they_are_after_later_calls(vocab_size: int) -> No
     assert [array.tolist() for array in arrays[:3] + arrays[4:]] == expected[:3] + expected[4:]
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers that send signals are of POSIX")
 def test_a_signal_handler_may_encode_while_a_call_encodes() -> None:
     within: list[tuple[int, list[int]]] = []
 

@@ -181,7 +181,6 @@ def test_an_output_of_a_dash_is_wrong_usage_and_not_a_file(model: Path) -> None:
     assert not Path("-").exists()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="arguments are text on Windows")
 def test_text_that_is_no_utf_8_and_ids_below_zero_are_named(model: Path) -> None:
     for name in ("encode", "inspect", "view"):
         done = run(name, "--model", model, "--text", os.fsdecode(b"ab\xff"))
@@ -190,7 +189,6 @@ def test_text_that_is_no_utf_8_and_ids_below_zero_are_named(model: Path) -> None
     failed(run("encode --special <x>=-1 --text a --model", model), "--special <x>=-1: an id is 0 or more")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need permission on Windows")
 def test_links_in_a_circle_at_the_output_are_an_error(model: Path, tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
@@ -227,7 +225,6 @@ def test_a_command_says_on_stderr_what_it_wrote(
     assert "wrote" not in done.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the system lacks glibc: Windows has no such limits")
 @pytest.mark.parametrize("command", ["train", "count", "merge-counts", "convert"])
 def test_a_file_without_room_is_reported_and_the_older_kept(command: str, model: Path, tmp_path: Path) -> None:
     text, counts = tmp_path / "a.txt", tmp_path / "old.counts"

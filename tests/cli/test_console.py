@@ -178,7 +178,6 @@ def test_strict_exits_with_3_if_something_was_left_out(folder: Path, tmp_path: P
     assert [*(tmp_path / "out").iterdir()]
 
 
-@pytest.mark.skipif(not hasattr(os, "set_blocking"), reason="this system has no pipes that do not block")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_that_is_taken_in_parts_is_written_whole(folder: Path, unbuffered: str) -> None:
     (folder / "long.txt").write_text("some text " * 50_000)
@@ -194,7 +193,6 @@ def test_output_that_is_taken_in_parts_is_written_whole(folder: Path, unbuffered
     assert ids == Tokenizer.load(folder / "model.json").encode("some text " * 50_000)
 
 
-@pytest.mark.skipif(not hasattr(os, "set_blocking"), reason="this system has no pipes that do not block")
 def test_input_that_comes_in_parts_is_read_whole(folder: Path) -> None:
     command = [*PAIRLOOM.split(), "decode", "--model", "model.json"]
     ends = os.pipe()

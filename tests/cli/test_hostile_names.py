@@ -3,7 +3,6 @@
 import gzip
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ import pytest
 from pairloom import Tokenizer
 from tests.cli.commands import Done, run
 from tests.corpus.files import json_lines
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="names of files cannot hold control characters there")
 
 # A title, a cleared screen, a forged line, a CSI of one byte, a direction override, a byte that is not UTF-8.
 NAME = "a\x1b]0;x\x07\x1b[2Jb\rc\npairloom: all is well\n\x9b31m\u202egnp\udcff"

@@ -26,7 +26,6 @@ sys.meta_path.insert(0, Finder)
 """
 
 
-@pytest.mark.skipif(os.name == "nt", reason="lacks glibc: Windows has no such signals")
 @pytest.mark.parametrize("name", ["pairloom.cli", "pairloom.cli.signals", "pairloom.cli.commands"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_import_ends_without_a_traceback(tmp_path: Path, name: str, number: signal.Signals) -> None:

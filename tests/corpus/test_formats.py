@@ -353,7 +353,6 @@ def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
     assert list(Corpus(str(tmp_path / "**" / ".*.jsonl"))) == [".hidden.jsonl"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need permission on Windows")
 def test_what_links_lead_to_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
     for folder in (data / "sub", elsewhere):
