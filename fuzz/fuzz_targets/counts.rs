@@ -28,10 +28,7 @@ fuzz_target!(|input: (&[u8], [u8; 2], u8, Vec<&str>)| {
         threads: 1 + choose(1, 3),
         max_memory: None,
     };
-    let plan = Plan {
-        part_bytes: 1 + u64::from(part_bytes),
-        block_bytes: 1 + usize::from(block_bytes),
-    };
+    let plan = Plan { part_bytes: 1 + u64::from(part_bytes), block_bytes: 1 + usize::from(block_bytes) };
     let text = String::from_utf8_lossy(bytes);
     let expected = define(&options, &text);
 

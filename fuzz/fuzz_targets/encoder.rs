@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use pairloom_core::decoder::Decoder;
 use pairloom_core::encoder::{Encoder, EncoderOptions, SpecialPolicy, Specials, StreamEncoder, merge::naive};
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{gpt2_pattern, Pretokenizer};
+use pairloom_core::pretokens::{Pretokenizer, gpt2_pattern};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::WeightedPretokens;
 use pairloom_core::vocabulary::{Tokens, Vocabulary};

@@ -2,8 +2,8 @@
 //! The trainer learns the same merges as the naive trainer from any pretokens.
 
 use libfuzzer_sys::fuzz_target;
-use pairloom_core::train::{MergeOptions, TieBreak, WeightedPretokens, naive, train};
 use pairloom_core::monitor::Silent;
+use pairloom_core::train::{MergeOptions, TieBreak, WeightedPretokens, naive, train};
 
 fuzz_target!(|input: (Vec<(Vec<u8>, u8)>, bool, u8, u8, u8)| {
     let (words, is_least, min_frequency, longest, threads) = input;
