@@ -231,13 +231,13 @@ impl OnePass {
         if text.is_empty() {
             return Ok(());
         }
-        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len()) + FEWEST_ENDS, ENDS_PER_FILL);
+        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + FEWEST_ENDS), ENDS_PER_FILL);
         // Behind the ends that are sure is room for what is read.
         let (mut n_ends, mut read, mut search) = (0, Read::default(), None);
         while n_ends < wanted {
             ends.grow((n_ends + most_ends).saturating_sub(ends.len()), "pretoken ends")?;
             ends.resize(n_ends + most_ends, 0);
-            let room = &mut ends[n_ends..];
+            let room = &mut ends[n_ends..][..most_ends.min(wanted - n_ends)];
             // SAFETY: The tier is that of `Pretokenizer::at_tier`, which checked it.
             let entry = unsafe { read_at_tier(self.tier, self, text, stop, &mut read, room) };
             if entry == STOP && self.read_number(text, stop, &mut read, room) {
@@ -323,7 +323,6 @@ impl OnePass {
     #[inline(always)]
     unsafe fn read<B: Block>(&self, text: &str, stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
         let (bytes, mut now) = (text.as_bytes(), *read);
-        let n_most = ends.len().saturating_sub(FEWEST_ENDS);
         let entry = 'all: loop {
             if let (Some(few), Some(rest)) = (&self.few, bytes.get(now.at..stop))
                 && rest.first_chunk::<2>().is_some_and(|two| two.is_ascii())
@@ -333,7 +332,7 @@ impl OnePass {
             }
             // What comes next is in another state, or no ASCII.
             for _ in 0..2 {
-                if now.at > stop || now.n > n_most {
+                if now.at > stop || now.n + FEWEST_ENDS > ends.len() {
                     break 'all FULL;
                 }
                 let (class, n_bytes) = self.alphabet.class_at(bytes, now.at);
