@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import tiktoken as library
-import tiktoken as owner
 
 from pairloom import Tokenizer, _core, formats
 from pairloom.errors import FormatError
@@ -105,7 +104,6 @@ def random_ranks(rng: random.Random) -> dict[bytes, int]:
 
 @pytest.mark.long
 def test_random_ranks_encode_as_tiktoken_in_every_format(tmp_path: Path) -> None:
-    pairloom = pytest.importorskip("pairloom")
     rng = random.Random(5)
     for _ in range(150):
         found = random_ranks(rng)
@@ -114,7 +112,7 @@ def test_random_ranks_encode_as_tiktoken_in_every_format(tmp_path: Path) -> None
         ways = [model, tiktoken.from_tiktoken(tiktoken.to_tiktoken(model))]
         ways.append(formats.read("tiktoken", tiktoken.write(model), pattern=r"\S+|\s+"))
         assert ways[0] == ways[1] == ways[2]
-        ours = pairloom.Tokenizer.from_model(model)
+        ours = Tokenizer.from_model(model)
         for _ in range(30):
             text = "".join(rng.choice("abc") for _ in range(rng.randrange(1, 16)))
             assert ours.encode(text) == owner.encode(text), (found, text)
@@ -146,7 +144,9 @@ def test_a_pattern_that_tiktoken_simplifies_is_refused(pattern: str) -> None:
     found = {bytes((byte,)): byte for byte in range(256)}
     for refused in (
         Tokenizer.from_ranks(found, pattern).to_tiktoken,
-        lambda: Tokenizer.from_tiktoken(owner.Encoding("a", pat_str=pattern, mergeable_ranks=found, special_tokens={})),
+        lambda: Tokenizer.from_tiktoken(
+            library.Encoding("a", pat_str=pattern, mergeable_ranks=found, special_tokens={})
+        ),
         lambda: formats.read("tekken", json.dumps(tekken_file(pattern=pattern)).encode()),
     ):
         with pytest.raises(FormatError, match="tiktoken's regex engine simplifies the pattern"):
@@ -165,7 +165,7 @@ def test_a_named_pattern_is_written_for_tiktoken_as_published() -> None:
 
 def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:
     ranks_of_bytes = {bytes((byte,)): byte for byte in range(256)}
-    encoding = owner.Encoding("mine", pat_str="[a-z]+", mergeable_ranks=ranks_of_bytes, special_tokens={})
+    encoding = library.Encoding("mine", pat_str="[a-z]+", mergeable_ranks=ranks_of_bytes, special_tokens={})
     with pytest.warns(UserWarning, match="tiktoken leaves out"):
         found = Tokenizer.from_tiktoken(encoding)
     assert (encoding.encode("a b"), found.encode("a b")) == ([97, 98], [97, 32, 98])
