@@ -276,7 +276,7 @@ def test_counts_cut_in_another_way_are_refused() -> None:
 
 def test_max_memory_is_refused_clearly() -> None:
     texts = [f"word{i} " * 3 for i in range(200_000)]
-    with pytest.raises(MemoryError, match="max_memory"):
+    with pytest.raises(MemoryError, match="the counting table of a thread would exceed max_memory=1000000 bytes"):
         Tokenizer.train(texts, 300, max_memory=1_000_000)
 
 
