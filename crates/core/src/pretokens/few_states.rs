@@ -9,7 +9,7 @@
 
 use super::alphabet::Alphabet;
 use super::byte_block::{Block, CHAIN_STOPS, Chain, N_CHAINED};
-use super::one_pass::{ANEW, HERE, N_BITS, ONE_BACK, RARE, Read, leading_to};
+use super::entries::{ANEW, HERE, N_BITS, ONE_BACK, RARE, Read, leading_to};
 use super::window::WINDOW_BYTES;
 
 /// Visits the states that most texts are in: prose, numbers, code.

@@ -15,6 +15,7 @@ mod charsmap;
 mod cl100k;
 mod deepseek;
 mod dfa;
+mod entries;
 mod expressions;
 mod families;
 mod few_states;
