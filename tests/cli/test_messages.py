@@ -138,6 +138,8 @@ def test_remedies_of_a_run_that_is_there(folder: Path) -> None:
         ("--shard-tokens 7", "", "was made with --shard-tokens 7, not with --shard-tokens 100000000;"),
         ("", "--lines", r"was made without --separator, not with --separator '\n';"),
         ("--eot", "", "was made with --eot '<|endoftext|>', not without --eot;"),
+        ("--provenance", "", "was made with --provenance, not without --provenance;"),
+        ("", "--provenance", "was made without --provenance, not with --provenance;"),
     ],
 )
 def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: str, then: str, message: str) -> None:

@@ -30,3 +30,18 @@ def test_prune_writes_what_the_method_returns(tmp_path: Path) -> None:
     assert (done.status, done.err) == (0, "")
     assert Tokenizer.load(out) == start.adapt(DOMAIN, 10)
     assert json.loads(done.out)["new"] == 10
+
+
+def test_ids_that_a_post_processor_names_stay(tmp_path: Path) -> None:
+    corpus, model = tmp_path / "a.txt", tmp_path / "tokenizer.json"
+    corpus.write_text(DOMAIN)
+    Tokenizer.train(TEXT, 274, decode_errors="replace").save(model, format="huggingface")
+    file = json.loads(model.read_text())
+    eot = "<|endoftext|>"
+    single = [{"SpecialToken": {"id": eot, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
+    named = {eot: {"id": eot, "ids": [274], "tokens": [eot]}}
+    pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}]
+    file["post_processor"] = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": named}
+    model.write_text(json.dumps(file))
+    done = run("prune --n-tokens 10 --compact --model", model, "--input", corpus, "--output", tmp_path / "out")
+    failed(done, "would change; leave out --renumber or --compact, or drop it: convert --drop-post-processor")

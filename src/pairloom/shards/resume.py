@@ -87,7 +87,8 @@ def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
     """Raises ResumeError naming the option in which the run in `folder` differs from `fresh`."""
     if (found.model, found.n_vocab) != (fresh.model, fresh.n_vocab):
         raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")
-    for key in [*fresh.config, *found.config]:
+    # First what has other values: where a run has no provenance, it lacks an id_field of None, too.
+    for key in sorted({**fresh.config, **found.config}, key=lambda key: found.config.get(key) == fresh.config.get(key)):
         old, new = found.config.get(key), fresh.config.get(key)
         if old != new or (key in found.config) != (key in fresh.config):
             raise ResumeError(
