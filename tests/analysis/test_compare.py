@@ -195,6 +195,15 @@ def test_the_libraries_by_name(models: tuple[Path, Path, Path], monkeypatch: pyt
         assert done.out.splitlines()[-1] == "the ids are the same"
 
 
+@pytest.mark.parametrize("name", ["hf", "tiktoken"])
+def test_a_file_that_is_called_as_a_library_is_a_file(
+    models: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(models[0].read_bytes())
+    assert output("lock", name) == output("lock", models[0])
+
+
 @pytest.mark.parametrize(
     ("module", "model", "remedy"),
     [("tiktoken", "tiktoken:gpt2", "pip install tiktoken"), ("tokenizers", "hf:gpt2", "pip install tokenizers")],

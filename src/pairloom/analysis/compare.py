@@ -206,10 +206,10 @@ def load_side(name: str) -> Side:
     The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError naming the extra,
     OSError, FormatError.
     """
-    kind, _, rest = name.partition(":")
-    if kind == "tiktoken":
+    kind, colon, rest = name.partition(":")
+    if kind + colon == "tiktoken:":
         return side_of(_tiktoken_encoding(rest), name)
-    if kind == "hf":
+    if kind + colon == "hf:":
         return side_of(_huggingface_tokenizer(rest), name)
     return side_of(Tokenizer.load(name), name)
 
