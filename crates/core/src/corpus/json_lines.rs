@@ -310,10 +310,10 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
         if record.contains_key(&name) {
             text.push_str("; dots separate nested fields, so a key that holds one has to be renamed");
         }
-    } else if error.is_data() && text.starts_with("invalid type: sequence, expected a string") {
-        text.push_str("; name the texts of a list with []");
-    } else if error.is_data() && text.starts_with("invalid type: sequence, expected an object") {
+    } else if error.is_data() && line.trim_ascii_start().starts_with(b"[") {
         text.push_str("; write one record a line, not a list of records");
+    } else if error.is_data() && text.starts_with("invalid type: sequence, expected") {
+        text.push_str("; name the texts of a list with []");
     } else if error.is_data() && text.starts_with("invalid type: null, expected a string") {
         text.push_str("; leave such rows out with skip_bad");
     }

@@ -115,6 +115,7 @@ fn json_lines_with_lists_give_each_text() {
     assert_eq!(json(b"{\"t\":[[\"a\"],[],[\"b\",\"c\"]]}", "t[][]", 9, STRICT).unwrap(), ["a", "b", "c"]);
     let message = |line: &[u8], field: &str| json(line, field, 9, STRICT).unwrap_err().to_string();
     assert!(message(b"{\"t\":[\"a\"]}", "t").ends_with("name the texts of a list with []"));
+    assert!(message(b"{\"t\":[{\"c\":\"a\"}]}", "t.c").ends_with("name the texts of a list with []"));
     assert!(message(b"{\"t\":\"a\"}", "t[]").contains("expected a list"));
     assert!(message(b"{\"t\":[\"a\", null]}", "t[]").contains("expected a string"));
     assert!(message(b"{\"u\":[]}", "t[].c").contains("no field \"t[].c\"; the record has \"u\""));
