@@ -123,7 +123,7 @@ function bytesOf(bytes, name) {
   throw new TypeError(`${name} must be bytes (a Uint8Array or an ArrayBuffer), not ${kindOf(bytes)}`);
 }
 function idOf(id, name = "id") {
-  if (!Number.isInteger(id) || id < 0 || id > 0xffffffff) throw new TypeError(`${name} must be an id, not ${String(id)}`);
+  if (!Number.isInteger(id) || id < 0 || id > 0xffffffff) throw new TypeError(`${name} must be an integer from 0 to 4294967295, not ${typeof id === "number" ? id : kindOf(id)}`);
   return id;
 }
 function packed(ids) {
@@ -139,7 +139,7 @@ const kindOf = (value) => (value === null ? "null" : Array.isArray(value) ? "an 
 const SPECIALS = ["recognise", "ordinary"];
 
 export class Tokenizer extends Handle {
-  static async fromBytes(bytes, { pattern = "gpt2", merges = new Uint8Array() } = {}) {
+  static async fromBytes(bytes, { pattern = "", merges = new Uint8Array() } = {}) {
     const all = [bytesOf(bytes, "bytes"), bytesOf(merges, "merges"), textOf(pattern, "pattern")];
     const engine = await Engine.get();
     return new Tokenizer(KEY, engine, engine.checked(engine.lent(all, (...args) => engine.call("load", ...args)), 0), "drop");

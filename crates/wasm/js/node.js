@@ -2,5 +2,5 @@
 import { readFile } from "node:fs/promises";
 import { readBy, readByFetch } from "./index.js";
 
-readBy((location) => (/^https?:/.test(String(location)) ? readByFetch(location) : readFile(location)));
+readBy((location) => (/^https?:/.test(String(location)) ? readByFetch(location) : readFile(/^file:/.test(location) ? new URL(location) : location)));
 export * from "./index.js";

@@ -8,7 +8,7 @@ use pairloom_core::encoder::{Encoder, EncoderOptions};
 use pairloom_core::format::{self, Said, gpt2};
 use pairloom_core::model::CheckedColumns;
 use pairloom_core::monitor::Silent;
-use pairloom_core::pretokens::{Pretokenizer, named_patterns};
+use pairloom_core::pretokens::{Pretokenizer, patterns_of};
 use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
 use pairloom_core::{Error, Result};
@@ -29,11 +29,11 @@ impl Tokenizer {
         Tokenizer { encoder, decoder, errors: tokenizer.decode_errors() }
     }
 
-    /// The tokenizer of a file of any format; with `merges`, of GPT-2's vocab.json and merges.txt. `pattern` splits what a
-    /// .tiktoken file holds.
+    /// The tokenizer of a file of any format; with `merges`, of GPT-2's vocab.json and merges.txt. `pattern`, where it
+    /// is not empty, splits what does not say how.
     pub fn from_files(data: &[u8], merges: &[u8], pattern: &str) -> Result<Tokenizer> {
         let model = if merges.is_empty() {
-            format::read_any(data, "the file", Some(pattern))?
+            format::read_any(data, "the file", Some(pattern).filter(|pattern| !pattern.is_empty()))?
         } else {
             gpt2::read(data, "vocab.json", merges, "merges.txt", Said::default())?
         };
@@ -42,7 +42,7 @@ impl Tokenizer {
 
     /// Trains on one text: ids are bytes by value, then merges.
     pub fn train(text: &str, pattern: &str, n_merges: usize, tie_break: TieBreak) -> Result<Tokenizer> {
-        let patterns = patterns_of(pattern);
+        let patterns = patterns_of(pattern)?;
         let pretokenizer = Pretokenizer::sequence(&patterns)?;
         let options = CountOptions {
             pretokenizer: Arc::new(pretokenizer),
@@ -111,9 +111,4 @@ impl Tokenizer {
 /// A page encodes little at a time.
 fn encoder_options() -> EncoderOptions {
     EncoderOptions { cache_bytes: 4 << 20, ..EncoderOptions::default() }
-}
-
-/// The pattern of a name, or of a regex.
-fn patterns_of(pattern: &str) -> Vec<String> {
-    named_patterns(pattern).map_or_else(|| vec![pattern.to_owned()], <[String]>::to_vec)
 }

@@ -19,7 +19,7 @@ mod unicode_forms;
 use crate::error::{Error, Result};
 use crate::model_file::json::Within;
 use crate::model_file::{self, Model, PatternText, in_file};
-use crate::pretokens::{named_patterns, names};
+use crate::pretokens::{names, patterns_of};
 
 pub use specials::Specials;
 
@@ -157,10 +157,7 @@ pub struct Said<'a> {
 
 /// Reads a file of any format that errors call `name`; `pattern`, a name or a regular expression, splits what does not say how.
 pub fn read_any(data: &[u8], name: &str, pattern: Option<&str>) -> Result<Model> {
-    let pattern = pattern.map(|pattern| match named_patterns(pattern) {
-        Some(texts) => PatternText::Several(texts.to_vec()),
-        None => PatternText::One(pattern.to_owned()),
-    });
+    let pattern = pattern.map(patterns_of).transpose()?.map(PatternText::Several);
     let format = Format::of(data).within(|| name.to_owned())?;
     read(data, name, format, Said { pattern, ..Said::default() })
 }

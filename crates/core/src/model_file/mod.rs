@@ -136,7 +136,8 @@ fn find_keys(text: &str) -> Result<Spans<'_>> {
         let at = json.offset();
         json.skip()?;
         if keys.len() > 64 {
-            return Err(Error::Model("more keys than a tokenizer file has; the file is another kind".into()));
+            const HINT: &str = "the file is another kind (a vocab.json needs its merges.txt beside it)";
+            return Err(Error::Model(format!("more keys than a tokenizer file has; {HINT}")));
         }
         if keys.contains_key(&key) {
             return Err(Error::Model(format!("key {:?} is given twice; keep one of them", shown(&key))));

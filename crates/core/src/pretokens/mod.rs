@@ -55,7 +55,7 @@ use dfa::Dfa;
 use families::Fill;
 use nfa::DEAD;
 pub use normalizer::Place;
-pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names};
+pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names, patterns_of};
 use regex::RegexScanner;
 pub use regex::{MAX_PATTERN_BYTES, check_length, matches};
 pub use scan::ENDS_PER_FILL;

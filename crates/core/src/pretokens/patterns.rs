@@ -11,6 +11,7 @@
 use std::sync::LazyLock;
 
 use super::families::{Fill, scanner_for};
+use crate::error::{Error, Result};
 
 /// A name, its description, and its spellings, each a list of regexes that split in turn.
 type NamedPattern = (String, String, Vec<Vec<String>>);
@@ -28,6 +29,22 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// The regexes of a named pattern.
 pub fn named_patterns(name: &str) -> Option<&'static [String]> {
     NAMED.iter().find(|(known, ..)| known == name).map(|(_, _, spellings)| spellings[0].as_slice())
+}
+
+/// The regexes of a name, or one regular expression; [`Error::Invalid`] for a bare word that is no name.
+pub fn patterns_of(pattern: &str) -> Result<Vec<String>> {
+    if let Some(texts) = named_patterns(pattern) {
+        return Ok(texts.to_vec());
+    }
+    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    if pattern.len() > 1 && pattern.as_bytes()[0].is_ascii_alphabetic() && pattern.bytes().all(is_of_word) {
+        let known: Vec<_> = names().collect();
+        return Err(Error::Invalid(format!(
+            "no pattern is named '{pattern}'; the names are {}",
+            known.join(", ")
+        )));
+    }
+    Ok(vec![pattern.to_owned()])
 }
 
 /// The regex of a named pattern that has only one.

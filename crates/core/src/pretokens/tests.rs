@@ -247,6 +247,16 @@ fn named_patterns_all_have_scanners() {
     assert_eq!(named_pattern("no such pattern"), None);
 }
 
+#[test]
+fn patterns_of_a_word_are_those_of_a_name() {
+    assert_eq!(patterns_of("gpt2").unwrap(), [gpt2_pattern()]);
+    assert!(patterns_of("digits").unwrap().len() > 1);
+    assert_eq!(patterns_of(r"\w+").unwrap(), [r"\w+"]);
+    assert_eq!(patterns_of("x").unwrap(), ["x"]);
+    let message = patterns_of("cl10k").unwrap_err().to_string();
+    assert!(message.starts_with("no pattern is named 'cl10k'; the names are gpt2, cl100k, "), "{message}");
+}
+
 /// Rule 1 of `is_memoryless`.
 #[test]
 fn scanners_started_at_any_pretoken_give_the_same_pretokens() {
