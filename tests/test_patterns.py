@@ -59,6 +59,13 @@ def test_patterns_that_do_not_compile() -> None:
         Tokenizer.train(["a"], 300, pattern="[")
 
 
+@pytest.mark.parametrize(("end", "is_last"), [("$", True), (r"\z", True), (r"\Z", False)])
+def test_an_end_is_that_of_the_text_or_before_its_last_line_feed(end: str, is_last: bool) -> None:
+    for start in ("", "(?<!x)"):
+        assert pretokenize("ab\n", rf"{start}[a-z]+{end}|.|\n") == ([b"a", b"b", b"\n"] if is_last else [b"ab", b"\n"])
+        assert pretokenize("b ab", rf"{start}[a-z]+{end}|.|\n") == [b"b", b" ", b"ab"]
+
+
 @pytest.mark.parametrize(
     ("pattern", "engine"),
     [
