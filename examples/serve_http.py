@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from flask import Flask, abort, jsonify, request
+from werkzeug.exceptions import HTTPException
 
 from pairloom import Tokenizer, UnknownTokenIdError
 from pairloom.sessions import Session
@@ -85,6 +86,10 @@ def create_app(tokenizer: Tokenizer) -> Flask:
     @app.errorhandler(UnknownTokenIdError)
     def refused(error: Exception) -> Any:
         return jsonify(error=str(error)), 400
+
+    @app.errorhandler(HTTPException)
+    def described(error: HTTPException) -> Any:
+        return jsonify(error=error.description), error.code
 
     return app
 

@@ -77,4 +77,5 @@ def test_http_limits_hold_for_bodies_and_sessions(example: Any, client: Any, mon
     ],
 )
 def test_http_wrong_body_is_refused_with_status_400(client: Any, path: str, body: Any) -> None:
-    assert client.post(path, json=body).status_code == 400
+    answer = client.post(path, json=body)
+    assert (answer.status_code, list(answer.json)) == (400, ["error"])
