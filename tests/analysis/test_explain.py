@@ -163,6 +163,16 @@ def test_corpora_of_every_form_are_explained(tmp_path: Path) -> None:
             explain_difference(*wrong)
 
 
+def test_a_path_is_no_corpus_to_explain_by(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(TEXT)
+    tokenizer = Tokenizer.train(TEXT, 260)
+    with pytest.warns(UserWarning, match=r"a file of that name exists; use pairloom\.Corpus\(path\)"):
+        explain_difference(tokenizer, tokenizer, str(path))
+    with pytest.raises(TypeError, match=r"corpus is a path; pass pairloom\.Corpus\(path\)"):
+        explain_difference(tokenizer, tokenizer, path)  # type: ignore[arg-type]
+
+
 def test_a_tie_by_no_known_rule_is_one() -> None:
     mine = trained("ab ef cd ab ef cd", size=257, special_tokens=[])
     theirs = Tokenizer({**{i: bytes([i]) for i in range(256)}, 256: b"ef"}, [(b"e", b"f")])

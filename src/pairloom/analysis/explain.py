@@ -5,6 +5,7 @@ tokens, the pattern, where documents end). What makes the most of the other toke
 ten trainings.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -22,7 +23,7 @@ from pairloom.patterns import pattern_name, pattern_text
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 from pairloom.training import first_seen
 from pairloom.training.config import N_BYTES, PROFILES, TrainingConfig
-from pairloom.training.train import lay_out, rules
+from pairloom.training.train import lay_out, rules, warn_of_a_file_named
 
 Pair = tuple[bytes, bytes]
 
@@ -79,7 +80,11 @@ def explain_difference(
     if isinstance(corpus, Corpus):
         documents = [text for _, text in named_documents(corpus)]
     else:
-        corpus = [corpus] if isinstance(corpus, str) else corpus
+        if isinstance(corpus, os.PathLike):
+            raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
+        if isinstance(corpus, str):
+            warn_of_a_file_named(corpus, "pairloom.Corpus(path)")
+            corpus = [corpus]
         check_texts("corpus", corpus)
         documents = list(corpus)
     merges = mine.merges, theirs.merges
