@@ -26,7 +26,7 @@ def growth(call: Callable[[], object]) -> int:
 
 
 def rare_words(seed: int, n_words: int, n_letters: int) -> str:
-    """Words of ten letters, nearly all of which occur once."""
+    """Random words of ten letters: nearly all are different."""
     letters = np.random.default_rng(seed).integers(97, 97 + n_letters, (n_words, 11), dtype=np.uint8)
     letters[:, -1] = 32
     return letters.tobytes().decode()

@@ -87,7 +87,7 @@ fn plain_text_with_invalid_bytes_in_any_blocks_fails_or_replaces() {
             other => panic!("{other:?}"),
         }
         assert_eq!(plain(bytes, None, step, replaces).unwrap(), [String::from_utf8_lossy(bytes)]);
-        // Latin-1: é is the byte that begins a character of three bytes in UTF-8, and the line ends behind it.
+        // In Latin-1 é is one byte, which begins a character of three bytes in UTF-8; here the line ends after it.
         let lines = plain(b"caf\xe9\r\nau lait\r\n", Some("\r\n"), step, replaces);
         assert_eq!(lines.unwrap(), ["caf\u{fffd}", "au lait"], "step {step}");
     }

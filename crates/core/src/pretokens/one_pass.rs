@@ -40,7 +40,8 @@ use crate::memory::TryReserve;
 /// The most states: published patterns need some tens.
 const MAX_STATES: usize = 1 << 13;
 
-/// The most states of which some are joined, in some milliseconds. Published patterns but one have up to 74.
+/// In a table of more states those that say the same stay apart: finding them would take too long. Of the published patterns one
+/// has more, 581; the others have up to 74.
 const MAX_JOINED: usize = 128;
 
 /// How often places may be read for the table: about a tenth of a second. Published patterns need some ten thousand.

@@ -179,7 +179,7 @@ fn at_every_tier<S: AsRef<str>>(patterns: &[S]) -> Vec<(CpuTier, Pretokenizer)> 
     CpuTier::available().map(|tier| (tier, Pretokenizer::at_tier(patterns, tier).unwrap())).collect()
 }
 
-/// The same without hand-written scanners.
+/// Automata and the regex engine at every tier, also where a pattern has a hand-written scanner.
 fn compiled_at_every_tier(patterns: &[String]) -> Vec<(CpuTier, Pretokenizer)> {
     let compiled = |tier| (tier, Pretokenizer::compile(patterns, tier, RegexScanner::new).unwrap());
     CpuTier::available().map(compiled).collect()

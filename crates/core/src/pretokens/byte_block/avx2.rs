@@ -191,7 +191,7 @@ pub(super) unsafe fn chain_of_quarters(
             for at in 0..16 {
                 let row = &chain[usize::from(bytes[16 * quarter + at])];
                 last = _mm_shuffle_epi8(_mm_loadu_si128(row.as_ptr().cast()), last);
-                // Behind those before it, of which the first leaves.
+                // It comes in at the end of the register; the oldest goes out at the beginning.
                 *some = _mm_alignr_epi8::<1>(last, *some);
             }
             _mm_storeu_si128(entries.as_mut_ptr().add(16 * quarter).cast(), *some);

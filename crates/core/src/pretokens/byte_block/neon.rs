@@ -97,7 +97,7 @@ impl Block for Neon {
                 for at in 0..16 {
                     let row = vld1q_u8(chain[usize::from(bytes[16 * quarter + at])].as_ptr());
                     last = vqtbl1q_u8(row, vandq_u8(last, all(N_CHAINED as u8 - 1)));
-                    // Behind those before it, of which the first leaves.
+                    // It comes in at the end of the register; the oldest goes out at the beginning.
                     *some = vextq_u8::<1>(*some, last);
                 }
                 vst1q_u8(entries.as_mut_ptr().add(16 * quarter), *some);
