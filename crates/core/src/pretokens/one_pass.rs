@@ -104,7 +104,7 @@ pub(super) struct OnePass {
     steps: Vec<Arc<Dfa>>,
     alphabet: Alphabet,
     table: Vec<u32>,
-    few: Option<FewStates>,
+    few: FewStates,
     tier: CpuTier,
     /// Finds what the first pattern matches, which looks too far ahead for the table.
     numbers: Option<WholeNumbers>,
@@ -142,11 +142,10 @@ impl OnePass {
             let letter = byte_letter(byte);
             *can_begin = steps.iter().any(|dfa| dfa.first(dfa.class_of(letter)) != DEAD);
         }
-        let mut one_pass =
-            Box::new(OnePass { steps, alphabet, table: Vec::new(), few: None, tier, numbers, letters });
+        let mut table = determinize(&steps, &classes, alphabet.n_classes + 1)?;
+        let few = FewStates::new(&mut table, &alphabet);
+        let mut one_pass = Box::new(OnePass { steps, alphabet, table, few, tier, numbers, letters });
         one_pass.numbers = one_pass.numbers.take().filter(|_| one_pass.leaves_groups());
-        one_pass.determinize(&classes)?;
-        one_pass.few = Some(FewStates::new(&mut one_pass.table, &one_pass.alphabet));
         Some(one_pass)
     }
 
@@ -176,39 +175,6 @@ impl OnePass {
     #[inline]
     pub fn may_split_letter_of(&self, byte: u8) -> bool {
         self.letters[usize::from(byte)]
-    }
-
-    fn determinize(&mut self, classes: &[Vec<usize>]) -> Option<()> {
-        let stride = self.alphabet.n_classes + 1;
-        // The first state is before the first character.
-        let (mut states, mut rows) = (vec![Vec::new()], HashMap::new());
-        let (mut done, n_left) = (0, Cell::new(MAX_READS));
-        while done < states.len() {
-            for class in 0..stride {
-                let is_end = class + 1 == stride;
-                let reader = Reader { steps: &self.steps, classes, class, n_left: &n_left };
-                let entry = match reader.next(&states[done]) {
-                    None => STOP,
-                    Some(shown) if is_end => shown.bits | HERE | ANEW | STOP,
-                    Some(Shown { places, bits }) => {
-                        let row = *rows.entry(places).or_insert_with_key(|places| {
-                            states.push(places.clone());
-                            (states.len() - 1) * stride
-                        });
-                        row << N_BITS | bits
-                    }
-                };
-                self.table.push(u32::try_from(entry).ok()?);
-            }
-            done += 1;
-            if states.len() > MAX_STATES || n_left.get() == 0 {
-                return None;
-            }
-        }
-        if states.len() <= MAX_JOINED {
-            self.table = joined(&self.table, stride);
-        }
-        Some(())
     }
 
     /// [`super::Pretokenizer::fill`]; no ends if the first is further away than `most_bytes`.
@@ -312,11 +278,11 @@ impl OnePass {
     unsafe fn read<B: Block>(&self, text: &str, stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
         let (bytes, mut now) = (text.as_bytes(), *read);
         let entry = 'all: loop {
-            if let (Some(few), Some(rest)) = (&self.few, bytes.get(now.at..stop))
+            if let Some(rest) = bytes.get(now.at..stop)
                 && rest.first_chunk::<2>().is_some_and(|two| two.is_ascii())
             {
                 // SAFETY: The caller vouches for the processor.
-                unsafe { few.read::<B>(&bytes[..stop], &mut now, ends) };
+                unsafe { self.few.read::<B>(&bytes[..stop], &mut now, ends) };
             }
             // What comes next is in another state, or no ASCII.
             for _ in 0..2 {
@@ -394,6 +360,37 @@ impl OnePass {
             at = match_end.unwrap_or(end);
         }
     }
+}
+
+/// The table of patterns that read these classes; `None` if it is too large.
+fn determinize(steps: &[Arc<Dfa>], classes: &[Vec<usize>], stride: usize) -> Option<Vec<u32>> {
+    let mut table = Vec::new();
+    // The first state is before the first character.
+    let (mut states, mut rows) = (vec![Vec::new()], HashMap::new());
+    let (mut done, n_left) = (0, Cell::new(MAX_READS));
+    while done < states.len() {
+        for class in 0..stride {
+            let is_end = class + 1 == stride;
+            let reader = Reader { steps, classes, class, n_left: &n_left };
+            let entry = match reader.next(&states[done]) {
+                None => STOP,
+                Some(shown) if is_end => shown.bits | HERE | ANEW | STOP,
+                Some(Shown { places, bits }) => {
+                    let row = *rows.entry(places).or_insert_with_key(|places| {
+                        states.push(places.clone());
+                        (states.len() - 1) * stride
+                    });
+                    row << N_BITS | bits
+                }
+            };
+            table.push(u32::try_from(entry).ok()?);
+        }
+        done += 1;
+        if states.len() > MAX_STATES || n_left.get() == 0 {
+            return None;
+        }
+    }
+    Some(if states.len() <= MAX_JOINED { joined(&table, stride) } else { table })
 }
 
 /// The table with one row for all states that say the same of whatever follows, but the first state, which is before a text.
