@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import bpeasy  # type: ignore[import-not-found]
+import bpeasy
 from protocol import GPT2_PATTERN, Job, Result, documents, peak_bytes, serve, timed, write_tokens
 
 

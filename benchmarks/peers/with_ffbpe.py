@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ffbpe  # type: ignore[import-not-found]
+import ffbpe
 from protocol import GPT2_PATTERN, Job, Result, documents, peak_bytes, serve, timed, write_tokens
 
 

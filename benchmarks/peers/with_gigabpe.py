@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gigabpe  # type: ignore[import-not-found]
+import gigabpe
 from protocol import Job, Result, byte_of_character, peak_bytes, serve, timed, write_tokens
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import gigatoken  # type: ignore[import-not-found]
+import gigatoken
 import numpy as np
-from gigatoken.gigatoken_rs import TextFileSource, pretokenized_counts  # type: ignore[import-not-found]
+from gigatoken.gigatoken_rs import TextFileSource, pretokenized_counts
 from protocol import (
     Job,
     Result,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import rustbpe  # type: ignore[import-not-found]
+import rustbpe
 from protocol import GPT2_PATTERN, Job, Result, documents, peak_bytes, serve, timed, write_tokens
 
 

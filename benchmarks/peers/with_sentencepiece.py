@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sentencepiece  # type: ignore[import-not-found]
+import sentencepiece
 from protocol import Job, Result, documents_digest, repeated, serve, texts_of
 
 

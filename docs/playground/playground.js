@@ -128,10 +128,11 @@ async function build(root) {
 
   async function take(name, bytes, merges) {
     const began = performance.now();
-    const tokenizer = await Tokenizer.fromBytes(bytes, { pattern: pattern.value, merges });
+    const isRanks = /^\S+ \d+\s/.test(new TextDecoder().decode(bytes.subarray(0, 4096)));
+    const tokenizer = await Tokenizer.fromBytes(bytes, { pattern: isRanks ? pattern.value : "", merges });
     if (!known.has(name)) [menu, other].forEach((select) => select.append(option(name)));
     known.set(name, tokenizer);
-    opened = name.endsWith(".tiktoken") ? [name, bytes, merges] : null;
+    opened = isRanks ? [name, bytes, merges] : null;
     watching.of(null);
     show(name, name);
     from.textContent += ` Loading took ${(performance.now() - began).toFixed(0)} ms.`;

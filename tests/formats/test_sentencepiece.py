@@ -419,6 +419,8 @@ def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:
     ours = load(tmp_path, gguf_file(**columns, pre="gpt-2"), "x.gguf")
     assert ours.encode("lowest 12 345") == trained.encode("lowest 12 345")
     assert load(tmp_path, gguf_file(**columns, pre="starcoder"), "x.gguf").pattern != ours.pattern
+    with pytest.raises(FormatError, match=r"a model \"gemma4\" splits no text by a pattern; leave out pattern="):
+        formats.read("gguf", gguf_file(**{**columns, "model": "gemma4"}), pattern="gpt2")
     for unknown in (gguf_file(**columns, pre="nobody"), gguf_file(**columns)):
         with pytest.raises(FormatError, match=r"pass pattern=.*Known are gpt-2"):
             load(tmp_path, unknown, "x.gguf")

@@ -45,7 +45,7 @@ def module() -> Path:
 
 def _run(module: Path, job: dict[str, Any]) -> dict[str, Any]:
     command = ["node", str(Path(__file__).with_name("run.mjs")), str(module)]
-    job = {"pattern": "gpt2", "texts": [], "trees": [], **job}
+    job = {"pattern": "", "texts": [], "trees": [], **job}
     for key in job.keys() & {"file", "merges"}:
         job[key] = base64.b64encode(job[key]).decode()
     done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
@@ -151,7 +151,8 @@ def test_the_merges_of_each_token_are_those_of_the_view(module: Path, tmp_path: 
     (tmp_path / "model.tiktoken").write_bytes(tiktoken.write(tokenizer.model))
     for name in ("model.json", "model.tiktoken"):
         ids = list(range(500))
-        found = _run(module, {"file": (tmp_path / name).read_bytes(), "trees": ids})["trees"]
+        file, pattern = (tmp_path / name).read_bytes(), "gpt2" * name.endswith(".tiktoken")
+        found = _run(module, {"file": file, "pattern": pattern, "trees": ids})["trees"]
         expected = merge_trees(tokenizer.model, set(ids) & tokenizer.model.tokens().keys())
         for token_id, flat in zip(ids, found, strict=True):
             rows = [tuple(flat[at : at + 4]) for at in range(0, len(flat), 4)]
@@ -168,7 +169,7 @@ def test_a_tiktoken_file_gives_the_same_ids(module: Path) -> None:
     for file in (data, turned):
         found = _run(module, {"file": file, "pattern": "o200k", "texts": _texts()})
         assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in _texts()]
-    assert "rank 0 is given to two tokens" in _run(module, {"file": data + b"YQ== 0\n"})["error"]
+    assert "rank 0 is given to two tokens" in _run(module, {"file": data + b"YQ== 0\n", "pattern": "o200k"})["error"]
 
 
 def test_a_tekken_json_gives_the_same_ids(module: Path) -> None:
@@ -176,13 +177,18 @@ def test_a_tekken_json_gives_the_same_ids(module: Path) -> None:
     tokenizer = Tokenizer.from_model(formats.read("tekken", data))
     found = _run(module, {"file": data, "texts": [*_texts(), "ab<s>abc"]})["texts"]
     assert [result["ids"] for result in found] == [tokenizer.encode(text) for text in [*_texts(), "ab<s>abc"]]
+    error = _run(module, {"file": data, "pattern": "gpt2"})["error"]
+    assert "a file of format 'tekken' carries its own pattern; leave out pattern=" in error
 
 
 def test_vocab_json_and_merges_txt_give_the_same_ids(module: Path) -> None:
     tokenizer = Tokenizer.train(_texts(), 400, special_tokens=())
     files = gpt2.write(tokenizer.model)
-    found = _run(module, {"file": files["vocab.json"], "merges": files["merges.txt"], "texts": _texts()})["texts"]
-    assert [result["ids"] for result in found] == [tokenizer.encode(text) for text in _texts()]
+    job = {"file": files["vocab.json"], "merges": files["merges.txt"], "texts": _texts()}
+    assert [result["ids"] for result in _run(module, job)["texts"]] == [tokenizer.encode(text) for text in _texts()]
+    other = Tokenizer.from_model(tokenizer.model.replaced(pattern=PATTERNS["o200k"]))
+    found = _run(module, {**job, "pattern": "o200k"})["texts"]
+    assert [result["ids"] for result in found] == [other.encode(text) for text in _texts()]
     damaged = {"file": files["vocab.json"], "merges": files["merges.txt"] + b"no such\n"}
     assert "merges.txt: line 146" in _run(module, damaged)["error"]
 

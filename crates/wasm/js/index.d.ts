@@ -2,8 +2,9 @@
 export interface Specials {
   specials?: "recognise" | "ordinary";
 }
-/** `pattern`: how a `.tiktoken` file, which does not say it, splits text: a name ("gpt2", "cl100k", "o200k" ...) or a regex.
-    `merges`: the bytes of merges.txt where the file is GPT-2's vocab.json. */
+/** `pattern`: how a file that does not say it splits text: a name ("gpt2", "cl100k", "o200k" ...) or a regex. A `.tiktoken`
+    needs it; vocab.json and merges.txt are GPT-2's without it; a file that says it refuses it.
+    `merges`: the bytes of merges.txt where the file is vocab.json. */
 export interface FileOptions {
   pattern?: string;
   merges?: Uint8Array | ArrayBuffer;

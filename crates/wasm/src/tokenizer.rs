@@ -7,6 +7,7 @@ use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::{Encoder, EncoderOptions};
 use pairloom_core::format::{self, Said, gpt2};
 use pairloom_core::model::CheckedColumns;
+use pairloom_core::model_file::PatternText;
 use pairloom_core::monitor::Silent;
 use pairloom_core::pretokens::{Pretokenizer, patterns_of};
 use pairloom_core::special::SpecialTokens;
@@ -32,10 +33,13 @@ impl Tokenizer {
     /// The tokenizer of a file of any format; with `merges`, of GPT-2's vocab.json and merges.txt. `pattern`, where it
     /// is not empty, splits what does not say how.
     pub fn from_files(data: &[u8], merges: &[u8], pattern: &str) -> Result<Tokenizer> {
+        let pattern = Some(pattern).filter(|pattern| !pattern.is_empty());
         let model = if merges.is_empty() {
-            format::read_any(data, "the file", Some(pattern).filter(|pattern| !pattern.is_empty()))?
+            format::read_any(data, "the file", pattern)?
         } else {
-            gpt2::read(data, "vocab.json", merges, "merges.txt", Said::default())?
+            let pattern = pattern.map(patterns_of).transpose()?.map(PatternText::Several);
+            let said = Said { pattern, ..Said::default() };
+            gpt2::read(data, "vocab.json", merges, "merges.txt", said)?
         };
         pairloom_core::Tokenizer::from_model(model, encoder_options()).map(|tokenizer| Self::of(&tokenizer))
     }

@@ -130,12 +130,6 @@ def load(
             data += opened.read(_GGUF_BYTES if data.startswith(b"GGUF") else -1)
         if format is None:
             format = _core.format_of(data[:_HEAD_BYTES], as_text(str(file)))
-        if format != "tiktoken":
-            for argument, value in (("pattern", pattern), ("special_tokens", special_tokens)):
-                if value is not None and not (format == "gguf" and argument == "pattern"):
-                    raise ValueError(
-                        f"{file}: a file of format {format!r} carries its own {argument}; leave {argument}=None"
-                    )
         model = read(format, data, str(file), pattern=pattern, special_tokens=special_tokens, beside=companions)
     if format != "pairloom" or missing_bytes is not None:
         # Who saved a file of pairloom's own was told.

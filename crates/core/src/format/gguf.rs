@@ -117,6 +117,12 @@ impl<'a> Metadata<'a> {
         let texts = self.texts("tokens")?;
         let kinds = self.kinds(texts.len())?;
         let model = self.text("model").unwrap_or_default();
+        if pattern.is_some() && model != "gpt2" {
+            let model = quoted(model);
+            return Err(Error::Model(format!(
+                "a model {model} splits no text by a pattern; leave out pattern="
+            )));
+        }
         match model {
             "gpt2" => self.merged(texts, &kinds, Some(pattern)),
             "gemma4" => self.merged(texts, &kinds, None),
@@ -186,7 +192,7 @@ impl<'a> Metadata<'a> {
                 false,
             ),
             Some(given) => {
-                let (pattern, _) = given.map_or_else(|| pattern_of(name), |pattern| Ok((pattern, false)))?;
+                let pattern = given.map_or_else(|| pattern_of(name), Ok)?;
                 let ignores = name.is_some_and(|name| IGNORE_MERGES.contains(&name));
                 for (text, id) in vocabulary.doubles() {
                     if specials.binary_search_by_key(&id, |&(_, id)| id).is_err() {
@@ -214,7 +220,7 @@ impl<'a> Metadata<'a> {
 }
 
 /// The pattern of a pre-tokenizer by its name in the file.
-fn pattern_of(name: Option<&str>) -> Result<(PatternText, bool)> {
+fn pattern_of(name: Option<&str>) -> Result<PatternText> {
     let table = Node::read(&mut Json::new(PRE_TOKENIZERS, 0))?;
     let remedy = || {
         let known: Vec<&str> = table
@@ -234,16 +240,12 @@ fn pattern_of(name: Option<&str>) -> Result<(PatternText, bool)> {
     match table.get(name) {
         Some(Node { value: Value::String(pattern), .. }) => {
             let texts = named_patterns(pattern).unwrap_or_default();
-            Ok((
-                if let [text] = texts {
-                    PatternText::One(text.clone())
-                } else {
-                    PatternText::Several(texts.to_vec())
-                },
-                false,
-            ))
+            Ok(match texts {
+                [text] => PatternText::One(text.clone()),
+                _ => PatternText::Several(texts.to_vec()),
+            })
         }
-        Some(node) => pre_tokenizer::read(Some(node)),
+        Some(node) => Ok(pre_tokenizer::read(Some(node))?.0),
         None => {
             let name = quoted(name);
             Err(Error::Model(format!("the pre-tokenizer {name} ({PREFIX}pre) is not known: {}", remedy())))
