@@ -199,6 +199,17 @@ def test_lost_files_and_bad_records_leave_nothing(tmp_path: Path) -> None:
     ):
         job.task.write([texts.slice(0, 1), texts.slice(2, 2), texts])
     assert documents_of(tmp_path / "skipping") == TOKENIZER.encode_batch(["ab", "the"])
+    with ShardJob(tmp_path / "replacing", TOKENIZER, input_errors="replace") as job:
+        assert job.commit([job.task.write([texts.drop_null()])]).skipped == 0
+    assert documents_of(tmp_path / "replacing") == TOKENIZER.encode_batch(["ab", "caf\ufffd", "the"])
+
+
+@pytest.mark.parametrize("option", [{"text_field": "body"}, {"skip_bad": True}, {"input_errors": "replace"}])
+def test_options_that_a_corpus_has_are_not_ignored_beside_it(tmp_path: Path, option: dict[str, Any]) -> None:
+    corpus = Corpus(_json_lines(tmp_path / "a.jsonl", PARTS[0]))
+    job = ShardJob(tmp_path / "shards", TOKENIZER, **option)
+    with pytest.raises(ValueError, match="belong to the Corpus; give them there"), job:
+        job.task.write_corpus(corpus)
 
 
 def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(

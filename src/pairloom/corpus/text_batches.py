@@ -5,6 +5,7 @@ from typing import Any
 
 from pairloom import _core
 from pairloom._internal.arguments import check_str, check_texts
+from pairloom.errors import CorpusError
 
 BATCH_CHARACTERS = 4 << 20
 TEXT_OVERHEAD = 16
@@ -67,4 +68,9 @@ def _documents_of(column: Any) -> Iterator[_core.Documents]:
     columns = _core.TextColumns("texts", replace=False, skip=False)
     # A chunk at a time, so that not the whole text is copied at once.
     for chunk in getattr(column, "chunks", None) or [column]:
-        yield columns.read(chunk, 0)[0]
+        try:
+            documents, _ = columns.read(chunk, 0)
+        except CorpusError as error:
+            # A `Corpus` has options for such rows; these callers have none.
+            raise CorpusError(f"{str(error).partition(';')[0]}; mend such rows, or leave them out, first") from None
+        yield documents

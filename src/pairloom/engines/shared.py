@@ -55,7 +55,8 @@ def check_method(name: str, value: Any, method: str, kind: str) -> None:
         raise TypeError(f"{name} must be {kind}, not {type(value).__name__}")
 
 
-_JOB_OPTIONS = ("bos", "eot", "format", "shard_tokens", "skip_bad", "specials", "takeover", "text_field", "threads")
+_FLAGS, _NUMBERS = ("skip_bad", "takeover"), ("shard_tokens", "threads")
+_JOB_OPTIONS = sorted(("bos", "eot", "format", "input_errors", "specials", "text_field", *_FLAGS, *_NUMBERS))
 
 
 def job_options(texts: dict[str, str]) -> dict[str, Any]:
@@ -65,11 +66,11 @@ def job_options(texts: dict[str, str]) -> dict[str, Any]:
         if name not in _JOB_OPTIONS:
             raise ValueError(f"no option {name!r}; the options are {', '.join(_JOB_OPTIONS)}")
         options[name] = text
-        if name in ("shard_tokens", "threads"):
+        if name in _NUMBERS:
             if not text.isdecimal():
                 raise ValueError(f"option {name!r} must be a number, not {text!r}")
             options[name] = int(text)
-        elif name in ("skip_bad", "takeover") or (name in ("eot", "bos") and text in ("true", "false")):
+        elif name in _FLAGS or (name in ("eot", "bos") and text in ("true", "false")):
             if text not in ("true", "false"):
                 raise ValueError(f"option {name!r} must be 'true' or 'false', not {text!r}")
             options[name] = text == "true"

@@ -60,9 +60,9 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
 
     `spark.dataSource.register(PairloomDataSource)`, then
     `df.select("text").write.format("pairloom").mode("append").option("model", path).save(folder)`. Options: model (a
-    file that `Tokenizer.load` reads, on every machine), text_field, and format, eot, bos, specials, shard_tokens and
-    skip_bad of `ShardJob`. Mode "append" writes into a new or empty folder, "overwrite" removes the shards in it. A
-    partition that Spark runs twice counts once, and a job that fails leaves nothing that counts.
+    file that `Tokenizer.load` reads, on every machine), text_field, and format, eot, bos, specials, shard_tokens,
+    input_errors and skip_bad of `ShardJob`. Mode "append" writes into a new or empty folder, "overwrite" removes the
+    shards in it. A partition that Spark runs twice counts once, and a job that fails leaves nothing that counts.
     """
 
     @classmethod

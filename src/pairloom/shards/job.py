@@ -26,6 +26,7 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.arguments import (
     check_bool,
+    check_choice,
     check_path,
     check_several,
     check_str,
@@ -106,6 +107,7 @@ class ShardTask:
     tokenizer: Tokenizer
     config: dict[str, Any]
     text_field: str | None
+    input_errors: str
     skip_bad: bool
     threads: int
 
@@ -114,7 +116,7 @@ class ShardTask:
 
         batches: lists of str, Arrow columns of text, or Arrow tables and record batches with the column `text_field`.
         task: the name of the task, in which order shards are committed; of two receipts with one name, one counts.
-        Raises CorpusError for a null, or bytes that are not UTF-8, unless skip_bad, OSError.
+        Raises CorpusError for a null or bytes that are not UTF-8, unless skip_bad or input_errors allow them, OSError.
         """
         check_several("batches", "batches of documents", batches)
         name = _checked_name(task)
@@ -125,8 +127,11 @@ class ShardTask:
     def write_corpus(self, corpus: Corpus, task: str | int = "", *, report: Any = None) -> Receipt:
         """Encodes the documents of a corpus, without a Python object for each, as `write` does batches.
 
-        report: called as `tokenize_files` calls `progress`, with the parts of an event.
+        report: called as `tokenize_files` calls `progress`, with the parts of an event. Raises ValueError where the job
+        has an option of reading, which the corpus says.
         """
+        if self.text_field is not None or self.skip_bad or self.input_errors != "strict":
+            raise ValueError("text_field, input_errors and skip_bad belong to the Corpus; give them there")
         name = _checked_name(task)
         with self._attempt() as (attempt, number, shards, manifest):
             reading, _ = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report)
@@ -153,7 +158,7 @@ class ShardTask:
 
     def _encode(self, batches: Iterable[Any], shards: Shards) -> int:
         encoder = block_encoder(self.tokenizer, self.config, self.threads)
-        columns = _core.TextColumns("texts", replace=False, skip=self.skip_bad)
+        columns = _core.TextColumns("texts", replace=self.input_errors == "replace", skip=self.skip_bad)
         n_documents = n_bytes = n_skipped = 0
         for batch in itertools.chain.from_iterable(map(_parts, batches)):
             documents, n_left_out = self._documents(columns, batch, n_documents + n_skipped)
@@ -201,9 +206,10 @@ class ShardJob:
     """The driver's side of a folder of shards that workers write; a context manager that aborts unless it committed.
 
     ShardJob(folder, tokenizer, *, format="npy", eot=None, bos=None, specials="ordinary", shard_tokens=100_000_000,
-    text_field=None, skip_bad=False, threads=1, overwrite=False, takeover=False): folder is new or empty, threads are
-    those of one worker, the other arguments those of `tokenize_files`. overwrite: replace the shards in it, which stay
-    until the job is committed. takeover: remove the lock of a dead job at a URL; others end with their process.
+    text_field=None, input_errors="strict", skip_bad=False, threads=1, overwrite=False, takeover=False): folder is new
+    or empty, threads are those of one worker, the other arguments those of `tokenize_files`. overwrite: replace the
+    shards in it, which stay until the job is committed. takeover: remove the lock of a dead job at a URL; others end
+    with their process.
     Raises ValueError and TypeError for arguments; `with` raises FileExistsError for a folder in use or not empty,
     `commit` ResumeError for receipts of another job, for lost files and for receipts that no task wrote.
 
@@ -222,12 +228,14 @@ class ShardJob:
         specials: str = "ordinary",
         shard_tokens: int = SHARD_TOKENS,
         text_field: str | None = None,
+        input_errors: str = "strict",
         skip_bad: bool = False,
         threads: int = 1,
         overwrite: bool = False,
         takeover: bool = False,
     ) -> None:
         check_tokenizer("tokenizer", tokenizer)
+        check_choice("input_errors", input_errors, ("strict", "replace"))
         check_bool("skip_bad", skip_bad)
         check_bool("overwrite", overwrite)
         check_bool("takeover", takeover)
@@ -246,6 +254,7 @@ class ShardJob:
             tokenizer,
             config,
             text_field,
+            input_errors,
             skip_bad,
             resolve_threads(threads),
         )
