@@ -113,6 +113,12 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match=r"ds must be a ray\.data\.Dataset, not str"):
             call("parts")
     assert not (tmp_path / "none").exists()
+    allows = _dataset(2)
+    allows.context.max_errored_blocks = 3
+    for call in (engine.count_pretokens, lambda ds: engine.write_tokens(ds, tmp_path / "none", TOKENIZER)):
+        with pytest.raises(ValueError, match="max_errored_blocks of the DataContext is 3: Ray would leave out the documents"):
+            call(allows)
+    allows.context.max_errored_blocks = 0
     with pytest.raises(CorpusError, match=r"^texts: row 1: the text is null; leave such rows out with skip_bad$"):
         engine.write_tokens(ray.data.from_arrow(pa.table({"text": ["a", None]})), tmp_path / "shards", TOKENIZER)
     assert not (tmp_path / "shards").exists()

@@ -55,6 +55,13 @@ def test_counts_and_merges_are_those_of_one_process(spark: Any, tmp_path: Path, 
         assert dict(PretokenCounts.from_parquet(tmp_path / "counts", "cl100k").items()) == dict(COUNTS.items())
 
 
+def test_counts_of_a_nested_field_are_those_of_its_column(spark: Any) -> None:
+    frame = _frame(spark, 2).selectExpr("struct(n, text) as doc")
+    assert same_counts(engine.collect_counts(frame, "cl100k", text_field="doc.text"))
+    counted = engine.count_pretokens(frame, "cl100k", text_field="doc.text")
+    assert same_counts(engine.counts_from_spark(counted, "cl100k"))
+
+
 def test_a_column_of_ids_that_is_there_already_is_refused(spark: Any) -> None:
     with pytest.raises(ValueError, match="there is a column 'n'; name another with column"):
         engine.encode_text(_frame(spark, 2), TOKENIZER, column="n")

@@ -9,8 +9,13 @@ from pairloom.errors import PairloomError
 
 def block_results(ds: Any, work: Callable[[Any], Any], in_order: bool = False) -> Iterator[Any]:
     """What `work` returns for each block, as they come or in the order of the blocks; raises its errors themselves,
-    not Ray's text about them.
+    not Ray's text about them, and ValueError where Ray may drop blocks.
     """
+    if n := ds.context.max_errored_blocks:
+        raise ValueError(
+            f"max_errored_blocks of the DataContext is {n}: Ray would leave out the documents of blocks that fail, and the"
+            " result would not say so; set it to 0"
+        )
 
     def run(table: Any) -> Any:
         try:

@@ -36,7 +36,7 @@ def collect_counts(
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
-        yield _row(_counted(batches, pattern, text_field, options))
+        yield _row(_counted(batches, pattern, options))
 
     def add(batches: Iterable[Any]) -> Iterator[Any]:
         part = CountBuilder(pattern, threads=1, **options)
@@ -55,11 +55,11 @@ def collect_counts(
     return builder.finish()
 
 
-def _counted(batches: Iterable[Any], pattern: Pattern, text_field: str, options: dict[str, Any]) -> PretokenCounts:
-    """The counts of a partition."""
+def _counted(batches: Iterable[Any], pattern: Pattern, options: dict[str, Any]) -> PretokenCounts:
+    """The counts of a partition, whose one column Spark calls by the last name of a nested field."""
     builder = CountBuilder(pattern, threads=1, **options)
     for batch in batches:
-        builder.add_arrow(column_of(batch, text_field))
+        builder.add_arrow(column_of(batch, batch.schema.names[0]))
     return builder.finish()
 
 
@@ -82,7 +82,7 @@ def count_pretokens(df: Any, pattern: Pattern = "gpt2", *, text_field: str = "te
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
         pyarrow = import_optional("pyarrow", _PURPOSE)
-        counts = _counted(batches, pattern, text_field, options)
+        counts = _counted(batches, pattern, options)
         kind = pyarrow.schema([("pretoken", pyarrow.binary()), ("count", pyarrow.int64())])
         table = pyarrow.table(counts.to_arrow()).replace_schema_metadata(None)
         yield from table.cast(kind).to_batches(max_chunksize=1 << 16)
