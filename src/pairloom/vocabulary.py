@@ -5,6 +5,7 @@ Each function returns a new Model.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +19,7 @@ from pairloom._internal.arguments import check_bool, check_choice, check_int, sh
 from pairloom._internal.warnings import warn
 from pairloom.errors import MissingByteError
 from pairloom.model import (
+    CARRIED,
     CHARACTERS,
     LARGEST_ID,
     UNKNOWN,
@@ -26,6 +28,8 @@ from pairloom.model import (
     Model,
     Pattern,
     assign_special_ids,
+    canonical_json,
+    config_of,
 )
 from pairloom.patterns import pattern_text
 from pairloom.view.merging import merge_lookup, merged
@@ -221,7 +225,7 @@ def laid_out(model: Model, n_made: int, first: int | None) -> Model:
 
     first: None leaves the ids. A number is the id of the first token that a merge makes; the others follow, and then
     the special tokens from `first` on, in their order and with their gaps (`reference.numbered_as_trained`).
-    Raises ValueError where other tokens are in the way, or the post-processor names special tokens that move.
+    Raises ValueError where other tokens are in the way.
     """
     made = made_ids(model)
     kept = without_tokens(model, made[n_made:])
@@ -255,14 +259,20 @@ def compacted(model: Model) -> Model:
 def refilled(old: Model, pruned: Model, extended: Model) -> Model:
     """`extended`, which has more tokens than `pruned`, with those ids of `old` for them that are free in `pruned`.
 
-    A token that `old` had gets its id back; the others take the rest in their order.
+    A token that `old` had gets its id back; the others take the rest in their order. Warns of ids that no token takes.
     """
     extended = as_pairs(extended)
     tokens, kept = extended.tokens(), set(pruned.token_ids.tolist())
     id_in_old = {token: token_id for token_id, token in old.tokens().items() if token_id not in kept}
     new_id = {i: id_in_old.pop(token) for i, token in tokens.items() if i not in kept and token in id_in_old}
     free = sorted(id_in_old.values())
-    new_id.update(zip((i for i in tokens if i not in kept and i not in new_id), free, strict=False))
+    learned = [i for i in tokens if i not in kept and i not in new_id]
+    new_id.update(zip(learned, free, strict=False))
+    if unused := free[len(learned) :]:
+        warn(
+            f"{len(unused)} of the ids that became free stay without a token, and their rows of an embedding unused:"
+            f" {shown(unused)}; adapt by fewer tokens, or on more text"
+        )
     return _renumbered(extended, new_id).one_form()
 
 
@@ -275,19 +285,27 @@ def as_pairs(model: Model) -> Model:
 
 
 def _renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
-    """The Model with other ids; ValueError where the post-processor names special tokens that move."""
+    """The Model with other ids, also in what a tokenizer.json puts around texts."""
     specials = {literal: new_id.get(token_id, token_id) for literal, token_id in model.special_tokens.items()}
-    if model.post_processor is not None and specials != dict(model.special_tokens):
-        raise ValueError(
-            "the post-processor names special tokens by ids, which would change; pass keep_ids=True, or change"
-            " tokenizer.without_post_processor()"
-        )
+    around: dict[str, str] = {}
+    if model.post_processor is not None:
+        around["post_processor"] = canonical_json(_with_new_ids(json.loads(model.post_processor), new_id))
+    if CARRIED in (config := config_of(model)):
+        around["tokenizer_config"] = canonical_json({**config, CARRIED: _with_new_ids(config[CARRIED], new_id)})
     number = np.arange(model.columns.n_ids, dtype=np.uint32)
     moving = [token_id for token_id in new_id if token_id < len(number)]
     number[moving] = [new_id[token_id] for token_id in moving]
-    return model.with_tokens(
-        {int(number[token_id]): token for token_id, token in model.tokens().items()}, number[model.merges], specials
-    )
+    tokens = {int(number[token_id]): token for token_id, token in model.tokens().items()}
+    return model.with_tokens(tokens, number[model.merges], specials, **around)
+
+
+def _with_new_ids(value: Any, new_id: Mapping[int, int], key: str = "") -> Any:
+    """A JSON value, of this key, with other ids: those of post-processors of a tokenizer.json and its padding."""
+    if isinstance(value, dict):
+        return {name: _with_new_ids(part, new_id, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_new_ids(part, new_id, key) for part in value]
+    return new_id.get(value, value) if type(value) is int and key in ("cls", "ids", "pad_id", "sep") else value
 
 
 class VocabularyChanges(NamedTuple):

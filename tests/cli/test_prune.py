@@ -32,7 +32,7 @@ def test_prune_writes_what_the_method_returns(tmp_path: Path) -> None:
     assert json.loads(done.out)["new"] == 10
 
 
-def test_ids_that_a_post_processor_names_stay(tmp_path: Path) -> None:
+def test_ids_that_a_post_processor_names_move_with_their_tokens(tmp_path: Path) -> None:
     corpus, model = tmp_path / "a.txt", tmp_path / "tokenizer.json"
     corpus.write_text(DOMAIN)
     Tokenizer.train(TEXT, 274, decode_errors="replace").save(model, format="huggingface")
@@ -44,4 +44,6 @@ def test_ids_that_a_post_processor_names_stay(tmp_path: Path) -> None:
     file["post_processor"] = {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": named}
     model.write_text(json.dumps(file))
     done = run("prune --n-tokens 10 --compact --model", model, "--input", corpus, "--output", tmp_path / "out")
-    failed(done, "would change; leave out --renumber or --compact, or drop it: convert --drop-post-processor")
+    assert done.status == 0
+    moved = Tokenizer.load(tmp_path / "out")
+    assert moved.encode("a", add_special_tokens=True) == [264, 97] and moved.special_tokens == {eot: 264}

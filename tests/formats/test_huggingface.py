@@ -190,11 +190,22 @@ def test_formats_that_cannot_store_a_post_processor_refuse_it(processor: Callabl
     assert Tokenizer.from_tiktoken(plain.to_tiktoken()) == plain
 
 
-def test_truncation_that_moves_post_processor_ids_is_refused() -> None:
-    tokenizer = Tokenizer.from_model(MODEL.replaced(post_processor='{"ids":[259],"type":"TemplateProcessing"}'))
-    with pytest.raises(ValueError, match=r"without_post_processor\(\)"):
-        tokenizer.truncate_vocab(257, specials_counted=False)
-    assert tokenizer.without_post_processor().truncate_vocab(257, specials_counted=False).n_vocab == 258
+@pytest.mark.parametrize("processor", [bert, template, roberta, byte_level, several])
+def test_ids_around_texts_and_of_padding_move_with_their_tokens(processor: Callable[[Any], Any]) -> None:
+    theirs = library_tokenizer(processor)
+    theirs.enable_padding(pad_id=257, pad_token="</s>")
+    ours = Tokenizer.from_huggingface(theirs)
+    extended = ours.extend("abab" * 9, n_tokens=3, keep_ids=False)
+    assert extended.special_tokens == {"<s>": 259, "</s>": 260}
+    again = extended.to_huggingface()
+    assert again.padding["pad_id"] == 260
+    for pair in (None, "d"):
+        old, new = theirs.encode("c", pair), again.encode("c", pair)
+        assert new.tokens == old.tokens
+        assert new.ids == [again.token_to_id(token) for token in old.tokens]
+        assert extended.encode("c", pair, add_special_tokens=True) == new.ids
+    back = extended.truncate_vocab(256, specials_counted=False)
+    assert back.post_processor == ours.post_processor and back.special_tokens == ours.special_tokens
 
 
 def test_encode_special_tokens_of_the_library_is_kept() -> None:

@@ -181,6 +181,14 @@ def test_pruned_and_adapted_have_equal_ids_in_every_format(tmp_path: Path) -> No
             assert encoding.encode(text, allowed_special="all") == ids
 
 
+def test_adapt_on_little_text_names_the_ids_that_stay_free() -> None:
+    start = Tokenizer.train(DOMAIN, 300)
+    with pytest.warns(UserWarning, match="12 of the ids that became free stay without a token, .* unused:") as warned:
+        adapted = start.adapt("zzzyyyxxx", 20)
+    free = sorted(set(start.vocab) - set(adapted.vocab))
+    assert f": {free}; adapt by fewer tokens, or on more text" in str(warned[-1].message)
+
+
 def test_adapt_keeps_the_shape_of_the_embedding() -> None:
     start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
     adapted = start.adapt(DOMAIN, 20)

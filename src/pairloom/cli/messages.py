@@ -63,10 +63,6 @@ _PHRASES = tuple(
         (r"\bspecial_tokens=\[('[^']*')\]", r"--special \1"),
         (r'\bPass missing_bytes="drop"( .*, or )"raise"', r"Pass --missing-bytes drop\1raise"),
         (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
-        (
-            r"\bpass keep_ids=True, or change tokenizer\.without_post_processor\(\)",
-            "leave out --renumber or --compact, or drop it: convert --drop-post-processor",
-        ),
         (r"\bkeep_ids=True leaves them, and .*", "without --renumber or --compact they stay"),
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
         (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
