@@ -105,7 +105,7 @@ def test_a_file_that_is_not_utf8_is_named_with_its_byte(tmp_path: Path) -> None:
         (models, "WordPiece"),
         (trainers, "UnigramTrainer"),
         (pre_tokenizers, "UnicodeScripts"),
-        (normalizers, "BertNormalizer"),
+        (normalizers, "Nmt"),
         (decoders, "CTC"),
         (processors, "Unknown"),
     ],
@@ -138,6 +138,8 @@ def test_unknown_arguments_and_settings_are_refused() -> None:
             make()
     with pytest.raises(ValueError, match="may match nothing"):
         pre_tokenizers.Split(Regex("a*"), "isolated")
+    with pytest.raises(ValueError, match="old Unicode, which is not taken; give it strip_accents=False"):
+        normalizers.BertNormalizer()
     with pytest.raises(ValueError, match="delimiter must be one character"):
         pre_tokenizers.CharDelimiterSplit("ab")
     with pytest.raises(ValueError, match="behavior must be one of"):

@@ -137,9 +137,66 @@ def test_parts_of_the_library_become_ours() -> None:
     made.post_processor = theirs
     assert isinstance(made.post_processor, dropin.processors.TemplateProcessing)
     assert made.num_special_tokens_to_add(False) == 1
-    unknown: Any = tokenizers.normalizers.BertNormalizer()
-    with pytest.raises(FormatError, match="'BertNormalizer' is not taken"):
+    unknown: Any = tokenizers.normalizers.Nmt()
+    with pytest.raises(FormatError, match="'Nmt' is not taken"):
         made.normalizer = unknown
+
+
+def test_model_cuts_a_piece_as_the_library_does() -> None:
+    found = []
+    for library in LIBRARIES:
+        model = model_of(library, unk_token="b")
+        tokens = [token for piece in ("éabé", "zab", "") for token in model.tokenize(piece)]
+        found.append([(token.id, token.value, token.offsets, token.as_tuple()) for token in tokens])
+    assert found[0] == found[1]
+
+
+def test_bert_normalizer_equals_the_library_on_every_character() -> None:
+    texts = [f"a{chr(code)}b" for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    for settings in (
+        {"strip_accents": False},
+        {"clean_text": False, "lowercase": False},
+        {"handle_chinese_chars": False, "lowercase": False},
+    ):
+        theirs = tokenizers.normalizers.BertNormalizer(**settings)
+        found = dropin.normalizers.BertNormalizer(**settings).normalize_all(texts)
+        assert found == [theirs.normalize_str(text) for text in texts]
+
+
+READY_MADE: list[tuple[str, dict[str, Any]]] = [
+    ("SentencePieceBPETokenizer", {}),
+    ("SentencePieceBPETokenizer", {"add_prefix_space": False, "replacement": "_", "fuse_unk": True}),
+    ("CharBPETokenizer", {}),
+    ("CharBPETokenizer", {"lowercase": True, "unicode_normalizer": "nfkc", "split_on_whitespace_only": True}),
+    ("CharBPETokenizer", {"bert_normalizer": False, "unk_token": "[UNK]"}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), READY_MADE)
+def test_ready_made_tokenizers_equal_the_library(name: str, settings: Any, tmp_path: Path) -> None:
+    texts = ["The Cat's 漢字, naïve\u3000cat!\x07", "the ca\u0301t\tsat_on the ｍat"] * 3
+    # With a suffix the library gives ids by chance: the alphabet that is named first settles them.
+    suffix = {} if name[0] == "S" else {"suffix": ""}
+    found = []
+    for library in LIBRARIES:
+        made = getattr(library, name)(**settings)
+        options = {"initial_alphabet": ["z"], "show_progress": False, **suffix}
+        made.train_from_iterator(texts, 60, 1, ["<unk>", "[UNK]"], **options)
+        saved = made.save_model(str(tmp_path))
+        files = [Path(path).read_bytes() for path in saved]
+        read = getattr(library, name).from_file(*saved, **settings)
+        answers: list[Any] = [made.normalizer and made.normalize(texts[0])]
+        for each in (made, read):
+            encodings = each.encode_batch(["The cat <unk> café", "猫 sat"])
+            answers += [(one.ids, one.tokens, each.decode(one.ids)) for one in encodings]
+            answers.append(each.to_str())
+        found.append((files, answers))
+    assert found[0] == found[1]
+
+
+def test_ready_made_tokenizers_refuse_unknown_options() -> None:
+    with pytest.raises(TypeError, match="the options of training are vocab_size, min_frequency, special_tokens"):
+        dropin.SentencePieceBPETokenizer().train_from_iterator(["a"], suffix="</w>")
 
 
 def test_ready_made_tokenizer_is_copied_and_pickled() -> None:

@@ -52,6 +52,7 @@ PRE_TOKENIZERS: list[Maker | None] = [
     lambda m: m.ByteLevel(add_prefix_space=False, use_regex=False),
     lambda m: m.Whitespace(),
     lambda m: m.WhitespaceSplit(),
+    lambda m: m.BertPreTokenizer(),
     lambda m: m.Metaspace(),
     lambda m: m.Metaspace(prepend_scheme="never"),
     first,
@@ -94,6 +95,7 @@ NORMALIZERS: list[Maker | None] = [
     lambda m: m.Sequence([m.Prepend("▁"), m.Replace(" ", "▁")]),
     lambda m: m.Sequence([m.NFKD(), m.Strip(), m.Replace("the", "t")]),
     lambda m: m.ByteLevel(),
+    lambda m: m.BertNormalizer(lowercase=False),
 ]
 
 

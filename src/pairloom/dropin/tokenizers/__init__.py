@@ -17,7 +17,12 @@ from pairloom.dropin.tokenizers import (
     trainers,
 )
 from pairloom.dropin.tokenizers.components import AddedToken, Regex
-from pairloom.dropin.tokenizers.implementations import ByteLevelBPETokenizer
+from pairloom.dropin.tokenizers.implementations import (
+    ByteLevelBPETokenizer,
+    CharBPETokenizer,
+    SentencePieceBPETokenizer,
+)
+from pairloom.dropin.tokenizers.models import Token
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
 __version__ = "0.23.3"
@@ -26,8 +31,11 @@ __version__ = "0.23.3"
 __all__ = [
     "AddedToken",
     "ByteLevelBPETokenizer",
+    "CharBPETokenizer",
     "Encoding",
     "Regex",
+    "SentencePieceBPETokenizer",
+    "Token",
     "Tokenizer",
     "decoders",
     "implementations",

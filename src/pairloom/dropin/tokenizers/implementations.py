@@ -1,16 +1,82 @@
-"""The ready-made tokenizer of the library that most training scripts use: ByteLevelBPETokenizer."""
+"""The ready-made BPE tokenizers of the library: GPT-2's, of words with a suffix, and SentencePiece's."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pairloom.dropin.tokenizers import decoders, normalizers, pre_tokenizers, processors
 from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
 
+_PARTS = ("model", "normalizer", "pre_tokenizer", "post_processor", "decoder")
+_SIZES: dict[str, Any] = {"vocab_size": 30000, "min_frequency": 2}
 
-class ByteLevelBPETokenizer:
-    """BPE over bytes as GPT-2 has it: a `Tokenizer`, `_tokenizer`, whose other methods and parts are here too."""
+
+class BaseTokenizer:
+    """A `Tokenizer`, `_tokenizer`, whose other methods and parts are here too."""
+
+    _options: ClassVar[dict[str, Any]] = {}
+    """The options of training in their order, with what they are if they are not given."""
+
+    def __init__(self, tokenizer: Tokenizer, parameters: dict[str, Any] | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._parameters = parameters or {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self._tokenizer, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _PARTS:
+            setattr(self._tokenizer, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_file(cls, vocab_filename: str, merges_filename: str, **settings: Any) -> Any:
+        """The tokenizer of vocab.json and merges.txt."""
+        made: Any = cls
+        return made(*BPE.read_file(vocab_filename, merges_filename), **settings)
+
+    def train(self, files: str | Sequence[str], *options: Any, **named: Any) -> None:
+        """Learns from a file or from several; options: those of `BpeTrainer` that `_options` names."""
+        self._tokenizer.train([files] if isinstance(files, str) else files, self._trainer(options, named))
+
+    def train_from_iterator(self, iterator: Iterable[Any], *options: Any, **named: Any) -> None:
+        """Learns from texts, by the same options; `length` changes nothing."""
+        self._tokenizer.train_from_iterator(iterator, self._trainer(options, named))
+
+    def _trainer(self, given: Sequence[Any], named: dict[str, Any]) -> BpeTrainer:
+        known = self._options
+        if len(given) > len(known) or not named.keys() <= known.keys():
+            raise TypeError(f"the options of training are {', '.join(known)}")
+        options = known | dict(zip(known, given, strict=False)) | named
+        del options["length"]
+        if "suffix" in options:
+            options["end_of_word_suffix"] = options.pop("suffix")
+        return BpeTrainer(**options)
+
+    def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
+        """Writes vocab.json and merges.txt into a folder that is there, and returns their paths."""
+        found: list[str] = self._tokenizer.model.save(directory, prefix)
+        return found
+
+    def normalize(self, sequence: str) -> str:
+        """The text as the normalizer leaves it."""
+        return self._tokenizer.normalizer.normalize_str(sequence)  # type: ignore[union-attr]
+
+
+class ByteLevelBPETokenizer(BaseTokenizer):
+    """BPE over bytes as GPT-2 has it."""
+
+    _options: ClassVar[dict[str, Any]] = {
+        **_SIZES,
+        "show_progress": True,
+        "special_tokens": (),
+        "length": None,
+        "initial_alphabet": pre_tokenizers.ByteLevel.alphabet(),
+    }
 
     def __init__(
         self,
@@ -31,57 +97,83 @@ class ByteLevelBPETokenizer:
             prefix, suffix = continuing_subword_prefix or "", end_of_word_suffix or ""
             model = BPE(vocab, merges, None, dropout, None, prefix, suffix)
         made = Tokenizer(model)
-        steps = [normalizers.unicode_normalizer_from_str(unicode_normalizer)] if unicode_normalizer else []
-        steps += [normalizers.Lowercase()] if lowercase else []
-        made.normalizer = normalizers.Sequence(steps) if len(steps) > 1 else steps[0] if steps else None
+        made.normalizer = _normalizer(unicode_normalizer, [normalizers.Lowercase()] if lowercase else [])
         made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space)
         made.decoder = decoders.ByteLevel()
         made.post_processor = processors.ByteLevel(trim_offsets=trim_offsets)
-        self.__dict__["_tokenizer"] = made
+        super().__init__(made)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"ByteLevelBPETokenizer has no attribute {name!r}")
-        return getattr(self._tokenizer, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._tokenizer, name, value)
+class CharBPETokenizer(BaseTokenizer):
+    """BPE over characters, the last of a word with a suffix, as Sennrich and GPT have it."""
 
-    @staticmethod
-    def from_file(vocab_filename: str, merges_filename: str, **settings: Any) -> "ByteLevelBPETokenizer":
-        """The tokenizer of vocab.json and merges.txt."""
-        return ByteLevelBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **settings)
+    _options: ClassVar[dict[str, Any]] = {
+        **_SIZES,
+        "special_tokens": ("<unk>",),
+        "limit_alphabet": 1000,
+        "initial_alphabet": (),
+        "suffix": "</w>",
+        "show_progress": True,
+        "length": None,
+    }
 
-    def train(self, files: str | Sequence[str], *options: Any, **named: Any) -> None:
-        """Learns from a file or from several; options: vocab_size, min_frequency, show_progress, special_tokens."""
-        self._tokenizer.train([files] if isinstance(files, str) else files, _trainer(*options, **named))
-
-    def train_from_iterator(
+    def __init__(
         self,
-        iterator: Iterable[Any],
-        vocab_size: int = 30000,
-        min_frequency: int = 2,
-        show_progress: bool = True,
-        special_tokens: Sequence[Any] = (),
-        length: int | None = None,
+        vocab: Any = None,
+        merges: Any = None,
+        unk_token: Any = "<unk>",
+        suffix: str = "</w>",
+        dropout: float | None = None,
+        lowercase: bool = False,
+        unicode_normalizer: str | None = None,
+        bert_normalizer: bool = True,
+        split_on_whitespace_only: bool = False,
     ) -> None:
-        """Learns from texts, by the same options."""
-        trainer = _trainer(vocab_size, min_frequency, show_progress, special_tokens)
-        self._tokenizer.train_from_iterator(iterator, trainer, length)
+        made = _with_unknown(vocab, merges, str(unk_token), dropout=dropout, end_of_word_suffix=suffix)
+        steps: list[normalizers.Normalizer] = [normalizers.BertNormalizer(lowercase=False)] if bert_normalizer else []
+        steps += [normalizers.Lowercase()] if lowercase else []
+        made.normalizer = _normalizer(unicode_normalizer, steps)
+        cuts_words = split_on_whitespace_only
+        made.pre_tokenizer = pre_tokenizers.WhitespaceSplit() if cuts_words else pre_tokenizers.BertPreTokenizer()
+        made.decoder = decoders.BPEDecoder(suffix)
+        super().__init__(made)
 
-    def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
-        """Writes vocab.json and merges.txt into a folder that is there, and returns their paths."""
-        found: list[str] = self._tokenizer.model.save(directory, prefix)
-        return found
+
+class SentencePieceBPETokenizer(BaseTokenizer):
+    """BPE over characters, words with a letter for the space before them, as SentencePiece has it."""
+
+    _options: ClassVar[dict[str, Any]] = {
+        name: value for name, value in CharBPETokenizer._options.items() if name != "suffix"
+    }
+
+    def __init__(
+        self,
+        vocab: Any = None,
+        merges: Any = None,
+        unk_token: Any = "<unk>",
+        replacement: str = "\u2581",
+        add_prefix_space: bool = True,
+        dropout: float | None = None,
+        fuse_unk: bool | None = False,
+    ) -> None:
+        made = _with_unknown(vocab, merges, unk_token, dropout=dropout, fuse_unk=fuse_unk)
+        made.normalizer = normalizers.NFKC()
+        prepends = "always" if add_prefix_space else "never"
+        made.pre_tokenizer = pre_tokenizers.Metaspace(replacement, prepends)
+        made.decoder = decoders.Metaspace(replacement, prepends)
+        super().__init__(made)
 
 
-def _trainer(
-    vocab_size: int = 30000, min_frequency: int = 2, show_progress: bool = True, special_tokens: Sequence[Any] = ()
-) -> BpeTrainer:
-    return BpeTrainer(
-        vocab_size=vocab_size,
-        min_frequency=min_frequency,
-        show_progress=show_progress,
-        special_tokens=special_tokens,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )
+def _with_unknown(vocab: Any, merges: Any, unk_token: str, **settings: Any) -> Tokenizer:
+    """A tokenizer whose unknown token, where the vocabulary has it, is a special one."""
+    vocab, merges = (None, None) if vocab is None or merges is None else (vocab, merges)
+    made = Tokenizer(BPE(vocab, merges, unk_token=unk_token, **settings))
+    if unk_token in made.model.vocab:
+        made.add_special_tokens([unk_token])
+    return made
+
+
+def _normalizer(unicode: str | None, steps: list[normalizers.Normalizer]) -> normalizers.Normalizer | None:
+    """A Unicode normalizer, if one is named, and steps after it."""
+    steps = [normalizers.unicode_normalizer_from_str(unicode), *steps] if unicode else steps
+    return normalizers.Sequence(steps) if len(steps) > 1 else steps[0] if steps else None

@@ -1,12 +1,14 @@
 """The model of the library that training takes: BPE."""
 
+import itertools
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from pairloom._internal.arguments import shown
+from pairloom._internal.arguments import check_str, shown
 from pairloom._internal.atomic import write_file
 from pairloom.dropin.tokenizers.components import Component
 from pairloom.errors import FormatError
@@ -17,6 +19,18 @@ class Model(Component):
     """What tokens there are."""
 
     kind: ClassVar[str] = "model"
+
+
+class Token(NamedTuple):
+    """A token of a piece."""
+
+    id: int
+    value: str
+    offsets: tuple[int, int]
+
+    def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
+        """The same as a plain tuple."""
+        return self.id, self.value, self.offsets
 
 
 @dataclass(eq=False)
@@ -103,3 +117,46 @@ class BPE(Model):
     def id_to_token(self, id: int) -> str | None:
         """The token of an id; None if there is none."""
         return next((text for text, token_id in self.vocab.items() if token_id == id), None)
+
+    def tokenize(self, sequence: str) -> list[Token]:
+        """The tokens of one piece, each with its bytes in it."""
+        text = check_str("sequence", sequence)
+        n_bytes = list(itertools.accumulate((len(letter.encode()) for letter in text), initial=0))
+        return [
+            Token(self.vocab[token], token, (n_bytes[start], n_bytes[end]))
+            for token, start, end in self.merged(text, self.ranks())
+        ]
+
+    def ranks(self) -> dict[tuple[str, str], int]:
+        """The ranks of the merges."""
+        return {pair: rank for rank, pair in enumerate(self.merges)}
+
+    def merged(self, piece: str, ranks: Mapping[tuple[str, str], int]) -> list[tuple[str, int, int]]:
+        """The tokens of a piece, each with where it begins and ends."""
+        if self.ignore_merges and piece in self.vocab:
+            return [(piece, 0, len(piece))]
+        parts: list[tuple[str, int, int]] = []
+        for at, letter in enumerate(piece):
+            text = (self.continuing_subword_prefix or "") * (at > 0) + letter
+            text += (self.end_of_word_suffix or "") * (at == len(piece) - 1)
+            bytes_of = [f"<0x{byte:02X}>" for byte in text.encode()]
+            if text in self.vocab:
+                parts.append((text, at, at + 1))
+            elif self.byte_fallback and all(token in self.vocab for token in bytes_of):
+                parts += [(token, at, at + 1) for token in bytes_of]
+            elif self.unk_token is not None:
+                if self.unk_token not in self.vocab:
+                    raise ValueError(
+                        f"{letter!r} is unknown, and the unk_token {self.unk_token!r} is no token; train with it as a"
+                        " special token"
+                    )
+                fuses = self.fuse_unk and parts and parts[-1][0] == self.unk_token
+                parts.append((self.unk_token, parts.pop()[1] if fuses else at, at + 1))
+        prefix = self.continuing_subword_prefix or ""
+        while True:
+            pairs = [(parts[at][0], parts[at + 1][0]) for at in range(len(parts) - 1)]
+            best = min((pair for pair in pairs if pair in ranks), key=ranks.__getitem__, default=None)
+            if best is None:
+                return parts
+            at = pairs.index(best)
+            parts[at : at + 2] = [(best[0] + best[1].removeprefix(prefix), parts[at][1], parts[at + 1][2])]

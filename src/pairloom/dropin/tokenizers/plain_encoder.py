@@ -29,7 +29,7 @@ class PlainEncoder:
             if token.lstrip or token.rstrip or token.single_word or is_normalized:
                 raise FormatError(f"the added token {token.content!r} has rules, which are taken with ByteLevel only")
         self._tokenizer, self._model, self._vocab = tokenizer, model, tokenizer.get_vocab()
-        self._ranks = {pair: rank for rank, pair in enumerate(model.merges)}
+        self._ranks = model.ranks()
         literals = sorted(tokenizer._added, key=len, reverse=True)
         self._added = re.compile("|".join(map(re.escape, literals)) or r"(?!)")
 
@@ -54,7 +54,7 @@ class PlainEncoder:
             if changed != segment:
                 problem = "the normalizer changed the text, so nobody can tell spans in it"
             for piece, spans in cut(self._tokenizer.pre_tokenizer, changed, at):
-                for token, first, last in self._merged(piece):
+                for token, first, last in self._model.merged(piece, self._ranks):
                     add(token, (spans[first][0], spans[last - 1][1]) if spans else (0, 0))
                 n_words += 1
             if end > start:
@@ -62,37 +62,6 @@ class PlainEncoder:
                 n_words += 1
             at = end
         return ids, Columns(columns.tokens, columns.offsets, columns.words, problem)
-
-    def _merged(self, piece: str) -> list[tuple[str, int, int]]:
-        """The tokens of a piece, each with where it begins and ends."""
-        model = self._model
-        if model.ignore_merges and piece in model.vocab:
-            return [(piece, 0, len(piece))]
-        parts: list[tuple[str, int, int]] = []
-        for at, letter in enumerate(piece):
-            text = (model.continuing_subword_prefix or "") * (at > 0) + letter
-            text += (model.end_of_word_suffix or "") * (at == len(piece) - 1)
-            bytes_of = [f"<0x{byte:02X}>" for byte in text.encode()]
-            if text in model.vocab:
-                parts.append((text, at, at + 1))
-            elif model.byte_fallback and all(token in model.vocab for token in bytes_of):
-                parts += [(token, at, at + 1) for token in bytes_of]
-            elif model.unk_token is not None:
-                if model.unk_token not in model.vocab:
-                    raise ValueError(
-                        f"{letter!r} is unknown, and the unk_token {model.unk_token!r} is no token; train with it as a"
-                        " special token"
-                    )
-                fuses = model.fuse_unk and parts and parts[-1][0] == model.unk_token
-                parts.append((model.unk_token, parts.pop()[1] if fuses else at, at + 1))
-        prefix = model.continuing_subword_prefix or ""
-        while True:
-            pairs = [(parts[at][0], parts[at + 1][0]) for at in range(len(parts) - 1)]
-            best = min((pair for pair in pairs if pair in self._ranks), key=self._ranks.__getitem__, default=None)
-            if best is None:
-                return parts
-            at = pairs.index(best)
-            parts[at : at + 2] = [(best[0] + best[1].removeprefix(prefix), parts[at][1], parts[at + 1][2])]
 
 
 def decode(tokenizer: Tokenizer, ids: Sequence[int], skip_special_tokens: bool) -> str:

@@ -121,6 +121,8 @@ def steps_of(step: PreTokenizer | None) -> list[PreTokenizer]:
     """The steps of a pre-tokenizer, sequences opened."""
     if isinstance(step, Sequence):
         return [inner for each in step.pretokenizers for inner in steps_of(each)]
+    if isinstance(step, BertPreTokenizer):
+        return [WhitespaceSplit(), Punctuation()]
     return [] if step is None else [step]
 
 
@@ -281,6 +283,11 @@ class Punctuation(_Matching):
 
     def _rule(self) -> tuple[str, str, bool]:
         return _core.PUNCTUATION, self.behavior, False
+
+
+@dataclass(eq=False)
+class BertPreTokenizer(PreTokenizer):
+    """Cuts at white space, which is left out, and around punctuation."""
 
 
 @dataclass(eq=False)
