@@ -3,14 +3,19 @@
 Cost: two passes over the ids, and for text that is not ASCII two over its bytes.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arguments import shown
-from pairloom.model import CHARACTERS, Model
+from pairloom.model import CHARACTERS, DROP_STEP, Model
+
+if TYPE_CHECKING:
+    from pairloom.tokenizer import Tokenizer
 
 Spans = npt.NDArray[np.int64]
 
@@ -59,6 +64,27 @@ class TokenSpans:
         takers = [self._model.special_tokens[each] for each, rule in self._model.special_rules if rule == "rstrip"]
         ends = spans[np.isin(np.asarray(ids, np.int64), takers), 1]
         return any(data[end : end + 1] == b" " for end in ends.tolist())
+
+
+def recognised(tokenizer: Tokenizer, text: str, ids: Any, **specials: Any) -> npt.NDArray[np.bool_]:
+    """Of each of the ids of `text` whether it is a special token that was recognised, by these options of `encode`.
+
+    The id of one that does not count wherever it stands may be that of a token of merging.
+    """
+    model, ids = tokenizer.model, np.asarray(ids, np.int64)
+    ids_of = model.special_tokens
+    is_special = np.isin(ids, [ids_of[literal] for literal in specials.get("allowed_special", ids_of)])
+    ruled = [ids_of[literal] for literal, rule in model.special_rules if rule in ("ordinary", "single_word")]
+    is_lossy = model.pattern == CHARACTERS or DROP_STEP in model.normalizer
+    if is_lossy or not np.isin(ids[is_special], np.intersect1d(ruled, model.token_ids)).any():
+        return is_special
+    single = tokenizer.from_model(model.of_single_bytes())
+    found = single.encode_to_numpy(text, **specials)
+    starts, found_starts = (
+        byte_spans(each.token_byte_lengths(count_specials=True)[some])[:, 0]
+        for each, some in ((tokenizer, ids), (single, found))
+    )
+    return is_special & np.isin(starts, found_starts[np.isin(found, list(ids_of.values()))])
 
 
 def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:

@@ -221,8 +221,12 @@ def test_offsets_of_tokens_that_take_white_space_along(seed: int) -> None:
     for token in file["added_tokens"]:
         token |= {"lstrip": rng.random() < 0.6, "rstrip": rng.random() < 0.4}
     theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    # White space that is a token itself, and words that merging makes of other texts, too.
+    for text in rng.sample(["\t", "  ", "the", "a"], k=seed % 4):
+        theirs.add_tokens([tokenizers.AddedToken(text, single_word=rng.random() < 0.7, normalized=False)])
     pair = Tokenizer.from_huggingface(theirs).as_huggingface(), theirs
-    parts = [" ", "  ", "\t", "\u3000", "\x1c", "\x85", "the", " cat", "\u00e9", "\U0001f600", first, first, second]
+    parts = [" ", "  ", "\t", "\u3000", "\x1c", "\x85", "the", " cat", "other", "\u00e9", "\U0001f600"]
+    parts += [first, first, second]
     for _ in range(40):
         text = "".join(rng.choices(parts, k=rng.randrange(9)))
         compared(pair, "encode", text)

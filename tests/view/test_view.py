@@ -95,6 +95,16 @@ def test_pretokens_are_those_before_bytes_without_a_token_are_left_out(specials:
     assert not any("report this" in line for line in stages(tokenizer, text))
 
 
+def test_a_token_of_merging_with_the_id_of_a_special_token_cuts_no_pretoken() -> None:
+    tokens = {byte: bytes((byte,)) for byte in range(256)} | {300: b"th"}
+    rules = (("th", "single_word"),)
+    model = Model.from_tokens(tokens, [(116, 104, 300)], special_tokens={"th": 300}, pattern=GPT2, special_rules=rules)
+    tokenizer = Tokenizer.from_model(model)
+    assert [line for line in stages(tokenizer, "th the") if "special" in line] == ["special token 'th': 300"]
+    side = payload_of(tokenizer.view("oth th,th").html())["texts"][0]["sides"][0]
+    assert (side["ids"], side["pretokens"]) == ([111, 300, 32, 300, 44, 300], [2, 1, 1, 1, 1])
+
+
 def test_hostile_text_and_names_stay_text() -> None:
     special = TOKENIZER.add_special_tokens(["<img src=x onerror=alert(1)>"])
     view = View([(HOSTILE, special), ("b", TOKENIZER)], [(HOSTILE, HOSTILE), ("\udcff.txt", "ab")])

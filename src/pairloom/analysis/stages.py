@@ -9,6 +9,7 @@ import numpy as np
 
 from pairloom.analysis.render import shown_token
 from pairloom.model import CHARACTERS
+from pairloom.offsets import recognised
 from pairloom.view.merging import merge_lookup, merged
 from pairloom.view.payload import pretoken_lengths
 
@@ -34,10 +35,11 @@ def stages(tokenizer: Tokenizer, text: str) -> list[str]:
     if model.pattern == CHARACTERS:
         lines += [f"token {(literals.get(i) or tokens[i].decode())!r}: {i}" for i in ids.tolist()]
         return [*lines, "merging starts with characters; its steps are not shown"]
+    is_special = recognised(tokenizer, text, ids)
     ends = np.cumsum(pretoken_lengths(tokenizer, text, ids, "recognise"), dtype=np.int64)
     for start, end in pairwise([0, *ends.tolist()]):
         found = ids[start:end].tolist()
-        if found[0] in literals:
+        if is_special[start]:
             lines.append(f"special token {literals[found[0]]!r}: {found[0]}")
             continue
         pretoken = b"".join(tokens[token_id] for token_id in found)

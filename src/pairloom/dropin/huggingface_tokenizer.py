@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -25,7 +25,7 @@ from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.formats.huggingface import texts_of, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import CHARACTERS
-from pairloom.offsets import char_spans
+from pairloom.offsets import char_spans, recognised
 from pairloom.post_processing import PLAIN, PostProcessor, Special, Template, post_processor_of
 from pairloom.pretokens import pretokenize
 
@@ -270,9 +270,11 @@ class HuggingFaceTokenizer:
         if not ids:
             return _NO_TEXT
         tokens = [self._text_of[token_id] for token_id in ids]
-        split, spaces, taken = self._as_spelled(ids, text)
+        specials = recognised(self._tokenizer, text, ids, **self._specials()).tolist()
+        spelled = self._as_spelled(ids, text, specials)
+        split, spaces, taken = spelled or (text, [], [])
         try:
-            spans = self._tokenizer._token_spans().of(split, ids, bool(spaces or taken))
+            spans = self._tokenizer._token_spans().of(split, ids, spelled is not None)
         except ValueError as error:
             if self._tokenizer.model.strips:
                 # A token that takes white space along is written with it.
@@ -297,13 +299,16 @@ class HuggingFaceTokenizer:
         # So does a SentencePiece prefix that is a token of its own.
         characters[:, 1] = np.maximum(characters[:, 1], characters[:, 0] + 1)
         offsets = [(start, end) for start, end in characters.tolist()]
-        for at, token in enumerate(tokens if taken else ()):
-            if token in self._tokenizer.special_rules:
+        for at in np.flatnonzero(specials).tolist() if spelled else ():
+            if rules := self._tokenizer.special_rules.get(self._special_of[ids[at]]):
+                start, end = offsets[at]
+                # White space that it took along may be special tokens, too.
+                offsets[at] = start, end + _n_white(text, end) * ("rstrip" in rules)
                 tokens[at] = text[slice(*offsets[at])]
-        return Columns(tokens, offsets, self._words(ids, split, spans))
+        return Columns(tokens, offsets, self._words(ids, split, spans, specials))
 
-    def _as_spelled(self, ids: list[int], text: str) -> tuple[str, list[int], list[int]]:
-        """The text as its tokens spell it, where a normaliser did nothing but add spaces; the text as it is otherwise.
+    def _as_spelled(self, ids: list[int], text: str, specials: list[bool]) -> tuple[str, list[int], list[int]] | None:
+        """The text as its tokens spell it, where a normaliser did nothing but add spaces; None otherwise.
 
         Also the places where the normaliser added a space, and for each character that a special token took along the
         first place after it.
@@ -311,58 +316,55 @@ class HuggingFaceTokenizer:
         model = self._tokenizer.model
         strips = model.strips and model.pattern != CHARACTERS
         if not ("prefix_space" in model.normalizer_names or strips) or not _LETTERS.issuperset(model.normalizer_names):
-            return text, [], []
+            return None
         parts: list[str] = []
         spaces: list[int] = []
         taken: list[int] = []
-        at = n_split = 0
-        for part in self._parts(ids):
-            rules = self._tokenizer.special_rules.get(part, ())
+        at = n_split = end = 0
+        for part, is_special in self._parts(ids, specials):
+            rules = self._tokenizer.special_rules.get(part, ()) if is_special else ()
             n, n_white = len(part), _n_white(text, at) if "lstrip" in rules else 0
+            # White space that the token before took along may hold this one.
+            if is_special and not n_white and (found := text.find(part, end, at + n - 1)) >= 0:
+                del taken[found - at :]
+                at = found
             # The token begins before it, so only what is behind the first letter has moved.
             taken += [n_split + 1] * n_white
             at += n_white
             if text[at : at + n] != part:
                 if part[0] != " " or text[at : at + n - 1] != part[1:]:
-                    return text, [], []
+                    return None
                 spaces.append(n_split)
                 n -= 1
             parts.append(part)
             at += n
+            end = at
             n_split += len(part)
             n_white = _n_white(text, at) if "rstrip" in rules else 0
             taken += [n_split] * n_white
             at += n_white
-        return ("".join(parts), spaces, taken) if at == len(text) else (text, [], [])
+        return ("".join(parts), spaces, taken) if at == len(text) else None
 
-    def _parts(self, ids: list[int]) -> Iterator[str]:
-        """The texts of special tokens and of what stands between them."""
-        recognised = self._recognised()
+    def _parts(self, ids: list[int], specials: list[bool]) -> Iterator[tuple[str, bool]]:
+        """The texts of special tokens and of what stands between them, and which it is."""
         start = 0
-        for at, token_id in enumerate(ids):
-            if (special := self._special_of.get(token_id)) in recognised and special is not None:
-                if at > start:
-                    yield self._tokenizer.decode(ids[start:at], "replace")
-                yield special
-                start = at + 1
+        for at in np.flatnonzero(specials).tolist():
+            if at > start:
+                yield self._tokenizer.decode(ids[start:at], "replace"), False
+            yield self._special_of[ids[at]], True
+            start = at + 1
         if start < len(ids):
-            yield self._tokenizer.decode(ids[start:], "replace")
+            yield self._tokenizer.decode(ids[start:], "replace"), False
 
-    def _recognised(self) -> Container[str | None]:
-        """The special tokens that are looked for in a text."""
-        return self._tokenizer.model.plain_specials if self.encode_special_tokens else self._vocab.keys()
-
-    def _words(self, ids: list[int], text: str, spans: Any) -> list[int | None]:
+    def _words(self, ids: list[int], text: str, spans: Any, specials: list[bool]) -> list[int | None]:
         """The index of each id's pretoken; a special token is one too."""
-        recognised = self._recognised()
         data = text.encode()
         ends: list[int] = []
         begin = 0
-        for at, token_id in enumerate(ids):
+        for at in np.flatnonzero(specials).tolist():
             start, end = spans[at].tolist()
-            special = self._special_of.get(token_id)
             # An id may be a token's, too, with spaces for U+2581.
-            if special is not None and special in recognised and data[start:end] == special.encode():
+            if data[start:end] == self._special_of[ids[at]].encode():
                 ends += self._pretoken_ends(data[begin:start], begin)
                 ends.append(end)
                 begin = end

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.model import CHARACTERS, DROP_STEP
+from pairloom.offsets import recognised
 from pairloom.patterns import pattern_name
 from pairloom.pretokens import pretokenize
 from pairloom.view.merging import merge_lookup, merged
@@ -50,24 +51,24 @@ def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], spe
         single = tokenizer.from_model(model.of_single_bytes())
         tokens = set(model.tokens().values())
         whole = tokens if model.ignore_merges else ()
-        for is_special, piece in _pieces(single, encoded(single, text, specials), specials):
+        for is_special, piece in _pieces(single, text, encoded(single, text, specials), specials):
             is_kept = is_special or piece in whole
             lengths.append(len(piece) if is_kept else sum(piece[at : at + 1] in tokens for at in range(len(piece))))
     else:
-        lengths += (len(piece) for _, piece in _pieces(tokenizer, ids, specials))
+        lengths += (len(piece) for _, piece in _pieces(tokenizer, text, ids, specials))
     # A pretoken ends where a token ends.
     token_ends = np.cumsum(tokenizer.token_byte_lengths(count_specials=True)[ids])
     ends = np.searchsorted(token_ends, np.cumsum([n for n in lengths if n], dtype=np.int64)) + 1
     return [end - begin for begin, end in pairwise([0, *ends.tolist()])]
 
 
-def _pieces(tokenizer: Tokenizer, ids: npt.NDArray[Any], specials: str) -> Iterator[tuple[bool, bytes]]:
+def _pieces(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: str) -> Iterator[tuple[bool, bytes]]:
     """(whether it is a special token, its bytes): the special tokens and pretokens of a text that became `ids`."""
     # What was split is the text as the tokens spell it: a normaliser may have changed it before.
     data = tokenizer.decode_bytes(ids)
     lengths = tokenizer.token_byte_lengths(count_specials=True)[ids]
     ends = np.cumsum(lengths)
-    special = np.isin(ids, list(tokenizer.special_tokens.values())) if specials == "recognise" else np.zeros(len(ids))
+    special = recognised(tokenizer, text, ids) if specials == "recognise" else np.zeros(len(ids))
     start = 0
     for index in np.flatnonzero(special):
         end = int(ends[index])
