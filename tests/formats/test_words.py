@@ -306,3 +306,17 @@ def test_offsets_and_words_are_those_of_tokenizers_where_white_space_is_left_out
             except ValueError as error:
                 assert "changes the text" in str(error)
     assert n_places > 30
+
+
+@pytest.mark.parametrize("literal", ["é!", "e\u0301!", "<é>", "Ġ!"])
+def test_special_tokens_of_characters_are_not_the_byte_alphabet(literal: str, tmp_path: Path) -> None:
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=30, special_tokens=[literal, "<unk>"], show_progress=False)
+    theirs.train_from_iterator(["é abc abd"], trainer)
+    ours = Tokenizer.from_huggingface(theirs)
+    ours.save(tmp_path / "tokenizer.json", format="huggingface")
+    assert Tokenizer.load(tmp_path / "tokenizer.json") == ours
+    text = f"é {literal}abd"
+    again = ours.to_huggingface()
+    assert ours.encode(text) == theirs.encode(text).ids == again.encode(text).ids

@@ -45,7 +45,8 @@ def write(model: Model, indent: int | None = None) -> bytes:
     unknown, is_fused = model.unknown or (None, False)
     if unknown is not None:
         text_of[unknown] = texts_of(model)[unknown]
-    added, entries = write_added_tokens(model.special_tokens, model.plain_specials, text_of, model.special_rules)
+    specials = model.special_tokens, model.plain_specials, text_of, model.special_rules
+    added, entries = write_added_tokens(*specials, is_alphabet=not is_characters)
     vocab = with_special_tokens(text_of, entries, _WHAT)
     has_word_ends = not is_characters and model.words is not None
     carried = config_of(model).get(CARRIED)

@@ -49,15 +49,21 @@ def write_added_tokens(
     plain: Collection[str],
     text_of: Mapping[int, str],
     rules: Collection[tuple[str, str]] = (),
+    *,
+    is_alphabet: bool = True,
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """The entries of added_tokens, and those that must stand in the vocabulary too to get their ids."""
+    """The entries of added_tokens, and those that must stand in the vocabulary too to get their ids.
+
+    is_alphabet: whether the vocabulary is written in the byte alphabet.
+    """
     ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
     rules = frozenset(rules)
     vocab = {text: token_id for token_id, text in text_of.items()}
     entries: dict[str, int] = {}
     if not _are_assigned(ordered, vocab):
         # From a literal on that is another token in the vocabulary, all must get their ids without it.
-        ambiguous = next((each for each in ordered if from_alphabet(each) not in (None, each.encode())), None)
+        literals = ordered if is_alphabet else ()
+        ambiguous = next((each for each in literals if from_alphabet(each) not in (None, each.encode())), None)
         names = list(ordered)
         entries = {each: ordered[each] for each in names[: len(names) if ambiguous is None else names.index(ambiguous)]}
         if ambiguous is not None and not _are_assigned(ordered, {**vocab, **entries}):
