@@ -2,6 +2,7 @@
 
 import gzip
 import importlib
+import itertools
 import json
 import os
 import re
@@ -398,6 +399,11 @@ def test_limits(paths: dict[str, Path]) -> None:
         assert capped == [text.encode()[:41].decode(errors="ignore") for text in DOCUMENTS], name
         some = "".join(Corpus(paths[name], separator=SEPARATOR, max_bytes=1000))
         assert "".join(DOCUMENTS).startswith(some) and 997 <= len(some.encode()) <= 1000, name
+        # The cap is before the limit: a character that the cap cuts off does not end the corpus.
+        for cap, most in itertools.product((1, 2, 3, 41), (1, 2, 3, 40, 41, 500)):
+            both = "".join(Corpus(paths[name], separator=SEPARATOR, doc_cap=cap, max_bytes=most))
+            text = "".join(document.encode()[:cap].decode(errors="ignore") for document in DOCUMENTS)
+            assert both == text.encode()[:most].decode(errors="ignore"), (name, cap, most)
 
 
 def test_empty_records_are_kept_and_empty_stretches_are_not(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
     separators = group.add_mutually_exclusive_group()
     separators.add_argument("--separator", metavar="S", help=r"the text between documents of plain text (\n, \t, \0)")
     separators.add_argument("--lines", action="store_true", help="each line of plain text is a document")
-    group.add_argument("--max-bytes", type=whole_number, metavar="N", help="read at most this many bytes of text")
+    group.add_argument("--max-bytes", type=whole_number, metavar="N", help="most bytes of text, after --doc-cap")
     group.add_argument("--doc-cap", type=whole_number, metavar="N", help="truncate each document to this many bytes")
     group.add_argument("--skip-bad", action="store_true", help="skip records that cannot be read, and report how many")
     group.add_argument(

@@ -105,8 +105,8 @@ class Corpus:
     holds a list, of which each text is a document: "messages[].content". Columns may be text or bytes of UTF-8.
     separator: the text between documents of plain text; None makes each file one document. Empty plain-text documents
     are dropped; empty records are kept.
-    max_bytes: read at most this many bytes of text. doc_cap: truncate each document to this many bytes. Both truncate
-    at a character boundary.
+    doc_cap: truncate each document to this many bytes. max_bytes: read until so many bytes of text are left after
+    that. Both truncate at a character boundary.
     skip_bad: skip records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError.
     skip_bad_files: leave out files that cannot be read to their end (`Reading.skipped_files` lists them). Each file is
     read twice, since damage may show at the end only: a remote file or a pipe from a temporary copy.

@@ -3,7 +3,7 @@
 use super::documents::Documents;
 use crate::error::Result;
 
-/// Truncates documents to `doc_cap` bytes each and `max_bytes` together, at character boundaries.
+/// Truncates documents to `doc_cap` bytes each, and what is left to `max_bytes` together, at character boundaries.
 #[derive(Clone, Debug)]
 pub struct ByteLimit {
     doc_cap: usize,
@@ -73,10 +73,11 @@ impl ByteLimit {
     fn keep(&mut self, text: &str, kept: &mut Documents) -> Result<()> {
         let left = usize::try_from(self.max_bytes - self.n_bytes).unwrap_or(usize::MAX);
         let open_left = self.doc_cap.saturating_sub(self.n_open);
-        let cut = text.floor_char_boundary(open_left.min(left));
+        let capped = text.floor_char_boundary(open_left);
+        let cut = text.floor_char_boundary(capped.min(left));
         kept.append(&text[..cut])?;
         self.n_bytes += cut as u64;
-        if cut < text.len() && left <= open_left {
+        if cut < capped {
             // A character did not fit. No shorter one of a later document may take its place.
             self.n_bytes = self.max_bytes;
         }
