@@ -269,6 +269,7 @@ def test_damaged_and_foreign_records_of_a_crawl_are_named(tmp_path: Path) -> Non
         (whole[:-40], "record 3: its header breaks off"),
         (whole + b"nonsense\r\n\r\n", "record 4: it begins with 'nonsense', not with WARC/"),
         (whole.replace(b"Content-Length: 6", b"Content-Length: x"), "record 3: its Content-Length is 'x'"),
+        (whole.replace(b"text/plain", b"image/png"), "record 2 is a conversion of image/png, not text; read the WET"),
         (html, "record 2 is a response of application/http, not text; read the WET files"),
     ):
         path.write_bytes(data)

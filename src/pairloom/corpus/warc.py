@@ -93,7 +93,8 @@ class WarcReader:
         """Whether a record is a document; CorpusError for a page that is not text, unless such ones are left out."""
         if record.type in _NO_TEXTS:
             return False
-        if record.type == "conversion" or record.content_type.startswith("text/plain"):
+        # A conversion may be one of an image.
+        if record.content_type.startswith("text/plain") or (record.type == "conversion" and not record.content_type):
             return True
         message = f"{self._name}: record {self._n_records} is a {record.type or 'record'} of {record.content_type}"
         if not self._skip:
