@@ -27,6 +27,7 @@ class TokenSpans:
         self._model = model
         self._core = core
         self._lengths = core.token_byte_lengths()
+        self._spaces = {i for literal, i in model.special_tokens.items() if literal.startswith(" ")}
 
     def lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
         """The number of bytes of each of the ids, which must be known."""
@@ -44,7 +45,8 @@ class TokenSpans:
         spans = np.maximum(spans - n_prefix, 0)
         if not (self._model.normalizer or self._model.strips):
             return spans
-        is_same = self._core.decode_bytes(ids) == data
+        # Decoding drops a space of such a token; the one that was put before a text stands behind it.
+        is_same = self._core.decode_bytes(ids) == data and not (n_prefix and int(ids[0]) in self._spaces)
         is_put_back = is_same and not has_added_spaces and self._is_space_put_back(data, ids, spans)
         if is_put_back or not (is_same or self._model.normalizer):
             raise ValueError(

@@ -329,6 +329,29 @@ def test_spaces_that_decoding_drops_lie_nowhere(tmp_path: Path) -> None:
         assert tokenizer.decode_with_offsets([space]) == ("", [0])
 
 
+def test_a_saved_character_is_found_where_its_rules_say_only(tmp_path: Path) -> None:
+    file = tokenizer_json(random.Random(2), "prepend")
+    added = dict(file["added_tokens"][-1], id=len(file["model"]["vocab"]), content="日", single_word=True)
+    file["added_tokens"].append(added)
+    ours = load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
+    ours.save(tmp_path / "saved.json", format="huggingface")
+    for text in ("日", "日日", "a日"):
+        expected = tokenizers.Tokenizer.from_str(json.dumps(file)).encode(text).ids
+        assert ours.encode(text) == Tokenizer.load(tmp_path / "saved.json").encode(text) == expected
+    assert added["id"] not in ours.encode("日日")
+
+
+@pytest.mark.parametrize("kind", ["prepend", "first", "always"])
+def test_the_space_of_an_added_token_is_no_prefix(tmp_path: Path, kind: str) -> None:
+    file = tokenizer_json(random.Random(kind), kind)
+    file["added_tokens"].append(dict(file["added_tokens"][-1], id=len(file["model"]["vocab"]), content="  "))
+    ours = load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
+    # With "prepend" and "always" a space is put before the "a", and decoding drops one of the token's.
+    assert ours.encode("  a") == tokenizers.Tokenizer.from_str(json.dumps(file)).encode("  a").ids
+    with pytest.raises(ValueError, match="changes the text"):
+        ours.encode_with_offsets("  a")
+
+
 @pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
 def test_offsets_and_words_of_pieces_equal_tokenizers(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)

@@ -34,14 +34,14 @@ def read_added_tokens(entries: list[Any], where: str, forms: Sequence[str] = ())
     return AddedTokens(*_core.read_added_tokens(json.dumps(entries).encode(), as_text(where), list(forms)))
 
 
-def _are_assigned(literals: Mapping[str, int], vocab: Mapping[str, int]) -> bool:
-    """Whether tokenizers gives these tokens the ids that they have here, if the file lists them in this order."""
-    n_entries = len(vocab)
-    for literal, token_id in literals.items():
+def _n_misplaced(literals: Mapping[str, int], vocab: Mapping[str, int]) -> int:
+    """How many of these tokens, in this order, must be in the vocabulary: the others get their ids from tokenizers."""
+    n_misplaced, n_entries = 0, len(vocab)
+    for index, (literal, token_id) in enumerate(literals.items()):
         if vocab.get(literal, n_entries) != token_id:
-            return False
+            n_misplaced = index + 1
         n_entries += literal not in vocab
-    return True
+    return n_misplaced
 
 
 def write_added_tokens(
@@ -59,18 +59,15 @@ def write_added_tokens(
     ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
     rules = frozenset(rules)
     vocab = {text: token_id for token_id, text in text_of.items()}
-    entries: dict[str, int] = {}
-    if not _are_assigned(ordered, vocab):
-        # From a literal on that is another token in the vocabulary, all must get their ids without it.
-        literals = ordered if is_alphabet else ()
-        ambiguous = next((each for each in literals if from_alphabet(each) not in (None, each.encode())), None)
-        names = list(ordered)
-        entries = {each: ordered[each] for each in names[: len(names) if ambiguous is None else names.index(ambiguous)]}
-        if ambiguous is not None and not _are_assigned(ordered, {**vocab, **entries}):
-            raise FormatError(
-                f"a tokenizer.json cannot express the special token {shown(ambiguous)} with id {ordered[ambiguous]}: in"
-                f" its vocabulary that string is the token {shown(from_alphabet(ambiguous))}; save as 'pairloom'"
-            )
+    # No more than that: a character in the vocabulary is found in a text, too, where its rules leave it text.
+    entries = dict(list(ordered.items())[: _n_misplaced(ordered, vocab)])
+    literals = entries if is_alphabet else ()
+    ambiguous = next((each for each in literals if from_alphabet(each) not in (None, each.encode())), None)
+    if ambiguous is not None:
+        raise FormatError(
+            f"a tokenizer.json cannot express the special token {shown(ambiguous)} with id {ordered[ambiguous]}: in"
+            f" its vocabulary that string is the token {shown(from_alphabet(ambiguous))}; save as 'pairloom'"
+        )
     ordinary = next((literal for literal, rule in rules if rule == "ordinary"), None)
     if ordinary is not None:
         raise FormatError(
