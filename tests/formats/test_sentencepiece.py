@@ -397,7 +397,7 @@ def test_decode_in_turns_drops_one_prefix_only(tmp_path: Path) -> None:
 
 
 def gguf_file(**metadata: Any) -> bytes:
-    """A GGUF file of these values under tokenizer.ggml, and of one that no tokenizer has."""
+    """A GGUF file of these values under tokenizer.ggml, of the model's name, and of one that no tokenizer has."""
 
     def text(value: str) -> bytes:
         return struct.pack("<Q", len(value.encode())) + value.encode()
@@ -414,7 +414,8 @@ def gguf_file(**metadata: Any) -> bytes:
         parts = [value(each) for each in item]
         return 9, struct.pack("<IQ", parts[0][0] if parts else 8, len(parts)) + b"".join(data for _, data in parts)
 
-    rows = {"general.seed": 1.5, **{f"tokenizer.ggml.{key}": item for key, item in metadata.items()}}
+    about = {"general.seed": 1.5, "general.name": metadata.pop("name", "")}
+    rows = {**about, **{f"tokenizer.ggml.{key}": item for key, item in metadata.items()}}
     body = b"".join(
         text(key) + struct.pack("<I", kind) + data for key, (kind, data) in ((k, value(v)) for k, v in rows.items())
     )
@@ -430,6 +431,57 @@ def test_gguf_of_pieces_equals_the_model_file(tmp_path: Path) -> None:
     for text in (random_text(rng) for _ in range(100)):
         assert ours.encode(text) == theirs.encode(text)
     assert ours.encode("a</s>")[-1] == 2  # llama.cpp finds special tokens
+
+
+def gguf_of_pieces(tmp_path: Path, *added: Piece, **metadata: Any) -> Tokenizer:
+    """The tokenizer of random pieces and those that are added, in a GGUF file."""
+    texts, scores, kinds = (list(column) for column in zip(*random_pieces(random.Random(9)), *added, strict=True))
+    file = gguf_file(model="llama", tokens=texts, scores=scores, token_type=kinds, **metadata)
+    return load(tmp_path, file, "x.gguf")
+
+
+def test_gguf_tokens_that_were_added_part_a_text(tmp_path: Path) -> None:
+    # As llama.cpp has it: the next text has a prefix again, as it has after a control token.
+    ours = gguf_of_pieces(tmp_path, ("<x>", -1000.0, USER_DEFINED))
+    x = ours.special_tokens["<x>"]
+    assert ours.encode("a<x>b") == [*ours.encode("a"), x, *ours.encode("b")]
+    assert ours.decode([x], skip_special_tokens=True) == "<x>"
+
+
+def test_gguf_of_a_padded_vocabulary_loads(tmp_path: Path) -> None:
+    padding: list[Piece] = [(f"[PAD{i}]", -10000.0, UNUSED) for i in range(3)]
+    plain = gguf_of_pieces(tmp_path)
+    characters: list[Piece] = [(each, -9.0, NORMAL) for each in "[PAD012]"]
+    ours = gguf_of_pieces(tmp_path, *characters, *padding)
+    assert ours.n_vocab == plain.n_vocab + 11
+    assert ours.encode("ab ba[PAD1]")[-6:] == [plain.n_vocab + "[PAD012]".index(each) for each in "[PAD1]"]
+
+
+@pytest.mark.parametrize("name", ["Phi-3 mini", "phi3"])
+def test_gguf_of_phi_3_takes_white_space_along(name: str, tmp_path: Path) -> None:
+    ours = gguf_of_pieces(tmp_path, ("<|end|>", 0.0, CONTROL), ("<|endoftext|>", 0.0, CONTROL), name=name)
+    end, text_end = ours.special_tokens["<|end|>"], ours.special_tokens["<|endoftext|>"]
+    assert ours.encode("<|end|>\n a") == [end, *ours.encode("a")]
+    assert ours.encode("<|endoftext|> a") == [text_end, *ours.encode(" a")]
+
+
+@pytest.mark.parametrize(
+    ("flags", "first", "last"),
+    [
+        ({}, [1], []),
+        ({"add_bos_token": True, "add_eos_token": True}, [1], [2]),
+        ({"add_bos_token": False}, [], []),
+        ({"bos_token_id": 9999, "add_eos_token": True}, [], [2]),
+    ],
+)
+def test_gguf_says_what_is_put_around_a_text(
+    flags: dict[str, Any], first: list[int], last: list[int], tmp_path: Path
+) -> None:
+    ours = gguf_of_pieces(tmp_path, **{"bos_token_id": 1, "eos_token_id": 2, **flags})
+    ids = ours.encode("ab")
+    assert ours.encode("ab", add_special_tokens=True) == [*first, *ids, *last]
+    assert ours.encode("ab", "ab", add_special_tokens=True) == [*first, *ids, *last] * 2
+    assert ours.as_huggingface().encode("ab").ids == [*first, *ids, *last]
 
 
 def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:

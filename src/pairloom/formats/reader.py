@@ -46,7 +46,7 @@ def read(
         fields = _core.read_model(format, data, name, pattern, named(special_tokens), said, are_ordinary)
     except PatternError as error:
         raise PatternError(f"{name}: {error}") from None
-    if format == "huggingface":
+    if format in ("huggingface", "gguf"):
         for key in ("post_processor", "tokenizer_config"):
             if (text := fields[key]) is not None:
                 fields[key] = canonical_json(parse(text.encode(), f"{name}: {key}"))

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
+use serde_json::json;
 
 use super::byte_vocabulary::{Vocabulary, split};
 use super::node::{Node, Value};
@@ -16,14 +17,18 @@ use crate::memory::TryReserve;
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{DecodeErrors, Model, PatternText};
 use crate::pretokens::named_patterns;
-use crate::vocabulary::characters::CHARACTERS;
+use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL};
 
 const WHAT: &str = "the metadata of a GGUF file";
 const PREFIX: &str = "tokenizer.ggml.";
+/// The key of the model's name.
+const NAME: &str = "general.name";
 /// Pre-tokenizers by the names that llama.cpp gives them: the name of a pattern, or a pre_tokenizer of a tokenizer.json.
 const PRE_TOKENIZERS: &str = include_str!("gguf_pre_tokenizers.json");
 /// Those under which a pretoken that is a token is not merged.
 const IGNORE_MERGES: [&str; 4] = ["llama3", "llama-v3", "llama-bpe", "tekken"];
+/// The special tokens of Phi-3 that leave the white space after them; the file does not say so.
+const PHI3_KEEPS: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
 
 /// Whether a file begins as GGUF does.
 pub fn is_begin(head: &[u8]) -> bool {
@@ -68,7 +73,7 @@ fn read_metadata(data: &[u8]) -> Result<Metadata<'_>> {
         let key = reader.text()?;
         let kind = reader.number(4)?;
         let item = reader.item(kind, key.starts_with(PREFIX))?;
-        if let Some(key) = key.strip_prefix(PREFIX) {
+        if let Some(key) = key.strip_prefix(PREFIX).or((key == NAME).then_some(key)) {
             found.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
             found.insert(key, item);
         }
@@ -93,11 +98,15 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    fn flag(&self, key: &str) -> Option<bool> {
+    fn number(&self, key: &str) -> Option<u64> {
         match self.0.get(key) {
-            Some(&Item::Number(value)) => Some(value != 0),
+            Some(&Item::Number(value)) => Some(value),
             _ => None,
         }
+    }
+
+    fn flag(&self, key: &str) -> Option<bool> {
+        Some(self.number(key)? != 0)
     }
 
     /// The kind of each token; all are normal where the file does not say.
@@ -116,22 +125,50 @@ impl<'a> Metadata<'a> {
     fn model(&self, pattern: Option<PatternText>) -> Result<Model> {
         let texts = self.texts("tokens")?;
         let kinds = self.kinds(texts.len())?;
-        let model = self.text("model").unwrap_or_default();
-        if pattern.is_some() && model != "gpt2" {
-            let model = quoted(model);
+        let kind = self.text("model").unwrap_or_default();
+        if pattern.is_some() && kind != "gpt2" {
+            let kind = quoted(kind);
             return Err(Error::Model(format!(
-                "a model {model} splits no text by a pattern; leave out pattern="
+                "a model {kind} splits no text by a pattern; leave out pattern="
             )));
         }
-        match model {
+        let model = match kind {
             "gpt2" => self.merged(texts, &kinds, Some(pattern)),
             "gemma4" => self.merged(texts, &kinds, None),
             "llama" => self.scored(texts, &kinds),
             _ => Err(Error::Model(format!(
                 "{PREFIX}model is {}, which is no BPE that is read; known are gpt2, llama and gemma4",
-                quoted(model)
+                quoted(kind)
             ))),
+        };
+        let adds_bos = kind == "llama" || self.text("pre").is_some_and(|name| IGNORE_MERGES.contains(&name));
+        Ok(Model { post_processor: self.post_processor(texts, adds_bos), ..model? })
+    }
+
+    /// What llama.cpp puts around a text, as a tokenizer.json says it. `adds_bos`: what holds where the file does not say.
+    fn post_processor(&self, texts: &[&str], adds_bos: bool) -> Option<String> {
+        let token = |role: &str, is_added: bool| {
+            let id = self.number(&format!("{role}_token_id"))?;
+            let text = *texts.get(id as usize)?;
+            self.flag(&format!("add_{role}_token")).unwrap_or(is_added).then_some((text, id))
+        };
+        let (bos, eos) = (token("bos", adds_bos), token("eos", false));
+        let special = |&(text, _): &(&str, u64)| json!({"SpecialToken": {"id": text, "type_id": 0}});
+        let around = |name: &str, type_id: u8| -> Vec<_> {
+            let text = json!({"Sequence": {"id": name, "type_id": type_id}});
+            bos.iter().map(special).chain([text]).chain(eos.iter().map(special)).collect()
+        };
+        let (single, pair) = (around("A", 0), [around("A", 0), around("B", 1)].concat());
+        let tokens = bos.iter().chain(&eos);
+        let tokens =
+            tokens.map(|&(text, id)| (text.to_owned(), json!({"id": text, "ids": [id], "tokens": [text]})));
+        let tokens: serde_json::Map<_, _> = tokens.collect();
+        if tokens.is_empty() {
+            return None;
         }
+        let template =
+            json!({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens});
+        Some(template.to_string())
     }
 
     /// Pieces that merge by scores.
@@ -148,6 +185,9 @@ impl<'a> Metadata<'a> {
         }
         let mut pieces = Vec::with_room(texts.len(), WHAT)?;
         for ((text, &score), &kind) in texts.iter().zip(scores).zip(kinds) {
+            // llama.cpp merges what is unused as any other piece, and looks for what is user-defined in the text as it is.
+            let merges = kind == Kind::Unused || kind == Kind::UserDefined && text.contains(SPACE_SYMBOL);
+            let kind = if merges { Kind::Normal } else { kind };
             pieces.push(Piece { text: (*text).to_owned(), score, kind });
         }
         let charsmap = match self.0.get("precompiled_charsmap") {
@@ -159,7 +199,13 @@ impl<'a> Metadata<'a> {
             has_prefix: self.flag("add_space_prefix").unwrap_or(true),
             collapses_spaces: self.flag("remove_extra_whitespaces").unwrap_or(false),
         };
-        sentencepiece::model(pieces, &normalization, false, None)
+        let mut model = sentencepiece::model(pieces, &normalization, false, None)?;
+        if self.text(NAME).is_some_and(|name| name.to_lowercase().replace('-', "").contains("phi3")) {
+            let takers = model.special_tokens.iter().map(|(literal, _)| literal);
+            let takers = takers.filter(|literal| !PHI3_KEEPS.contains(&literal.as_str()));
+            model.special_rules = takers.map(|literal| (literal.clone(), "rstrip".to_owned())).collect();
+        }
+        Ok(model)
     }
 
     /// Reads tokens with merges. `pattern`: `None` where characters merge; `Some(None)` where the file names how text is split.

@@ -132,8 +132,8 @@ fn read_piece(data: &[u8]) -> Result<Piece> {
     Ok(piece)
 }
 
-/// The model of pieces that merge by their scores; control pieces in a text stay text if `are_ordinary`. unknown: the id
-/// of characters without a piece, where there is no byte fallback.
+/// The model of pieces that merge by their scores; control pieces in a text stay text if `are_ordinary`, and else
+/// user-defined ones are special tokens, too. unknown: the id of characters without a piece, where there is no byte fallback.
 pub(super) fn model(
     pieces: Vec<Piece>,
     normalization: &Normalization,
@@ -145,7 +145,7 @@ pub(super) fn model(
     scores.sort_by(|one, other| other.total_cmp(one));
     scores.dedup();
     let (mut ids, mut bytes, mut ends, mut priorities) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut specials: Vec<(String, u32)> = Vec::new();
+    let (mut specials, mut plain_specials): (Vec<(String, u32)>, Vec<String>) = (Vec::new(), Vec::new());
     for (id, piece) in (0..).zip(pieces) {
         let Piece { text, score, kind } = piece;
         let priority = match kind {
@@ -171,6 +171,10 @@ pub(super) fn model(
             return Err(Error::Model(format!(
                 "the user-defined piece {id}, {text}, holds a space, which the charsmap may change; this cannot be expressed"
             )));
+        }
+        if kind == Kind::UserDefined && !are_ordinary {
+            plain_specials.push(text.clone());
+            specials.try_push((text.clone(), id), WHAT)?;
         }
         if are_ordinary && text.contains(' ') {
             let text = quoted(&text);
@@ -206,7 +210,8 @@ pub(super) fn model(
     };
     let pattern = PatternText::One(CHARACTERS.to_owned());
     let model = Model::new(columns, false, specials, pattern, DecodeErrors::ReplaceBytes);
-    Ok(Model { normalizer, special_rules, ..model })
+    plain_specials.sort_unstable();
+    Ok(Model { normalizer, special_rules, plain_specials, ..model })
 }
 
 /// A value of a message.
