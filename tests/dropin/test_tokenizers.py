@@ -77,7 +77,8 @@ def test_lines_of_files_are_texts_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("a text", "iterable of str or of lists"),
+        ("a text", "iterable of str or of lists of str, not str; put a text into a list"),
+        ([None], "a text must be a str, not NoneType$"),
         ([b"bytes"], "decode it first"),
         ([{"text": "a"}], "take the text out"),
         ([["a", 1]], "not int"),
@@ -107,12 +108,20 @@ def test_a_file_that_is_not_utf8_is_named_with_its_byte(tmp_path: Path) -> None:
         (pre_tokenizers, "UnicodeScripts"),
         (normalizers, "Nmt"),
         (decoders, "CTC"),
-        (processors, "Unknown"),
     ],
 )
-def test_what_is_not_taken_is_an_attribute_error(module: Any, name: str) -> None:
-    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'"):
-        getattr(module, name)
+def test_what_is_not_taken_is_refused_when_it_is_used(module: Any, name: str) -> None:
+    refused = getattr(module, name)
+    assert not isinstance(models.BPE(), refused)
+    with pytest.raises(
+        NotImplementedError, match=rf"^{name} is not taken, since only BPE is; use the library tokenizers"
+    ):
+        refused(1, unk_token="[UNK]")
+
+
+def test_what_the_library_lacks_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Unknown'"):
+        processors.Unknown  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_unknown_arguments_and_settings_are_refused() -> None:
@@ -165,16 +174,6 @@ def test_unknown_letters_without_an_unk_token_are_an_error() -> None:
         made.encode("zzz")
 
 
-def test_tokens_with_rules_are_refused_over_characters() -> None:
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    made.train_from_iterator(["word"], trainers.BpeTrainer(show_progress=False))
-    made.add_special_tokens([AddedToken("<mask>", lstrip=True)])
-    with pytest.raises(FormatError, match="'<mask>' has rules"):
-        made.encode("word")
-    assert '"lstrip":true' in made.to_str()
-
-
 def test_normalizers_have_the_unicode_of_the_core() -> None:
     # Characters and a mark of Unicode 16, which few releases of Python know.
     assert normalizers.Lowercase().normalize_str("\u1c89\ua7cb\u03a3") == "\u1c8a\u0264\u03c3"
@@ -199,6 +198,55 @@ def test_tokens_added_before_training_are_refused() -> None:
     made.add_tokens(["word"])
     with pytest.raises(ValueError, match="added tokens, whose ids training would change"):
         made.train_from_iterator(["a b"], trainers.BpeTrainer(show_progress=False))
+
+
+def test_texts_with_added_tokens_are_refused_in_a_second_training() -> None:
+    made = trained()
+    trainer = trainers.BpeTrainer(special_tokens=["<|endoftext|>"], show_progress=False)
+    made.train_from_iterator(["the mat"], trainer)
+    with pytest.raises(ValueError, match=r"may hold an added token, '<\|endoftext\|>', .* train a new Tokenizer"):
+        made.train_from_iterator(["the mat", "a<|endoftext|>b"], trainer)
+    trainer.special_tokens = [AddedToken("The", normalized=True)]
+    made = Tokenizer(models.BPE())
+    made.normalizer = normalizers.Lowercase()
+    made.train_from_iterator(["the mat"], trainer)
+    with pytest.raises(ValueError, match="may hold an added token"):
+        made.train_from_iterator(["the mat"], trainer)
+
+
+def test_settings_that_are_changed_later_are_checked() -> None:
+    trainer = trainers.BpeTrainer(show_progress=False)
+    with pytest.raises(AttributeError):
+        trainer.vocabulary = 5  # type: ignore[attr-defined]
+    trainer.special_tokens = "<s>"
+    with pytest.raises(TypeError, match="special_tokens must be a list"):
+        Tokenizer(models.BPE()).train_from_iterator(["a"], trainer)
+    template = processors.TemplateProcessing("<s> $A", "<s> $A $B", [("<s>", 0)])
+    part: Any
+    for part, name, value, error in (
+        (pre_tokenizers.ByteLevel(), "add_prefix_space", "yes", TypeError),
+        (pre_tokenizers.Metaspace(), "replacement", "ab", ValueError),
+        (pre_tokenizers.Split("a", "isolated"), "behavior", "kept", ValueError),
+        (models.BPE(), "unk_token", 5, TypeError),
+        (models.BPE(), "dropout", 2, ValueError),
+        (template, "single", "[X] $A", ValueError),
+        (normalizers.Sequence([]), "normalizers", [decoders.Fuse()], TypeError),
+    ):
+        before = part.node()
+        with pytest.raises(error):
+            setattr(part, name, value)
+        assert part.node() == before
+    template.single = "$A <s>"  # type: ignore[assignment]
+    assert template.single[1] == {"SpecialToken": {"id": "<s>", "type_id": 0}}
+
+
+def test_a_missing_id_of_a_template_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"pairs of a token and its id, not \('\[CLS\]', None\)"):
+        processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", trained().token_to_id("[CLS]"))])
+    with pytest.raises(TypeError, match="tokens must be an iterable of str"):
+        decoders.ByteLevel().decode("abc")
+    with pytest.raises(TypeError, match="buffer must be bytes, not str; from_str takes a str"):
+        Tokenizer.from_buffer("{}")  # type: ignore[arg-type]
 
 
 def trained(**options: Any) -> Tokenizer:

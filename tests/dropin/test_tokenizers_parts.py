@@ -3,6 +3,7 @@
 import copy
 import importlib
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,111 @@ def test_a_special_token_added_again_as_none_stays_special(cut: str) -> None:
         made.encode_special_tokens = True
         found.append((ids, made.decode(ids), made.encode("ab<s>a<n>").ids, made.to_str()))
     assert found[0] == found[1]
+
+
+def test_steps_of_steps_are_taken_one_by_one_but_for_those_of_a_file() -> None:
+    found = []
+    for library in LIBRARIES:
+        n, p, r = (
+            importlib.import_module(f"{library.__name__}.{name}")
+            for name in ("normalizers", "pre_tokenizers", "processors")
+        )
+        made = library.Tokenizer(model_of(library))
+        made.normalizer = n.Sequence([n.Sequence([n.Sequence([n.NFC()]), n.NFD()]), n.Lowercase()])
+        made.pre_tokenizer = p.Sequence([p.Sequence([p.Digits()]), p.Whitespace(), p.Punctuation()])
+        made.post_processor = r.Sequence([r.Sequence([r.ByteLevel()])])
+        lengths = [len(made.normalizer), bool(n.Sequence([]))]
+        made.pre_tokenizer[0].individual_digits = True
+        made.pre_tokenizer[1] = p.WhitespaceSplit()
+        files = [made.to_str(), made.pre_tokenizer.pre_tokenize_str("a12!, b")]
+        inner = '{"type":"Sequence","normalizers":[{"type":"NFC"}]}'
+        nested = made.to_str().replace('{"type":"NFC"},{"type":"NFD"}', f'{inner},{{"type":"NFD"}}')
+        files.append(library.Tokenizer.from_str(nested).to_str())
+        assert inner in files[-1]
+        states = [part.__getstate__() for part in (made.model, made.normalizer, made.pre_tokenizer)]
+        again = pickle.loads(pickle.dumps(made.pre_tokenizer))
+        found.append((lengths, files, states, again.pre_tokenize_str("a1")))
+    assert found[0] == found[1]
+
+
+def test_added_tokens_are_shown_as_in_the_library() -> None:
+    shown = [repr(library.AddedToken("<m>", lstrip=True)) for library in LIBRARIES]
+    assert shown[0] == shown[1]
+
+
+def tokenizers_with_rules(seed: int) -> list[Any]:
+    """The same tokenizer of both libraries, its added tokens with rules."""
+    made = []
+    for library in LIBRARIES:
+        rng = random.Random(seed)
+        n, p, d = (
+            importlib.import_module(f"{library.__name__}.{name}")
+            for name in ("normalizers", "pre_tokenizers", "decoders")
+        )
+        tokens = [*"abcdefghijklmnopqrstuvwxyz <>[]▁ĠA-", "[UNK]", "th"]
+        vocab = {token: index for index, token in enumerate(tokens)}
+        merges = [("t", "h")]
+        tokenizer = library.Tokenizer(
+            importlib.import_module(f"{library.__name__}.models").BPE(vocab, merges, unk_token="[UNK]")
+        )
+        tokenizer.normalizer = rng.choice(
+            [None, None, n.Lowercase(), n.Sequence([n.Prepend("▁"), n.Replace(" ", "▁")])]
+        )
+        tokenizer.pre_tokenizer = rng.choice([None, p.Whitespace(), p.Metaspace(prepend_scheme="first"), p.ByteLevel()])
+        tokenizer.decoder = rng.choice([None, d.Fuse(), d.ByteLevel(), d.Metaspace()])
+        flags = ("lstrip", "rstrip", "single_word", "normalized", "special")
+        texts = rng.sample(["<m>", "THE", "th", "x", "in a", "[UNK]", "a-", "-"], 5)
+        added = [library.AddedToken(text, **{flag: rng.random() < 0.4 for flag in flags}) for text in texts]
+        tokenizer.add_tokens(added)
+        tokenizer.encode_special_tokens = rng.random() < 0.2
+        made.append(tokenizer)
+    return made
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_added_tokens_with_rules_are_found_as_in_the_library(part: int) -> None:
+    rng = random.Random(part)
+    for seed in range(part * 40, part * 40 + 40):
+        found = []
+        texts = [
+            "".join(rng.choice(["<m>", "the", "THE", " ", "\u3000", "in a", "a-b", "x", "_", "é"]) for _ in range(12))
+            for _ in range(4)
+        ]
+        theirs, ours = tokenizers_with_rules(seed)
+        for each in (theirs, ours):
+            encodings = [each.encode(text) for text in texts]
+            ids = [(one.ids, one.tokens) for one in encodings]
+            decoded = [each.decode(one.ids, skip_special_tokens=skip) for one in encodings for skip in (True, False)]
+            spans = [one.offsets for one in encodings] if each.normalizer is None else None
+            found.append((ids, decoded, spans, [each.id_to_token(token_id) for token_id in range(50)]))
+        assert found[0] == found[1], seed
+
+
+def test_tokens_are_told_where_a_normalizer_changed_the_text() -> None:
+    found = []
+    for library in LIBRARIES:
+        names = ("trainers", "normalizers", "pre_tokenizers")
+        t, n, p = (importlib.import_module(f"{library.__name__}.{name}") for name in names)
+        made = library.Tokenizer(importlib.import_module(f"{library.__name__}.models").BPE())
+        made.normalizer, made.pre_tokenizer = n.Lowercase(), p.ByteLevel(add_prefix_space=False)
+        trainer = t.BpeTrainer(initial_alphabet=p.ByteLevel.alphabet(), show_progress=False)
+        made.train_from_iterator(["the cat sat"] * 3, trainer)
+        made.add_tokens([library.AddedToken("<m>", lstrip=True)])
+        encoding = made.encode("The CAT <m>")
+        found.append((encoding.ids, encoding.tokens, made.decode(encoding.ids)))
+    assert found[0] == found[1]
+
+
+def test_a_copy_keeps_what_is_set_up() -> None:
+    for pre_tokenizer in (dropin.pre_tokenizers.ByteLevel(), dropin.pre_tokenizers.Whitespace()):
+        made = dropin.Tokenizer(model_of(dropin, unk_token="b"))
+        made.pre_tokenizer = pre_tokenizer
+        made.enable_padding(length=4)
+        made.enable_truncation(3)
+        again = copy.copy(made)
+        assert again.to_str() == made.to_str()
+        again.no_padding()
+        assert made.padding is not None
 
 
 def test_parts_of_the_library_become_ours() -> None:

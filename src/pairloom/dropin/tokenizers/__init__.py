@@ -18,9 +18,11 @@ from pairloom.dropin.tokenizers import (
 )
 from pairloom.dropin.tokenizers.components import AddedToken, Regex
 from pairloom.dropin.tokenizers.implementations import (
+    BertWordPieceTokenizer,
     ByteLevelBPETokenizer,
     CharBPETokenizer,
     SentencePieceBPETokenizer,
+    SentencePieceUnigramTokenizer,
 )
 from pairloom.dropin.tokenizers.models import Token
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
@@ -30,11 +32,13 @@ __version__ = "0.23.3"
 
 __all__ = [
     "AddedToken",
+    "BertWordPieceTokenizer",
     "ByteLevelBPETokenizer",
     "CharBPETokenizer",
     "Encoding",
     "Regex",
     "SentencePieceBPETokenizer",
+    "SentencePieceUnigramTokenizer",
     "Token",
     "Tokenizer",
     "decoders",

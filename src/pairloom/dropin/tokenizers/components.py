@@ -1,6 +1,8 @@
 """What the parts of a tokenizer.json have in common: dataclasses whose fields are its JSON, in the file's order."""
 
 import dataclasses
+import json
+import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -40,7 +42,7 @@ class Component:
                 check_choice("behavior", value, _BEHAVIORS)
             elif field.name in _STEPS:
                 check_several(field.name, self.kind, value)
-                setattr(self, field.name, list(value))
+                self._put(field.name, list(value))
                 for step in getattr(self, field.name):
                     if not isinstance(step, Component) or step.kind != self.kind:
                         raise TypeError(f"a step must be a {self.kind} of this module, not {type(step).__name__}")
@@ -54,8 +56,22 @@ class Component:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in [field.name for field in dataclasses.fields(self)]:  # type: ignore[arg-type]
             raise AttributeError(f"{type(self).__name__} has no setting {name!r}")
+        if name in vars(self):
+            # Changed later it is checked as an argument is, and becomes what that would.
+            value = getattr(dataclasses.replace(self, **{name: value}), name)  # type: ignore[type-var]
+        self._put(name, value)
+
+    def _put(self, name: str, value: Any) -> None:
+        """Sets a field, unchecked."""
         Component.n_changes += 1
         object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> bytes:
+        return json.dumps(self.node(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    def __setstate__(self, state: bytes) -> None:
+        made = component_of(vars(sys.modules[type(self).__module__]), self.kind, json.loads(state))
+        vars(self).update(vars(made))
 
     def node(self) -> dict[str, Any]:
         """Its JSON."""
@@ -87,8 +103,43 @@ class Component:
             setattr(made, field.name, value)
         if node:
             raise FormatError(f"{cls.__name__} has no setting {shown(next(iter(node)))}")
+        given = dict(vars(made))
         made.__post_init__()
+        if isinstance(made, Steps):
+            made._put(made._field, given[made._field])
         return made
+
+
+class Steps(Component):
+    """Several steps, the one field; those of another such are taken one by one, unless a file has them apart."""
+
+    @property
+    def _field(self) -> str:
+        return str(dataclasses.fields(self)[0].name)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        flat: list[Any] = []
+        for step in getattr(self, self._field):
+            flat += getattr(step, self._field) if isinstance(step, Steps) else [step]
+        self._put(self._field, flat)
+
+    def __getitem__(self, index: int) -> Any:
+        return getattr(self, self._field)[index]
+
+    def __setitem__(self, index: int, step: Component) -> None:
+        steps = list(getattr(self, self._field))
+        steps[index] = step
+        setattr(self, self._field, steps)
+
+
+def not_taken(*names: str) -> Any:
+    """Names of the library that scripts import, with BPE or for another choice; to use one is an error."""
+
+    def refuse(self: Any, *_: Any, **__: Any) -> None:
+        raise NotImplementedError(f"{type(self).__name__} is not taken, since only BPE is; {_WHOLE_LIBRARY}")
+
+    return (type(name, (), {"__init__": refuse}) for name in names)
 
 
 def component_of(module: dict[str, Any], kind: str, node: Any) -> Any:
@@ -109,7 +160,7 @@ def component_of(module: dict[str, Any], kind: str, node: Any) -> Any:
         raise FormatError(f"{kind}: {shown(node)} is damaged ({error})") from None
 
 
-@dataclass
+@dataclass(repr=False)
 class AddedToken:
     """A token with rules of its own, as the library has it; normalized is `not special` unless it is given."""
 
@@ -131,6 +182,10 @@ class AddedToken:
 
     def __str__(self) -> str:
         return self.content
+
+    def __repr__(self) -> str:
+        names = "rstrip", "lstrip", "single_word", "normalized", "special"
+        return f'AddedToken("{self.content}", {", ".join(f"{name}={getattr(self, name)}" for name in names)})'
 
     def __hash__(self) -> int:
         return hash(self.content)

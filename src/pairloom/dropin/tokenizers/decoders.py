@@ -6,8 +6,9 @@ from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pairloom._internal.arguments import check_several
 from pairloom.dropin.tokenizers import normalizers
-from pairloom.dropin.tokenizers.components import Component, Regex
+from pairloom.dropin.tokenizers.components import Component, Regex, not_taken
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
@@ -21,6 +22,7 @@ class Decoder(Component):
 
     def decode(self, tokens: Sequence_[str]) -> str:
         """The text of tokens."""
+        check_several("tokens", "str", tokens)
         return "".join(self._chained(list(tokens)))
 
     def _chained(self, tokens: list[str]) -> list[str]:
@@ -134,6 +136,9 @@ class Sequence(Decoder):
         for step in self.decoders:
             tokens = step._chained(tokens)
         return tokens
+
+
+CTC, DecodeStream, WordPiece = not_taken("CTC", "DecodeStream", "WordPiece")
 
 
 def _bytes_of(token: str) -> bytes:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from pairloom.dropin.tokenizers import decoders, normalizers, pre_tokenizers, processors
+from pairloom.dropin.tokenizers.components import not_taken
 from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
@@ -177,3 +178,8 @@ def _normalizer(unicode: str | None, steps: list[normalizers.Normalizer]) -> nor
     """A Unicode normalizer, if one is named, and steps after it."""
     steps = [normalizers.unicode_normalizer_from_str(unicode), *steps] if unicode else steps
     return normalizers.Sequence(steps) if len(steps) > 1 else steps[0] if steps else None
+
+
+BertWordPieceTokenizer, SentencePieceUnigramTokenizer = not_taken(
+    "BertWordPieceTokenizer", "SentencePieceUnigramTokenizer"
+)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pairloom._internal.arguments import check_str, shown
 from pairloom._internal.atomic import write_file
-from pairloom.dropin.tokenizers.components import Component
+from pairloom.dropin.tokenizers.components import Component, not_taken
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import parse, take_id
 
@@ -52,18 +52,20 @@ class BPE(Model):
         if (self.vocab is None) != (self.merges is None):
             raise ValueError("give both vocab and merges, or neither")
         if isinstance(self.vocab, str):
-            self.vocab, self.merges = self.read_file(self.vocab, self.merges)
-        self.vocab = dict(self.vocab or {})
-        self.fuse_unk = bool(self.fuse_unk)
+            vocab, merges = self.read_file(self.vocab, self.merges)
+            self._put("vocab", vocab)
+            self._put("merges", merges)
+        self._put("vocab", dict(self.vocab or {}))
+        self._put("fuse_unk", bool(self.fuse_unk))
         if self.dropout is not None and not 0 <= self.dropout <= 1:
             raise ValueError(f"dropout must be from 0 to 1, not {shown(self.dropout)}")
-        self.dropout = None if self.dropout is None else float(self.dropout)
+        self._put("dropout", None if self.dropout is None else float(self.dropout))
         super().__post_init__()
         pairs = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in self.merges or ()]
         for pair in pairs:
             if len(pair) != 2 or not all(part in self.vocab for part in pair):
                 raise ValueError(f"the merge {shown(pair)} is not of two tokens of the vocabulary")
-        self.merges = [(left, right) for left, right in pairs]
+        self._put("merges", [(left, right) for left, right in pairs])
 
     def node(self) -> dict[str, Any]:
         """Its JSON, the vocabulary by id."""
@@ -160,3 +162,6 @@ class BPE(Model):
                 return parts
             at = pairs.index(best)
             parts[at : at + 2] = [(best[0] + best[1].removeprefix(prefix), parts[at][1], parts[at + 1][2])]
+
+
+Unigram, WordLevel, WordPiece = not_taken("Unigram", "WordLevel", "WordPiece")

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_choice, check_str
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, Steps, not_taken
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 _WHITE_SPACE = "".join(WHITE_SPACE)
@@ -152,13 +152,13 @@ class BertNormalizer(Normalizer):
 
 
 @dataclass(eq=False)
-class Sequence(Normalizer):
+class Sequence(Steps, Normalizer):
     """Steps that follow each other."""
 
     normalizers: list[Normalizer]
 
-    def __getitem__(self, index: int) -> Normalizer:
-        return self.normalizers[index]
+    def __len__(self) -> int:
+        return len(self.normalizers)
 
     def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102
         for step in self.normalizers:
@@ -187,3 +187,6 @@ def replaced(texts: list[str], pattern: str | Regex, content: str) -> list[str]:
         starts = [*(start for start, _ in matches), len(text)]
         found.append(content.join(text[end:start] for end, start in zip(ends, starts, strict=True)))
     return found
+
+
+Nmt, Precompiled = not_taken("Nmt", "Precompiled")

@@ -6,15 +6,49 @@ So run tokenizers over characters; it is plain Python, a thousand times slower t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from pairloom import _core
 from pairloom.dropin.encoding import Columns
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, AddedToken
 from pairloom.dropin.tokenizers.pre_tokenizers import Span, cut
 from pairloom.errors import FormatError
 
 if TYPE_CHECKING:
     from pairloom.dropin.tokenizers.tokenizer import Tokenizer
+
+_WHITE_SPACE = "".join(WHITE_SPACE)
+
+
+class _Finder:
+    """Finds added tokens, given by the text that is looked for."""
+
+    def __init__(self, tokens: dict[str, tuple[int, AddedToken]]) -> None:
+        self._tokens = tokens
+        literals = sorted(filter(None, tokens), key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, literals)) or r"(?!)")
+
+    def parts(self, text: str, ordinary: Container[str]) -> Iterator[tuple[int, str, int | None]]:
+        """The parts of a text with their places, each with the id of its token; ordinary: tokens that are text."""
+        at = 0
+        for match in self._pattern.finditer(text):
+            start, end = match.span()
+            token_id, token = self._tokens[match[0]]
+            if start < at or token.content in ordinary:
+                continue
+            if token.single_word and any(_core.matches([text[max(start - 1, 0) : start], text[end : end + 1]], r"\w")):
+                continue
+            if token.lstrip:
+                start = max(len(text[:start].rstrip(_WHITE_SPACE)), at)
+            if token.rstrip:
+                end = len(text) - len(text[end:].lstrip(_WHITE_SPACE))
+            if at < start:
+                yield at, text[at:start], None
+            yield start, text[start:end], token_id
+            at = end
+        if at < len(text):
+            yield at, text[at:], None
 
 
 class PlainEncoder:
@@ -24,52 +58,53 @@ class PlainEncoder:
         model = tokenizer.model
         if model.dropout:
             raise FormatError("dropout is not taken while encoding; set tokenizer.model.dropout = None")
-        for token in tokenizer.get_added_tokens_decoder().values():
-            is_normalized = token.normalized and tokenizer.normalizer is not None
-            if token.lstrip or token.rstrip or token.single_word or is_normalized:
-                raise FormatError(f"the added token {token.content!r} has rules, which are taken with ByteLevel only")
         self._tokenizer, self._model, self._vocab = tokenizer, model, tokenizer.get_vocab()
         self._ranks = model.ranks()
-        literals = sorted(tokenizer._added, key=len, reverse=True)
-        self._added = re.compile("|".join(map(re.escape, literals)) or r"(?!)")
+        added = tokenizer._added.values()
+        # Those that are not normalized are found first, then the others in what the normalizer leaves of the rest.
+        self._finders = [_Finder({entry[1].content: entry for entry in added if not entry[1].normalized})]
+        normalized = [entry for entry in added if entry[1].normalized]
+        texts = [token.content for _, token in normalized]
+        changed = texts if tokenizer.normalizer is None else tokenizer.normalizer.normalize_all(texts)
+        self._finders.append(_Finder(dict(zip(changed, normalized, strict=True))))
 
     def encode(self, text: str) -> tuple[list[int], Columns]:
         """The ids of a text, with their tokens, spans and words."""
         ids: list[int] = []
         columns = Columns([], [], [])
-        problem, n_words, at = "", 0, 0
+        problem, n_words = "", 0
         vocab, normalizer = self._vocab, self._tokenizer.normalizer
+        ordinary = self._tokenizer._special if self._tokenizer.encode_special_tokens else set()
 
-        def add(token: str, span: Span) -> None:
-            ids.append(vocab[token])
+        def add(token_id: int, token: str, span: Span) -> None:
+            ids.append(token_id)
             columns.tokens.append(token)
             columns.offsets.append(span)
             columns.words.append(n_words)
 
-        ordinary = self._tokenizer._special if self._tokenizer.encode_special_tokens else ()
-        found = [match for match in self._added.finditer(text) if match[0] not in ordinary]
-        for start, end in [*(match.span() for match in found), (len(text), len(text))]:
-            segment = text[at:start]
+        for at, segment, added in self._finders[0].parts(text, ordinary):
+            if added is not None:
+                add(added, segment, (at, at + len(segment)))
+                n_words += 1
+                continue
             changed = segment if normalizer is None else normalizer.normalize_str(segment)
             if changed != segment:
                 problem = "the normalizer changed the text, so nobody can tell spans in it"
-            for piece, spans in cut(self._tokenizer.pre_tokenizer, changed, at):
-                for token, first, last in self._model.merged(piece, self._ranks):
-                    add(token, (spans[first][0], spans[last - 1][1]) if spans else (0, 0))
-                n_words += 1
-            if end > start:
-                add(text[start:end], (start, end))
-                n_words += 1
-            at = end
+            for start, part, found in self._finders[1].parts(changed, ordinary):
+                if found is not None:
+                    add(found, part, (at + start, at + start + len(part)))
+                    n_words += 1
+                    continue
+                for piece, spans in cut(self._tokenizer.pre_tokenizer, part, at + start):
+                    for token, first, last in self._model.merged(piece, self._ranks):
+                        add(vocab[token], token, (spans[first][0], spans[last - 1][1]) if spans else (0, 0))
+                    n_words += 1
         return ids, Columns(columns.tokens, columns.offsets, columns.words, problem)
 
 
 def decode(tokenizer: Tokenizer, ids: Sequence[int], skip_special_tokens: bool) -> str:
     """The text of ids by the tokenizer's decoder; unknown ones are left out."""
-    text_of = {token_id: text for text, token_id in tokenizer.get_vocab().items()}
-    if skip_special_tokens:
-        for token_id, token in tokenizer.get_added_tokens_decoder().items():
-            if token.content in tokenizer._special:
-                del text_of[token_id]
-    tokens = [text_of[each] for each in ids if each in text_of]
+    text_of = {token_id: text for text, token_id in tokenizer.get_vocab().items()} | tokenizer._normalized_tokens()
+    skipped = tokenizer._special if skip_special_tokens else ()
+    tokens = [text_of[each] for each in ids if each in text_of and text_of[each] not in skipped]
     return " ".join(tokens) if tokenizer.decoder is None else tokenizer.decoder.decode(tokens)

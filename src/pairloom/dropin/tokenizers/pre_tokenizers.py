@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_choice, shown
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex
+from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, Steps, not_taken
 from pairloom.formats.reader import read
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Pattern
@@ -376,10 +376,10 @@ class Metaspace(PreTokenizer):
 
 
 @dataclass(eq=False)
-class Sequence(PreTokenizer):
+class Sequence(Steps, PreTokenizer):
     """Steps that cut one after the other."""
 
     pretokenizers: list[PreTokenizer]
 
-    def __getitem__(self, index: int) -> PreTokenizer:
-        return self.pretokenizers[index]
+
+FixedLength, UnicodeScripts = not_taken("FixedLength", "UnicodeScripts")

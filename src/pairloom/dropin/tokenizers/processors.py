@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pairloom._internal.arguments import check_str, shown
-from pairloom.dropin.tokenizers.components import Component
+from pairloom.dropin.tokenizers.components import Component, Steps
 from pairloom.post_processing import post_processor_of
 
 Piece = dict[str, dict[str, Any]]
@@ -65,6 +65,7 @@ class TemplateProcessing(PostProcessor):
     def __init__(self, single: Any = None, pair: Any = None, special_tokens: Iterable[Any] | None = None) -> None:
         self.single = _template("$0" if single is None else single)
         self.pair = _template("$A:0 $B:1" if pair is None else pair)
+        special_tokens = special_tokens.values() if isinstance(special_tokens, dict) else special_tokens
         given = dict(_special(token) for token in special_tokens or ())
         self.special_tokens = dict(sorted(given.items()))
         used = {piece["Sequence"]["id"] for piece in self.pair if "Sequence" in piece}
@@ -77,10 +78,8 @@ class TemplateProcessing(PostProcessor):
 
 def _template(given: Any) -> list[Piece]:
     """The pieces of a template, a str or a list of str."""
-    return [
-        _piece(check_str("a piece of a template", text))
-        for text in (given.split() if isinstance(given, str) else given)
-    ]
+    pieces = given.split(" ") if isinstance(given, str) else given
+    return [each if isinstance(each, dict) else _piece(check_str("a piece of a template", each)) for each in pieces]
 
 
 def _piece(text: str) -> Piece:
@@ -102,11 +101,13 @@ def _special(token: Any) -> tuple[str, dict[str, Any]]:
     if isinstance(token, dict):
         return token["id"], {"id": token["id"], "ids": list(token["ids"]), "tokens": list(token["tokens"])}
     text, token_id = token if isinstance(token[0], str) else reversed(token)
+    if not isinstance(text, str) or not isinstance(token_id, int):
+        raise TypeError(f"special_tokens must be pairs of a token and its id, not {shown(token)}")
     return text, {"id": text, "ids": [token_id], "tokens": [text]}
 
 
 @dataclass(eq=False)
-class Sequence(PostProcessor):
+class Sequence(Steps, PostProcessor):
     """Steps that follow each other."""
 
     processors: list[PostProcessor]

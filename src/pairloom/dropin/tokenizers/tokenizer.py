@@ -12,7 +12,7 @@ from typing import Any
 import pairloom
 from pairloom._internal.arguments import check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
-from pairloom.dropin.encoding import Encoding
+from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id
 from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, training
 from pairloom.dropin.tokenizers.components import AddedToken, Component, component_of
@@ -131,6 +131,14 @@ class Tokenizer(HuggingFaceTokenizer):
         ids, columns = plain.encode(check_str("a text", given))
         return Encoding.of(ids, lambda: columns, type_id)
 
+    def _columns(self, ids: list[int], text: str) -> Columns:
+        try:
+            return super()._columns(ids, text)
+        except ValueError:
+            # Tokens at least, where a normalizer changed the text.
+            self._spare = self._spare or PlainEncoder(self)
+            return self._spare.encode(text)[1]
+
     def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
         check_texts("input", input)
         inputs = list(input)
@@ -142,9 +150,12 @@ class Tokenizer(HuggingFaceTokenizer):
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
         # Without a decoder the library joins tokens by spaces.
-        if self.decoder is None or self._plain_encoder() is not None:
+        if self.decoder is None or self._plain_encoder() is not None or self._normalized_tokens():
             return decode(self, [*map(checked_id, ids)], skip_special_tokens)
         return super().decode(ids, skip_special_tokens)
+
+    def __copy__(self) -> Tokenizer:
+        return _restored(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.to_str(), self.encode_special_tokens)
@@ -179,12 +190,15 @@ class Tokenizer(HuggingFaceTokenizer):
         if not isinstance(trainer, BpeTrainer):
             kind = f"{type(trainer).__name__} of {type(trainer).__module__}"
             raise TypeError(f"trainer must be a BpeTrainer of pairloom.dropin.tokenizers, not a {kind}")
+        trainer = dataclasses.replace(trainer)  # checked, since its settings may have been changed
         specials = list({token.content: token for token in trainer.special_tokens}.values())
         if self._added and [token for _, token in self._added.values()] != specials:
             raise ValueError(
                 "the tokenizer has added tokens, whose ids training would change; train a new Tokenizer, and add tokens"
                 " afterwards"
             )
+        if self._added:
+            texts = training.without(texts, specials, self.normalizer is not None)
         counts, plan = training.count(texts, self.normalizer, self.pre_tokenizer, trainer.shows_progress)
         training.train(counts, plan, trainer, self.model)
         self._added = {}
@@ -242,6 +256,8 @@ class Tokenizer(HuggingFaceTokenizer):
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
         """The tokenizer of the bytes of a tokenizer.json."""
+        if not isinstance(buffer, (bytes, bytearray, memoryview)):
+            raise TypeError(f"buffer must be bytes, not {type(buffer).__name__}; from_str takes a str")
         return _of_json(bytes(buffer), "the tokenizer")
 
     @staticmethod
@@ -268,7 +284,17 @@ class Tokenizer(HuggingFaceTokenizer):
     def id_to_token(self, id: int) -> str | None:
         """The token of an id; None if there is none."""
         sought = checked_id(id)
-        return next((text for text, token_id in self.get_vocab().items() if token_id == sought), None)
+        written = self._normalized_tokens().get(sought)
+        return written or next((text for text, token_id in self.get_vocab().items() if token_id == sought), None)
+
+    def _normalized_tokens(self) -> dict[int, str]:
+        """The added tokens that the normalizer changes, which the library writes as it leaves them."""
+        tokens = [] if self.normalizer is None else [entry for entry in self._added.values() if entry[1].normalized]
+        if self.normalizer is None or not tokens:
+            return {}
+        texts = [token.content for _, token in tokens]
+        changed = zip(tokens, texts, self.normalizer.normalize_all(texts), strict=True)
+        return {token_id: written for (token_id, _), text, written in changed if written != text}
 
     def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
         """The added tokens by id."""

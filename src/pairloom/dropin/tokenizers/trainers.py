@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str
-from pairloom.dropin.tokenizers.components import AddedToken
+from pairloom.dropin.tokenizers.components import AddedToken, not_taken
 
 
 class Trainer:
     """What a vocabulary is learned by."""
 
+    __slots__ = ()
 
-@dataclass(kw_only=True, eq=False)
+
+@dataclass(kw_only=True, eq=False, slots=True)
 class BpeTrainer(Trainer):
     """The options of training BPE, with the meaning that tokenizers 0.23 gives them.
 
@@ -49,3 +51,6 @@ class BpeTrainer(Trainer):
     def shows_progress(self) -> bool:
         """Whether bars are shown."""
         return self.show_progress and self.progress_format != "silent"
+
+
+UnigramTrainer, WordLevelTrainer, WordPieceTrainer = not_taken("UnigramTrainer", "WordLevelTrainer", "WordPieceTrainer")

@@ -1,15 +1,17 @@
 """What a BpeTrainer learns from counts of pretokens; `pairloom.reference.alphabet` defines it."""
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pairloom import _core
-from pairloom._internal.arguments import check_path
+from pairloom._internal.arguments import check_path, shown
 from pairloom._internal.progress import reporter
 from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.dropin.tokenizers.components import AddedToken
 from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.normalizers import Normalizer, shortens
 from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Plan, PreTokenizer, steps_of
@@ -51,18 +53,35 @@ class Lines:
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
     """The texts of an iterator of str, or of lists of str."""
     if isinstance(iterator, (str, bytes)):
-        raise TypeError(f"iterator must be an iterable of str or of lists of str, not {type(iterator).__name__}")
+        kind = type(iterator).__name__
+        raise TypeError(f"iterator must be an iterable of str or of lists of str, not {kind}; put a text into a list")
     for given in iterator:
         if isinstance(given, str):
             yield given
-        elif isinstance(given, (bytes, Mapping)):
-            remedy = "decode it first" if isinstance(given, bytes) else 'take the text out of it: row["text"]'
-            raise TypeError(f"a text must be a str, not {type(given).__name__}; {remedy}")
+        elif not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
+            remedy = "; decode it first" if isinstance(given, bytes) else ""
+            remedy = '; take the text out of it: row["text"]' if isinstance(given, Mapping) else remedy
+            raise TypeError(f"a text must be a str, not {type(given).__name__}{remedy}")
         else:
             for text in given:
                 if not isinstance(text, str):
                     raise TypeError(f"a text must be a str, not {type(text).__name__}")
                 yield text
+
+
+def without(texts: Iterable[str], tokens: Iterable[AddedToken], are_normalized: bool) -> Iterator[str]:
+    """The texts; ValueError for one that holds a token, at which the library would cut it when it trains again."""
+    # One that is normalized may be found where its text is not.
+    held = re.compile(
+        "|".join("" if are_normalized and each.normalized else re.escape(each.content) for each in tokens)
+    )
+    for text in texts:
+        if found := held.search(text):
+            raise ValueError(
+                f"a text may hold an added token, {shown(found[0])}, by which the library cuts it where it trains a"
+                " tokenizer again; train a new Tokenizer"
+            )
+        yield text
 
 
 def count(
@@ -191,9 +210,10 @@ def train(
         if made not in ids:
             ids[made] = len(texts)
             texts.append(made)
-    model.vocab, model.merges = ids, merges
-    model.continuing_subword_prefix = trainer.continuing_subword_prefix
-    model.end_of_word_suffix = trainer.end_of_word_suffix
+    model._put("vocab", ids)
+    model._put("merges", merges)
+    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+        model._put(name, getattr(trainer, name))
 
 
 def _named(
