@@ -108,3 +108,15 @@ def test_commands_print_the_report(tmp_path: Path) -> None:
     both = [word for name in ("en", "de") for word in ("--corpus", f"a={paths[name]}")]
     found = json.loads(output("stats --json --model", models["all"], *both))
     assert found[0]["corpora"]["a"]["documents"] == 2
+
+
+def test_special_tokens_of_named_corpora_are_what_the_option_says(tmp_path: Path) -> None:
+    model, corpus = tmp_path / "model", tmp_path / "a.txt"
+    Tokenizer.train("ab ab", 258).save(model)
+    corpus.write_text("ab<|endoftext|>")
+    for specials, n_tokens in (("recognise", 2), ("ordinary", 14)):
+        given = ("stats --json --specials", specials, "--model", model)
+        named, plain = (
+            json.loads(output(*given, *corpus_of)) for corpus_of in (("--corpus", f"a={corpus}"), ("--input", corpus))
+        )
+        assert named[0]["corpora"]["a"]["tokens"] == plain["tokens"] == n_tokens

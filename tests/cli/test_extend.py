@@ -62,3 +62,13 @@ def test_train_extend_normalises_as_the_model_does(tmp_path: Path) -> None:
     start.save(first)
     output("train --n-tokens 5 --extend", first, "--input", corpus, "--output", second)
     assert Tokenizer.load(second) == start.extend(TEXT, n_tokens=5)
+
+
+def test_train_extend_reads_ranks_by_the_pattern_that_is_given(tmp_path: Path) -> None:
+    corpus, ranks, new = tmp_path / "a.txt", tmp_path / "a.tiktoken", tmp_path / "new"
+    corpus.write_text(TEXT)
+    Tokenizer.train(TEXT, 270, special_tokens=()).save(ranks)
+    given: list[str | Path | int] = ["train --n-tokens 5 --extend", ranks, "--input", corpus, "--output", new]
+    failed(run(*given), "load it with --pattern")
+    output(*given, "--pattern", "cl100k")
+    assert Tokenizer.load(new) == Tokenizer.load(ranks, pattern="cl100k").extend(TEXT, n_tokens=5)

@@ -48,7 +48,8 @@ TOKENIZE = "tokenize --model model.json --output new --input"
             "pairloom: bad.txt: is not a folder; name a new one",
         ),
         ("tokenize --model model.json --output a.txt/d --input a.txt", "pairloom: a.txt/d: Not a directory\n"),
-        ("inspect --model ranks.tiktoken", "pass --pattern, a regular expression"),
+        ("inspect --model ranks.tiktoken", "load it with --pattern, a regular expression"),
+        ("view --model model.json --input a.txt --output new --specials error", "text with --specials ordinary, or"),
         ("inspect --model model.json --pattern gpt2", "leave out --pattern\n"),
         ("inspect --model a.txt", "name its format with --model-format, one of"),
         (f"{TRAIN} cut.jsonl", "or leave such lines out with --skip-bad\n"),
@@ -156,6 +157,22 @@ def test_warnings_name_options_and_no_source(folder: Path) -> None:
     assert line.startswith("pairloom: warning: the corpus holds 1 literals")
     assert "pass --corpus-specials split to cut" in line
     assert ".py" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("stats --model model.json --input a.txt --parallel", "--parallel goes with --corpus"),
+        ("compare --model model.json --model model.json --input a.txt --parallel", "--parallel goes with --corpus"),
+        ("inspect --model model.json --stages ab --json", "--stages goes with neither --text nor --json"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
+) -> None:
+    monkeypatch.chdir(folder)
+    done = run(arguments)
+    assert done.status == 2 and message in done.err
 
 
 def test_every_option_that_messages_name_is_one() -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -392,6 +393,25 @@ def test_tables_are_read_as_plain_text_with_a_warning(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="is read as plain text") as warned:
         Tokenizer.train_files([tmp_path / "a.csv"], 257)
     assert len(warned) == 1
+
+
+def test_options_of_reading_name_the_call_that_takes_a_corpus(tmp_path: Path) -> None:
+    # Errors advise them, and calls that take paths do not have them.
+    (tmp_path / "a.jsonl").write_text("{broken\n")
+    files, options = [tmp_path / "a.jsonl"], {"skip_bad": True}
+    for call, takes in (
+        (lambda **more: Tokenizer.train_files(files, 257, **more), "Tokenizer.train"),
+        (lambda **more: PretokenCounts.from_files(files, **more), "PretokenCounts.from_texts"),
+    ):
+        with pytest.raises(CorpusError, match="leave such lines out with skip_bad"):
+            call()
+        message = f"skip_bad is an option of Corpus; pass Corpus(paths, skip_bad=...) to {takes}"
+        with pytest.raises(TypeError, match=re.escape(message)):
+            call(**options)
+    corpus, start = Corpus(files), Tokenizer.train("ab", 257)
+    for call in (partial(Tokenizer.train, corpus, 257), partial(start.extend, corpus, n_tokens=1)):
+        with pytest.raises(ValueError, match="input_errors belongs to the Corpus; give it there"):
+            call(input_errors="replace")
 
 
 def test_limits(paths: dict[str, Path]) -> None:

@@ -138,7 +138,7 @@ def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: P
     plain = Tokenizer.train([TEXT] * 3, 280, special_tokens=[], decode_errors="replace")
     with pytest.warns(UserWarning, match="pattern"):
         plain.save(tmp_path / "qwen.tiktoken")
-    with pytest.raises(ValueError, match="pass pattern="):
+    with pytest.raises(ValueError, match="load it with pattern="):
         Tokenizer.load(tmp_path)
     decoder = {"280": {"content": "<|im_end|>", "special": True}, "281": {"content": "<think>", "special": False}}
     write(tmp_path, tokenizer_config={"added_tokens_decoder": decoder, "eos_token": "<|im_end|>"})

@@ -497,7 +497,7 @@ def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"a model \"gemma4\" splits no text by a pattern; leave out pattern="):
         formats.read("gguf", gguf_file(**{**columns, "model": "gemma4"}), pattern="gpt2")
     for unknown in (gguf_file(**columns, pre="nobody"), gguf_file(**columns)):
-        with pytest.raises(FormatError, match=r"pass pattern=.*Known are gpt-2"):
+        with pytest.raises(FormatError, match=r"load it with pattern=.*Known are gpt-2"):
             load(tmp_path, unknown, "x.gguf")
         assert Tokenizer.load(tmp_path / "x.gguf", pattern="gpt2").model == ours.model
     with pytest.raises(FormatError, match="which is no BPE"):

@@ -81,13 +81,18 @@ _KINDS = {
 
 
 def report(
-    tokenizers: Mapping[str, Tokenizer], corpora: Mapping[str, Any], *, parallel: bool = False, threads: int = 0
+    tokenizers: Mapping[str, Tokenizer],
+    corpora: Mapping[str, Any],
+    *,
+    parallel: bool = False,
+    threads: int = 0,
+    specials: str = "recognise",
 ) -> list[TokenizerReport]:
     """The figures of each tokenizer on each corpus, both by name.
 
     corpora: paths or a `Corpus` each, all read once for each tokenizer. parallel: they say the same in other languages,
-    so that tokens can be compared as a whole, not only a byte. Raises ValueError where either is empty, and what
-    `corpus_stats` raises.
+    so that tokens can be compared as a whole, not only a byte. threads, specials: those of `corpus_stats`. Raises
+    ValueError where either is empty, and what `corpus_stats` raises.
     """
     for what, given in (("tokenizers", tokenizers), ("corpora", corpora)):
         if not isinstance(given, Mapping):
@@ -95,18 +100,19 @@ def report(
         if not given:
             raise ValueError(f"{what} is empty; name at least one")
     return [
-        _report_of(name, check_tokenizer(f"tokenizers[{name!r}]", tokenizer), corpora, parallel, threads)
+        _report_of(name, check_tokenizer(f"tokenizers[{name!r}]", tokenizer), corpora, parallel, threads, specials)
         for name, tokenizer in tokenizers.items()
     ]
 
 
 def _report_of(
-    name: str, tokenizer: Tokenizer, corpora: Mapping[str, Any], parallel: bool, threads: int
+    name: str, tokenizer: Tokenizer, corpora: Mapping[str, Any], parallel: bool, threads: int, specials: str
 ) -> TokenizerReport:
-    of_corpus = {each: corpus_stats(tokenizer, corpus, threads=threads) for each, corpus in corpora.items()}
+    how: dict[str, Any] = {"threads": threads, "specials": specials}
+    of_corpus = {each: corpus_stats(tokenizer, corpus, **how) for each, corpus in corpora.items()}
     counts = np.sum([stats.token_counts for stats in of_corpus.values()], axis=0)
-    specials = set(tokenizer.special_tokens.values())
-    ordinary = {i: token for i, token in tokenizer.model.tokens().items() if i not in specials}
+    special_ids = set(tokenizer.special_tokens.values())
+    ordinary = {i: token for i, token in tokenizer.model.tokens().items() if i not in special_ids}
     unreachable, cut_alone = unreachable_tokens(tokenizer)
     unused = [i for i in ordinary if not counts[i]]
     strange = {i for i in unused if _LOOKS_SPECIAL.fullmatch(ordinary[i])} | {*unreachable, *cut_alone}
@@ -122,7 +128,7 @@ def _report_of(
         unreachable=[i for i in unreachable if i in ordinary],
         partial=[i for i, token in ordinary.items() if len(token) > 1 and not _is_text(token)],
         glitch=[i for i in unused if i in strange],
-        n_vocab_tokens=len(ordinary) + len(specials),
+        n_vocab_tokens=len(ordinary) + len(special_ids),
     )
 
 

@@ -3,10 +3,9 @@
 import argparse
 from pathlib import Path
 
-from pairloom.analysis.compare import load_side
 from pairloom.analysis.lock import changes
 from pairloom.cli.console import write_stdout
-from pairloom.cli.lock import add_model
+from pairloom.cli.lock import add_model, side
 from pairloom.errors import FormatError
 
 HELP = "compare a tokenizer's ids with the digests that pairloom lock printed"
@@ -21,8 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints a line for each class of texts whose ids changed; the exit status is then 1."""
     text = Path(args.lock).read_text(encoding="utf-8", errors="replace")
+    tokenizer = side(args)
     try:
-        found = changes(load_side(args.model), text)
+        found = changes(tokenizer, text)
     except FormatError as error:
         raise FormatError(f"{args.lock}: {error}") from None
     write_stdout("".join(f"{line}\n" for line in found))

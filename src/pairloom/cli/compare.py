@@ -63,6 +63,8 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.input is None:
         args.wrong_usage("give either --input or --corpus")
+    if args.parallel:
+        args.wrong_usage("--parallel goes with --corpus")
     if args.plot is not None:
         args.wrong_usage("--plot draws named corpora: give --corpus NAME=PATH in the place of --input")
     if len(args.model) != 2:

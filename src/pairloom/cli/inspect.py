@@ -31,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the inspection."""
+    if args.stages is not None and (args.json or args.text is not None):
+        args.wrong_usage("--stages goes with neither --text nor --json")
     text = None if args.text is None else text_argument(args.text)
     tokenizer = load_model(args)
     if args.stages is not None:

@@ -2,9 +2,10 @@
 
 import argparse
 
-from pairloom.analysis.compare import load_side
+from pairloom.analysis.compare import LIBRARIES, Side, load_side, side_of
 from pairloom.analysis.lock import lock
 from pairloom.cli.console import write_stdout
+from pairloom.cli.models import add_format_arguments, load_at
 
 HELP = "print digests of the ids of fixed texts, for pairloom check"
 
@@ -22,8 +23,15 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         help="a tokenizer file or folder, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the libraries"
         " tiktoken and tokenizers",
     )
+    add_format_arguments(parser.add_argument_group("model"))
+
+
+def side(args: argparse.Namespace) -> Side:
+    """The tokenizer that `add_model` names."""
+    name = args.model
+    return load_side(name) if name.startswith(LIBRARIES) else side_of(load_at(name, args), name)
 
 
 def run(args: argparse.Namespace) -> None:
     """Prints the lock."""
-    write_stdout(lock(load_side(args.model)))
+    write_stdout(lock(side(args)))

@@ -52,7 +52,7 @@ _PHRASES = tuple(
     for phrase, replacement in (
         (r'\bpass separator="\\n" if', "pass --lines if"),
         (
-            r'\bdecode_bytes\(ids\) returns .* errors="replace" puts U\+FFFD there.*',
+            r'\bdecode_bytes\(ids\) returns .* errors="replace"\) puts U\+FFFD there.*',
             "--errors replace puts U+FFFD there",
         ),
         (r"\bname its format with format=", "name its format with --model-format"),
@@ -67,7 +67,6 @@ _PHRASES = tuple(
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
         (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
         (r"\bpattern=(?=['(])", "--pattern "),
-        (rf"\bleave( )({_NAMES})=None", lambda found: f"leave out{_option(found)}"),
         (rf"\b()({_NAMES})=(?P<value>True\b|\"[^\"]*\"|[0-9]+)?", _option),
         (rf"\b((?:pass|raise|with|same|either|and|or|format) )(?=[a-z]+_)({_NAMES})\b(?!\()", _option),
         (rf"^((?:.*: )?)({_NAMES})(?= (?:must|is|names|asks)\b)", _option),

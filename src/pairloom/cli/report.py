@@ -32,7 +32,8 @@ def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> 
     corpora = named_corpora(args, "--corpus", args.corpus)
     if args.plot is not None:
         check_plot(Path(args.plot), args.force)
-    found = report(tokenizers, corpora, parallel=args.parallel, threads=getattr(args, "threads", 0))
+    how = {name: getattr(args, name) for name in ("parallel", "threads", "specials") if hasattr(args, name)}
+    found = report(tokenizers, corpora, **how)
     if args.plot is not None:
         plot_report(found, Path(args.plot), overwrite=args.force)
         args.console.wrote(args.plot, "a plot")

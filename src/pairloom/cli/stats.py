@@ -40,6 +40,8 @@ def run(args: argparse.Namespace) -> None:
         return
     if args.input is None:
         args.wrong_usage("give either --input or --corpus")
+    if args.parallel:
+        args.wrong_usage("--parallel goes with --corpus")
     corpus = corpus_of(args)
     if args.plot is not None:
         check_plot(Path(args.plot), args.force)

@@ -20,7 +20,7 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 from pairloom.cli.merge_counts import load_merged
-from pairloom.formats import WRITABLE, check_expressible, check_target
+from pairloom.formats import WRITABLE, check_expressible, check_target, format_of
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.patterns import pattern_text
 from pairloom.training.extend import Extension, extend_counted
@@ -114,8 +114,10 @@ def run(args: argparse.Namespace) -> None:
         config.n_merges(args.vocab_size)
         check_expressible(lay_out((), config), args.output, args.format)
     else:
-        start = Tokenizer.load(args.extend)
         pattern = fields.pop("pattern", None)
+        # A file that does not say how it splits text has the pattern of the options.
+        says_none = pattern is not None and format_of(Path(args.extend)) == "tiktoken"
+        start = Tokenizer.load(args.extend, pattern=pattern if says_none else None)
         config = Extension.of(start.model, args.vocab_size, pattern, args.profile, **more, fields=fields).config
         check_expressible(start.model.replaced(pattern=pattern_text(config.pattern)), args.output, args.format)
     started = time.perf_counter()

@@ -4,6 +4,6 @@ A block holds a few megabytes of UTF-8 text with the end of each document, and g
 document. Memory does not grow with the corpus.
 """
 
-from pairloom.corpus.corpus import Block, Corpus, Position, Reading, SkippedFile, is_dataset
+from pairloom.corpus.corpus import Block, Corpus, Position, Reading, SkippedFile, check_not_of_corpus, is_dataset
 
-__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "is_dataset"]
+__all__ = ["Block", "Corpus", "Position", "Reading", "SkippedFile", "check_not_of_corpus", "is_dataset"]

@@ -271,6 +271,13 @@ class _Texts:
     texts: Iterable[str]
 
 
+def check_not_of_corpus(options: Iterable[str], call: str) -> None:
+    """Raises TypeError for an option of `Corpus`, which a call that takes paths lacks; `call` takes a Corpus."""
+    for name in options:
+        if name in (Corpus.__init__.__kwdefaults__ or ()):
+            raise TypeError(f"{name} is an option of Corpus; pass Corpus(paths, {name}=...) to {call}")
+
+
 def is_dataset(value: Any) -> bool:
     """Whether `value` has the interface of a data set of the `datasets` library."""
     return hasattr(value, "with_format") and hasattr(value, "iter") and not isinstance(value, type)

@@ -33,7 +33,7 @@ from pairloom._internal.atomic import check_free
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus, Reading
+from pairloom.corpus import Corpus, Reading, check_not_of_corpus
 from pairloom.corpus.first_bytes import doubts_of_files, warn_of
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
@@ -156,6 +156,7 @@ class PretokenCounts:
         Raises OSError for a file that cannot be read, CorpusError (file, byte offset, likely cause) for invalid
         UTF-8 unless `input_errors="replace"`, MemoryError when `max_memory` (bytes) would be exceeded.
         """
+        check_not_of_corpus(options, "PretokenCounts.from_texts")
         checked = check_paths(paths)
         check_choice("input_errors", input_errors, ("strict", "replace"))
         return cls.from_texts(Corpus(checked, input_errors=input_errors), pattern, **options)

@@ -52,8 +52,9 @@ class TrainingMethods(TokenizerBase):
         be exceeded.
         """
         from pairloom.training.config import TrainingConfig
-        from pairloom.training.train import train_on_texts
+        from pairloom.training.train import check_reading, train_on_texts
 
+        check_reading(corpus, fields)
         config = TrainingConfig.from_profile(profile, **fields)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
         if parity is not None or parity_reference is not None:
@@ -82,7 +83,7 @@ class TrainingMethods(TokenizerBase):
     ) -> Self:
         """Trains on UTF-8 files, each a document unless corpus_specials="split" cuts it.
 
-        `fields` are those of `TrainingConfig`.
+        `fields` are those of `TrainingConfig`; for options of reading pass a `Corpus` to `train`.
 
         checkpoint: a folder that stores the counts; calling again with the same arguments resumes. max_memory: bytes.
         trace: as in `train`.
@@ -161,7 +162,9 @@ class TrainingMethods(TokenizerBase):
         from pairloom.counts.pretoken_counts import PretokenCounts
         from pairloom.training.extend import Extension, extend_counted
         from pairloom.training.prune import counts_of
+        from pairloom.training.train import check_reading
 
+        check_reading(corpus, fields)
         if pattern is None and isinstance(corpus, PretokenCounts):
             pattern = corpus.metadata.pattern
         what = Extension.of(
@@ -220,8 +223,10 @@ class TrainingMethods(TokenizerBase):
 
         from pairloom.training.extend import Extension, extend_counted
         from pairloom.training.prune import counts_of_tokenizer, n_to_remove, pruned
+        from pairloom.training.train import check_reading
         from pairloom.vocabulary import as_pairs, refilled
 
+        check_reading(corpus, fields)
         n_to_remove(self._model, None, n_tokens)
         what = Extension.of(self._model, None, None, profile, n_tokens=n_tokens, keep_ids=True, fields=fields)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}

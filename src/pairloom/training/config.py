@@ -98,8 +98,11 @@ class TrainingConfig:
             raise ValueError(f"unknown profile {shown(profile)}; choose one of {', '.join(PROFILES)}")
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(set(fields) - known):
+            from pairloom.corpus import check_not_of_corpus
+
             if unknown[0] == "checkpoint":
                 raise TypeError("checkpoint goes with train_files; of texts count once, and save PretokenCounts")
+            check_not_of_corpus(unknown, "Tokenizer.train")
             close = difflib.get_close_matches(unknown[0], [*known, *_RUN_OPTIONS], n=1)
             meant = f"; did you mean {close[0]!r}?" if close else "."
             raise TypeError(

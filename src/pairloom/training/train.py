@@ -19,7 +19,7 @@ from pairloom import _core
 from pairloom._internal.arguments import LONGEST_PATH, check_max_memory, check_paths, check_texts, resolve_threads
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import fingerprint
+from pairloom.corpus import Corpus, fingerprint
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
@@ -78,6 +78,12 @@ def train_on_files(
 
     identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
     return _train(count, identity, vocab_size, config, **run)
+
+
+def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
+    """Raises ValueError where `fields` say how a Corpus is read, which it says itself."""
+    if isinstance(corpus, Corpus) and fields.get("input_errors", corpus.input_errors) != corpus.input_errors:
+        raise ValueError("input_errors belongs to the Corpus; give it there")
 
 
 def warn_of_a_file_named(text: str, remedy: str = "Tokenizer.train_files") -> None:

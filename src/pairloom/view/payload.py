@@ -31,9 +31,7 @@ Node = tuple[int, int, int]
 
 def encoded(tokenizer: Tokenizer, text: str, specials: str) -> npt.NDArray[Any]:
     """The ids [n] of `text`; specials is "recognise", "ordinary" or "error", as in `Tokenizer.encode_file`."""
-    if specials == "recognise":
-        return tokenizer.encode_to_numpy(text)
-    return tokenizer.encode_to_numpy(text, allowed_special=(), disallowed_special="all" if specials == "error" else ())
+    return np.fromiter(tokenizer.encode_iterable([text], specials=specials), tokenizer.id_dtype)
 
 
 def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: str) -> list[int]:

@@ -69,7 +69,7 @@ impl DecodeErrors {
 
 /// What to do where strict decoding fails, in messages.
 pub const PARTIAL_CHARACTER: &str = "; the ids hold a part of a character: decode_bytes(ids) returns the bytes, and \
-     errors=\"replace\" puts U+FFFD there, as a tokenizer of decode_errors=\"replace\" always does";
+     decode(ids, errors=\"replace\") puts U+FFFD there, as a tokenizer of decode_errors=\"replace\" always does";
 
 /// Returns text as ids are pushed.
 #[derive(Debug)]

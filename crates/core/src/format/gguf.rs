@@ -273,7 +273,7 @@ fn pattern_of(name: Option<&str>) -> Result<PatternText> {
             .as_object("the table")
             .map_or(Vec::new(), |entries| entries.iter().map(|(name, _)| name.as_ref()).collect());
         format!(
-            "pass pattern=, the name or the text of the pattern by which text is split. Known are {}",
+            "load it with pattern=, the name or the text of the pattern by which text is split. Known are {}",
             known.join(", ")
         )
     };
