@@ -341,6 +341,20 @@ def test_a_saved_character_is_found_where_its_rules_say_only(tmp_path: Path) -> 
     assert added["id"] not in ours.encode("日日")
 
 
+@pytest.mark.parametrize("kind", ["first", "always"])
+def test_words_of_a_metaspace_that_splits_equal_tokenizers(tmp_path: Path, kind: str) -> None:
+    file = tokenizer_json(random.Random(kind), kind)
+    file["pre_tokenizer"]["split"] = True
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    loaded = load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
+    for format in ("huggingface", "pairloom"):
+        loaded.save(tmp_path / "saved.json", overwrite=True, format=format)
+        for ours in (loaded, Tokenizer.load(tmp_path / "saved.json")):
+            assert ours == loaded
+            for text in ("ab a  b", "a b</s>"):
+                assert ours.as_huggingface().encode(text).word_ids == theirs.encode(text).word_ids
+
+
 @pytest.mark.parametrize("kind", ["prepend", "first", "always"])
 def test_the_space_of_an_added_token_is_no_prefix(tmp_path: Path, kind: str) -> None:
     file = tokenizer_json(random.Random(kind), kind)

@@ -24,6 +24,7 @@ from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.formats.huggingface import texts_of, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
+from pairloom.formats.shared.characters import splits_words
 from pairloom.model import CHARACTERS
 from pairloom.offsets import char_spans, recognised
 from pairloom.post_processing import PLAIN, PostProcessor, Special, Template, post_processor_of
@@ -45,9 +46,6 @@ _STRATEGIES = ("longest_first", "only_first", "only_second")
 class HuggingFaceTokenizer:
     """tokenizers.Tokenizer for encoding and decoding, run by a pairloom Tokenizer."""
 
-    # Whether a Metaspace makes words, which a `Model` does not say.
-    _splits_words = False
-
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.encode_special_tokens = False
         self._truncation: dict[str, Any] | None = None
@@ -58,11 +56,12 @@ class HuggingFaceTokenizer:
         self._tokenizer = tokenizer
         self._text_of = texts_of(tokenizer.model)
         self._vocab = {text: token_id for token_id, text in self._text_of.items()}
+        self._splits_words = splits_words(tokenizer.model)
         self._special_of = {token_id: text for text, token_id in tokenizer.special_tokens.items()}
         self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = self._truncation, self._padding, self.encode_special_tokens, self._splits_words
+        state = self._truncation, self._padding, self.encode_special_tokens
         return _rebuilt, (self._tokenizer, *state)
 
     def __copy__(self) -> HuggingFaceTokenizer:
@@ -491,7 +490,7 @@ def checked_id(value: int) -> int:
 
 def _rebuilt(tokenizer: Tokenizer, *state: Any) -> HuggingFaceTokenizer:
     made = HuggingFaceTokenizer(tokenizer)
-    made._truncation, made._padding, made.encode_special_tokens, made._splits_words = state
+    made._truncation, made._padding, made.encode_special_tokens = state
     return made
 
 

@@ -127,9 +127,6 @@ class _Backend:
                     )
             made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
             made.encode_special_tokens = self.original.encode_special_tokens
-            step = settings["pre_tokenizer"] or {}
-            steps = step.get("pretokenizers", [step])
-            made._splits_words = any(each.get("type") == "Metaspace" and each.get("split", True) for each in steps)
             if self.original.truncation is not None:
                 made.enable_truncation(**self.original.truncation)
             if self.original.padding is not None:

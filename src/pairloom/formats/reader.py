@@ -51,8 +51,9 @@ def read(
             if (text := fields[key]) is not None:
                 fields[key] = canonical_json(parse(text.encode(), f"{name}: {key}"))
     model = model_of(fields, name)
-    if format == "huggingface" and (carried := config_of(model).get(CARRIED)):
-        warn(f"{name} sets {' and '.join(carried)}: kept for the next tokenizer.json, not applied when encoding here")
+    carried = config_of(model).get(CARRIED, {}) if format == "huggingface" else {}
+    if set_there := [key for key in ("padding", "truncation") if key in carried]:
+        warn(f"{name} sets {' and '.join(set_there)}: kept for the next tokenizer.json, not applied when encoding here")
     return model
 
 

@@ -92,7 +92,16 @@ impl<'a> File<'a> {
         let File { around, settings, mut vocabulary } = self;
         let ignore_merges = check_model(&settings).within(|| "model".into())?;
         let rules = Rules::read(&around, &settings, &mut vocabulary, ignore_merges)?;
-        let Rules { pattern, unknown, mut normalizer, late, is_characters, are_words, word_end } = rules;
+        let Rules {
+            pattern,
+            unknown,
+            mut normalizer,
+            late,
+            is_characters,
+            are_words,
+            splits_words,
+            word_end,
+        } = rules;
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
         let beside = beside.as_ref().map(Beside::new).transpose()?;
@@ -131,6 +140,9 @@ impl<'a> File<'a> {
         for key in ["padding", "truncation"] {
             carried.extend(object(key)?.map(|text| format!("\"{key}\":{text}")));
         }
+        if splits_words {
+            carried.push("\"pre_tokenizer\":{\"split\":true}".to_owned());
+        }
         let carried = carried.join(",");
         let errors = if is_characters { DecodeErrors::ReplaceRuns } else { DecodeErrors::Replace };
         Ok(Model {
@@ -164,6 +176,8 @@ struct Rules {
     is_characters: bool,
     /// Whether white space is left out.
     are_words: bool,
+    /// Whether a Metaspace makes words, which changes no ids once merges across spaces are left out.
+    splits_words: bool,
     /// How tokens end that end a word.
     word_end: Option<String>,
 }
@@ -218,6 +232,7 @@ impl Rules {
         } else if rules.is_characters {
             let rewriting = character_pieces::rewriting(normalizer, splits)?;
             let drops_all = character_pieces::check_decoder(decoder, rewriting.has_prefix, has_fallback)?;
+            rules.splits_words = rewriting.splits;
             if rewriting.splits {
                 vocabulary.split_at_spaces();
             }

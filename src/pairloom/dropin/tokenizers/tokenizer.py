@@ -38,7 +38,7 @@ _BASES: dict[str, type[Component]] = {
     "model": models.Model,
 }
 # What `HuggingFaceTokenizer` keeps of a loaded tokenizer.
-_LOADED = ("_tokenizer", "_text_of", "_vocab", "_special_of")
+_LOADED = ("_tokenizer", "_text_of", "_vocab", "_special_of", "_splits_words")
 _OWN = (
     *_LOADED,
     "_post_processor",
@@ -93,10 +93,6 @@ class Tokenizer(HuggingFaceTokenizer):
         if name == "_post_processor":
             # Without loading, since truncation is enabled on tokenizers that are not trained yet.
             return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
-        if name == "_splits_words":
-            step = self.pre_tokenizer
-            steps = step.pretokenizers if isinstance(step, pre_tokenizers.Sequence) else [step]
-            return any(isinstance(each, pre_tokenizers.Metaspace) and each.split for each in steps)
         if name in _LOADED and self._plain_encoder() is not None:
             raise FormatError("this call needs a tokenizer that the core encodes by; use encode or encode_batch")
         return object.__getattribute__(self, name)

@@ -5,12 +5,18 @@ from typing import Any
 from pairloom.errors import FormatError
 from pairloom.formats.shared.normalizer import write_normalizer
 from pairloom.formats.shared.pre_tokenizer import write_words
-from pairloom.model import UNKNOWN, UNKNOWN_EACH, Model
+from pairloom.model import CARRIED, UNKNOWN, UNKNOWN_EACH, Model, config_of
 
 _SYMBOL = "\u2581"
 _REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": _SYMBOL}
 _UNDO = {"type": "Replace", "pattern": {"String": _SYMBOL}, "content": " "}
 _SCHEMES = {"prefix_space": "always", "first_prefix": "first"}
+
+
+def splits_words(model: Model) -> bool:
+    """Whether a Metaspace makes words, as the tokenizer.json said that the model is of."""
+    carried = config_of(model).get(CARRIED)
+    return isinstance(carried, dict) and "pre_tokenizer" in carried
 
 
 def spell(token: bytes) -> str:
@@ -49,7 +55,7 @@ def settings(model: Model) -> dict[str, Any]:
     has_prefix = not {"dummy_prefix", *_SCHEMES}.isdisjoint(model.normalizer)
     undo = [_UNDO, {"type": "ByteFallback"}, {"type": "Fuse"}]
     strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if has_prefix else []
-    metaspace = {"type": "Metaspace", "replacement": _SYMBOL, "prepend_scheme": scheme, "split": False}
+    metaspace = {"type": "Metaspace", "replacement": _SYMBOL, "prepend_scheme": scheme, "split": splits_words(model)}
     return {
         "normalizer": None
         if not steps
