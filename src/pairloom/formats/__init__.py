@@ -10,7 +10,7 @@ import errno
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -118,6 +118,8 @@ def load(
             special_tokens = pretrained.special_tokens(companions, folder)
     if format == "gpt2":
         model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
+        if incomplete and isinstance(special_tokens, Mapping):
+            pretrained.check_listed(special_tokens, file / gpt2.VOCAB_NAME)
         if special_tokens is None:
             from pairloom.vocabulary import unreachable_text
 

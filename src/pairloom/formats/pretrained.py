@@ -13,7 +13,7 @@ from typing import Any
 from pairloom._internal.arguments import shown
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, read_added_tokens
+from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, n_misplaced, read_added_tokens
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import parse, take_id
 from pairloom.model import (
@@ -111,6 +111,17 @@ def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
     return _listed(config, name).ids or _named(config)
 
 
+def check_listed(special_tokens: Mapping[str, int], vocab: Path) -> None:
+    """Refuses ids that the files beside a vocab.json list, and that its owner, which takes the next ones, does not give."""
+    ids = dict(sorted(special_tokens.items(), key=lambda entry: entry[1]))
+    if n := n_misplaced(ids, parse(vocab.read_bytes(), str(vocab))):
+        literal, token_id = list(ids.items())[n - 1]
+        raise FormatError(
+            f"{vocab.parent}: {_ADDED_NAME} or {CONFIG_NAME} gives added token {shown(literal)} id {token_id}, but"
+            f" tokenizers would give it another; put it into {vocab.name} under its id"
+        )
+
+
 def apply(model: Model, config: Companions, name: str, *, incomplete: bool = False) -> Model:
     """The model with the special tokens and the settings of the files; FormatError where they contradict it.
 
@@ -183,7 +194,8 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
         kept |= {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
         return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
-        raise FormatError(f"{name}: {error}; the special tokens are those of {CONFIG_NAME}") from None
+        place = "" if isinstance(error, FormatError) else f"; the special tokens are those of {CONFIG_NAME}"
+        raise FormatError(f"{name}: {str(error).removeprefix(f'{name}: ')}{place}") from None
 
 
 def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:

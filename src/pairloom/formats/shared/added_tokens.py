@@ -34,14 +34,14 @@ def read_added_tokens(entries: list[Any], where: str, forms: Sequence[str] = ())
     return AddedTokens(*_core.read_added_tokens(json.dumps(entries).encode(), as_text(where), list(forms)))
 
 
-def _n_misplaced(literals: Mapping[str, int], vocab: Mapping[str, int]) -> int:
+def n_misplaced(literals: Mapping[str, int], vocab: Mapping[str, int]) -> int:
     """How many of these tokens, in this order, must be in the vocabulary: the others get their ids from tokenizers."""
-    n_misplaced, n_entries = 0, len(vocab)
+    found, n_entries = 0, len(vocab)
     for index, (literal, token_id) in enumerate(literals.items()):
         if vocab.get(literal, n_entries) != token_id:
-            n_misplaced = index + 1
+            found = index + 1
         n_entries += literal not in vocab
-    return n_misplaced
+    return found
 
 
 def write_added_tokens(
@@ -60,7 +60,7 @@ def write_added_tokens(
     rules = frozenset(rules)
     vocab = {text: token_id for token_id, text in text_of.items()}
     # No more than that: a character in the vocabulary is found in a text, too, where its rules leave it text.
-    entries = dict(list(ordered.items())[: _n_misplaced(ordered, vocab)])
+    entries = dict(list(ordered.items())[: n_misplaced(ordered, vocab)])
     literals = entries if is_alphabet else ()
     ambiguous = next((each for each in literals if from_alphabet(each) not in (None, each.encode())), None)
     if ambiguous is not None:
