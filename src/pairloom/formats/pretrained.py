@@ -112,7 +112,7 @@ def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
 
 
 def check_listed(special_tokens: Mapping[str, int], vocab: Path) -> None:
-    """Refuses ids that the files beside a vocab.json list, and that its owner, which takes the next ones, does not give."""
+    """Refuses ids that files beside a vocab.json list where transformers would take others: the next free ones."""
     ids = dict(sorted(special_tokens.items(), key=lambda entry: entry[1]))
     if n := n_misplaced(ids, parse(vocab.read_bytes(), str(vocab))):
         literal, token_id = list(ids.items())[n - 1]
