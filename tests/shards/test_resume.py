@@ -170,6 +170,8 @@ def test_changed_finished_inputs_are_refused_or_rewritten(stopped: tuple[list[Pa
     assert contents(out) == contents(tmp_path / "whole")
     with pytest.raises(ValueError, match="rewrite belongs to resume"):
         tokenize_files(TOKENIZER, paths, out, shard_tokens=100, rewrite=True)
+    with pytest.raises(ValueError, match="resume continues a run and overwrite replaces it"):
+        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, overwrite=True)
 
 
 def touch(path: Path) -> None:

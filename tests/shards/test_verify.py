@@ -141,6 +141,9 @@ def test_what_cannot_be_mended_is_refused_and_left_as_it_is(tmp_path: Path) -> N
         assert contents(tmp_path / folder) == before
     with pytest.raises(ValueError, match="model is missing"):
         verify_shards(out, repair=True)
+    for given in ({"model": TOKENIZER}, {"inputs": "inputs"}):
+        with pytest.raises(ValueError, match="model and inputs are for repair; pass repair=True"):
+            verify_shards(out, **given)
     with pytest.raises(FileNotFoundError, match="holds job, out, packed; name one of them"):
         verify_shards(tmp_path)
     (out / "manifest.json").write_text("{}")

@@ -144,6 +144,8 @@ def tokenize_files(
     parts = {} if split is None else split_configs(split)
     if rewrite and not resume:
         raise ValueError("rewrite belongs to resume=True; to replace all shards pass overwrite=True")
+    if resume and overwrite:
+        raise ValueError("resume continues a run and overwrite replaces it; pass one of them")
     if isinstance(inputs, Corpus):
         if options:
             raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
@@ -155,7 +157,7 @@ def tokenize_files(
     how: dict[str, Any] = {"resume": resume, "rewrite": rewrite, "overwrite": overwrite}
     if is_url(output):
         url = os.fspath(output).rstrip("/")
-        if overwrite and not resume:
+        if overwrite:
             if parts or duplicates != "keep" or provenance:
                 what = "split, duplicates and provenance"
                 raise ValueError(f"{public_url(url)}: {what} cannot overwrite there; name a new folder")

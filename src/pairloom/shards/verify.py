@@ -52,6 +52,8 @@ def verify_shards(
     path = shard_folder(folder)
     check_bool("deep", deep)
     if not check_bool("repair", repair):
+        if model is not None or inputs is not None:
+            raise ValueError("model and inputs are for repair; pass repair=True, or leave them out")
         return [message for _, message in _damage(path, Manifest.load(path), deep)]
     if model is None:
         raise ValueError("model is missing: repair encodes damaged shards again; pass the tokenizer or its file")
