@@ -204,13 +204,13 @@ def test_texts_with_added_tokens_are_refused_in_a_second_training() -> None:
     made = trained()
     trainer = trainers.BpeTrainer(special_tokens=["<|endoftext|>"], show_progress=False)
     made.train_from_iterator(["the mat"], trainer)
-    with pytest.raises(ValueError, match=r"may hold an added token, '<\|endoftext\|>', .* train a new Tokenizer"):
+    with pytest.raises(ValueError, match=r"may hold '<\|endoftext\|>', .* train a new Tokenizer"):
         made.train_from_iterator(["the mat", "a<|endoftext|>b"], trainer)
     trainer.special_tokens = [AddedToken("The", normalized=True)]
     made = Tokenizer(models.BPE())
     made.normalizer = normalizers.Lowercase()
     made.train_from_iterator(["the mat"], trainer)
-    with pytest.raises(ValueError, match="may hold an added token"):
+    with pytest.raises(ValueError, match="added token already"):
         made.train_from_iterator(["the mat"], trainer)
 
 

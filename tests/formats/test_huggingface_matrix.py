@@ -20,6 +20,7 @@ REGEXES = (
     *(r"\s+", "[ab]", r"\p{N}{1,3}", "a*", r"(?=b)", r"(?i:A)b?|1$", r"a{1,2}+", r"[^b]+|b(?!b)", r"\w+|\h"),
     *(r"[\w']+", r"\W", r"[^\W\d]+", r"\ba|c\b", r"\B[^a]", "^", "^.", r"\b", r"\s*b??", r"b*?(?=a)|c", r"[^a]*a?"),
     *(r" ?\p{L}+|[^\s\p{L}]+|\s+(?!\S)|\s+", r"(?=(\d{3})+(?!\d))", r"\*?", r"\??|b", r"(?>ab?)b", r"[\w&&[^\d]]+|\d"),
+    "(b]|[^a]])",
 )
 PATTERNS: list[dict[str, str]] = [
     *({"Regex": text} for text in (*REGEXES, "", "(?:)")),
@@ -37,7 +38,19 @@ LOSES = r"leaves parts of the text out"
 
 def texts(n: int) -> list[str]:
     rng = random.Random(7)
-    alphabet = [*"ab c12.\n-é東_'|AB²¼東カ", "  ", "<s>", "ab", NEWER, "\u061d", "e\u0301", "👨\u200d👩", "\r\n", "*?"]
+    alphabet = [
+        *"ab c12.\n-é東_'|]AB²¼東カ",
+        "  ",
+        "<s>",
+        "ab",
+        NEWER,
+        "\u061d",
+        "e\u0301",
+        "👨\u200d👩",
+        "\r\n",
+        "*?",
+        "b]",
+    ]
     return ["".join(rng.choices(alphabet, k=rng.randrange(30))) for _ in range(n)]
 
 

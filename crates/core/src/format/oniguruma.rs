@@ -224,7 +224,7 @@ impl<'a> Translation<'a> {
                 self.copy(1);
             }
             Some('*' | '+' | '?') => return Err(self.refusal(at, "a repetition of nothing")),
-            Some('{' | '}' | ']' | '$' | '^') => return Err(self.refusal(at, &quoted(&rest[..1]))),
+            Some('{' | '}' | '$' | '^') => return Err(self.refusal(at, &quoted(&rest[..1]))),
             _ => {
                 let character = self.member(Place::Outside)?;
                 self.note_letter(at, character)?;

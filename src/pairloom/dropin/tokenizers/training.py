@@ -70,7 +70,7 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
 
 
 def without(texts: Iterable[str], tokens: Iterable[AddedToken], are_normalized: bool) -> Iterator[str]:
-    """The texts; ValueError for one that holds a token, at which the library would cut it when it trains again."""
+    """The texts; ValueError for one that holds a token that was added before training."""
     # One that is normalized may be found where its text is not.
     held = re.compile(
         "|".join("" if are_normalized and each.normalized else re.escape(each.content) for each in tokens)
@@ -78,8 +78,8 @@ def without(texts: Iterable[str], tokens: Iterable[AddedToken], are_normalized: 
     for text in texts:
         if found := held.search(text):
             raise ValueError(
-                f"a text may hold an added token, {shown(found[0])}, by which the library cuts it where it trains a"
-                " tokenizer again; train a new Tokenizer"
+                f"a text may hold {shown(found[0])}, which the tokenizer has as an added token already, so that the"
+                " library would cut the text there; train a new Tokenizer, and add tokens afterwards"
             )
         yield text
 
