@@ -42,6 +42,12 @@ def test_first_seen_equals_the_reference(pattern: str) -> None:
         assert tokenizer.model.merges.tolist() == [list(merge) for merge in model.merges]
 
 
+def test_first_seen_leaves_rare_pretokens_out() -> None:
+    corpus, rare = ["abc abc abc abc", "abc abc"], ["abc abc abc abc xyz", "abc abc qrs"]
+    fields: dict[str, Any] = {"special_tokens": [], "tie_break": "first_seen", "min_count": 2}
+    assert pairs_of(Tokenizer.train(rare, 300, **fields)) == pairs_of(Tokenizer.train(corpus, 300, **fields))
+
+
 def test_first_seen_with_every_option_equals_the_reference(tmp_path: Path) -> None:
     for seed in range(60):
         rng = random.Random(seed)

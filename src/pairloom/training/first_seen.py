@@ -36,7 +36,7 @@ def check_rule(config: TrainingConfig) -> None:
 
 
 def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[bytes, int]:
-    """How often each pretoken occurs, in the order in which the corpus first holds them."""
+    """How often each pretoken occurs that min_count keeps, in the order in which the corpus first holds them."""
     pattern = pattern_text(config.pattern)
     counts: dict[bytes, int] = {}
     specials = config.special_tokens if config.corpus_specials == "split" else ()
@@ -54,7 +54,7 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
             f"the corpus holds {n_literals} literals of special tokens, which are trained on as text;"
             ' corpus_specials="split" takes them for ends of documents'
         )
-    return counts
+    return {pretoken: count for pretoken, count in counts.items() if count >= config.min_count}
 
 
 def _split_at(document: str, specials: Collection[str]) -> list[str]:
