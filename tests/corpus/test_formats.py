@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -412,6 +413,16 @@ def test_options_of_reading_name_the_call_that_takes_a_corpus(tmp_path: Path) ->
     for call in (partial(Tokenizer.train, corpus, 257), partial(start.extend, corpus, n_tokens=1)):
         with pytest.raises(ValueError, match="input_errors belongs to the Corpus; give it there"):
             call(input_errors="replace")
+
+
+def test_options_that_no_input_has_a_use_for_are_named(paths: dict[str, Path]) -> None:
+    with pytest.warns(UserWarning, match="separator is ignored: it is for plain text, and no input is"):
+        Corpus([paths["a.jsonl"], paths["a.parquet"]], separator="\n")
+    with pytest.warns(UserWarning, match="text_field is ignored: it is for records, and the inputs are plain text"):
+        Corpus(paths["a.txt"], text_field="body")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Corpus([paths["a.jsonl"], paths["a.txt"]], separator="\n", text_field="body")
 
 
 def test_limits(paths: dict[str, Path]) -> None:

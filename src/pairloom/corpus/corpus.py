@@ -159,6 +159,11 @@ class Corpus:
             self._texts = paths.texts
         else:
             self.sources = resolve(check_paths(paths), input_format)
+            formats = {source.format for source in self.sources}
+            if separator is not None and "text" not in formats:
+                warn("separator is ignored: it is for plain text, and no input is")
+            if text_field != "text" and formats <= {"text", "warc"}:
+                warn("text_field is ignored: it is for records, and the inputs are plain text")
 
     @classmethod
     def of_texts(
