@@ -2,8 +2,9 @@
 //!
 //! A shuffle looks up bytes in a register of sixteen. So with sixteen states a character is a register, which holds the next
 //! state for each state before, and reading the character is one shuffle: a cycle, where a table in memory takes five. Patterns
-//! may have more states, but text is hardly ever in one that a small text does not visit. What 64 characters of ASCII say about
-//! the ends of pretokens is gathered as masks, as in `scan.rs`.
+//! may have more states, but text is hardly ever in one that a small text does not visit. What 64 bytes say about the ends of
+//! pretokens is gathered as masks, as in `scan.rs`. A character of several bytes has the register of its class, and its later
+//! bytes have one that changes nothing.
 //!
 //! Source: Sheng, an engine of Hyperscan (Wang et al., "Hyperscan", 2019).
 
@@ -12,12 +13,18 @@ use super::byte_block::{Block, CHAIN_STOPS, Chain, N_CHAINED};
 use super::entries::{ANEW, HERE, N_BITS, ONE_BACK, RARE, Read, leading_to};
 use super::window::WINDOW_BYTES;
 
-/// Visits the states that most texts are in: prose, numbers, code.
+/// Visits the states that most texts are in: prose, numbers, code, other scripts.
 const SAMPLE: &str = "The cat's 12 hats, which (in 1995) cost $3.50 each; \"No,\" said Tom. 'It is -- well -- his.'\n\n\
-    for (int i = 0; i < n; i++) {\n\t\tx[i] += foo_bar(i, 0x1F);\n    return -1;  // HTTP2\n    }\r\n\r\n";
+    In the USA I MAY; I'll.  See <a href=\"b\">this</a>\n\
+    for (int i = 0; i < n; i++) {\n\t\tx[i] += foo_bar(i, 0x1F);\n    return -1;  // HTTP2\n    }\r\n\r\n\
+    “Où?” – in 1995… Это моя книга, да? 你好，世界。1995年 नमस्ते दुनिया। 안녕 세계.\n";
 
 /// In an entry, above the number of the next state: [`HERE`], [`ANEW`] and [`ONE_BACK`], so much higher.
 const SHIFT: u32 = 4;
+
+/// The row of a chain for the first class of characters of several bytes, and the one for their later bytes.
+const LONGER: u8 = 0x80;
+const CONTINUES: u8 = 0xff;
 
 /// The first sixteen states of a table.
 pub(super) struct FewStates {
@@ -27,12 +34,11 @@ pub(super) struct FewStates {
 
 impl FewStates {
     /// Puts the states that a small text visits most first; the very first, before a text, stays.
-    pub fn new(table: &mut [u32], alphabet: &Alphabet) -> Self {
-        let stride = alphabet.n_classes + 1;
+    pub fn new(table: &mut [u32], stride: usize, alphabet: &Alphabet) -> Self {
         let (mut visits, mut row) = (vec![0; table.len() / stride], 0);
-        for class in SAMPLE.bytes().filter_map(|byte| alphabet.class_of_byte(byte)) {
+        for letter in SAMPLE.chars() {
             visits[row / stride] += 1;
-            row = table[row + class] as usize >> N_BITS;
+            row = table[row + alphabet.class_of(u32::from(letter))] as usize >> N_BITS;
         }
         let mut order: Vec<usize> = (0..visits.len()).collect();
         order.sort_by_key(|&state| (state > 0, std::cmp::Reverse(visits[state])));
@@ -47,8 +53,11 @@ impl FewStates {
             }
         }
         let mut chain = Box::new([[CHAIN_STOPS; N_CHAINED]; 256]);
-        for (byte, next) in (0..=u8::MAX).zip(chain.iter_mut()) {
-            let Some(class) = alphabet.class_of_byte(byte) else { continue };
+        chain[usize::from(CONTINUES)] = std::array::from_fn(|number| number as u8);
+        let of_classes = (LONGER..CONTINUES - 1).map(|row| (row, usize::from(row - LONGER)));
+        let of_bytes = (0..LONGER).filter_map(|byte| Some((byte, alphabet.class_of_byte(byte)?)));
+        for (row, class) in of_bytes.chain(of_classes.take(alphabet.n_classes)) {
+            let next = &mut chain[usize::from(row)];
             for (row, next) in table.chunks(stride).zip(next) {
                 let (entry, number) = (row[class] as usize, (row[class] >> N_BITS) as usize / stride);
                 if entry & RARE & !ONE_BACK == 0 && number < N_CHAINED {
@@ -59,28 +68,55 @@ impl FewStates {
         FewStates { chain, stride }
     }
 
-    /// Reads on in `text` while it is ASCII, in these states, and says nothing else, and there is room for ends.
+    /// Reads on in `text` up to `stop` while it is in these states, and says nothing else, and there is room for ends.
     ///
     /// # Safety
     /// The processor has the instructions of `B`.
     #[inline(always)]
-    pub unsafe fn read<B: Block>(&self, text: &[u8], read: &mut Read, ends: &mut [u32]) {
+    pub unsafe fn read<B: Block>(
+        &self,
+        text: &[u8],
+        stop: usize,
+        alphabet: &Alphabet,
+        read: &mut Read,
+        ends: &mut [u32],
+    ) {
         if read.row >= N_CHAINED * self.stride {
             return;
         }
         let (mut now, mut number) = (*read, (read.row / self.stride) as u8);
         let mut entries = [0; WINDOW_BYTES];
         while let Some(room) = ends.get_mut(now.n..).and_then(<[_]>::first_chunk_mut::<WINDOW_BYTES>) {
-            let rest = text.get(now.at..).unwrap_or_default();
-            let mut padded;
-            let (window, n_left) = match rest.first_chunk() {
+            let rest = text[..stop].get(now.at..).unwrap_or_default();
+            let mut rows;
+            let (mut window, mut n_left) = match rest.first_chunk() {
                 Some(window) => (window, WINDOW_BYTES),
                 None => {
-                    padded = [0; WINDOW_BYTES];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    (&padded, rest.len())
+                    rows = [0; WINDOW_BYTES];
+                    rows[..rest.len()].copy_from_slice(rest);
+                    (&rows, rest.len())
                 }
             };
+            // SAFETY: There are 64 bytes; the caller vouches for the processor.
+            let (block, mut continues) = (unsafe { B::load(window.as_ptr()) }, 0);
+            if !block.is_ascii() {
+                rows = *window;
+                let mut longer = block.high();
+                while longer != 0 {
+                    let at = longer.trailing_zeros() as usize;
+                    let (class, n_bytes) = alphabet.class_at(text, now.at + at);
+                    let Some(row) = rows[..n_left].get_mut(at..at + n_bytes) else {
+                        n_left = at;
+                        break;
+                    };
+                    row.fill(CONTINUES);
+                    row[0] = LONGER + class.min(usize::from(CONTINUES - LONGER) - 1) as u8;
+                    let all = !(u64::MAX << n_bytes) << at;
+                    longer &= !all;
+                    continues |= all & all << 1;
+                }
+                window = &rows;
+            }
             // SAFETY: The caller vouches for the processor.
             let block = unsafe { B::chain(&self.chain, number, window, &mut entries) };
             // No closure: it would lose the caller's target features.
@@ -91,16 +127,17 @@ impl FewStates {
             if n_read == 0 {
                 break;
             }
-            let ends_until = |n: u32| {
-                let within = u64::MAX >> (u64::BITS - n);
-                here & within | (one_back & within) >> 1
-            };
-            let found = ends_until(n_read);
+            let within = u64::MAX >> (u64::BITS - n_read);
+            let mut before = (one_back & within) >> 1;
+            while before & continues != 0 {
+                before = before & !continues | (before & continues) >> 1;
+            }
+            let found = here & within | before;
             // SAFETY: There is room for 64.
             unsafe { B::write_offsets(found, now.at as u32, room.as_mut_ptr()) };
-            let anew = anew & u64::MAX >> (u64::BITS - n_read);
-            if anew != 0 {
-                now.n_sure = now.n + ends_until(u64::BITS - anew.leading_zeros()).count_ones() as usize;
+            if anew & within != 0 {
+                let sure = u64::MAX >> (anew & within).leading_zeros();
+                now.n_sure = now.n + (found & sure).count_ones() as usize;
             }
             now.n += found.count_ones() as usize;
             if n_read < WINDOW_BYTES as u32 {

@@ -612,6 +612,10 @@ fn digits_in_threes_equal_the_regex_engine() {
     for patterns in [&[whole_numbers[0][0]][..], &[whole_numbers[0][0], r"\s|[^\s]+"]] {
         assert_eq!(ends_of(&Pretokenizer::sequence(patterns).unwrap(), &digits), ends);
     }
+    // A letter after them leaves them to the second pattern.
+    let word = digits + "x";
+    let by_digit = Pretokenizer::sequence(&[whole_numbers[0][0], "[0-9]"]).unwrap();
+    assert_eq!(ends_of(&by_digit, &word).len(), word.len());
 }
 
 #[test]

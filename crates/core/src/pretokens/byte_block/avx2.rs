@@ -183,22 +183,47 @@ pub(super) unsafe fn chain_of_quarters(
     bytes: &[u8; 64],
     entries: &mut [u8; 64],
 ) -> [__m128i; 4] {
+    // SAFETY: The caller vouches for the processor.
+    unsafe {
+        let (mut last, none) = (_mm_set1_epi8((first & 15) as i8), _mm_setzero_si128());
+        // No loop, which would keep the quarters in memory.
+        let a = next_quarter::<0>(chain, &mut last, bytes, entries);
+        if _mm_movemask_epi8(a) != 0 {
+            return [a, none, none, none];
+        }
+        let b = next_quarter::<16>(chain, &mut last, bytes, entries);
+        if _mm_movemask_epi8(b) != 0 {
+            return [a, b, none, none];
+        }
+        let c = next_quarter::<32>(chain, &mut last, bytes, entries);
+        if _mm_movemask_epi8(c) != 0 {
+            return [a, b, c, none];
+        }
+        [a, b, c, next_quarter::<48>(chain, &mut last, bytes, entries)]
+    }
+}
+
+/// The entries of the sixteen bytes from `FROM` on; `last` is the entry before them, then the last of them, in each place.
+///
+/// # Safety
+/// The processor has avx2; `FROM` is at most 48.
+#[inline(always)]
+unsafe fn next_quarter<const FROM: usize>(
+    chain: &Chain,
+    last: &mut __m128i,
+    bytes: &[u8; 64],
+    entries: &mut [u8; 64],
+) -> __m128i {
     // SAFETY: The caller vouches for the processor; a row and a quarter of the entries have sixteen bytes.
     unsafe {
-        let mut last = _mm_set1_epi8((first & 15) as i8);
-        let mut all = [_mm_setzero_si128(); 4];
-        for (quarter, some) in all.iter_mut().enumerate() {
-            for at in 0..16 {
-                let row = &chain[usize::from(bytes[16 * quarter + at])];
-                last = _mm_shuffle_epi8(_mm_loadu_si128(row.as_ptr().cast()), last);
-                // It comes in at the end of the register; the oldest goes out at the beginning.
-                *some = _mm_alignr_epi8::<1>(last, *some);
-            }
-            _mm_storeu_si128(entries.as_mut_ptr().add(16 * quarter).cast(), *some);
-            if _mm_movemask_epi8(*some) != 0 {
-                break;
-            }
+        let mut some = _mm_setzero_si128();
+        for at in FROM..FROM + 16 {
+            let row = &chain[usize::from(bytes[at])];
+            *last = _mm_shuffle_epi8(_mm_loadu_si128(row.as_ptr().cast()), *last);
+            // It comes in at the end of the register; the oldest goes out at the beginning.
+            some = _mm_alignr_epi8::<1>(*last, some);
         }
-        all
+        _mm_storeu_si128(entries.as_mut_ptr().add(FROM).cast(), some);
+        some
     }
 }
