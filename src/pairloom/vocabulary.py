@@ -209,7 +209,11 @@ def truncated(
     least = model.columns.n_tokens - len(made) + (n_specials if specials_counted else 0)
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")
-    n_made = min(vocab_size - least, len(made))
+    n_made = vocab_size - least
+    if n_made > len(made):
+        raise ValueError(
+            f"vocab_size is {vocab_size}, but this tokenizer has {least + len(made)}; extend makes it larger"
+        )
     changed = laid_out(model, n_made, None if keep_ids or n_made == len(made) else min(made))
     warn_of_moved(model, changed)
     return changed

@@ -173,6 +173,8 @@ NOT_MADE = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b")])
     ("make", "message"),
     [
         (lambda t: t.extend("ab", 257), "truncate_vocab"),
+        (lambda t: t.truncate_vocab(999), "vocab_size is 999, but this tokenizer has .*; extend makes it larger"),
+        (lambda t: t.extend("ab", n_tokens=1, trace=print), "trace is an option of Tokenizer.train, not of this call"),
         (lambda t: NOT_TRAINED.extend("ab", 300), "nothing says how .* pass n_tokens"),
         (lambda t: t.extend("ab"), "either vocab_size or n_tokens"),
         (lambda t: t.extend("ab", 300, n_tokens=4), "either vocab_size or n_tokens"),

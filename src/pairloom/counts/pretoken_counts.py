@@ -462,6 +462,7 @@ class CountBuilder:
         elif self._metadata is None:
             raise CountsError(
                 f"{name}: the table does not say how its text was cut (no metadata 'pairloom.pattern'); pass pattern"
+                " to PretokenCounts.from_parquet or from_arrow"
             )
 
     def _agree(self, metadata: CountsMetadata) -> None:

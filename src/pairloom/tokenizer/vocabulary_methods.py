@@ -119,7 +119,7 @@ class VocabularyMethods(TokenizerBase):
         vocab_size has the same meaning as in training. keep_ids: leave all ids as they are. specials_counted: whether
         vocab_size counts the special tokens; required for a tokenizer with special tokens that has no `config`.
         Warns with the number of ids that move. Raises ValueError if specials_counted is missing, when vocab_size is
-        below the base vocabulary, or the tokenizer is not one of merges.
+        below the base vocabulary or above what there is, or the tokenizer is not one of merges.
         """
         from pairloom.training.config import TrainingConfig
         from pairloom.vocabulary import truncated

@@ -102,6 +102,8 @@ class TrainingConfig:
 
             if unknown[0] == "checkpoint":
                 raise TypeError("checkpoint goes with train_files; of texts count once, and save PretokenCounts")
+            if unknown[0] in _RUN_OPTIONS:
+                raise TypeError(f"{unknown[0]} is an option of Tokenizer.train, not of this call")
             check_not_of_corpus(unknown, "Tokenizer.train")
             close = difflib.get_close_matches(unknown[0], [*known, *_RUN_OPTIONS], n=1)
             meant = f"; did you mean {close[0]!r}?" if close else "."
