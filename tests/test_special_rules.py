@@ -26,9 +26,10 @@ RULES: list[tuple[tuple[str, str], ...]] = [
     (("word", "single_word"),),
     (("<", "normalized"), ("word", "normalized"), ("word", "single_word"), ("word", "lstrip")),
     (("<s>", "ordinary"), ("word", "ordinary")),
+    (("<", "nfc"), ("word", "nfc"), ("<s>", "nfc")),
     tuple((literal, rule) for literal in ("<m>", "word") for rule in SPECIAL_RULES),
 ]
-CHARACTERS = [*"ab_.é \n", "  ", "\u3000", *SPECIALS, "<m> ", " word "]
+CHARACTERS = [*"ab_.é \n", "  ", "\u3000", "\u0338", "\u0301", "\u0323", *SPECIALS, "<m> ", " word "]
 
 
 def texts(seed: int, n: int = 150) -> list[str]:
@@ -59,6 +60,26 @@ def test_every_road_gives_the_ids_of_the_reference(rules: tuple[tuple[str, str],
             assert "'word'" in str(error)
         else:
             tokenizer.encode(text, disallowed_special={"word"})
+
+
+@pytest.mark.parametrize("literal", ["<tool>", "obs", " a=", "[x]"])
+def test_added_tokens_are_found_after_nfc_as_in_tokenizers(literal: str, tmp_path: Path) -> None:
+    # What add_tokens(["<tool>"]) makes of Qwen's tokenizer: "normalized" is the default of tokens that are not special.
+    file = json.loads(formats.huggingface.write(trained(MERGES, decode_errors="replace")))
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file | {"normalizer": {"type": "NFC"}}))
+    theirs.add_tokens([literal])
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    ours = Tokenizer.load(tmp_path)
+    rng = random.Random(literal)
+    parts = [literal, literal, literal[:-1], "\u0338", "\u0323", "\u0301", "\u0334", "e", "\u015b", " ", "<", "\u226f"]
+    for _ in range(300):
+        text = "".join(rng.choices(parts, k=rng.randrange(1, 7)))
+        assert ours.encode(text) == theirs.encode(text).ids, text
+        session = ours.session(text[:3])
+        session.append(text[3:])
+        assert session.ids.tolist() == ours.encode(text)
+    ours.save(tmp_path / "saved.json", format="huggingface")
+    assert Tokenizer.load(tmp_path / "saved.json") == ours
 
 
 def test_a_long_text_is_looked_at_as_a_whole(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ the words of a text, and the patterns that cut it as JSON."""
 
 _MAX_STEPS = 5
 
-SPECIAL_RULES = ("any_case", "lstrip", "normalized", "ordinary", "rstrip", "single_word")
+SPECIAL_RULES = ("any_case", "lstrip", "nfc", "normalized", "ordinary", "rstrip", "single_word")
 """The rules that a special token can have."""
 
 LARGEST_ID = 2**24 - 1

@@ -2,7 +2,8 @@
 
 A rule is a pair (literal, name):
 
-    any_case         it counts in any case of ASCII, and is normalized; not where NFC would join its end with U+0338
+    any_case         it counts in any case of ASCII, and is as with nfc
+    nfc              it is normalized, and does not count where NFC would join its end with a mark behind it
     lstrip, rstrip   the literal takes the white space before or behind it along
     normalized       it is looked for in what is left after all literals without this rule
     ordinary         it stays text
@@ -11,6 +12,8 @@ A rule is a pair (literal, name):
 A literal that stays text hides others that overlap it.
 """
 
+import itertools
+import unicodedata
 from collections.abc import Collection
 
 import regex
@@ -26,7 +29,7 @@ def split_by_rules(text: str, special_tokens: Collection[str], rules: Rules) -> 
     >>> split_by_rules("a <m>b", ["<m>"], [("<m>", "lstrip")])
     [('a', None), ('', '<m>'), ('b', None)]
     """
-    late = {literal for literal, rule in rules if rule in ("any_case", "normalized")}
+    late = {literal for literal, rule in rules if rule in ("any_case", "nfc", "normalized")}
     pieces: list[tuple[str, str | None]] = [(text, None)]
     for literals in ([t for t in special_tokens if t not in late], [t for t in special_tokens if t in late]):
         pieces = [
@@ -52,7 +55,9 @@ def _split(text: str, literals: Collection[str], rules: Rules) -> list[tuple[str
         # White space that was taken along may hold this literal or its beginning: then it is one all the same, and the
         # text goes on behind it.
         is_inside = match.start() < end
-        is_joined = "any_case" in has and match.group()[-1] in "<=>" and text[match.end() :].startswith("\u0338")
+        marks = itertools.takewhile(unicodedata.combining, text[match.end() :])
+        joined = unicodedata.normalize("NFC", match.group()[-1] + "".join(marks))
+        is_joined = not has.isdisjoint(("any_case", "nfc")) and joined[0] != match.group()[-1]
         if is_joined or "ordinary" in has or ("single_word" in has and beside_word) or ("lstrip" in has and is_inside):
             continue
         before = text[end : max(end, match.start())]

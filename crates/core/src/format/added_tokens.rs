@@ -154,6 +154,10 @@ impl<'n> Entry<'n> {
         }
         if is_normalized && rules.is_empty() && is_in_any_case(literal, forms) {
             rules.push("any_case");
+        } else if is_normalized && rules.is_empty() && forms == ["nfc"] && is_inert(literal) {
+            if !is_unchanged(literal, forms) {
+                rules.push("nfc");
+            }
         } else if is_normalized && !forms.is_empty() && (!rules.is_empty() || !is_unchanged(literal, forms)) {
             return Err(Error::Model(format!(
                 "{} is normalized: it is found in the text after {}, where pairloom looks for it before; set normalized to \
@@ -167,12 +171,16 @@ impl<'n> Entry<'n> {
     }
 }
 
+/// Whether NFC makes no character of the literal of another one. (Of ASCII, it makes these three.)
+fn is_inert(literal: &str) -> bool {
+    literal.chars().all(|c| c.is_ascii() && !"K;`".contains(c))
+}
+
 /// Whether the forms neither make nor unmake an occurrence of the literal, whatever the text.
 fn is_unchanged(literal: &str, forms: &[String]) -> bool {
-    // Of ASCII, NFC makes these three of other characters, and joins marks that follow to letters and to "<=>".
-    let is_inert = literal.chars().all(|c| c.is_ascii() && !"K;`".contains(c));
+    // NFC joins marks that follow to letters and to "<=>".
     let is_joined = literal.ends_with(|c: char| c.is_ascii_alphabetic() || "<=>".contains(c));
-    is_inert
+    is_inert(literal)
         && !is_joined
         && forms.iter().all(|form| match form.as_str() {
             "nfc" | "nfd" => true,

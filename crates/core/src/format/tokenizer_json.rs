@@ -92,16 +92,8 @@ impl<'a> File<'a> {
         let File { around, settings, mut vocabulary } = self;
         let ignore_merges = check_model(&settings).within(|| "model".into())?;
         let rules = Rules::read(&around, &settings, &mut vocabulary, ignore_merges)?;
-        let Rules {
-            pattern,
-            unknown,
-            mut normalizer,
-            late,
-            is_characters,
-            are_words,
-            splits_words,
-            word_end,
-        } = rules;
+        let splits_words = rules.splits_words;
+        let Rules { pattern, unknown, mut normalizer, late, is_characters, are_words, word_end, .. } = rules;
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
         let beside = beside.as_ref().map(Beside::new).transpose()?;

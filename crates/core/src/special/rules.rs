@@ -2,7 +2,8 @@
 //!
 //! | rule | a literal |
 //! |---|---|
-//! | `any_case` | counts in any case of ASCII, and is `normalized`; not where NFC joins its end with U+0338 |
+//! | `any_case` | counts in any case of ASCII, and is as with `nfc` |
+//! | `nfc` | is `normalized`, and does not count where NFC joins its end with a mark after it |
 //! | `lstrip`, `rstrip` | includes the white space before or after it |
 //! | `normalized` | is searched for in the text between the literals without this rule |
 //! | `ordinary` | stays text |
@@ -15,18 +16,21 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 use regex_automata::util::look::LookMatcher;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
 
 use super::matcher::{Matcher, SpecialMatch};
 use crate::error::{Error, Result};
 use crate::memory::filled;
 
-const NAMES: [&str; 6] = ["lstrip", "normalized", "ordinary", "rstrip", "single_word", "any_case"];
+const NAMES: [&str; 7] = ["lstrip", "normalized", "ordinary", "rstrip", "single_word", "any_case", "nfc"];
 const LSTRIP: u8 = 1;
 const NORMALIZED: u8 = 2;
 const ORDINARY: u8 = 4;
 const RSTRIP: u8 = 8;
 const SINGLE_WORD: u8 = 16;
 const ANY_CASE: u8 = 32;
+const NFC: u8 = 64;
 
 /// The rules of a set of special tokens.
 #[derive(Clone, Debug)]
@@ -63,7 +67,8 @@ impl Rules {
             of_tokens[token] |= 1u8 << rule;
         }
         let pass = |is_late: bool| {
-            let is_of_pass = |&token: &usize| (of_tokens[token] & (NORMALIZED | ANY_CASE) != 0) == is_late;
+            let is_of_pass =
+                |&token: &usize| (of_tokens[token] & (NORMALIZED | ANY_CASE | NFC) != 0) == is_late;
             let of_pass = (0..tokens.len()).filter(is_of_pass).collect::<Vec<_>>();
             let literals: Vec<(String, u32)> = of_pass.iter().map(|&token| tokens[token].clone()).collect();
             let in_any_case = of_pass.iter().any(|&token| of_tokens[token] & ANY_CASE != 0);
@@ -96,11 +101,7 @@ impl Rules {
                 rules & SINGLE_WORD == 0 || is_apart(segment, start - within.start, end - within.start);
             // White space that the last literal included may contain this literal or its start. It counts in any case,
             // and the text continues after it.
-            let ends_before_mark = |c: char| {
-                segment[..end - within.start].ends_with(c)
-                    && segment[end - within.start..].starts_with('\u{338}')
-            };
-            let is_joined = rules & ANY_CASE != 0 && ['<', '=', '>'].into_iter().any(ends_before_mark);
+            let is_joined = rules & (ANY_CASE | NFC) != 0 && is_joined(segment, end - within.start);
             if rules & ORDINARY != 0 || !is_single || rules & LSTRIP != 0 && start < floor || is_joined {
                 continue;
             }
@@ -115,6 +116,13 @@ impl Rules {
             return Some(SpecialMatch { start, end, index });
         }
     }
+}
+
+/// Whether NFC makes one character of the last one before `end` and marks after it.
+fn is_joined(text: &str, end: usize) -> bool {
+    let last = text[..end].chars().next_back();
+    let marks = text[end..].chars().take_while(|&c| canonical_combining_class(c) != 0);
+    last.into_iter().chain(marks).nfc().next() != last
 }
 
 /// Whether there is no word character directly before `start` or directly after `end`.

@@ -79,7 +79,7 @@ def write_added_tokens(
             "id": token_id,
             "content": literal,
             **{flag: (literal, flag) in rules for flag in ("single_word", "lstrip", "rstrip")},
-            "normalized": not rules.isdisjoint({(literal, "normalized"), (literal, "any_case")}),
+            "normalized": not rules.isdisjoint((literal, rule) for rule in ("any_case", "nfc", "normalized")),
             "special": literal not in plain,
         }
         for literal, token_id in ordered.items()
