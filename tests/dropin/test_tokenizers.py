@@ -91,7 +91,7 @@ def test_what_is_no_text_is_a_type_error(given: Any, message: str) -> None:
 
 def test_a_file_that_is_not_utf8_is_named_with_its_byte(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"good\nb\xe4d\n")
-    with pytest.raises(CorpusError, match=r"latin: invalid UTF-8 at byte 6"):
+    with pytest.raises(CorpusError, match=r"latin: invalid UTF-8 at byte 6.* or train_from_iterator\(open\(path"):
         Tokenizer(models.BPE()).train([str(tmp_path / "latin")], trainers.BpeTrainer(show_progress=False))
     with pytest.raises(FileNotFoundError):
         Tokenizer(models.BPE()).train([str(tmp_path / "absent")])
@@ -272,6 +272,18 @@ def test_a_change_of_a_part_changes_the_encoding() -> None:
     template = processors.TemplateProcessing(single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", 0)])
     made.post_processor = template
     assert made.encode("the").tokens == ["<|endoftext|>", "Ġthe"]
+
+
+def test_encoding_does_not_load_the_tokenizer_again() -> None:
+    for pre_tokenizer in (pre_tokenizers.BertPreTokenizer(), pre_tokenizers.CharDelimiterSplit("-")):
+        made = Tokenizer(models.BPE(unk_token="[UNK]"))
+        made.pre_tokenizer, made.normalizer = pre_tokenizer, normalizers.BertNormalizer(lowercase=False)
+        made.train_from_iterator(["a b-c"], trainers.BpeTrainer(special_tokens=["[UNK]"], show_progress=False))
+        before = made._plain_encoder()
+        assert made.encode("a-b").ids == made.encode_batch(["a-b"])[0].ids
+        assert made._plain_encoder() is before is not None
+        pre_tokenizers.Metaspace()
+        assert made._plain_encoder() is before
 
 
 def test_files_are_read_to_the_same_tokenizer(tmp_path: Path) -> None:

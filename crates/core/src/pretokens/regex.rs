@@ -4,6 +4,8 @@
 //! linear where the pattern can be an automaton, see [`super::dfa`]. Other patterns need `fancy_regex`, which backtracks up
 //! to a limit and then refuses the text; it is asked only from characters on with which a match can begin.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -200,10 +202,25 @@ fn is_too_large(error: &CompileError) -> bool {
     matches!(error, CompileError::InnerError(inner) if inner.size_limit().is_some())
 }
 
+const MOST_COMPILED: usize = 8;
+
+thread_local! {
+    /// The patterns of the last calls of `matches`: compiling one takes longer than a short text does.
+    static COMPILED: RefCell<Vec<(String, Rc<RegexScanner>)>> = const { RefCell::new(Vec::new()) };
+}
+
 /// The matches of a pattern in each of several texts, empty ones left out, as starts and ends in characters.
 pub fn matches(pattern: &str, texts: &[String]) -> Result<Vec<Vec<(usize, usize)>>> {
     check_length(&[pattern])?;
-    let scanner = RegexScanner::new(pattern, MAX_AUTOMATA_BYTES)?;
+    let scanner = COMPILED.with_borrow_mut(|compiled| {
+        if let Some((_, scanner)) = compiled.iter().find(|(known, _)| known == pattern) {
+            return Ok(Rc::clone(scanner));
+        }
+        let scanner = Rc::new(RegexScanner::new(pattern, MAX_AUTOMATA_BYTES)?);
+        compiled.truncate(MOST_COMPILED - 1);
+        compiled.insert(0, (pattern.to_owned(), Rc::clone(&scanner)));
+        Ok::<_, Error>(scanner)
+    })?;
     let of_text = |text: &String| {
         let (mut found, mut at, mut n_characters, mut failed) = (Vec::new(), 0, 0, Failed::default());
         while let Some((start, end)) = scanner.find(text, at, &mut failed)? {

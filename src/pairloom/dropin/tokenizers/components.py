@@ -31,7 +31,7 @@ class Component:
     renamed: ClassVar[dict[str, str]] = {}
     """Arguments that the JSON calls otherwise."""
     n_changes: ClassVar[int] = 0
-    """How often any component was changed: what was made of one before may be out of date."""
+    """How often any component was changed after it was made: what was made of one before may be out of date."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -59,11 +59,11 @@ class Component:
         if name in vars(self):
             # Changed later it is checked as an argument is, and becomes what that would.
             value = getattr(dataclasses.replace(self, **{name: value}), name)  # type: ignore[type-var]
+            Component.n_changes += 1
         self._put(name, value)
 
     def _put(self, name: str, value: Any) -> None:
         """Sets a field, unchecked."""
-        Component.n_changes += 1
         object.__setattr__(self, name, value)
 
     def __getstate__(self) -> bytes:

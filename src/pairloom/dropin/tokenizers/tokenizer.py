@@ -18,7 +18,7 @@ from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokeni
 from pairloom.dropin.tokenizers.components import AddedToken, Component, component_of
 from pairloom.dropin.tokenizers.plain_encoder import PlainEncoder, decode
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
-from pairloom.errors import FormatError, MissingByteError
+from pairloom.errors import CorpusError, FormatError, MissingByteError
 from pairloom.formats.reader import read
 from pairloom.formats.shared.json_text import parse
 from pairloom.post_processing import post_processor_of
@@ -170,7 +170,13 @@ class Tokenizer(HuggingFaceTokenizer):
             raise TypeError(f"files must be a list of paths, not {type(files).__name__}")
         for path in files:
             Path(path).open("rb").close()
-        self._train(training.Lines(files), trainer)
+        try:
+            self._train(training.Lines(files), trainer)
+        except CorpusError as error:
+            remedy = 'train_from_iterator(open(path, encoding="utf-8", errors="replace"), trainer)'
+            raise CorpusError(
+                str(error).replace('replace malformed bytes with input_errors="replace"', remedy)
+            ) from None
 
     def train_from_iterator(
         self, iterator: Iterable[Any], trainer: BpeTrainer | None = None, length: int | None = None
@@ -197,6 +203,7 @@ class Tokenizer(HuggingFaceTokenizer):
             texts = training.without(texts, specials, self.normalizer is not None)
         counts, plan = training.count(texts, self.normalizer, self.pre_tokenizer, trainer.shows_progress)
         training.train(counts, plan, trainer, self.model)
+        Component.n_changes += 1
         self._added = {}
         self.add_special_tokens(specials)
 
