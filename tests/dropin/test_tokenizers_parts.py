@@ -257,6 +257,29 @@ def test_model_cuts_a_piece_as_the_library_does() -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_models_of_any_merges_cut_as_the_library_does(seed: int) -> None:
+    rng = random.Random(seed)
+    prefix = rng.choice(["", "", "##"])
+    vocab = {text: index for index, text in enumerate(dict.fromkeys([*"abcd", *(prefix + each for each in "abcd")]))}
+    merges: list[tuple[str, str]] = []
+    for _ in range(rng.randrange(1, 25)):
+        pair = rng.choice(list(vocab)), rng.choice([text for text in vocab if text.startswith(prefix)])
+        if pair not in merges:
+            vocab.setdefault(pair[0] + pair[1].removeprefix(prefix), len(vocab))
+            merges.append(pair)
+    # A pair may come before those that make its parts.
+    rng.shuffle(merges)
+    texts = ["".join(rng.choices("abcd", k=rng.randrange(40))) for _ in range(20)]
+    found = []
+    for library in LIBRARIES:
+        model = importlib.import_module(f"{library.__name__}.models").BPE(
+            vocab, merges, continuing_subword_prefix=prefix
+        )
+        found.append([[token.as_tuple() for token in model.tokenize(text)] for text in texts])
+    assert found[0] == found[1]
+
+
 def test_bert_normalizer_equals_the_library_on_every_character() -> None:
     texts = [f"a{chr(code)}b" for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     for settings in (

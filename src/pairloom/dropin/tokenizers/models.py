@@ -1,5 +1,6 @@
 """The model of the library that training takes: BPE."""
 
+import heapq
 import itertools
 import json
 import os
@@ -154,14 +155,31 @@ class BPE(Model):
                     )
                 fuses = self.fuse_unk and parts and parts[-1][0] == self.unk_token
                 parts.append((self.unk_token, parts.pop()[1] if fuses else at, at + 1))
-        prefix = self.continuing_subword_prefix or ""
-        while True:
-            pairs = [(parts[at][0], parts[at + 1][0]) for at in range(len(parts) - 1)]
-            best = min((pair for pair in pairs if pair in ranks), key=ranks.__getitem__, default=None)
-            if best is None:
-                return parts
-            at = pairs.index(best)
-            parts[at : at + 2] = [(best[0] + best[1].removeprefix(prefix), parts[at][1], parts[at + 1][2])]
+        n, prefix = len(parts), self.continuing_subword_prefix or ""
+        before, after = list(range(-1, n - 1)), list(range(1, n + 1))
+        queue: list[tuple[int, int]] = []
+
+        def push(at: int) -> None:
+            if at >= 0 and (behind := after[at]) < n:
+                rank = ranks.get((parts[at][0], parts[behind][0]))
+                if rank is not None:
+                    heapq.heappush(queue, (rank, at))
+
+        for at in range(n - 1):
+            push(at)
+        gone = ("", -1, -1)
+        while queue:
+            rank, at = heapq.heappop(queue)
+            left, right = parts[at], after[at]
+            # What was pushed may have been merged otherwise meanwhile.
+            if right < n and ranks.get((left[0], parts[right][0])) == rank:
+                parts[at] = left[0] + parts[right][0].removeprefix(prefix), left[1], parts[right][2]
+                parts[right], after[at] = gone, after[right]
+                if after[at] < n:
+                    before[after[at]] = at
+                push(before[at])
+                push(at)
+        return [part for part in parts if part is not gone]
 
 
 Unigram, WordLevel, WordPiece = not_taken("Unigram", "WordLevel", "WordPiece")

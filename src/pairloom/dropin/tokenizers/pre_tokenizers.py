@@ -172,6 +172,11 @@ def _core_pattern_of(node: str) -> Pattern:
     return read("huggingface", json.dumps(file).encode(), "the tokenizer").pattern
 
 
+@functools.lru_cache(maxsize=64)
+def _is_total(regex: str) -> bool:
+    return _core.is_total(regex)
+
+
 class _Matching(PreTokenizer):
     """A step that is a pattern and a behavior."""
 
@@ -224,7 +229,7 @@ class Split(_Matching):
         # Isolated, so that the pattern is that of the regular expression alone.
         pattern = _core_pattern_of(json.dumps(self.node() | {"behavior": "Isolated", "invert": False}))
         regex = str(pattern).removeprefix("(?#isolated)")
-        is_total = self.behavior == "removed" and self.invert and _core.is_total(regex)
+        is_total = self.behavior == "removed" and self.invert and _is_total(regex)
         return (regex, "isolated", False) if is_total else (regex, self.behavior, self.invert)
 
 
