@@ -150,7 +150,7 @@ def test_added_tokens_of_a_vocab_json_take_the_next_ids(
             f"a{literal}b", add_special_tokens=False
         )
         return
-    with pytest.raises(FormatError, match=r"tokenizers would give it another; put it into vocab\.json"):
+    with pytest.raises(FormatError, match=r"tokenizers would not give it; put it into vocab\.json"):
         Tokenizer.load(tmp_path)
 
 

@@ -115,10 +115,9 @@ def check_listed(special_tokens: Mapping[str, int], vocab: Path) -> None:
     """Refuses ids that files beside a vocab.json list where transformers would take others: the next free ones."""
     ids = dict(sorted(special_tokens.items(), key=lambda entry: entry[1]))
     if n := n_misplaced(ids, parse(vocab.read_bytes(), str(vocab))):
-        literal, token_id = list(ids.items())[n - 1]
         raise FormatError(
-            f"{vocab.parent}: {_ADDED_NAME} or {CONFIG_NAME} gives added token {shown(literal)} id {token_id}, but"
-            f" tokenizers would give it another; put it into {vocab.name} under its id"
+            f"{vocab.parent}: added token {shown(list(ids)[n - 1])} is listed with an id that tokenizers would not give"
+            f" it; put it into {vocab.name} under its id"
         )
 
 

@@ -21,8 +21,6 @@ use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL};
 
 const WHAT: &str = "the metadata of a GGUF file";
 const PREFIX: &str = "tokenizer.ggml.";
-/// The key of the model's name.
-const NAME: &str = "general.name";
 /// Pre-tokenizers by the names that llama.cpp gives them: the name of a pattern, or a pre_tokenizer of a tokenizer.json.
 const PRE_TOKENIZERS: &str = include_str!("gguf_pre_tokenizers.json");
 /// Those under which a pretoken that is a token is not merged.
@@ -73,7 +71,7 @@ fn read_metadata(data: &[u8]) -> Result<Metadata<'_>> {
         let key = reader.text()?;
         let kind = reader.number(4)?;
         let item = reader.item(kind, key.starts_with(PREFIX))?;
-        if let Some(key) = key.strip_prefix(PREFIX).or((key == NAME).then_some(key)) {
+        if let Some(key) = key.strip_prefix(PREFIX).or((key == "general.name").then_some(key)) {
             found.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
             found.insert(key, item);
         }
@@ -153,22 +151,17 @@ impl<'a> Metadata<'a> {
             self.flag(&format!("add_{role}_token")).unwrap_or(is_added).then_some((text, id))
         };
         let (bos, eos) = (token("bos", adds_bos), token("eos", false));
-        let special = |&(text, _): &(&str, u64)| json!({"SpecialToken": {"id": text, "type_id": 0}});
+        let special = |(text, _)| json!({"SpecialToken": {"id": text, "type_id": 0}});
         let around = |name: &str, type_id: u8| -> Vec<_> {
             let text = json!({"Sequence": {"id": name, "type_id": type_id}});
-            bos.iter().map(special).chain([text]).chain(eos.iter().map(special)).collect()
+            [bos.map(special), Some(text), eos.map(special)].into_iter().flatten().collect()
         };
-        let (single, pair) = (around("A", 0), [around("A", 0), around("B", 1)].concat());
-        let tokens = bos.iter().chain(&eos);
-        let tokens =
-            tokens.map(|&(text, id)| (text.to_owned(), json!({"id": text, "ids": [id], "tokens": [text]})));
-        let tokens: serde_json::Map<_, _> = tokens.collect();
-        if tokens.is_empty() {
-            return None;
-        }
-        let template =
-            json!({"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": tokens});
-        Some(template.to_string())
+        let entry =
+            |(text, id): (&str, _)| (text.to_owned(), json!({"id": text, "ids": [id], "tokens": [text]}));
+        let tokens: serde_json::Map<_, _> = [bos, eos].into_iter().flatten().map(entry).collect();
+        let pair = [around("A", 0), around("B", 1)].concat();
+        let template = json!({"type": "TemplateProcessing", "single": around("A", 0), "pair": pair, "special_tokens": tokens});
+        (!tokens.is_empty()).then(|| template.to_string())
     }
 
     /// Pieces that merge by scores.
@@ -200,7 +193,8 @@ impl<'a> Metadata<'a> {
             collapses_spaces: self.flag("remove_extra_whitespaces").unwrap_or(false),
         };
         let mut model = sentencepiece::model(pieces, &normalization, false, None)?;
-        if self.text(NAME).is_some_and(|name| name.to_lowercase().replace('-', "").contains("phi3")) {
+        if self.text("general.name").is_some_and(|name| name.to_lowercase().replace('-', "").contains("phi3"))
+        {
             let takers = model.special_tokens.iter().map(|(literal, _)| literal);
             let takers = takers.filter(|literal| !PHI3_KEEPS.contains(&literal.as_str()));
             model.special_rules = takers.map(|literal| (literal.clone(), "rstrip".to_owned())).collect();
