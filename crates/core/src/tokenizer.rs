@@ -37,7 +37,7 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     /// The tokenizer of a file: any that [`format::Format`] names. `pattern`, a name such as "cl100k" or a regular expression,
-    /// splits what a .tiktoken file holds, since that does not say.
+    /// splits what a .tiktoken file holds, since that does not say; a file that says it refuses one.
     pub fn load(path: impl AsRef<Path>, pattern: Option<&str>) -> Result<Self> {
         let path = path.as_ref();
         let data = std::fs::read(path).map_err(Error::io(path))?;
