@@ -186,6 +186,15 @@ def test_a_native_file_loaded_as_tokenizer_json_names_the_remedy(tmp_path: Path)
         assert Tokenizer.load(tmp_path) == saved
 
 
+@pytest.mark.parametrize("option", [{"special_tokens": []}, {"special_tokens": {"<e>": 400}}, {"pattern": "gpt2"}])
+def test_a_file_that_says_what_an_argument_says_refuses_it(tmp_path: Path, option: dict[str, Any]) -> None:
+    for format in ("pairloom", "huggingface"):
+        TOKENIZER.save(tmp_path / format, format=format)
+        (name,) = option
+        with pytest.raises(ValueError, match=f"of format '{format}' carries its own {name}; leave out {name}="):
+            Tokenizer.load(tmp_path / format, **option)
+
+
 @pytest.mark.parametrize("format", ["gguf", "json", "", None, 3, ["pairloom"]])
 def test_formats_that_are_none_are_refused(format: Any, tmp_path: Path) -> None:
     if format is not None:

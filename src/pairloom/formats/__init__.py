@@ -132,6 +132,9 @@ def load(
             data += opened.read(_GGUF_BYTES if data.startswith(b"GGUF") else -1)
         if format is None:
             format = _core.format_of(data[:_HEAD_BYTES], as_text(str(file)))
+        if special_tokens is not None and format != "tiktoken":
+            what = f"{file}: a file of format {format!r} carries its own special_tokens"
+            raise ValueError(f"{what}; leave out special_tokens=")
         model = read(format, data, str(file), pattern=pattern, special_tokens=special_tokens, beside=companions)
     if format != "pairloom" or missing_bytes is not None:
         # Who saved a file of pairloom's own was told.

@@ -164,18 +164,13 @@ pub fn read_any(data: &[u8], name: &str, pattern: Option<&str>) -> Result<Model>
 
 /// Reads a file that errors call `name`.
 ///
-/// [`Error::MissingKey`] for a missing key, [`Error::Invalid`] for a pattern that a format needs and `said` lacks, and for
-/// what `said` has and the file carries itself, [`Error::Model`] for every other defect.
+/// [`Error::MissingKey`] for a missing key, [`Error::Invalid`] for a pattern that a format needs and `said` lacks, or that
+/// `said` has and the file carries itself, [`Error::Model`] for every other defect.
 pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<Model> {
     check_begin(data, &FOREIGN).within(|| name.to_owned())?;
-    let has_specials = !said.specials.ids(0, |_| Ok(None))?.is_empty();
-    let carried = [
-        ("pattern", said.pattern.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf)),
-        ("special_tokens", has_specials && format != Format::Tiktoken),
-    ];
-    if let Some((what, _)) = carried.iter().find(|(_, is_said)| *is_said) {
+    if said.pattern.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf) {
         return Err(Error::Invalid(format!(
-            "{name}: a file of format '{}' carries its own {what}; leave out {what}=",
+            "{name}: a file of format '{}' carries its own pattern; leave out pattern=",
             format.name()
         )));
     }
