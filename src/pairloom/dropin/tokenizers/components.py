@@ -137,7 +137,9 @@ def not_taken(*names: str) -> Any:
     """Names of the library that scripts import, with BPE or for another choice; to use one is an error."""
 
     def refuse(self: Any, *_: Any, **__: Any) -> None:
-        raise NotImplementedError(f"{type(self).__name__} is not taken, since only BPE is; {_WHOLE_LIBRARY}")
+        raise NotImplementedError(
+            f"{type(self).__name__} is not taken, which training BPE does not need; {_WHOLE_LIBRARY}"
+        )
 
     return (type(name, (), {"__init__": refuse}) for name in names)
 

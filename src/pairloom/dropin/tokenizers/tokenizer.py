@@ -12,6 +12,7 @@ from typing import Any
 import pairloom
 from pairloom._internal.arguments import check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
+from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id
 from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, training
@@ -267,6 +268,12 @@ class Tokenizer(HuggingFaceTokenizer):
     def from_file(path: str) -> Tokenizer:
         """The tokenizer of a tokenizer.json; OSError, and FormatError for a part that is not taken."""
         return _of_json(Path(path).read_bytes(), str(path))
+
+    @staticmethod
+    def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
+        """The tokenizer of the tokenizer.json of a HuggingFace repository; raises what huggingface_hub does."""
+        hub = import_optional("huggingface_hub", "Tokenizer.from_pretrained")
+        return Tokenizer.from_file(hub.hf_hub_download(identifier, "tokenizer.json", revision=revision, token=token))
 
     # What it is ---------------------------------------------------------------------------------------------------
 
