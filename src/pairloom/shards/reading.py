@@ -88,7 +88,8 @@ def open_shards(
     manifest = Manifest.load(path) if remote is None else remote.manifest
     if not manifest.complete and not incomplete:
         shown_path = path if remote is None else public_url(remote.url)
-        raise FormatError(f"{shown_path}: the run that writes it has not ended; resume it, or pass incomplete=True")
+        remedy = "resume it, or read what there is: open_shards(folder, incomplete=True)"
+        raise FormatError(f"{shown_path}: the run that writes it has not ended; {remedy}")
     return OpenShards(path, manifest, remote)
 
 
