@@ -164,6 +164,7 @@ def test_warnings_name_options_and_no_source(folder: Path) -> None:
     [
         ("stats --model model.json --input a.txt --parallel", "--parallel goes with --corpus"),
         ("compare --model model.json --model model.json --input a.txt --parallel", "--parallel goes with --corpus"),
+        ("view --model model.json --text ab --lines --output new", "--lines goes with --input: it says how texts are"),
         ("inspect --model model.json --stages ab --json", "--stages goes with neither --text nor --json"),
     ],
 )

@@ -106,12 +106,12 @@ _OF_READING = (
 
 
 def check_reads_nothing(args: argparse.Namespace) -> None:
-    """UsageError where --counts comes with an option that says how texts are read, for which it is too late."""
+    """UsageError where no corpus is read, as with --counts, and an option says how."""
     given = [option for option in _OF_READING if getattr(args, option) not in (None, False)]
     if args.text_field != "text":
         given.append("text_field")
-    if args.counts is not None and given:
-        raise UsageError(f"--{given[0].replace('_', '-')} goes with --input: the texts of --counts were read before")
+    if args.input is None and getattr(args, "parity", None) is None and given:
+        raise UsageError(f"--{given[0].replace('_', '-')} goes with --input: it says how texts are read")
 
 
 def check_not_replaced(args: argparse.Namespace, inputs: list[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pairloom._internal.atomic import check_file
 from pairloom.analysis.compare import named_documents
 from pairloom.cli.console import text_argument, write_stdout
-from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
+from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, check_reads_nothing, corpus_of
 from pairloom.cli.models import add_format_arguments, load_at
 from pairloom.view.view import MOST_BYTES, View
 
@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage(f"--model can be given once or twice, not {len(args.model)} times")
     if not args.text and args.input is None:
         args.wrong_usage("there is no text: give --text or --input")
+    check_reads_nothing(args)
     if args.open and args.output is None:
         args.wrong_usage("--open needs a page to open: give --output FILE")
     if args.output is None and sys.stdout is not None and sys.stdout.isatty():
