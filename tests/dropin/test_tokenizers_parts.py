@@ -223,6 +223,10 @@ def test_tokens_are_told_where_a_normalizer_changed_the_text() -> None:
         encoding = made.encode("The CAT <m>")
         found.append((encoding.ids, encoding.tokens, made.decode(encoding.ids)))
     assert found[0] == found[1]
+    with pytest.raises(ValueError, match="encode what its normalize_str returns"):
+        encoding.offsets  # noqa: B018
+    encoding = made.encode(made.normalizer.normalize_str("The CAT"))
+    assert encoding.offsets == [(0, 3), (3, 7)]
 
 
 def test_a_copy_keeps_what_is_set_up() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
 _WHITE_SPACE = "".join(WHITE_SPACE)
+_CHANGED = "the normalizer changed the text, so nobody can tell spans in it; encode what its normalize_str returns"
 
 
 class _Finder:
@@ -91,7 +92,7 @@ class PlainEncoder:
                 continue
             changed = segment if normalizer is None else normalizer.normalize_str(segment)
             if changed != segment:
-                problem = "the normalizer changed the text, so nobody can tell spans in it"
+                problem = _CHANGED
             for start, part, found in self._finders[1].parts(changed, ordinary):
                 if found is not None:
                     add(found, part, (at + start, at + start + len(part)))
