@@ -342,6 +342,23 @@ def test_a_saved_character_is_found_where_its_rules_say_only(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["first", "always"])
+def test_normalized_tokens_before_a_metaspace_are_taken(tmp_path: Path, kind: str) -> None:
+    # As add_tokens(["<x>", "b a"]) makes them of a Llama of transformers 5.
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(tokenizer_json(random.Random(kind), kind)))
+    theirs.add_tokens(["<x>", "b a"])
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    ours = Tokenizer.load(tmp_path)
+    rng = random.Random(kind)
+    for _ in range(200):
+        text = "".join(rng.choices(["<x>", "b a", " ", "a", "b", "é", SYMBOL, "</s>"], k=rng.randrange(1, 7)))
+        assert ours.encode(text) == theirs.encode(text).ids, text
+    ours.save(tmp_path / "saved.json", format="huggingface")
+    assert Tokenizer.load(tmp_path / "saved.json") == ours
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"pad_token": {"content": "<p>", "normalized": True}}))
+    assert "<p>" in Tokenizer.load(tmp_path).special_tokens
+
+
+@pytest.mark.parametrize("kind", ["first", "always"])
 def test_words_of_a_metaspace_that_splits_equal_tokenizers(tmp_path: Path, kind: str) -> None:
     file = tokenizer_json(random.Random(kind), kind)
     file["pre_tokenizer"]["split"] = True

@@ -277,6 +277,9 @@ def forms_of(model: Model) -> list[str]:
     skipped = {DROP_STEP, *(step.rstrip(":") for step in (UNKNOWN, UNKNOWN_EACH, WORDS))}
     if model.pattern != CHARACTERS:
         skipped.add("prefix_space")
+    elif not {"first_prefix", "prefix_space"}.isdisjoint(model.normalizer):
+        # Those of a Metaspace, which comes after added tokens are found.
+        skipped |= {"spaces", "first_prefix", "prefix_space"}
     return [step for step in (each.partition(":")[0] for each in model.normalizer) if step not in skipped]
 
 

@@ -42,6 +42,9 @@ const MODEL_KEYS: [&str; 10] = [
     "merges",
 ];
 
+/// The steps of a normaliser that stand for a Metaspace.
+const METASPACE_STEPS: [&str; 3] = ["spaces", "first_prefix", "prefix_space"];
+
 /// Whether a file that begins so is an object whose first key is one of a tokenizer.json's.
 pub fn is_begin(head: &[u8]) -> bool {
     let inside = head.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
@@ -97,8 +100,13 @@ impl<'a> File<'a> {
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
         let beside = beside.as_ref().map(Beside::new).transpose()?;
+        // A Metaspace comes after added tokens are found, unlike a normaliser that does the same.
+        let has = |key: &str, kind: &str| find(&around, key).is_some_and(|node| node.text.contains(kind));
+        let is_metaspace = has("pre_tokenizer", "\"Metaspace\"") && !has("normalizer", "\"Replace\"");
+        let mut forms = normalizer.clone();
+        forms.retain(|step| !(is_metaspace && METASPACE_STEPS.contains(&step.as_str())));
         let mut added = find(&around, "added_tokens")
-            .map(|node| added_tokens::read(node, &normalizer, are_ordinary, beside.as_ref()))
+            .map(|node| added_tokens::read(node, &forms, are_ordinary, beside.as_ref()))
             .transpose()?
             .unwrap_or_default();
         check_assigned(&added.ids, &vocabulary)?;
