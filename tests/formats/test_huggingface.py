@@ -64,6 +64,10 @@ def test_merges_as_lists_and_ignore_merges() -> None:
     assert formats.read("huggingface", huggingface.write(model)) == model
 
 
+def test_without_a_decoder_bytes_are_decoded() -> None:
+    assert formats.read("huggingface", edited(lambda f: f.update(decoder=None))) == MODEL
+
+
 def test_every_split_of_a_token_may_be_listed() -> None:
     def all_splits(file: dict[str, Any]) -> None:
         file["model"]["vocab"].update({ENDOFTEXT: 259, "bc": 300, "abc": 301})
