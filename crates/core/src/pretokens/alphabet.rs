@@ -13,6 +13,7 @@ pub const MAX_SETS: usize = 128;
 const LONGER: u8 = 255;
 
 /// The characters that a pattern tells apart.
+#[derive(Clone)]
 pub struct Alphabet {
     pub n_classes: usize,
     /// For each class, the sets that it is in, as bits.
@@ -66,6 +67,12 @@ impl Alphabet {
 
     pub fn class_of(&self, code: u32) -> usize {
         usize::from(self.classes[self.blocks[(code >> 8) as usize] as usize + (code & 255) as usize])
+    }
+
+    /// The same of bytes, each in the class of its letter in GPT-2's byte alphabet.
+    pub fn of_letters(&self) -> Self {
+        let class_of = |byte| self.class_of(u32::from(unicode::byte_letter(byte))) as u8;
+        Alphabet { by_byte: std::array::from_fn(|byte| class_of(byte as u8)), ..self.clone() }
     }
 
     /// The class of a character of one byte; `None` for the first byte of a longer one.

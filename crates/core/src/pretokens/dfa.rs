@@ -27,6 +27,7 @@ use super::nfa::{DEAD, MAX_VISITS, Nfa, Node};
 const STRIDE: usize = 64;
 
 /// A compiled pattern.
+#[derive(Clone)]
 pub(super) struct Dfa {
     alphabet: Alphabet,
     sets: Vec<ClassUnicode>,
@@ -43,6 +44,7 @@ pub(super) struct Dfa {
 }
 
 /// What holds wherever a character of one class is followed by one of another.
+#[derive(Clone)]
 struct Cuts {
     /// By both classes: a match ends between them, and it would if the text ended there.
     ends: Vec<bool>,
@@ -70,6 +72,23 @@ impl Dfa {
             return Self::with_ahead(repeated, ahead, max_bytes);
         }
         Self::compile(&expression, None, max_bytes)
+    }
+
+    /// The same that reads bytes as letters of GPT-2's byte alphabet.
+    pub fn of_letters(&self) -> Self {
+        let mut dfa = Dfa { alphabet: self.alphabet.of_letters(), ..self.clone() };
+        dfa.ahead = self.ahead.as_ref().map(|ahead| Box::new(ahead.of_letters()));
+        dfa.can_begin = std::array::from_fn(|byte| {
+            let class = dfa.alphabet.class_of_byte(byte as u8);
+            class.is_some_and(|class| dfa.first(class) != DEAD)
+        });
+        dfa
+    }
+
+    /// Whether a match can begin with this byte.
+    #[inline(always)]
+    pub fn can_begin(&self, byte: u8) -> bool {
+        self.can_begin[usize::from(byte)]
     }
 
     /// An expression that another follows; `None` if the first is not a bounded repetition of one character.

@@ -16,6 +16,7 @@
 //! shuffles. Windows of 64 characters in which the three before an offset decide, without any state, whether a pretoken ends
 //! there: no faster than that.
 
+use std::borrow::Borrow;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +32,6 @@ use super::few_states::FewStates;
 use super::nfa::DEAD;
 use super::scan::ENDS_PER_FILL;
 use super::threes::WholeNumbers;
-use super::unicode::byte_letter;
 use super::window::WINDOW_BYTES;
 use crate::cpu::{CpuTier, at_tier};
 use crate::error::Result;
@@ -108,8 +108,26 @@ pub(super) struct OnePass {
     tier: CpuTier,
     /// Finds what the first pattern matches, which looks too far ahead for the table.
     numbers: Option<WholeNumbers>,
-    /// Bytes whose letter in GPT-2's byte alphabet a match can begin with.
-    letters: [bool; 256],
+}
+
+/// Automata that split in turn and read bytes as letters of GPT-2's byte alphabet.
+pub(super) struct Letters {
+    steps: Vec<Dfa>,
+    /// Bytes with which a match can begin.
+    can_begin: [bool; 256],
+}
+
+impl Letters {
+    /// Where a match might begin first.
+    #[inline]
+    pub fn next_begin(&self, bytes: &[u8]) -> Option<usize> {
+        bytes.iter().position(|&byte| self.can_begin[usize::from(byte)])
+    }
+
+    /// Appends the ends that the patterns make in the bytes from `start` on.
+    pub fn split(&self, bytes: &[u8], start: usize, found: &mut Vec<usize>) {
+        split(&self.steps, bytes, start, found);
+    }
 }
 
 impl OnePass {
@@ -139,15 +157,10 @@ impl OnePass {
                     .collect()
             })
             .collect();
-        let mut letters = [false; 256];
-        for (byte, can_begin) in (0..=u8::MAX).zip(&mut letters) {
-            let letter = byte_letter(byte);
-            *can_begin = steps.iter().any(|dfa| dfa.first(dfa.class_of(letter)) != DEAD);
-        }
         let stride = alphabet.n_classes + 2;
         let mut table = determinize(&steps, &classes, stride)?;
         let few = FewStates::new(&mut table, stride, &alphabet);
-        let mut one_pass = Box::new(OnePass { steps, alphabet, table, few, tier, numbers, letters });
+        let mut one_pass = Box::new(OnePass { steps, alphabet, table, few, tier, numbers });
         one_pass.numbers = one_pass.numbers.take().filter(|_| one_pass.leaves_groups());
         Some(one_pass)
     }
@@ -157,7 +170,7 @@ impl OnePass {
         let mut found = Vec::new();
         let mut is_whole = |group: String| {
             found.clear();
-            self.split(1, &group, 0, group.len(), &mut found);
+            split(&self.steps[1..], group.as_bytes(), 0, &mut found);
             found.len() == 1
         };
         (1..=3_usize).all(|width| (0..10_u32.pow(width as u32)).all(|n| is_whole(format!("{n:0width$}"))))
@@ -174,10 +187,16 @@ impl OnePass {
         matches!(self.steps.as_slice(), [only] if only.is_total())
     }
 
-    /// Whether a match may begin with the letter of this byte in GPT-2's byte alphabet.
-    #[inline]
-    pub fn may_split_letter_of(&self, byte: u8) -> bool {
-        self.letters[usize::from(byte)]
+    /// The patterns, to read bytes as letters of GPT-2's byte alphabet.
+    pub fn of_letters(&self) -> Letters {
+        let steps: Vec<Dfa> = self.steps.iter().map(|dfa| dfa.of_letters()).collect();
+        let can_begin = |byte| steps.iter().any(|dfa| dfa.can_begin(byte as u8));
+        Letters { can_begin: std::array::from_fn(can_begin), steps }
+    }
+
+    /// Appends the ends that the patterns make in a segment, found pattern by pattern.
+    pub fn split(&self, text: &str, start: usize, end: usize, found: &mut Vec<usize>) {
+        split(&self.steps, &text.as_bytes()[..end], start, found);
     }
 
     /// [`super::Pretokenizer::fill`]; no ends if the first is further away than `most_bytes`.
@@ -339,7 +358,7 @@ impl OnePass {
             }
             match found {
                 Some(match_end) if *next == from => {
-                    self.split(nth + 1, text, from, match_end, &mut search.found);
+                    split(&self.steps[nth + 1..], &text.as_bytes()[..match_end], from, &mut search.found);
                     return match_end;
                 }
                 // A gap, which the next patterns split.
@@ -349,26 +368,26 @@ impl OnePass {
         search.found.push(end);
         end
     }
+}
 
-    /// Appends the ends that the patterns from number `nth` on make in a segment, found pattern by pattern.
-    pub fn split(&self, nth: usize, text: &str, start: usize, end: usize, found: &mut Vec<usize>) {
-        let Some(dfa) = self.steps.get(nth) else {
-            found.push(end);
-            return;
-        };
-        let (mut at, mut failed) = (start, Failed::default());
-        while at < end {
-            let mut next = at;
-            let match_end = dfa.find_within(&text.as_bytes()[..end], &mut next, &mut failed);
-            let next = if match_end.is_some() { next } else { end };
-            if next > at {
-                self.split(nth + 1, text, at, next, found);
-            }
-            if let Some(match_end) = match_end {
-                self.split(nth + 1, text, next, match_end, found);
-            }
-            at = match_end.unwrap_or(end);
+/// Appends the ends that patterns make in the bytes from `start` on, found pattern by pattern.
+fn split<D: Borrow<Dfa>>(steps: &[D], bytes: &[u8], start: usize, found: &mut Vec<usize>) {
+    let Some((dfa, rest)) = steps.split_first() else {
+        found.push(bytes.len());
+        return;
+    };
+    let (mut at, mut failed) = (start, Failed::default());
+    while at < bytes.len() {
+        let mut next = at;
+        let match_end = dfa.borrow().find_within(bytes, &mut next, &mut failed);
+        let next = if match_end.is_some() { next } else { bytes.len() };
+        if next > at {
+            split(rest, &bytes[..next], at, found);
         }
+        if let Some(match_end) = match_end {
+            split(rest, &bytes[..match_end], next, found);
+        }
+        at = match_end.unwrap_or(bytes.len());
     }
 }
 

@@ -95,7 +95,7 @@ fn split(
         Step::Split(scanner, joining) => (scanner, joining),
         Step::OnePass(one_pass) if rest.is_empty() && segment.len() <= SHORT_BYTES => {
             ends.grow(segment.len(), "pretoken ends")?;
-            one_pass.split(0, text, start, end, ends);
+            one_pass.split(text, start, end, ends);
             return Ok(());
         }
         Step::OnePass(one_pass) => {
@@ -107,6 +107,11 @@ fn split(
         }
         Step::Threes(threes) => {
             return split_in_threes(threes, rest, &text[..end], start, usize::MAX, ends, on_progress);
+        }
+        Step::Letters(letters) => {
+            ends.grow(segment.len(), "pretoken ends")?;
+            letters.split(&text.as_bytes()[..end], start, ends);
+            return Ok(());
         }
         Step::ByteLevel => {
             let (letters, n_ends) = (letters_of(segment)?, ends.len());
@@ -189,9 +194,7 @@ fn next_split(steps: &[Step], text: &str, at: usize, until: usize) -> usize {
     let rest = text.as_bytes().get(at..until).unwrap_or_default();
     let next = match steps {
         [] => None,
-        [Step::ByteLevel, Step::OnePass(one_pass)] => {
-            rest.iter().position(|&byte| one_pass.may_split_letter_of(byte))
-        }
+        [Step::Letters(letters)] => letters.next_begin(rest),
         [Step::Threes(_)] => rest.iter().position(|&byte| Threes::may_begin(byte)),
         _ => Some(0),
     };

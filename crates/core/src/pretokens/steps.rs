@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::dfa::{Dfa, Failed};
 use super::expressions::is_one_character;
-use super::one_pass::OnePass;
+use super::one_pass::{Letters, OnePass};
 use super::regex::RegexScanner;
 use super::threes::Threes;
 use super::unicode::byte_letter;
@@ -37,6 +37,8 @@ pub(super) enum Step {
     Threes(Threes),
     /// The rest of the patterns see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
+    /// The same and the rest of the patterns, all of them automata.
+    Letters(Box<Letters>),
 }
 
 /// What a match is joined to.
@@ -87,7 +89,7 @@ impl Step {
     pub fn is_automaton(&self) -> bool {
         match self {
             Step::Split(scanner, _) => scanner.automaton().is_some(),
-            Step::OnePass(_) | Step::Threes(_) | Step::ByteLevel => true,
+            Step::OnePass(_) | Step::Threes(_) | Step::ByteLevel | Step::Letters(_) => true,
         }
     }
 
@@ -111,7 +113,7 @@ impl Step {
                 Some(dfa) if dfa.is_foreign(before) => None,
                 dfa => Some(dfa.is_some_and(|dfa| dfa.ends_between(before, after))),
             },
-            Step::Split(..) | Step::Threes(_) | Step::ByteLevel => Some(false),
+            Step::Split(..) | Step::Threes(_) | Step::ByteLevel | Step::Letters(_) => Some(false),
         }
     }
 
@@ -142,6 +144,11 @@ impl Step {
             }
             dfas.extend(dfa.clone());
             if dfa.is_some() { kept.extend(step) } else { grouped.extend(step) }
+        }
+        if let [.., Step::ByteLevel, Step::OnePass(one_pass)] = grouped.as_slice() {
+            let letters = Step::Letters(Box::new(one_pass.of_letters()));
+            grouped.truncate(grouped.len() - 2);
+            grouped.push(letters);
         }
         grouped
     }
