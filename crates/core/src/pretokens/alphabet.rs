@@ -71,7 +71,7 @@ impl Alphabet {
 
     /// The same of bytes, each in the class of its letter in GPT-2's byte alphabet.
     pub fn of_letters(&self) -> Self {
-        let class_of = |byte| self.class_of(u32::from(unicode::byte_letter(byte))) as u8;
+        let class_of = |byte| self.class_of(unicode::byte_letter(byte)) as u8;
         Alphabet { by_byte: std::array::from_fn(|byte| class_of(byte as u8)), ..self.clone() }
     }
 

@@ -274,8 +274,9 @@ impl OnePass {
         let Some(numbers) = &self.numbers else { return false };
         let mut found = numbers.ends(text, read.at).take_while(|&end| end <= stop).peekable();
         if found.peek().is_none() {
-            let from = read.at;
-            while read.at < stop
+            let (from, are_in_word) = (read.at, numbers.are_in_word(text, read.at));
+            while are_in_word
+                && read.at < stop
                 && text.as_bytes()[read.at].is_ascii_digit()
                 && read.n + FEWEST_ENDS <= room.len()
                 && let entry = self.table[read.row + self.alphabet.n_classes + 1] as usize

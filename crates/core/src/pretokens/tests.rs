@@ -573,8 +573,15 @@ fn digits_in_threes_equal_the_regex_engine() {
     let before_groups = [r"(?#isolated)(?=(\d{3})+(?!\d))", r"(?#isolated)(?=(?:\d{3})+(?!\d))"];
     let published = oniguruma::read(r"\d{1,3}(?=(?:\d{3})*\b)").unwrap().0;
     let whole_numbers = [r"\d{1,3}(?=(?:\d{3})*\b)", &published].map(|pattern| [pattern; 2]);
-    let sequences: [&[&str]; 6] =
-        [&[], &[r"\p{N}+"], &[" ", "[5x]"], &["3"], &["٣"], &["x", r" ?\w|\s*\n|\s+(?!\S)"]];
+    let sequences: [&[&str]; 7] = [
+        &[],
+        &[r"\p{N}+"],
+        &[r"\p{N}{1,3}"],
+        &[" ", "[5x]"],
+        &["3"],
+        &["٣"],
+        &["x", r" ?\w|\s*\n|\s+(?!\S)"],
+    ];
     let mut compiled = Vec::new();
     for [own, other] in [before_groups].into_iter().chain(whole_numbers) {
         assert!(own == before_groups[0] || WholeNumbers::new(own).is_some(), "{own}");

@@ -52,6 +52,7 @@ impl Threes {
 
 /// Finds the matches of [`WHOLE_NUMBERS`], where `\b` is between the two, in numbers of ASCII.
 pub(super) struct WholeNumbers {
+    digits: Set,
     /// Characters of words, all digits among them.
     words: Set,
 }
@@ -67,17 +68,28 @@ impl WholeNumbers {
             _ => return None,
         };
         let (digits, words) = (first_characters(r"\d")?, first_characters(word)?);
-        is_subset(&digits, &words).then(|| WholeNumbers { words: Set::new(words) })
+        is_subset(&digits, &words).then(|| WholeNumbers { digits: Set::new(digits), words: Set::new(words) })
     }
 
     /// The ends of the matches in the run of digits that begins at `at`; none if no match is there.
     pub fn ends(&self, text: &str, at: usize) -> impl Iterator<Item = usize> + use<> {
-        let rest = text.get(at..).unwrap_or_default();
-        let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let next = rest.get(n_digits..).and_then(|behind| behind.chars().next());
+        let (n_digits, next) = digits_at(text, at);
         let n_matched = if next.is_some_and(|next| self.words.has(next)) { 0 } else { n_digits };
         (1..=n_matched).filter(move |n| (n_matched - n).is_multiple_of(3)).map(move |n| at + n)
     }
+
+    /// Whether a word goes on behind the digits at `at`, so that no match has any of them. Digits beyond ASCII might be of
+    /// the same number.
+    pub fn are_in_word(&self, text: &str, at: usize) -> bool {
+        digits_at(text, at).1.is_some_and(|next| self.words.has(next) && !self.digits.has(next))
+    }
+}
+
+/// The number of ASCII digits at `at`, and what follows them.
+fn digits_at(text: &str, at: usize) -> (usize, Option<char>) {
+    let rest = text.get(at..).unwrap_or_default();
+    let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    (n_digits, rest.get(n_digits..).and_then(|behind| behind.chars().next()))
 }
 
 /// `\b` by a class of the characters of words.
