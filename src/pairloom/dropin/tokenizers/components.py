@@ -70,8 +70,7 @@ class Component:
         return json.dumps(self.node(), ensure_ascii=False, separators=(",", ":")).encode()
 
     def __setstate__(self, state: bytes) -> None:
-        made = component_of(vars(sys.modules[type(self).__module__]), self.kind, json.loads(state))
-        vars(self).update(vars(made))
+        vars(self).update(vars(component_of(type(self), json.loads(state))))
 
     def node(self) -> dict[str, Any]:
         """Its JSON."""
@@ -103,10 +102,8 @@ class Component:
             setattr(made, field.name, value)
         if node:
             raise FormatError(f"{cls.__name__} has no setting {shown(next(iter(node)))}")
-        given = dict(vars(made))
-        made.__post_init__()
-        if isinstance(made, Steps):
-            made._put(made._field, given[made._field])
+        # A file keeps steps of steps apart.
+        (Component if isinstance(made, Steps) else cls).__post_init__(made)
         return made
 
 
@@ -144,16 +141,17 @@ def not_taken(*names: str) -> Any:
     return (type(name, (), {"__init__": refuse}) for name in names)
 
 
-def component_of(module: dict[str, Any], kind: str, node: Any) -> Any:
-    """The component of a module by its JSON; None for null. FormatError for one that is not taken."""
+def component_of(like: type[Component], node: Any) -> Any:
+    """The component by its JSON, of the kind and module of another; None for null. FormatError if it is not taken."""
     if node is None:
         return None
+    kind = like.kind
     try:
-        found = module.get(node["type"])
+        found = vars(sys.modules[like.__module__]).get(node["type"])
         if not (isinstance(found, type) and issubclass(found, Component) and found.kind == kind):
             raise FormatError(f"the {kind} {shown(node['type'])} is not taken; {_WHOLE_LIBRARY}")
         fields = {
-            key: [component_of(module, kind, each) for each in value] if key in _STEPS else value
+            key: [component_of(like, each) for each in value] if key in _STEPS else value
             for key, value in node.items()
             if key != "type"
         }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pairloom import _core
@@ -64,12 +64,10 @@ class PlainEncoder:
         ranks = model.ranks()
         self._merged = functools.lru_cache(maxsize=1 << 16)(lambda piece: model.merged(piece, ranks))
         added = tokenizer._added.values()
-        # Those that are not normalized are found first, then the others in what the normalizer leaves of the rest.
-        self._finders = [_Finder({entry[1].content: entry for entry in added if not entry[1].normalized})]
-        normalized = [entry for entry in added if entry[1].normalized]
-        texts = [token.content for _, token in normalized]
-        changed = texts if tokenizer.normalizer is None else tokenizer.normalizer.normalize_all(texts)
-        self._finders.append(_Finder(dict(zip(changed, normalized, strict=True))))
+        # Exact ones are found first, then the others in what the normalizer leaves of the rest.
+        self._exact = _Finder({each[1].content: each for each in added if not each[1].normalized})
+        written = tokenizer._normalized_tokens()
+        self._others = _Finder({written.get(each[0], each[1].content): each for each in added if each[1].normalized})
 
     def encode(self, text: str) -> tuple[list[int], Columns]:
         """The ids of a text, with their tokens, spans and words."""
@@ -85,15 +83,13 @@ class PlainEncoder:
             columns.offsets.append(span)
             columns.words.append(n_words)
 
-        for at, segment, added in self._finders[0].parts(text, ordinary):
-            if added is not None:
-                add(added, segment, (at, at + len(segment)))
-                n_words += 1
-                continue
-            changed = segment if normalizer is None else normalizer.normalize_str(segment)
-            if changed != segment:
-                problem = _CHANGED
-            for start, part, found in self._finders[1].parts(changed, ordinary):
+        for at, segment, added in self._exact.parts(text, ordinary):
+            parts: Iterable[tuple[int, str, int | None]] = [(0, segment, added)]
+            if added is None:
+                changed = segment if normalizer is None else normalizer.normalize_str(segment)
+                problem = problem if changed == segment else _CHANGED
+                parts = self._others.parts(changed, ordinary)
+            for start, part, found in parts:
                 if found is not None:
                     add(found, part, (at + start, at + start + len(part)))
                     n_words += 1

@@ -24,14 +24,7 @@ from pairloom.formats.reader import read
 from pairloom.formats.shared.json_text import parse
 from pairloom.post_processing import post_processor_of
 
-_PARTS: dict[str, Any] = {
-    "normalizer": normalizers,
-    "pre_tokenizer": pre_tokenizers,
-    "post_processor": processors,
-    "decoder": decoders,
-    "model": models,
-}
-_BASES: dict[str, type[Component]] = {
+_PARTS: dict[str, type[Component]] = {
     "normalizer": normalizers.Normalizer,
     "pre_tokenizer": pre_tokenizers.PreTokenizer,
     "post_processor": processors.PostProcessor,
@@ -40,18 +33,6 @@ _BASES: dict[str, type[Component]] = {
 }
 # What `HuggingFaceTokenizer` keeps of a loaded tokenizer.
 _LOADED = ("_tokenizer", "_text_of", "_vocab", "_special_of", "_splits_words")
-_OWN = (
-    *_LOADED,
-    "_post_processor",
-    "encode_special_tokens",
-    "_truncation",
-    "_padding",
-    "_added",
-    "_special",
-    "_loaded_at",
-    "_plain",
-    "_spare",
-)
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 
@@ -63,8 +44,8 @@ class Tokenizer(HuggingFaceTokenizer):
     pre_tokenizer: pre_tokenizers.PreTokenizer | None
     post_processor: processors.PostProcessor | None
     decoder: decoders.Decoder | None
+    _core_encodes: bool
     _plain: PlainEncoder | None
-    _spare: PlainEncoder | None
 
     def __init__(self, model: models.Model) -> None:
         self.encode_special_tokens = False
@@ -76,17 +57,17 @@ class Tokenizer(HuggingFaceTokenizer):
         self.model = model  # type: ignore[assignment]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (base := _BASES.get(name)) is not None:
+        if (base := _PARTS.get(name)) is not None:
             if type(value).__module__.startswith("tokenizers."):
                 # The library's own part, which transformers sets on a tokenizer that it is given.
-                value = component_of(vars(_PARTS[name]), base.kind, json.loads(value.__getstate__()))
+                value = component_of(base, json.loads(value.__getstate__()))
             if not isinstance(value, base) and not (value is None and name != "model"):
                 raise TypeError(
                     f"{name} must be one of pairloom.dropin.tokenizers, not a {type(value).__name__} of"
                     f" {type(value).__module__}"
                 )
             Component.n_changes += 1
-        elif name not in _OWN:
+        elif name != "encode_special_tokens" and not name.startswith("_"):
             raise AttributeError(f"Tokenizer has no setting {name!r}")
         object.__setattr__(self, name, value)
 
@@ -94,38 +75,36 @@ class Tokenizer(HuggingFaceTokenizer):
         if name == "_post_processor":
             # Without loading, since truncation is enabled on tokenizers that are not trained yet.
             return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
-        if name in _LOADED and self._plain_encoder() is not None:
+        if name in _LOADED and not self._loads():
             raise FormatError("this call needs a tokenizer that the core encodes by; use encode or encode_batch")
         return object.__getattribute__(self, name)
 
-    def _plain_encoder(self) -> PlainEncoder | None:
-        """What encodes where the core cannot, which is None where it can; both are made again after a change."""
+    def _loads(self) -> bool:
+        """Whether the core encodes as this tokenizer does; after a change it is loaded again."""
         if self.__dict__.get("_loaded_at") != Component.n_changes:
             state = self._state() | {"truncation": None, "padding": None}
             for entry in state["added_tokens"]:
                 entry["special"] = entry["content"] in self._special
-            file = self._json(state)
-            plain = None
-            try:
-                loaded = pairloom.Tokenizer.from_model(read("huggingface", file.encode(), "the tokenizer"))
-                if loaded.model.words is not None or loaded.model.unknown is not None:
-                    raise FormatError("the core knows no spans where tokens do not spell the text")
-            except FormatError:
-                plain = PlainEncoder(self)
-            self._loaded_at, self._plain, self._spare = Component.n_changes, plain, None
-            if plain is None:
+            self._core_encodes, self._plain = False, None
+            with contextlib.suppress(FormatError):
+                loaded = pairloom.Tokenizer.from_model(read("huggingface", self._json(state).encode(), "the tokenizer"))
+                # The core knows no spans where tokens do not spell the text.
+                self._core_encodes = loaded.model.words is None and loaded.model.unknown is None
+            self._loaded_at = Component.n_changes
+            if self._core_encodes:
                 self._hold(loaded)
-        return self._plain
+        return self._core_encodes
+
+    def _encoded_plainly(self, text: str) -> tuple[list[int], Columns]:
+        self._plain = self._plain or PlainEncoder(self)
+        return self._plain.encode(text)
 
     def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
-        plain = self._plain_encoder()
-        if is_pretokenized or plain is None:
-            try:
+        if is_pretokenized or self._loads():
+            # As in the library a letter that is no token is unknown, or left out.
+            with contextlib.suppress(MissingByteError):
                 return super()._of_input(given, is_pretokenized, type_id=type_id)
-            except MissingByteError:
-                # As in the library a letter that is no token is unknown, or left out.
-                self._spare = plain = self._spare or PlainEncoder(self)
-        ids, columns = plain.encode(check_str("a text", given))
+        ids, columns = self._encoded_plainly(check_str("a text", given))
         return Encoding.of(ids, lambda: columns, type_id)
 
     def _columns(self, ids: list[int], text: str) -> Columns:
@@ -133,21 +112,20 @@ class Tokenizer(HuggingFaceTokenizer):
             return super()._columns(ids, text)
         except ValueError:
             # Tokens at least, where a normalizer changed the text.
-            self._spare = self._spare or PlainEncoder(self)
-            return self._spare.encode(text)[1]
+            return self._encoded_plainly(text)[1]
 
     def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
         check_texts("input", input)
         inputs = list(input)
         with contextlib.suppress(MissingByteError):
-            if self._plain_encoder() is None:
+            if self._loads():
                 return super()._of_batch(inputs, is_pretokenized, add, fast)
         return self._of_pairs([self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs], add, fast)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
         # Without a decoder the library joins tokens by spaces.
-        if self.decoder is None or self._plain_encoder() is not None or self._normalized_tokens():
+        if self.decoder is None or not self._loads() or self._normalized_tokens():
             return decode(self, [*map(checked_id, ids)], skip_special_tokens)
         return super().decode(ids, skip_special_tokens)
 
@@ -226,11 +204,10 @@ class Tokenizer(HuggingFaceTokenizer):
     def _state(self) -> dict[str, Any]:
         truncation, padding = self._truncation, self._padding
         if truncation is not None:
-            strategy = next(name for name, known in _STRATEGIES.items() if known == truncation["strategy"])
             truncation = {
                 "direction": truncation["direction"].capitalize(),
                 "max_length": truncation["max_length"],
-                "strategy": strategy,
+                "strategy": truncation["strategy"].title().replace("_", ""),
                 "stride": truncation["stride"],
             }
         if padding is not None:
@@ -241,9 +218,7 @@ class Tokenizer(HuggingFaceTokenizer):
                 **{key: padding[key] for key in ("pad_to_multiple_of", "pad_id", "pad_type_id", "pad_token")},
             }
         added = sorted(self._added.values(), key=lambda each: each[0])
-        parts = {
-            name: getattr(self, name) for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
-        }
+        parts = {name: getattr(self, name) for name in _PARTS}
         return {
             "version": "1.0",
             "truncation": truncation,
@@ -299,12 +274,11 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def _normalized_tokens(self) -> dict[int, str]:
         """The added tokens that the normalizer changes, which the library writes as it leaves them."""
-        tokens = [] if self.normalizer is None else [entry for entry in self._added.values() if entry[1].normalized]
-        if self.normalizer is None or not tokens:
+        given = {token_id: token.content for token_id, token in self._added.values() if token.normalized}
+        if self.normalizer is None or not given:
             return {}
-        texts = [token.content for _, token in tokens]
-        changed = zip(tokens, texts, self.normalizer.normalize_all(texts), strict=True)
-        return {token_id: written for (token_id, _), text, written in changed if written != text}
+        written = zip(given, self.normalizer.normalize_all([*given.values()]), strict=True)
+        return {token_id: text for token_id, text in written if text != given[token_id]}
 
     def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
         """The added tokens by id."""
@@ -346,10 +320,9 @@ def _restored(file: str, encode_special_tokens: bool) -> Tokenizer:
 def _of_json(data: bytes, name: str) -> Tokenizer:
     state = parse(data, name)
     try:
-        made = Tokenizer(component_of(vars(models), "model", state["model"]))
-        for part, module in _PARTS.items():
-            if part != "model":
-                setattr(made, part, component_of(vars(module), _BASES[part].kind, state.get(part)))
+        made = Tokenizer(models.BPE())
+        for part, base in _PARTS.items():
+            setattr(made, part, component_of(base, state.get(part)))
         for entry in state.get("added_tokens", []):
             token = AddedToken(**{key: value for key, value in entry.items() if key != "id"})
             made._added[token.content] = entry["id"], token
