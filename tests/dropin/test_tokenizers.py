@@ -77,7 +77,7 @@ def test_lines_of_files_are_texts_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("a text", "iterable of str or of lists of str, not str; put a text into a list"),
+        ("a text", "iterable of str, not str; wrap a single text in a list"),
         ([None], "a text must be a str, not NoneType$"),
         ([b"bytes"], "decode it first"),
         ([{"text": "a"}], "take the text out"),

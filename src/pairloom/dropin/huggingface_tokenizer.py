@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_choice, check_int, check_str, check_texts, shown
+from pairloom._internal.arguments import check_choice, check_int, check_several, check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
@@ -127,8 +127,7 @@ class HuggingFaceTokenizer:
         for name, number in (("length", length), ("pad_to_multiple_of", pad_to_multiple_of)):
             if number is not None:
                 check_int(name, number, least=0)
-        if not isinstance(pad_token, str):
-            raise TypeError(f"pad_token must be a str, not {type(pad_token).__name__}")
+        check_str("pad_token", pad_token)
         self._padding = {
             "length": length,
             "pad_to_multiple_of": pad_to_multiple_of,
@@ -426,9 +425,7 @@ class HuggingFaceTokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         """The id of a token as the vocabulary writes it; None if there is none."""
-        if not isinstance(token, str):
-            raise TypeError(f"a token must be a str, not {type(token).__name__}")
-        return self._vocab.get(token)
+        return self._vocab.get(check_str("token", token))
 
     def id_to_token(self, id: int) -> str | None:
         """The token of an id; None if there is none."""
@@ -440,8 +437,7 @@ class HuggingFaceTokenizer:
         As in the library one that the vocabulary writes so has the id that it has there. Raises ValueError for an
         AddedToken that takes white space along or wants whole words.
         """
-        if isinstance(tokens, (str, bytes)):
-            raise TypeError(f"tokens must be a list of str or AddedToken, not {type(tokens).__name__}")
+        check_several("tokens", "str or AddedToken", tokens)
         new: dict[str, int] = {}
         next_id = max(self._text_of, default=-1) + 1
         for literal in map(_literal, tokens):

@@ -167,7 +167,6 @@ class SentencePieceBPETokenizer(BaseTokenizer):
 
 def _with_unknown(vocab: Any, merges: Any, unk_token: str, **settings: Any) -> Tokenizer:
     """A tokenizer whose unknown token, where the vocabulary has it, is a special one."""
-    vocab, merges = (None, None) if vocab is None or merges is None else (vocab, merges)
     made = Tokenizer(BPE(vocab, merges, unk_token=unk_token, **settings))
     if unk_token in made.model.vocab:
         made.add_special_tokens([unk_token])

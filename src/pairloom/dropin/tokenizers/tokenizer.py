@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pairloom
-from pairloom._internal.arguments import check_str, check_texts, shown
-from pairloom._internal.atomic import write_file
+from pairloom._internal.arguments import check_several, check_str, check_texts, shown
 from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id
@@ -192,10 +191,6 @@ class Tokenizer(HuggingFaceTokenizer):
         """The tokenizer.json, the bytes that the library writes."""
         return self._json(self._state(), pretty)
 
-    def save(self, path: str, pretty: bool = True) -> None:
-        """Writes the tokenizer.json, over a file that is there, as the library does."""
-        write_file(Path(path), self.to_str(pretty).encode(), True)
-
     @staticmethod
     def _json(state: dict[str, Any], pretty: bool = False) -> str:
         separators = (",", ": ") if pretty else (",", ":")
@@ -293,8 +288,7 @@ class Tokenizer(HuggingFaceTokenizer):
         return self._add(tokens, special=False)
 
     def _add(self, tokens: Sequence[Any], special: bool) -> int:
-        if isinstance(tokens, (str, bytes)):
-            raise TypeError(f"tokens must be a list of str or AddedToken, not {type(tokens).__name__}")
+        check_several("tokens", "str or AddedToken", tokens)
         n_added = 0
         for token in [AddedToken.of(each, special) for each in tokens]:
             known, before = self._added.get(token.content, (None, None))

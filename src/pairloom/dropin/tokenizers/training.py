@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pairloom import _core
-from pairloom._internal.arguments import check_path, shown
+from pairloom._internal.arguments import check_path, check_texts, shown
 from pairloom._internal.progress import reporter
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.dropin.tokenizers.components import AddedToken
@@ -52,21 +52,15 @@ class Lines:
 
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
     """The texts of an iterator of str, or of lists of str."""
-    if isinstance(iterator, (str, bytes)):
-        kind = type(iterator).__name__
-        raise TypeError(f"iterator must be an iterable of str or of lists of str, not {kind}; put a text into a list")
+    check_texts("iterator", iterator)
     for given in iterator:
-        if isinstance(given, str):
-            yield given
-        elif not isinstance(given, Iterable) or isinstance(given, (bytes, Mapping)):
-            remedy = "; decode it first" if isinstance(given, bytes) else ""
-            remedy = '; take the text out of it: row["text"]' if isinstance(given, Mapping) else remedy
-            raise TypeError(f"a text must be a str, not {type(given).__name__}{remedy}")
-        else:
-            for text in given:
-                if not isinstance(text, str):
-                    raise TypeError(f"a text must be a str, not {type(text).__name__}")
-                yield text
+        is_batch = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
+        for text in given if is_batch else [given]:
+            if not isinstance(text, str):
+                remedy = "; decode it first" if isinstance(text, bytes) else ""
+                remedy = '; take the text out of it: row["text"]' if isinstance(text, Mapping) else remedy
+                raise TypeError(f"a text must be a str, not {type(text).__name__}{remedy}")
+            yield text
 
 
 def without(texts: Iterable[str], tokens: Iterable[AddedToken], are_normalized: bool) -> Iterator[str]:
