@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pairloom.dropin.tokenizers as tokenizers
@@ -41,12 +42,11 @@ def corpus_of(rng: random.Random) -> list[str]:
 Maker = Callable[[Any], Any]
 
 
-def first(m: Any) -> Any:
-    return m.Metaspace("_", prepend_scheme="first")
+def split(pattern: str, behavior: str, invert: bool) -> Maker:
+    return lambda m: m.Split(m.Regex(pattern), behavior, invert)
 
 
-PRE_TOKENIZERS: list[Maker | None] = [
-    None,
+PRE_TOKENIZERS: list[Maker] = [
     lambda m: m.ByteLevel(),
     lambda m: m.ByteLevel(add_prefix_space=False),
     lambda m: m.ByteLevel(add_prefix_space=False, use_regex=False),
@@ -55,7 +55,6 @@ PRE_TOKENIZERS: list[Maker | None] = [
     lambda m: m.BertPreTokenizer(),
     lambda m: m.Metaspace(),
     lambda m: m.Metaspace(prepend_scheme="never"),
-    first,
     lambda m: m.Metaspace(split=False),
     lambda m: m.CharDelimiterSplit("-"),
     lambda m: m.Split(" ", "removed"),
@@ -72,21 +71,17 @@ PRE_TOKENIZERS: list[Maker | None] = [
     lambda m: m.Sequence([m.ByteLevel(add_prefix_space=False), m.Whitespace(), m.Digits()]),
     lambda m: m.Sequence([m.Digits(), m.ByteLevel(add_prefix_space=False)]),
     lambda m: m.Sequence([m.Punctuation("merged_with_previous"), m.Digits(), m.ByteLevel(add_prefix_space=True)]),
+    split(r"\s+", "removed", False),
+    split(r"\w+|[^\w\s]+", "removed", True),
+    split(r"\s+(?!\S)|\s+|[^\s]+", "removed", True),
+    split(r"\d{1,3}(?=(?:\d{3})*\b)", "isolated", False),
+    split(r"\p{L}+", "contiguous", False),
+    split(r" ?\p{L}+|\s(?=\S)", "removed", False),
+    split(r"[a-z]+", "merged_with_previous", True),
 ]
-"""What makes each, given the module pre_tokenizers."""
+"""What makes each, given the module pre_tokenizers and Regex."""
 
-REGEX_SPLITS: list[tuple[str, str, bool]] = [
-    (r"\s+", "removed", False),
-    (r"\w+|[^\w\s]+", "removed", True),
-    (r"\s+(?!\S)|\s+|[^\s]+", "removed", True),
-    (r"\d{1,3}(?=(?:\d{3})*\b)", "isolated", False),
-    (r"\p{L}+", "contiguous", False),
-    (r" ?\p{L}+|\s(?=\S)", "removed", False),
-    (r"[a-z]+", "merged_with_previous", True),
-]
-
-NORMALIZERS: list[Maker | None] = [
-    *[None] * 6,
+NORMALIZERS: list[Maker] = [
     lambda m: m.NFC(),
     lambda m: m.NFKC(),
     lambda m: m.Sequence([m.NFD(), m.Lowercase(), m.StripAccents()]),
@@ -96,6 +91,8 @@ NORMALIZERS: list[Maker | None] = [
     lambda m: m.Sequence([m.NFKD(), m.Strip(), m.Replace("the", "t")]),
     lambda m: m.ByteLevel(),
     lambda m: m.BertNormalizer(lowercase=False),
+    lambda m: m.BertNormalizer(strip_accents=False),
+    lambda m: m.Replace(m.Regex(r"\s+"), " "),
 ]
 
 
@@ -113,10 +110,11 @@ class Case:
     def tokenizer(self, library: Any) -> Any:
         """The tokenizer of `library`, not trained yet."""
         made = library.Tokenizer(library.models.BPE(**self.model))
-        if self.pre_tokenizer is not None:
-            made.pre_tokenizer = self.pre_tokenizer(library.pre_tokenizers)
-        if self.normalizer is not None:
-            made.normalizer = self.normalizer(library.normalizers)
+        for name, maker in (("pre_tokenizer", self.pre_tokenizer), ("normalizer", self.normalizer)):
+            if maker is not None:
+                setattr(
+                    made, name, maker(SimpleNamespace(**vars(getattr(library, f"{name}s")) | {"Regex": library.Regex}))
+                )
         return made
 
     def trainer(self, library: Any) -> Any:
@@ -138,17 +136,22 @@ def words_of(case: Case) -> Counter[str]:
     return words
 
 
-def case_of(seed: int, regex: Any) -> Case:
-    """The case of a seed; regex: the Regex of the library, which then is that of the pre-tokenizer."""
+def several(rng: random.Random, makers: list[Maker], weights: list[int]) -> Maker | None:
+    """One step, or a sequence of a few; None for no step. weights: of 0 steps, 1, 2..."""
+    [n] = rng.choices(range(len(weights)), weights)
+    steps = rng.sample(makers, n)
+    return (lambda m: m.Sequence([step(m) for step in steps])) if n > 1 else steps[0] if steps else None
+
+
+def case_of(seed: int) -> Case:
+    """The case of a seed."""
     rng = random.Random(seed)
     case = Case(seed, corpus_of(rng))
-    if rng.random() < 0.25:
-        pattern, behavior, invert = rng.choice(REGEX_SPLITS)
-        case.pre_tokenizer = lambda m: m.Split(regex(m)(pattern), behavior, invert)
-    else:
-        case.pre_tokenizer = rng.choice(PRE_TOKENIZERS)
-    # With "first" some normalizers are refused.
-    case.normalizer = rng.choice(NORMALIZERS) if case.pre_tokenizer is not first else None
+    case.pre_tokenizer = several(rng, PRE_TOKENIZERS, [1, 20, 6, 3])
+    case.normalizer = several(rng, NORMALIZERS, [6, 9, 2, 2])
+    if rng.random() < 0.05:
+        # With "first" some normalizers are refused.
+        case.pre_tokenizer, case.normalizer = (lambda m: m.Metaspace("_", prepend_scheme="first")), None
     if rng.random() < 0.5:
         case.model["unk_token"] = "[UNK]"
         case.model["fuse_unk"] = rng.random() < 0.5
