@@ -74,6 +74,7 @@ PRE_TOKENIZERS: list[Maker] = [
     split(r"\s+", "removed", False),
     split(r"\w+|[^\w\s]+", "removed", True),
     split(r"\s+(?!\S)|\s+|[^\s]+", "removed", True),
+    split(r"\s+(?!\S)|\s+|[^\s]+", "contiguous", True),
     split(r"\d{1,3}(?=(?:\d{3})*\b)", "isolated", False),
     split(r"\p{L}+", "contiguous", False),
     split(r" ?\p{L}+|\s(?=\S)", "removed", False),
