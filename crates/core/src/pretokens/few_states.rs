@@ -15,9 +15,11 @@ use super::window::WINDOW_BYTES;
 
 /// Visits the states that most texts are in: prose, numbers, code, other scripts.
 const SAMPLE: &str = "The cat's 12 hats, which (in 1995) cost $3.50 each; \"No,\" said Tom. 'It is -- well -- his.'\n\n\
-    In the USA I MAY; I'll.  See <a href=\"b\">this</a>\n\
+    In the USA I MAY; I'll.  See <a href=\"b\">this</a>\nor that.\n- 1\n- two\n\n# Title\n\nYes:\n  * x = 5\n\
     for (int i = 0; i < n; i++) {\n\t\tx[i] += foo_bar(i, 0x1F);\n    return -1;  // HTTP2\n    }\r\n\r\n\
-    “Où?” – in 1995… Это моя книга, да? 你好，世界。1995年 नमस्ते दुनिया। 안녕 세계.\n";
+    \tif (a && !b)\n\t\treturn;\n\n\t/* x */\n\tint  *p = &q[0];\n}\n\
+    int f(void)\n{\n\tif (a && !b)\n\t\treturn 10;\n\n        x = y + 1;\n\t/* 2 */\n\n}\n\
+    “Où?” – Это моя, да? 你好，世界。नमस्ते। 안녕\n";
 
 /// In an entry, above the number of the next state: [`HERE`], [`ANEW`] and [`ONE_BACK`], so much higher.
 const SHIFT: u32 = 4;
