@@ -200,8 +200,9 @@ def test_a_copy_keeps_what_is_set_up() -> None:
         made.pre_tokenizer = pre_tokenizer
         made.enable_padding(length=4)
         made.enable_truncation(3)
+        made.encode_special_tokens = True
         again = copy.copy(made)
-        assert again.to_str() == made.to_str()
+        assert again.to_str() == made.to_str() and again.encode_special_tokens
         again.no_padding()
         assert made.padding is not None
 

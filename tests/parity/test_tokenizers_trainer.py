@@ -31,7 +31,9 @@ def answers(m: Any, case: Case) -> list[Any]:
     rng = random.Random(case.seed)
     made = case.tokenizer(m)
     made.train_from_iterator(case.texts, case.trainer(m))
-    made.decoder = rng.choice(DECODERS)(m.decoders)
+    # A special token that is the letter of a byte decodes to itself, not to the byte: no published file has one.
+    makers = DECODERS[:1] if "Ġ" in case.options["special_tokens"] else DECODERS
+    made.decoder = rng.choice(makers)(m.decoders)
     if rng.random() < 0.3:
         made.post_processor = m.processors.TemplateProcessing("<s> $A", "<s> $A [b] $B:1", [("<s>", 1), ("[b]", 2)])
     found: list[Any] = [made.to_str()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence
@@ -129,10 +130,10 @@ class Tokenizer(HuggingFaceTokenizer):
         return super().decode(ids, skip_special_tokens)
 
     def __copy__(self) -> Tokenizer:
-        return _restored(*self.__reduce__()[1])
+        return copy.deepcopy(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.to_str(), self.encode_special_tokens)
+        return Tokenizer.from_str, (self.to_str(),), {"encode_special_tokens": self.encode_special_tokens}
 
     def __repr__(self) -> str:
         return f"Tokenizer({type(self.model).__name__} of {self.get_vocab_size()} tokens)"
@@ -303,12 +304,6 @@ class Tokenizer(HuggingFaceTokenizer):
             self._added[token.content] = known, token
             Component.n_changes += 1
         return n_added
-
-
-def _restored(file: str, encode_special_tokens: bool) -> Tokenizer:
-    made = Tokenizer.from_str(file)
-    made.encode_special_tokens = encode_special_tokens
-    return made
 
 
 def _of_json(data: bytes, name: str) -> Tokenizer:
