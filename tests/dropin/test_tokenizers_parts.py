@@ -242,7 +242,8 @@ def test_models_of_any_merges_cut_as_the_library_does(seed: int) -> None:
 
 
 def test_bert_normalizer_equals_the_library_on_every_character() -> None:
-    texts = [f"a{chr(code)}b" for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    blocks = [range(start, start + 256) for start in range(0, 0x110000, 256) if not 0xD800 <= start < 0xE000]
+    texts = ["ab".join(map(chr, block)) for block in blocks]
     theirs, ours = (library.normalizers.BertNormalizer(strip_accents=False) for library in LIBRARIES)
     assert ours.normalize_all(texts) == [theirs.normalize_str(text) for text in texts]
 
