@@ -117,6 +117,14 @@ def test_parity_makes_the_costs_of_languages_more_equal() -> None:
     assert abs(costs[1]["en"] - costs[1]["el"]) < abs(costs[0]["en"] - costs[0]["el"]) / 4
 
 
+def test_parity_says_where_input_errors_belongs(tmp_path: Path) -> None:
+    (tmp_path / "el.txt").write_bytes(b"\xff" + GREEK.encode())
+    for option in ("parity", "parity_reference"):
+        corpora: dict[str, Any] = {"parity": {"el": GREEK}, option: {"el": Corpus(tmp_path / "el.txt")}}
+        with pytest.raises(ValueError, match="input_errors belongs to the Corpus"):
+            Tokenizer.train(None, 300, input_errors="replace", **corpora)
+
+
 def test_parity_takes_corpora_counts_and_every_option(tmp_path: Path) -> None:
     path = tmp_path / "el.txt"
     path.write_text(GREEK + "<s>" + GREEK, encoding="utf-8")

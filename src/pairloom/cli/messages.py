@@ -61,7 +61,7 @@ _PHRASES = tuple(
             _specials,
         ),
         (r"\bspecial_tokens=\[('[^']*')\]", r"--special \1"),
-        (r'\bPass missing_bytes="drop"( .*, or )"raise"', r"Pass --missing-bytes drop\1raise"),
+        (r'\bLoad it with missing_bytes="drop"( .*, or )"raise"', r"Pass --missing-bytes drop\1raise"),
         (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
         (r"\bkeep_ids=True leaves them, and .*", "without --renumber or --compact they stay"),
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),

@@ -62,6 +62,9 @@ class TrainingMethods(TokenizerBase):
 
             if not (corpus is None and trace is None):
                 raise ValueError("parity does not go with a corpus or a trace; pass None for them")
+            for each in (parity, parity_reference):
+                for named in each.values() if isinstance(each, Mapping) else ():
+                    check_reading(named, fields)
             return cls.from_model(train_parity(parity or {}, parity_reference, vocab_size, config, **run))
         if corpus is None:
             raise TypeError("corpus must be a str or an iterable of str, not None")
