@@ -206,8 +206,8 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
 
         warn(
             f"{name}{': ' * bool(name)}{missing_bytes_text(model)}; text that holds one cannot be encoded"
-            ' (MissingByteError). Load it with missing_bytes="drop" to leave such bytes out, as HuggingFace does, or "raise" if'
-            " that is meant"
+            ' (MissingByteError). Load it with missing_bytes="drop" to leave such bytes out, as HuggingFace does,'
+            ' or "raise" if that is meant'
         )
     return model
 
