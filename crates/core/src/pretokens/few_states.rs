@@ -103,20 +103,8 @@ impl FewStates {
             let (block, mut continues) = (unsafe { B::load(window.as_ptr()) }, 0);
             if !block.is_ascii() {
                 rows = *window;
-                let mut longer = block.high();
-                while longer != 0 {
-                    let at = longer.trailing_zeros() as usize;
-                    let (class, n_bytes) = alphabet.class_at(text, now.at + at);
-                    let Some(row) = rows[..n_left].get_mut(at..at + n_bytes) else {
-                        n_left = at;
-                        break;
-                    };
-                    row.fill(CONTINUES);
-                    row[0] = LONGER + class.min(usize::from(CONTINUES - LONGER) - 1) as u8;
-                    let all = !(u64::MAX << n_bytes) << at;
-                    longer &= !all;
-                    continues |= all & all << 1;
-                }
+                (n_left, continues) =
+                    rows_of_longer(&mut rows[..n_left], block.high(), text, now.at, alphabet);
                 window = &rows;
             }
             // SAFETY: The caller vouches for the processor.
@@ -154,4 +142,28 @@ impl FewStates {
         now.row = usize::from(number) % N_CHAINED * self.stride;
         *read = now;
     }
+}
+
+/// Replaces the characters of several bytes, where `longer` has bits, by the rows of their classes. They begin in `text` at
+/// `from`. Returns how many bytes are whole characters, and which are later bytes of one.
+#[inline(always)]
+fn rows_of_longer(
+    rows: &mut [u8],
+    mut longer: u64,
+    text: &[u8],
+    from: usize,
+    alphabet: &Alphabet,
+) -> (usize, u64) {
+    let mut continues = 0;
+    while longer != 0 {
+        let at = longer.trailing_zeros() as usize;
+        let (class, n_bytes) = alphabet.class_at(text, from + at);
+        let Some(row) = rows.get_mut(at..at + n_bytes) else { return (at, continues) };
+        row.fill(CONTINUES);
+        row[0] = LONGER + class.min(usize::from(CONTINUES - LONGER) - 1) as u8;
+        let all = !(u64::MAX << n_bytes) << at;
+        longer &= !all;
+        continues |= all & all << 1;
+    }
+    (rows.len(), continues)
 }
