@@ -45,7 +45,7 @@ class TokenSpans:
         spans = np.maximum(spans - n_prefix, 0)
         if not (self._model.normalizer or self._model.strips):
             return spans
-        # Decoding drops a space of such a token; the one that was put before a text stands behind it.
+        # Decoding drops the space that such a special token begins with, not the prefix, which comes after the token.
         is_same = self._core.decode_bytes(ids) == data and not (n_prefix and int(ids[0]) in self._spaces)
         is_put_back = is_same and not has_added_spaces and self._is_space_put_back(data, ids, spans)
         if is_put_back or not (is_same or self._model.normalizer):

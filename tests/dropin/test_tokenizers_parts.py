@@ -135,7 +135,7 @@ def test_steps_of_steps_are_taken_one_by_one_but_for_those_of_a_file() -> None:
 
 
 def tokenizers_with_rules(seed: int) -> list[Any]:
-    """The same tokenizer of both libraries, its added tokens with rules."""
+    """One tokenizer made by each of the two libraries; its added tokens have rules."""
     made = []
     for library in LIBRARIES:
         rng = random.Random(seed)
@@ -260,7 +260,7 @@ READY_MADE: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "settings"), READY_MADE)
 def test_ready_made_tokenizers_equal_the_library(name: str, settings: Any, tmp_path: Path) -> None:
     texts = ["The Cat's 漢字, naïve\u3000cat!\x07", "the ca\u0301t\tsat_on the ｍat"] * 3
-    # With a suffix the library gives ids by chance: the alphabet that is named first settles them.
+    # With a suffix the ids of the library's letters are random, unless the alphabet is named.
     suffix = {} if name[0] == "S" else {"suffix": ""}
     found = []
     for library in LIBRARIES:

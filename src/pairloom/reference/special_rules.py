@@ -3,7 +3,7 @@
 A rule is a pair (literal, name):
 
     any_case         it counts in any case of ASCII, and is as with nfc
-    nfc              it is normalized, and does not count where NFC would join its end with a mark behind it
+    nfc              it is normalized, and does not count where NFC would join its end with a mark after it
     lstrip, rstrip   the literal takes the white space before or behind it along
     normalized       it is looked for in what is left after all literals without this rule
     ordinary         it stays text

@@ -69,7 +69,7 @@ impl Alphabet {
         usize::from(self.classes[self.blocks[(code >> 8) as usize] as usize + (code & 255) as usize])
     }
 
-    /// The same of bytes, each in the class of its letter in GPT-2's byte alphabet.
+    /// The alphabet of bytes: each is in the class of its letter in GPT-2's byte alphabet.
     pub fn of_letters(&self) -> Self {
         let class_of = |byte| self.class_of(unicode::byte_letter(byte)) as u8;
         Alphabet { by_byte: std::array::from_fn(|byte| class_of(byte as u8)), ..self.clone() }

@@ -74,7 +74,7 @@ impl Dfa {
         Self::compile(&expression, None, max_bytes)
     }
 
-    /// The same that reads bytes as letters of GPT-2's byte alphabet.
+    /// An automaton of bytes, each read as its letter in GPT-2's byte alphabet.
     pub fn of_letters(&self) -> Self {
         let mut dfa = Dfa { alphabet: self.alphabet.of_letters(), ..self.clone() };
         dfa.ahead = self.ahead.as_ref().map(|ahead| Box::new(ahead.of_letters()));

@@ -676,7 +676,7 @@ mod tests {
             let (is_whole, n_states) = reads_all(patterns, text);
             assert!(is_whole && n_states < 50, "{patterns:?}: {n_states} states");
         }
-        // What begins like a match of the first two patterns is none.
+        // "<ab" and "XY" begin matches of the first two patterns, but none is found here.
         let rare = ["<ab:[0-9]+>", "XYXYZ", r" ?\p{L}+| ?[^\s\p{L}]+|\s+(?!\S)|\s+"];
         assert!(reads_all(&rare, "MIX, XY XYZ and <abc> <ab:x\n").0);
         // What a quotation mark begins ends far away.

@@ -37,7 +37,7 @@ pub(super) enum Step {
     Threes(Threes),
     /// The rest of the patterns see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
-    /// The same and the rest of the patterns, all of them automata.
+    /// [`Step::ByteLevel`] with the patterns behind it, if all of these are automata.
     Letters(Box<Letters>),
 }
 

@@ -78,8 +78,8 @@ impl WholeNumbers {
         (1..=n_matched).filter(move |n| (n_matched - n).is_multiple_of(3)).map(move |n| at + n)
     }
 
-    /// Whether a word goes on behind the digits at `at`, so that no match has any of them. Digits beyond ASCII might be of
-    /// the same number.
+    /// Whether a letter or `_` follows the ASCII digits at `at`: then no match has any of them. If another digit follows, as
+    /// "٣" does in "12٣", both may be one number.
     pub fn are_in_word(&self, text: &str, at: usize) -> bool {
         digits_at(text, at).1.is_some_and(|next| self.words.has(next) && !self.digits.has(next))
     }

@@ -30,7 +30,7 @@ class Token(NamedTuple):
     offsets: tuple[int, int]
 
     def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
-        """The same as a plain tuple."""
+        """The token as (id, value, offsets)."""
         return self.id, self.value, self.offsets
 
 
