@@ -7,16 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
-from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.errors import CountsError
 
 # Named types that one pyarrow has and another lacks: the bytes of an offset, or of a view.
 _TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
 _LARGEST = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**32 - 1}
-
-
-def _pyarrow(module: str = "pyarrow") -> Any:
-    return import_optional(module, "Arrow")
 
 
 def _check_arrow(name: str, value: Any) -> None:
@@ -31,7 +27,7 @@ def _check_arrow(name: str, value: Any) -> None:
 def _chunked(name: str, value: Any) -> Any:
     """The argument `name`, a column or a table of one column, as a pyarrow.ChunkedArray."""
     _check_arrow(name, value)
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     if isinstance(value, pyarrow.ChunkedArray):
         column = value
     elif isinstance(value, pyarrow.Array) or not hasattr(value, "__arrow_c_stream__"):
@@ -51,7 +47,7 @@ def _rows(name: str, value: Any) -> Any:
 
     So a row is null where its index is, and where the value is.
     """
-    column, pyarrow = _chunked(name, value), _pyarrow()
+    column, pyarrow = _chunked(name, value), import_pyarrow()
     is_dictionary = pyarrow.types.is_dictionary(column.type)
     kind = column.type.value_type if is_dictionary else column.type
     if pyarrow.types.is_null(kind):
@@ -81,7 +77,7 @@ def text_chunks(name: str, value: Any) -> list[tuple[int, int, int, list[Any]]]:
 
 def _column(kind: Any, n_rows: int, rows: Any, arrays: list[npt.NDArray[Any]], children: Any = None) -> Any:
     """A column of these buffers; null where `rows`, a ChunkedArray, is."""
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     validity = None
     if rows.null_count:
         validity = pyarrow.py_buffer(np.packbits(rows.is_valid().to_numpy(), bitorder="little"))
@@ -102,7 +98,7 @@ def _narrowed(offsets: npt.NDArray[np.int64], is_large: bool | None) -> tuple[np
 
 def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
     """The ids of each row, as a pyarrow.Array of lists of the type `kind`, or of the narrowest if that is None."""
-    rows, pyarrow = _rows("texts", texts), _pyarrow()
+    rows, pyarrow = _rows("texts", texts), import_pyarrow()
     types, item = pyarrow.types, "uint16" if encoder.n_vocab <= 2**16 else "uint32"
     if kind is not None:
         if not isinstance(kind, pyarrow.DataType):
@@ -125,12 +121,12 @@ def n_tokens(encoder: _core.Encoder, texts: Any, threads: int, specials: _core.S
     """The number of ids of each row, as a pyarrow.Array of int64."""
     rows = _rows("texts", texts)
     counts = encoder.count_rows(rows, threads, specials)
-    return _column(_pyarrow().int64(), len(rows), rows, [counts])
+    return _column(import_pyarrow().int64(), len(rows), rows, [counts])
 
 
 def decoded(list_of_ids: Any, decode: Callable[[list[npt.NDArray[Any]]], list[str]]) -> Any:
     """The text of each row of a column of lists of ids, as a pyarrow.Array of string or large_string."""
-    rows, pyarrow, compute = _chunked("list_of_ids", list_of_ids), _pyarrow(), _pyarrow("pyarrow.compute")
+    rows, pyarrow, compute = _chunked("list_of_ids", list_of_ids), import_pyarrow(), import_pyarrow("pyarrow.compute")
     types = pyarrow.types
     is_list = types.is_list(rows.type) or types.is_large_list(rows.type) or types.is_fixed_size_list(rows.type)
     if not is_list or not types.is_integer(rows.type.value_type):
@@ -154,7 +150,7 @@ def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], i
     Returns the metadata of the table's schema, and the bytes of text that it counts.
     """
     _check_arrow("table", table)
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     if not isinstance(table, pyarrow.Table):
         table = pyarrow.table(table)
     names = table.column_names
@@ -177,7 +173,7 @@ def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], i
 
 def counts_table(counts: _core.PretokenCounts, metadata: list[tuple[bytes, bytes]]) -> Any:
     """A pyarrow.Table of the columns pretoken and count, sorted, with metadata in its schema."""
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     text, ends, numbers = counts.sorted_columns()
     if len(numbers) and numbers.max() >= 2**63:
         raise CountsError(f"a count of {numbers.max()}, which int64 cannot hold")

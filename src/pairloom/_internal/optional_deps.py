@@ -16,3 +16,8 @@ def import_optional(module: str, purpose: str) -> Any:
         library = module if module.startswith("backports.") else module.partition(".")[0]
         package = "'ray[data]'" if library == "ray" else library
         raise ImportError(f"{purpose} needs {library}: pip install {package}") from error
+
+
+def import_pyarrow(module: str = "pyarrow") -> Any:
+    """pyarrow, or a module of it; an ImportError as `import_optional` raises it."""
+    return import_optional(module, "reading and writing Arrow and Parquet")

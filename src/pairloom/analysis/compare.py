@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import from_alphabet
@@ -215,10 +216,7 @@ def load_side(name: str) -> Side:
 
 
 def _tiktoken_encoding(name: str) -> Any:
-    try:
-        import tiktoken
-    except ImportError as error:
-        raise ImportError(f"tiktoken:{name} needs tiktoken: pip install tiktoken") from error
+    tiktoken = import_optional("tiktoken", f"tiktoken:{name}")
     try:
         return tiktoken.get_encoding(name)
     except ValueError as error:
@@ -229,10 +227,7 @@ def _tiktoken_encoding(name: str) -> Any:
 
 
 def _huggingface_tokenizer(name: str) -> Any:
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise ImportError(f"hf:{name} needs tokenizers: pip install tokenizers") from error
+    tokenizers = import_optional("tokenizers", f"hf:{name}")
     path = Path(name)
     if path.is_dir():
         path /= "tokenizer.json"

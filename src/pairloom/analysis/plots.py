@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from pairloom._internal.atomic import check_free, write_file
+from pairloom._internal.optional_deps import import_optional
 from pairloom.analysis.curve import TrainingCurve
 from pairloom.analysis.report import TokenizerReport
 from pairloom.analysis.shards import ShardStats
@@ -58,11 +59,7 @@ def check_plot(path: Path, overwrite: bool = False) -> None:
 
 
 def _figure() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install matplotlib") from error
-    return Figure
+    return import_optional("matplotlib.figure", "a plot").Figure
 
 
 def plot_stats(stats: CorpusStats, path: Path, *, curve: TrainingCurve | None = None, overwrite: bool = False) -> None:

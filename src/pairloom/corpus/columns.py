@@ -15,7 +15,7 @@ import numpy as np
 
 from pairloom import _core
 from pairloom._internal.machine import machine_memory
-from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
 from pairloom.errors import CorpusError, PairloomError
@@ -39,10 +39,6 @@ class Rows(NamedTuple):
     n_skipped: int
     done: float
     origins: Origins | None = None
-
-
-def _pyarrow(module: str = "pyarrow") -> Any:
-    return import_optional(module, "reading Parquet and Arrow")
 
 
 class _Step(NamedTuple):
@@ -133,7 +129,7 @@ class RowsReader:
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
         """The rows of an Arrow file, in the file or the stream format."""
-        ipc = _pyarrow("pyarrow.ipc")
+        ipc = import_pyarrow("pyarrow.ipc")
         begin = file.read(6)
         with damage_named(self._name, "Arrow", partial(self._damaged, "Arrow", file)):
             source = _WholeReads(file)
@@ -172,7 +168,7 @@ class RowsReader:
 
     def _check(self, schema: Any) -> None:
         """Raises CorpusError unless the schema has the column and it is text."""
-        pyarrow = _pyarrow()
+        pyarrow = import_pyarrow()
         first = self._field[0].name
         # Looked up by name, so that the names of columns that are not wanted need not be UTF-8.
         if len(schema.get_all_field_indices(first)) != 1:
@@ -212,7 +208,7 @@ class RowsReader:
 
     def _check_id(self, schema: Any) -> None:
         """Raises CorpusError unless the schema has the column of the id and it is text or integers."""
-        types, name = _pyarrow().types, ".".join(self._id_field)
+        types, name = import_pyarrow().types, ".".join(self._id_field)
         if len(schema.get_all_field_indices(self._id_field[0])) != 1:
             columns = ", ".join(repr(field.name) for field in schema)
             raise CorpusError(f"{self._name}: no column {name!r}; the columns are {columns}; name one with id_field")
@@ -233,10 +229,10 @@ class RowsReader:
         column = batch.column(self._id_field[0])
         column.validate(full=True)
         for step in self._id_field[1:]:
-            column = _pyarrow("pyarrow.compute").struct_field(column, step)
-        if _pyarrow().types.is_dictionary(column.type):
+            column = import_pyarrow("pyarrow.compute").struct_field(column, step)
+        if import_pyarrow().types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        found: list[str | None] = column.cast(_pyarrow().string()).to_pylist()
+        found: list[str | None] = column.cast(import_pyarrow().string()).to_pylist()
         return found
 
     def _rows_at_a_time(self, group: Any) -> int:
@@ -251,7 +247,7 @@ class RowsReader:
     def _rows(
         self, column: Any, n_rows: int | None = None, done: float = 0.0, ids: list[str | None] | None = None
     ) -> Iterator[Rows]:
-        compute = _pyarrow("pyarrow.compute")
+        pyarrow, compute = import_pyarrow(), import_pyarrow("pyarrow.compute")
         # Arrow trusts what a file says of its lengths and offsets.
         column.validate()
         before_all = self._n_read
@@ -270,7 +266,7 @@ class RowsReader:
                 column = column.view(_retyped(column.type, _bytes_types()))
                 column.validate(full=True)
                 # pyarrow takes no elements of views.
-                column = column.cast(_retyped(column.type, _plain_types()))
+                column = column.cast(_retyped(column.type, {pyarrow.binary_view(): pyarrow.large_binary()}))
                 if rows is not None:
                     rows, column = rows[column.is_valid().to_numpy(zero_copy_only=False)], column.drop_null()
                     rows = rows[compute.list_parent_indices(column).to_numpy()]
@@ -361,38 +357,31 @@ class _WholeReads:
 
 
 def _is_list(kind: Any) -> bool:
-    types = _pyarrow().types
+    types = import_pyarrow().types
     tests = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
-    return any(getattr(types, test)(kind) for test in tests if hasattr(types, test))
+    return any(getattr(types, test)(kind) for test in tests)
 
 
 def _retyped(kind: Any, types_of: Mapping[Any, Any]) -> Any:
     """The type with those of texts, also within lists and structs, replaced."""
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     types = pyarrow.types
     if types.is_struct(kind):
         return pyarrow.struct([field.with_type(_retyped(field.type, types_of)) for field in kind])
     if types.is_fixed_size_list(kind):
         return pyarrow.list_(_retyped(kind.value_type, types_of), kind.list_size)
     for name, make in (("list", "list_"), ("large_list", "large_list"), ("list_view", "list_view")):
-        if hasattr(types, f"is_{name}") and getattr(types, f"is_{name}")(kind):
+        if getattr(types, f"is_{name}")(kind):
             return getattr(pyarrow, make)(_retyped(kind.value_type, types_of))
     return types_of.get(kind, kind)
 
 
 def _bytes_types() -> dict[Any, Any]:
     """The types of columns that are read, and those of the same bytes."""
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     texts = {"string": "binary", "large_string": "large_binary", "string_view": "binary_view"}
-    # Early versions of pyarrow have no views.
     names = {name: name for name in texts.values()} | texts
-    return {getattr(pyarrow, name)(): getattr(pyarrow, to)() for name, to in names.items() if hasattr(pyarrow, name)}
-
-
-def _plain_types() -> dict[Any, Any]:
-    """Views of bytes, where pyarrow has them, and the type of these bytes without views."""
-    pyarrow = _pyarrow()
-    return {pyarrow.binary_view(): pyarrow.large_binary()} if hasattr(pyarrow, "binary_view") else {}
+    return {getattr(pyarrow, name)(): getattr(pyarrow, to)() for name, to in names.items()}
 
 
 def _as_bytes(column: Any) -> Any:
@@ -400,7 +389,7 @@ def _as_bytes(column: Any) -> Any:
 
     What is no UTF-8 is for the reader of documents to replace, leave out or refuse.
     """
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     if pyarrow.types.is_dictionary(column.type):
         column = pyarrow.DictionaryArray.from_arrays(column.indices, _as_bytes(column.dictionary))
     else:
@@ -411,7 +400,7 @@ def _as_bytes(column: Any) -> Any:
 
 def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The bytes of each row of a column of bytes: int64 [n]; of a null row any number."""
-    types, compute = _pyarrow().types, _pyarrow("pyarrow.compute")
+    types, compute = import_pyarrow().types, import_pyarrow("pyarrow.compute")
     if types.is_dictionary(column.type):
         # take() checks that each index is in the dictionary.
         lengths = compute.binary_length(column.dictionary).take(column.indices)
@@ -445,7 +434,7 @@ def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str)
 
 def _longest(column: Any) -> int:
     """The length of the longest text in the dictionaries of a column, also within structs and lists; at least 1."""
-    types, compute = _pyarrow().types, _pyarrow("pyarrow.compute")
+    types, compute = import_pyarrow().types, import_pyarrow("pyarrow.compute")
     if types.is_struct(column.type):
         return max((_longest(column.field(number)) for number in range(column.type.num_fields)), default=1)
     if _is_list(column.type):
@@ -460,7 +449,7 @@ def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
 
     buffer_size: 0 reads the whole of a column in a row group at once. options: of ParquetFile.
     """
-    parquet = _pyarrow("pyarrow.parquet")
+    parquet = import_pyarrow("pyarrow.parquet")
     return parquet.ParquetFile(
         _WholeReads(file), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True, **options
     )
@@ -481,7 +470,7 @@ def damage_named(name: str, kind: str, damaged: Callable[[Exception], Exception]
         if max(map(int, re.findall(r"\d+", str(error))), default=0) <= machine_memory():
             raise MemoryError(f"{name}: out of memory while reading {kind}: {error}") from error
         raise damaged(error) from error
-    except (_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
+    except (import_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise damaged(error) from error

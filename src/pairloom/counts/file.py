@@ -31,7 +31,7 @@ import numpy.typing as npt
 from pairloom import _core
 from pairloom._internal.arguments import check_paths, check_special_tokens, shown
 from pairloom._internal.atomic import write_file
-from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.corpus.columns import damage_named, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
@@ -177,11 +177,11 @@ def _size(header: dict[str, Any], key: str, name: str) -> int:
 
 
 def _to_parquet(table: Any) -> bytes:
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     fields = [pyarrow.field("pretoken", pyarrow.binary(), nullable=False), table.schema.field("count")]
     schema = pyarrow.schema(fields, table.schema.metadata)
     out = io.BytesIO()
-    with _pyarrow("pyarrow.parquet").ParquetWriter(out, schema, use_dictionary=False) as writer:
+    with import_pyarrow("pyarrow.parquet").ParquetWriter(out, schema, use_dictionary=False) as writer:
         for first in range(0, len(table), _ROW_GROUP):
             rows = np.arange(first, min(first + _ROW_GROUP, len(table)))
             # Copied, so that offsets begin with 0: binary has 32 bits for them.
@@ -231,10 +231,6 @@ def read_parquet(path: str) -> Iterator[Any]:
             raise CountsError(
                 f"{path}: {n_rows} rows where the file says {opened.metadata.num_rows}; the file is damaged"
             )
-
-
-def _pyarrow(module: str = "pyarrow") -> Any:
-    return import_optional(module, "counts as Parquet")
 
 
 # Metadata -------------------------------------------------------------------------------------------------------

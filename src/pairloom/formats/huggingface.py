@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
 from pairloom.formats.reader import read
@@ -119,12 +120,9 @@ def _spell_word(token: bytes) -> str:
 
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     """A tokenizers.Tokenizer that gives the same ids; FormatError where there is none, ImportError without it."""
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise ImportError("this needs tokenizers: pip install tokenizers") from error
+    library = import_optional("tokenizers", "to_huggingface")
     rules = tuple(rule for rule in model.special_rules if rule[1] != "ordinary")
-    made = tokenizers.Tokenizer.from_str(write(model.replaced(special_rules=rules)).decode())
+    made: tokenizers.Tokenizer = library.Tokenizer.from_str(write(model.replaced(special_rules=rules)).decode())
     ordinary = {literal for literal, rule in model.special_rules if rule == "ordinary"}
     if ordinary:
         if ordinary != model.special_tokens.keys() - model.plain_specials:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
 from pairloom._internal.arguments import shown
+from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
@@ -44,10 +45,7 @@ def write(model: Model) -> bytes:
 
 def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
     """A tiktoken.Encoding that gives the same ids; raises FormatError where there is none, ImportError without it."""
-    try:
-        import tiktoken
-    except ImportError as error:
-        raise ImportError("this needs tiktoken: pip install tiktoken") from error
+    library = import_optional("tiktoken", "to_tiktoken")
     check_none(model, "a tiktoken.Encoding")
     pattern = for_tiktoken(model.pattern)
     for shorter, longer in pairwise(sorted(model.special_tokens)):
@@ -56,12 +54,13 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
                 f"the special token {shown(longer)} begins with {shown(shorter)}: tiktoken finds either, by chance; use"
                 " as_tiktoken, which finds the longer one"
             )
-    return tiktoken.Encoding(
+    made: tiktoken.Encoding = library.Encoding(
         name,
         pat_str=pattern,
         mergeable_ranks=ranks.write(model),
         special_tokens=dict(model.special_tokens),
     )
+    return made
 
 
 def from_tiktoken(encoding: Any) -> Model:

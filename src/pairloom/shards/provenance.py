@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.shards.writers.parquet import OpenParquet
 
 ROW_GROUP = 1 << 16
@@ -23,17 +23,13 @@ def name_of(format: str, number: int) -> str:
     return f"{'.' if format == 'parquet' else ''}shard-{number:05d}.provenance.parquet"
 
 
-def _pyarrow(module: str = "pyarrow") -> Any:
-    return import_optional(module, "provenance")
-
-
 def check_installed() -> None:
     """Raises ImportError without pyarrow."""
-    _pyarrow("pyarrow.parquet")
+    import_pyarrow("pyarrow.parquet")
 
 
 def _schema() -> Any:
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     columns = ("input", "record", "first_token", "end_token", "tokens_before", "bytes")
     numbers = [pyarrow.field(name, pyarrow.int64(), nullable=False) for name in columns]
     return pyarrow.schema([pyarrow.field("id", pyarrow.string()), *numbers])
@@ -65,7 +61,7 @@ class ProvenanceWriter(OpenParquet):
 
     def write(self, rows: ProvenanceRows, first: int, stop: int, shift: int) -> None:
         """Appends the rows of the documents from `first` to `stop`; shift: what is added to their places."""
-        pyarrow = _pyarrow()
+        pyarrow = import_pyarrow()
         start, end = np.searchsorted(rows.documents, [first, stop]).tolist()
         ends = rows.ends[start:end] + shift
         starts = np.concatenate([[self._end], ends])[:-1]
@@ -78,7 +74,7 @@ class ProvenanceWriter(OpenParquet):
 
     def append(self, table: Any) -> None:
         """Appends rows as `read` returns them."""
-        self._rows = _pyarrow().concat_tables([self._rows, table])
+        self._rows = import_pyarrow().concat_tables([self._rows, table])
         while len(self._rows) >= ROW_GROUP:
             self._write(self._rows.slice(0, ROW_GROUP))
             self._rows = self._rows.slice(ROW_GROUP)
@@ -95,7 +91,7 @@ class ProvenanceWriter(OpenParquet):
 def read(file: BinaryIO, n_inputs: int) -> Any:
     """The table of a shard, a table of pyarrow; an error of any kind for another one, or a number of no input."""
     # Its threads may still be at work when the interpreter ends, which aborts the process.
-    table = _pyarrow("pyarrow.parquet").read_table(file, use_threads=False, pre_buffer=False)
+    table = import_pyarrow("pyarrow.parquet").read_table(file, use_threads=False, pre_buffer=False)
     table = table.select(_schema().names).cast(_schema())
     inputs = table.column("input").to_numpy()
     if not ((inputs >= 0) & (inputs < n_inputs)).all():
@@ -105,7 +101,7 @@ def read(file: BinaryIO, n_inputs: int) -> Any:
 
 def rows_with(table: Any, ids: list[str]) -> list[int]:
     """The rows of the documents with one of the ids."""
-    pyarrow, compute = _pyarrow(), _pyarrow("pyarrow.compute")
+    pyarrow, compute = import_pyarrow(), import_pyarrow("pyarrow.compute")
     found = compute.is_in(table.column("id"), value_set=pyarrow.array(ids, pyarrow.string()))
     rows: list[int] = np.flatnonzero(found.to_numpy()).tolist()
     return rows
@@ -113,7 +109,7 @@ def rows_with(table: Any, ids: list[str]) -> list[int]:
 
 def without(table: Any, is_kept: npt.NDArray[np.bool_], lengths: Numbers) -> Any:
     """The rows that are kept, a document each; lengths: the tokens of each of these, which follow each other now."""
-    pyarrow, schema, ends = _pyarrow(), _schema(), np.cumsum(lengths)
+    pyarrow, schema, ends = import_pyarrow(), _schema(), np.cumsum(lengths)
     kept = table.filter(pyarrow.array(is_kept))
     for name, tokens in (("first_token", ends - lengths), ("end_token", ends)):
         kept = kept.set_column(schema.get_field_index(name), schema.field(name), pyarrow.array(tokens))

@@ -1,11 +1,11 @@
-"""Merges a sequence of ids as the definition says, and tells each merge; for analysis, not for encoding.
+"""Merges a sequence of symbols as the definition says, and tells each merge: for analysis, and where the core cannot.
 
 Cost: n log n, by a heap over a linked list.
 """
 
 import heapq
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from pairloom.model import Model
 
@@ -13,11 +13,18 @@ RankAndId = tuple[int, int]
 """(rank, merged id) of a merge."""
 
 
-class Merges(NamedTuple):
-    """What is left when nothing merges any more, and each merge as (rank, left id, right id, merged id), in order."""
+Symbol = TypeVar("Symbol", int, str)
 
-    symbols: list[int | None]
-    done: list[tuple[int, int, int, int]]
+
+class Merges(NamedTuple, Generic[Symbol]):
+    """What is left when nothing merges any more, and each merge as (rank, left, right, merged symbol), in order.
+
+    starts: of each symbol that is left, the index of the first one that it was merged from.
+    """
+
+    symbols: list[Symbol | None]
+    done: list[tuple[int, Symbol, Symbol, Symbol]]
+    starts: list[int]
 
 
 def merge_lookup(model: Model, tokens: dict[int, bytes]) -> Callable[[int, int], RankAndId | None]:
@@ -35,13 +42,15 @@ def merge_lookup(model: Model, tokens: dict[int, bytes]) -> Callable[[int, int],
     return by_rank
 
 
-def merged(ids: Sequence[int | None], lookup: Callable[[int, int], RankAndId | None]) -> Merges:
+def merged(
+    given: Sequence[Symbol | None], lookup: Callable[[Symbol, Symbol], tuple[int, Symbol] | None]
+) -> Merges[Symbol]:
     """Merges the pair of lowest rank, leftmost first, until none is left; None (no token) never merges."""
-    symbols, n = list(ids), len(ids)
+    symbols, n = list(given), len(given)
     following = list(range(1, n + 1))
     before = list(range(-1, n - 1))
-    heap: list[tuple[int, int, int, int, int]] = []
-    done: list[tuple[int, int, int, int]] = []
+    heap: list[tuple[int, int, Symbol, Symbol, Symbol]] = []
+    done: list[tuple[int, Symbol, Symbol, Symbol]] = []
 
     def offer(position: int) -> None:
         after = following[position] if position >= 0 else n
@@ -65,9 +74,9 @@ def merged(ids: Sequence[int | None], lookup: Callable[[int, int], RankAndId | N
             before[following[position]] = position
         offer(before[position])
         offer(position)
-    kept = []
+    starts = []
     position = 0
     while position < n:
-        kept.append(symbols[position])
+        starts.append(position)
         position = following[position]
-    return Merges(kept, done)
+    return Merges([symbols[start] for start in starts], done, starts)

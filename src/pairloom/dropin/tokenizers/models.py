@@ -1,6 +1,5 @@
 """The model of the library that training takes: BPE."""
 
-import heapq
 import itertools
 import json
 import os
@@ -14,6 +13,7 @@ from pairloom._internal.atomic import write_file
 from pairloom.dropin.tokenizers.components import Component, not_taken
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import parse, take_id
+from pairloom.view.merging import merged
 
 
 class Model(Component):
@@ -155,31 +155,16 @@ class BPE(Model):
                     )
                 fuses = self.fuse_unk and parts and parts[-1][0] == self.unk_token
                 parts.append((self.unk_token, parts.pop()[1] if fuses else at, at + 1))
-        n, prefix = len(parts), self.continuing_subword_prefix or ""
-        before, after = list(range(-1, n - 1)), list(range(1, n + 1))
-        queue: list[tuple[int, int]] = []
+        prefix = self.continuing_subword_prefix or ""
 
-        def push(at: int) -> None:
-            if at >= 0 and (behind := after[at]) < n:
-                rank = ranks.get((parts[at][0], parts[behind][0]))
-                if rank is not None:
-                    heapq.heappush(queue, (rank, at))
+        def lookup(left: str, right: str) -> tuple[int, str] | None:
+            rank = ranks.get((left, right))
+            return None if rank is None else (rank, left + right.removeprefix(prefix))
 
-        for at in range(n - 1):
-            push(at)
-        gone = ("", -1, -1)
-        while queue:
-            rank, at = heapq.heappop(queue)
-            left, right = parts[at], after[at]
-            # What was pushed may have been merged otherwise meanwhile.
-            if right < n and ranks.get((left[0], parts[right][0])) == rank:
-                parts[at] = left[0] + parts[right][0].removeprefix(prefix), left[1], parts[right][2]
-                parts[right], after[at] = gone, after[right]
-                if after[at] < n:
-                    before[after[at]] = at
-                push(before[at])
-                push(at)
-        return [part for part in parts if part is not gone]
+        found = merged([text for text, *_ in parts], lookup)
+        lasts = [end - 1 for end in (*found.starts, len(parts))[1:]]
+        tokens = zip(found.symbols, found.starts, lasts, strict=True)
+        return [(text, parts[first][1], parts[last][2]) for text, first, last in tokens if text is not None]
 
 
 Unigram, WordLevel, WordPiece = not_taken("Unigram", "WordLevel", "WordPiece")

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.optional_deps import import_optional
+from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.errors import FormatError
 
 SUFFIXES = (".parquet",)
@@ -27,30 +27,26 @@ def dtype(n_vocab: int) -> np.dtype[Any]:
     return np.dtype("<u4")
 
 
-def _pyarrow(module: str = "pyarrow") -> Any:
-    return import_optional(module, "writing Parquet")
-
-
 def _schema() -> Any:
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     return pyarrow.schema([pyarrow.field(COLUMN, pyarrow.list_(pyarrow.uint32()), nullable=False)])
 
 
 def write_empty(file: Any, metadata: dict[bytes, bytes]) -> None:
     """Writes a file of the shards' schema, without rows, into an open file; `metadata` is its own."""
-    with _pyarrow("pyarrow.parquet").ParquetWriter(file, _schema().with_metadata(metadata)):
+    with import_pyarrow("pyarrow.parquet").ParquetWriter(file, _schema().with_metadata(metadata)):
         pass
 
 
 def read_metadata(file: BinaryIO) -> dict[bytes, bytes]:
     """The metadata of an open file."""
-    found: dict[bytes, bytes] = _pyarrow("pyarrow.parquet").read_metadata(file).metadata or {}
+    found: dict[bytes, bytes] = import_pyarrow("pyarrow.parquet").read_metadata(file).metadata or {}
     return found
 
 
 def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
     """(ids, offsets) of one shard."""
-    column = _pyarrow("pyarrow.parquet").read_table(files[0]).column(COLUMN).combine_chunks()
+    column = import_pyarrow("pyarrow.parquet").read_table(files[0]).column(COLUMN).combine_chunks()
     chunks = getattr(column, "chunks", [column])
     lengths = [chunk.value_lengths().to_numpy(zero_copy_only=False) for chunk in chunks]
     ids = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
@@ -66,7 +62,7 @@ class OpenParquet:
         self._lock = threading.Lock()
         self._schema = schema
         self._file = path.open("xb")
-        self._writer = _pyarrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
+        self._writer = import_pyarrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
 
     def _write_table(self, table: Any, row_group_size: int) -> None:
         with self._lock:
@@ -115,7 +111,7 @@ class Writer(OpenParquet):
         self._n_tokens += len(ids)
 
     def _flush(self) -> None:
-        pyarrow = _pyarrow()
+        pyarrow = import_pyarrow()
         if self._n_tokens > _MOST_TOKENS:
             raise FormatError(
                 f"a document has {self._n_tokens} tokens, but a row of Parquet holds up to {_MOST_TOKENS}; name a "
