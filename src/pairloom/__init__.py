@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 
 from pairloom.errors import (
-    CheckpointError,
     CorpusError,
     CountsError,
     FormatError,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNICODE_VERSION",
-    "CheckpointError",
     "Corpus",
     "CorpusError",
     "CountBuilder",
