@@ -1,6 +1,5 @@
 """Normalisers: every road applies them alike, as the reference and HuggingFace's library do."""
 
-import json
 import pickle
 import random
 from functools import partial
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizers
 
 from pairloom import FormatError, Tokenizer
 from pairloom.reference import encoder as reference
@@ -61,24 +59,6 @@ def test_a_long_document_is_normalised_as_a_whole(tmp_path: Path) -> None:
     ids = tokenizer.encode(text)
     assert tokenizer.encode_file(path).tolist() == ids
     assert tokenizer.encode(reference.normalize(text, ["nfc"])) == ids
-
-
-def test_added_tokens_that_the_normaliser_may_make_are_refused() -> None:
-    file = json.loads(
-        Tokenizer.from_model(trained(MERGES, special_tokens={"<s>": 262, "  ": 263})).to_huggingface().to_str()
-    )
-    file["normalizer"] = {"type": "NFC"}
-    for entry in file["added_tokens"]:
-        entry["normalized"] = entry["content"] == "  "
-    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
-    ours = Tokenizer.from_huggingface(theirs)
-    for text in (*texts(3), "a  <s>  e\u0301   \u2000\u2000"):
-        assert ours.encode(text) == theirs.encode(text).ids
-    for entry in file["added_tokens"]:
-        entry["normalized"] = True
-    file["normalizer"] = {"type": "NFKC"}
-    with pytest.raises(FormatError, match='"<s>" is normalized: it is found in the text after nfkc'):
-        Tokenizer.from_huggingface(tokenizers.Tokenizer.from_str(json.dumps(file)))
 
 
 def test_the_normaliser_is_a_part_of_the_tokenizer(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import SpecialTokenError, Tokenizer
+from pairloom import Tokenizer
 from pairloom.model import Model
 from pairloom.patterns import pattern_text
 from pairloom.reference.sessions import Session as Oracle
@@ -41,27 +41,6 @@ def test_session_of_a_growing_text_says_what_changed() -> None:
     keep, ids = session.truncate(6)
     assert session.ids.tolist() == TOKENIZER.encode("the ca") and keep + len(ids) == len(session)
     assert repr(session) == f"Session(n_chars=6, n_ids={len(session)})"
-
-
-def test_special_token_that_comes_in_pieces_is_one_id() -> None:
-    session = TOKENIZER.session()
-    for letter in "on <|endoftext|><|endoftext|> mat<s":
-        session.append(letter)
-        assert session.ids.tolist() == TOKENIZER.encode(session.text)
-    assert session.ids.tolist().count(TOKENIZER.special_tokens["<|endoftext|>"]) == 2
-    plain = TOKENIZER.session("<|endof", allowed_special=())
-    plain.append("text|>")
-    assert plain.ids.tolist() == TOKENIZER.encode_ordinary("<|endoftext|>")
-
-
-def test_disallowed_special_across_the_seam_changes_nothing() -> None:
-    session = TOKENIZER.session("the cat <|endof", disallowed_special="all", allowed_special=())
-    before = session.ids.tolist()
-    with pytest.raises(SpecialTokenError, match="8"):
-        session.append("text|> sat")
-    assert (session.text, session.ids.tolist()) == ("the cat <|endof", before)
-    session.append(" x")
-    assert session.ids.tolist() == TOKENIZER.encode_ordinary("the cat <|endof x")
 
 
 def test_arguments_that_are_wrong_are_errors_by_name() -> None:

@@ -113,15 +113,6 @@ def test_a_bare_str_for_a_list_is_a_type_error() -> None:
         AB.encode_batch([None])  # type: ignore[list-item]
 
 
-def test_disallowed_special_tokens_name_token_offset_and_remedy() -> None:
-    with pytest.raises(SpecialTokenError, match=r"<\|endoftext\|>.*byte 2.*allowed_special") as caught:
-        AB.encode("ab<|endoftext|>", allowed_special=set(), disallowed_special="all")
-    assert isinstance(caught.value, ValueError)
-    assert AB.encode("ab<|endoftext|>", disallowed_special="all") == [256, 258]
-    assert AB.encode("ab<|endoftext|>", allowed_special=()) == AB.encode_ordinary("ab<|endoftext|>")
-    assert 258 not in AB.encode_ordinary("ab<|endoftext|>")
-
-
 def test_constructor_takes_vocab_and_merges() -> None:
     vocab = {i: bytes([i]) for i in range(256)} | {300: b"ab"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b")], ["<s>", "ab"])

@@ -48,19 +48,6 @@ def test_convert_warns_about_what_the_format_does_not_store(model: Path, tmp_pat
     assert Tokenizer.load(back).special_tokens == {"<|endoftext|>": 280}
 
 
-def test_special_ids(tmp_path: Path) -> None:
-    TOKENIZER.save(tmp_path / "a.tiktoken", format="tiktoken")
-    common = ("convert", "--model", tmp_path / "a.tiktoken", "--pattern", "gpt2", "--format", "pairloom")
-    given = ("--special", "<|endoftext|>=400", "--special", "<|pad|>")
-    output(*common, "--output", tmp_path / "b", *given)
-    assert Tokenizer.load(tmp_path / "b").special_tokens == {"<|endoftext|>": 400, "<|pad|>": 401}
-    again = tmp_path / "c"
-    failed(run(*common, "--output", again, "--special", "=290"), "empty")
-    failed(run(*common, "--output", again, "--special", "<e>=290", "--special", "<e>"), "twice")
-    failed(run(*common, "--output", again, "--special", "<e>=5"), "5")
-    assert not again.exists()
-
-
 def test_what_a_format_cannot_express_is_refused_with_the_reason(tmp_path: Path) -> None:
     vocab = {0: b"a", 1: b"b", 2: b"c", 3: b"bc", 4: b"ab"}
     odd = Tokenizer(vocab, [(b"a", b"b"), (b"b", b"c")], missing_bytes="raise")

@@ -57,15 +57,6 @@ def test_special_tokens_with_and_without_ids(tmp_path: Path) -> None:
         failed(run(*common, *(word for literal in wrong for word in ("--special", literal))), message)
 
 
-@pytest.mark.parametrize("option", [["--pattern", "gpt2"], ["--special", "<e>=400"]])
-def test_files_that_carry_them_refuse_others(tmp_path: Path, option: list[str]) -> None:
-    for format in ("pairloom", "huggingface"):
-        TOKENIZER.save(tmp_path / format, format=format)
-        for command in ("encode --text a", "decode --ids 1", "inspect"):
-            done = run(command, "--model", tmp_path / format, *option)
-            failed(done, "carries its own", f"leave out {option[0]}")
-
-
 def test_every_command_with_a_model_has_them() -> None:
     with_models = 0
     for command in COMMANDS:

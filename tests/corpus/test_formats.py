@@ -69,14 +69,6 @@ def test_a_file_of_hundreds_of_times_its_size_takes_little(tmp_path: Path, suffi
         assert outcome.result and outcome.n_bytes < 160 << 20, outcome
 
 
-def test_plain_files_are_a_document_each(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\n\ntwo")
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"three"))
-    (tmp_path / "c.txt").write_text("")
-    assert list(Corpus(sorted(tmp_path.iterdir()))) == ["one\n\ntwo", "three"]
-    assert list(Corpus(tmp_path / "a.txt", separator="\n")) == ["one", "two"]
-
-
 def test_train_files_reads_what_the_suffix_says(paths: dict[str, Path], tmp_path: Path) -> None:
     expected = Tokenizer.train(DOCUMENTS, 400)
     for name in ("a.jsonl", "a.jsonl.gz", "a.parquet", "a.arrow"):
@@ -464,15 +456,6 @@ def test_a_document_longer_than_a_block_counts_once(tmp_path: Path, monkeypatch:
     parts = PretokenCounts.from_texts(Corpus(tmp_path / "long.txt.gz"))
     assert parts == whole
     assert parts.n_documents == 1
-
-
-def test_counting_reports_the_bytes_of_the_files(paths: dict[str, Path]) -> None:
-    events: list[Any] = []
-    PretokenCounts.from_texts(Corpus([paths["a.jsonl.gz"], paths["a.parquet"]]), progress=events.append)
-    total = paths["a.jsonl.gz"].stat().st_size + paths["a.parquet"].stat().st_size
-    assert events[0] == ("count", 0, total)
-    assert events[-1] == ("count", total, total)
-    assert [event.done for event in events] == sorted(event.done for event in events)
 
 
 def test_json_is_read_as_python_reads_it(tmp_path: Path) -> None:

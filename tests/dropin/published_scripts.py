@@ -144,25 +144,6 @@ def babylm(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), (found.ids, found.tokens, tokenizer.decode(found.ids), n_added)
 
 
-def baby_llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """The notebook of BabyLlama: cleaned files, NFKC, offsets that are trimmed."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=True)
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    tokenizer.post_processor = m["processors"].ByteLevel(trim_offsets=True)
-    tokenizer.normalizer = m["normalizers"].NFKC()
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=350, min_frequency=2, special_tokens=["<pad>", "<s>", "</s>"], show_progress=False
-    )
-    tokenizer.train(written(folder), trainer)
-    path = folder / "models" / "gpt-clean-16000.json"
-    path.parent.mkdir()
-    tokenizer.save(str(path), pretty=True)
-    tokenizer = m["tokenizers"].Tokenizer.from_file(str(path))
-    found = tokenizer.encode("little Lily loved to play")
-    return tokenizer.to_str(), (found.ids, found.tokens, found.offsets, tokenizer.get_vocab_size())
-
-
 def course(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """Chapter 6 of the course, a BPE tokenizer block by block: trained twice, by an iterator and by a file."""
     transformers = pytest.importorskip("transformers")
@@ -215,45 +196,6 @@ def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return base.to_str(), (new("def main(argv):").input_ids, new.backend_tokenizer.to_str())
 
 
-def many_files(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """Several files with progress: pieces of a fixed size through a generator, with their number."""
-    paths = written(folder)
-
-    def pieces(n_characters: int = 64) -> Iterator[str]:
-        for path in paths:
-            with open(path, encoding="utf-8") as file:
-                while piece := file.read(n_characters):
-                    yield piece
-
-    n_pieces = sum(Path(path).stat().st_size // 64 + 1 for path in paths)
-    tokenizer = m["implementations"].ByteLevelBPETokenizer(trim_offsets=True)
-    tokenizer.train_from_iterator(
-        pieces(), vocab_size=360, min_frequency=2, show_progress=True, special_tokens=["<|endoftext|>"], length=n_pieces
-    )
-    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
-    tokenizer.add_tokens(["<|user|>"])
-    found = tokenizer.encode("Once upon<|user|> a time")
-    return tokenizer.to_str(), (found.tokens, tokenizer.token_to_id("<|user|>"), sorted(tokenizer.get_vocab()))
-
-
-def tinystories(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """A data set's rows in batches, the vocabulary checked by a set of added tokens."""
-    rows = [{"text": text} for text in TEXTS]
-    tokenizer = m["implementations"].ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(
-        ([row["text"] for row in rows[i : i + 5]] for i in range(0, len(rows), 5)),
-        vocab_size=400,
-        show_progress=False,
-        special_tokens=[m["tokenizers"].AddedToken("<|endoftext|>", normalized=False)],
-    )
-    known = set(tokenizer.get_added_tokens_decoder().values())
-    wanted = {m["tokenizers"].AddedToken("<|endoftext|>", special=True), m["tokenizers"].AddedToken("<pad>")}
-    n_new = tokenizer.add_special_tokens(sorted((wanted - known), key=str))
-    tokenizer.enable_truncation(8)
-    encodings = tokenizer.encode_batch(["Lily loved to play outside.<|endoftext|>", ""])
-    return tokenizer.to_str(), (n_new, [each.ids for each in encodings], tokenizer.truncation)
-
-
 def clip(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """A tokenizer like CLIP's over characters: lower case, words with a suffix, vocabulary and merges on their own."""
     n = m["normalizers"]
@@ -278,10 +220,7 @@ SCRIPTS: list[Script] = [
     roberta,
     nanochat,
     babylm,
-    baby_llama,
     course,
     codeparrot,
-    many_files,
-    tinystories,
     clip,
 ]

@@ -1,7 +1,7 @@
 """Training scripts that are published for the library run with the import line changed, and write its file."""
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,28 +59,6 @@ def quicktour(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), shown
 
 
-def training_from_memory(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """Of the library's documentation: batches of a data set, normalised."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.normalizer = m["normalizers"].NFKC()
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel()
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=500,
-        initial_alphabet=m["pre_tokenizers"].ByteLevel.alphabet(),
-        special_tokens=["<PAD>", "<BOS>", "<EOS>"],
-        show_progress=False,
-    )
-
-    def batch_iterator(batch_size: int = 3) -> Iterator[list[str]]:
-        for i in range(0, len(TEXTS), batch_size):
-            yield TEXTS[i : i + batch_size]
-
-    tokenizer.train_from_iterator(batch_iterator(), trainer=trainer, length=len(TEXTS))
-    ids = tokenizer.encode("The quick ﬁsh").ids
-    return tokenizer.to_str(pretty=True), (ids, tokenizer.decode(ids))
-
-
 def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """BPE over characters with Metaspace and byte fallback."""
     tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -100,7 +78,7 @@ def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), (ids, tokenizer.decode(ids))
 
 
-SCRIPTS = [*published_scripts.SCRIPTS, quicktour, training_from_memory, llama]
+SCRIPTS = [*published_scripts.SCRIPTS, quicktour, llama]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

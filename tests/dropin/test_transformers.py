@@ -16,7 +16,6 @@ from pairloom import FormatError, Tokenizer
 
 transformers = pytest.importorskip("transformers")
 
-import pairloom.dropin.tokenizers  # noqa: E402
 from pairloom.dropin.transformers import fast  # noqa: E402
 
 TEXTS = ["Hello world", "a", "", "some longer text, 日本語 👩‍👩‍👧 " * 3, "<|end|> in", "é  x\n\n y"]
@@ -186,18 +185,3 @@ def test_what_cannot_be_run_is_refused() -> None:
         fast(5)
     with pytest.raises(TypeError, match="use_fast= is for a folder"):
         fast(pieces, use_fast=True)
-
-
-def test_words_are_those_that_a_metaspace_makes() -> None:
-    vocab = {f"<0x{byte:02X}>": byte for byte in range(256)} | {"\u2581": 256, "a": 257, "\u2581a": 258}
-    for split in (True, False):
-        library = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, [("\u2581", "a")], byte_fallback=True))
-        library.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(split=split)
-        of = tokenizers.decoders
-        library.decoder = of.Sequence([of.Replace("\u2581", " "), of.ByteFallback(), of.Fuse(), of.Strip(" ", 1, 0)])
-        drop_in = pairloom.dropin.tokenizers.Tokenizer.from_str(library.to_str())
-        ours = fast(transformers.PreTrainedTokenizerFast(tokenizer_object=library))
-        for text in ("a b", "a  a", "b\na a", "a"):
-            expected = library.encode(text).word_ids
-            assert ours(text).word_ids() == ours([text]).word_ids(0) == expected, text
-            assert drop_in.encode(text).word_ids == expected, text

@@ -10,7 +10,7 @@ import pytest
 
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError, PairloomError
-from pairloom.formats import gpt2, huggingface, ranks, tiktoken
+from pairloom.formats import gpt2, huggingface, tiktoken
 from pairloom.model import Model
 
 TEXT = "the cat sat on the mat, the hat on the cat; café 12 \n\n\x00 naïve <x>" * 3
@@ -112,14 +112,3 @@ def test_special_tokens_of_ranks(special_tokens: Any, expected: Any, as_file: bo
     assert model.special_tokens == expected
     kept = found.keys() - ({b"<m>"} if "<m>" in expected else set())
     assert set(model.tokens().values()) == kept and model.ignore_merges == (b"<m>" in kept)
-
-
-def test_the_one_form_of_a_model_is_that_of_its_ranks() -> None:
-    for seed in range(40):
-        given = model_of(seed)
-        model = given.replaced(ignore_merges=True).one_form()
-        by_ranks = given.replaced(rule="ranks", merges=given.merges[:0], ignore_merges=True)
-        if model.ignore_merges and model.rule == "pairs":
-            assert ranks._why_not_ranks(given) is not None
-        else:
-            assert model == by_ranks.one_form()

@@ -8,7 +8,6 @@ import pytest
 from pairloom import formats
 from pairloom.errors import FormatError
 from pairloom.formats import gpt2
-from pairloom.formats.shared import byte_alphabet
 from pairloom.model import Model
 
 from .models import ENDOFTEXT, trained
@@ -22,16 +21,6 @@ def pair(folder: Path, vocab: object, merges: str) -> tuple[Path, Path]:
     names[0].write_text(json.dumps(vocab))
     names[1].write_text(merges)
     return names
-
-
-def test_the_alphabet_is_a_bijection() -> None:
-    assert len(set(byte_alphabet.ALPHABET)) == 256
-    for byte in range(256):
-        shown = byte_alphabet.to_alphabet(bytes((byte,)))
-        assert byte_alphabet.from_alphabet(shown) == bytes((byte,))
-    assert byte_alphabet.to_alphabet(" é\n".encode()) == "ĠÃ©Ċ"
-    for foreign in (" ", "a b", "\n", "｜", "aĀ\u0144"):
-        assert byte_alphabet.from_alphabet(foreign) is None
 
 
 @needs_fixtures

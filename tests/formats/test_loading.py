@@ -29,15 +29,6 @@ TOKENIZER = Tokenizer.train([TEXT.replace("<|endoftext|>", "") * 3], 280, decode
 # Folders --------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_with_a_tokenizer_json_loads(tmp_path: Path) -> None:
-    TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
-    (tmp_path / "config.json").write_text("{}")
-    for folder in (tmp_path, str(tmp_path)):
-        assert Tokenizer.load(folder) == TOKENIZER
-        assert Tokenizer.load(folder, format="huggingface") == TOKENIZER
-        assert Tokenizer.from_huggingface(folder) == TOKENIZER
-
-
 def test_a_tokenizer_json_comes_before_the_older_pair_of_files(tmp_path: Path) -> None:
     other = Tokenizer.train([TEXT], 270, decode_errors="replace")
     with pytest.warns(UserWarning, match="which tokens are special"):

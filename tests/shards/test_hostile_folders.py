@@ -150,16 +150,6 @@ def test_an_unfinished_manifest_is_compared_with_the_run(
         tokenize_files(TOKENIZER, corpus, out, shard_tokens=500, resume=True)
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_shards_that_were_emptied_are_not_kept(corpus: Path, tmp_path: Path, format: str) -> None:
-    out, more = tmp_path / "out", tmp_path / "b.jsonl"
-    tokenize_files(TOKENIZER, corpus, out, format=format, shard_tokens=500)
-    (out / manifest_of(out)["shards"][0]["file"]).write_bytes(b"")
-    more.write_bytes(corpus.read_bytes())
-    with pytest.raises(FormatError, match=r"shard-00000.* has 0 bytes, not .*pairloom verify --repair"):
-        tokenize_files(TOKENIZER, [corpus, more], out, format=format, shard_tokens=500, resume=True)
-
-
 def test_offsets_without_a_sign_are_read_and_checked(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     tokenize_files(TOKENIZER, corpus, out)

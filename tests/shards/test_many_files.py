@@ -1,6 +1,5 @@
 """Corpora of many files: small ones are encoded together, and the manifest says what came of each."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +60,3 @@ def test_a_literal_in_many_files_is_named_with_its_document(tmp_path: Path) -> N
     paths[25].write_text(json_lines(["good", "a <|endoftext|>"]))
     with pytest.raises(SpecialTokenError, match=r"0025\.jsonl: document 1"):
         tokenize_files(TOKENIZER, paths, tmp_path / "out", specials="error")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("inputs", [[3, 1, 1]]), ("inputs", [[0, -1, 1]]), ("inputs", [[0, "1", 1]]), ("inputs", [0])]
-)
-def test_a_manifest_with_other_inputs_in_a_shard_is_damaged(tmp_path: Path, key: str, value: Any) -> None:
-    from pairloom import FormatError, open_shards
-
-    (tmp_path / "a.txt").write_text("the cat")
-    tokenize_files(TOKENIZER, tmp_path / "a.txt", tmp_path / "out")
-    manifest = manifest_of(tmp_path / "out")
-    manifest["shards"][0][key] = value
-    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(FormatError, match="not a manifest"):
-        open_shards(tmp_path / "out")

@@ -33,16 +33,6 @@ def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
     return folder / "shards"
 
 
-def test_a_manifest_with_shards_out_of_order_is_a_format_error(tmp_path: Path) -> None:
-    folder = _shards(tmp_path, 2)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert len(manifest["shards"]) > 1
-    for shards in (manifest["shards"][::-1], manifest["shards"][1:]):
-        (folder / "manifest.json").write_text(json.dumps({**manifest, "shards": shards}))
-        with pytest.raises(FormatError, match="a shard has another name"):
-            list(open_shards(folder))
-
-
 def test_threads_that_share_batches_get_each_once(tmp_path: Path) -> None:
     shards = open_shards(_shards(tmp_path, 0))
     expected = [batch.tobytes() for batch in shards.batches(seq_len=2, batch=1, epochs=8, pad_id=PAD, seed=3)]

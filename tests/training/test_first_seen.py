@@ -11,8 +11,6 @@ from pairloom import PretokenCounts, Tokenizer
 from pairloom.errors import CorpusError
 from pairloom.reference import naive
 
-WIKIPEDIA = "aaabdaaabac"
-
 
 def corpus_of(seed: int) -> list[str]:
     rng = random.Random(seed)
@@ -23,25 +21,6 @@ def pairs_of(tokenizer: Tokenizer) -> list[tuple[int, int]]:
     return [(left, right) for left, right, _ in tokenizer.model.merges.tolist()]
 
 
-def test_first_seen_is_minbpes_rule_on_the_example_of_wikipedia() -> None:
-    tokenizer = Tokenizer.train(WIKIPEDIA, 259, special_tokens=[], tie_break="first_seen")
-    assert pairs_of(tokenizer) == [(97, 97), (256, 97), (257, 98)]
-    assert tokenizer.encode(WIKIPEDIA) == [258, 100, 258, 97, 99]
-    # The other rules merge another pair second.
-    assert pairs_of(Tokenizer.train(WIKIPEDIA, 259, special_tokens=[]))[1] == (97, 98)
-
-
-@pytest.mark.parametrize("pattern", ["gpt2", "(?s:.+)", "cl100k"])
-def test_first_seen_equals_the_reference(pattern: str) -> None:
-    for seed in range(80):
-        corpus = corpus_of(seed)
-        n_merges = random.Random(seed).randrange(1, 40)
-        fields: dict[str, Any] = {"pattern": pattern, "special_tokens": [], "tie_break": "first_seen"}
-        tokenizer = Tokenizer.train(corpus, 256 + n_merges, **fields)
-        model = naive.train(corpus, 256 + n_merges, **fields)
-        assert tokenizer.model.merges.tolist() == [list(merge) for merge in model.merges]
-
-
 def test_first_seen_leaves_rare_pretokens_out() -> None:
     corpus, rare = ["abc abc abc abc", "abc abc"], ["abc abc abc abc xyz", "abc abc qrs"]
     fields: dict[str, Any] = {"special_tokens": [], "tie_break": "first_seen", "min_count": 2}
@@ -49,10 +28,11 @@ def test_first_seen_leaves_rare_pretokens_out() -> None:
 
 
 def test_first_seen_with_every_option_equals_the_reference(tmp_path: Path) -> None:
-    for seed in range(60):
+    for seed in range(150):
         rng = random.Random(seed)
         corpus = corpus_of(seed + 500)
         fields: dict[str, Any] = {
+            "pattern": rng.choice(["gpt2", "(?s:.+)", "cl100k"]),
             "special_tokens": rng.choice([[], ["ab"], ["ab", "abc"]]),
             "corpus_specials": rng.choice(["text", "split"]),
             "min_frequency": rng.randrange(1, 4),

@@ -189,15 +189,6 @@ def test_adapt_on_little_text_names_the_ids_that_stay_free() -> None:
     assert f": {free}; adapt by fewer tokens, or on more text" in str(warned[-1].message)
 
 
-def test_adapt_keeps_the_shape_of_the_embedding() -> None:
-    start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
-    adapted = start.adapt(DOMAIN, 20)
-    changes = adapted.changes_from(start)
-    assert adapted.n_vocab == start.n_vocab and adapted.special_tokens == start.special_tokens
-    assert changes.new.tolist() == changes.removed.tolist() != [] and not len(changes.moved)
-    assert len(adapted.encode(DOMAIN)) < len(start.encode(DOMAIN))
-
-
 def test_pieces_of_new_tokens_spell_them() -> None:
     start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
     larger = start.extend(DOMAIN, n_tokens=60)
@@ -261,14 +252,6 @@ def test_prune_refuses_counts_of_another_pattern() -> None:
     for change in (start.prune, start.adapt):
         with pytest.raises(CountsError, match="pattern"):
             change(PretokenCounts.from_texts(["ab"], "o200k"), n_tokens=1)
-
-
-def test_truncation_that_keeps_ids_can_be_extended_again() -> None:
-    start = Tokenizer.train(TEXT, 280, special_tokens=["<|endoftext|>"], corpus_specials="split")
-    smaller = start.truncate_vocab(270, keep_ids=True)
-    larger = smaller.extend(TEXT, 280)
-    assert larger.merges == start.merges and larger.special_tokens == start.special_tokens
-    assert larger.vocab.items() > smaller.vocab.items()
 
 
 def test_a_corpus_without_text_removes_nothing() -> None:

@@ -81,34 +81,12 @@ def test_an_open_file_in_place_of_paths_is_a_type_error(kind: str, tmp_path: Pat
             call(path.read_text())
 
 
-@pytest.mark.parametrize(
-    ("fields", "least"), [({}, 256), ({"profile": "cs336", "special_tokens": ["<a>", "<b>"]}, 258)]
-)
-@pytest.mark.parametrize("vocab_size", [-5, 0, 255])
-def test_a_vocab_size_below_the_base_names_the_least(fields: dict[str, Any], least: int, vocab_size: int) -> None:
-    with pytest.raises(ValueError, match=f"vocab_size.*{least}"):
-        Tokenizer.train([TEXT], vocab_size, **fields)
-    assert Tokenizer.train([TEXT], least, **fields).merges == []
-
-
 @pytest.mark.parametrize("corpus", ["", [], [""], ["", ""], iter([])])
 def test_an_empty_corpus_gives_the_base_vocabulary(corpus: Any) -> None:
     with pytest.warns(UserWarning, match="has 256 tokens, not the 300 .*there is no text to learn from"):
         tokenizer = Tokenizer.train(corpus, 300)
     assert tokenizer.merges == []
     assert tokenizer.special_tokens == {"<|endoftext|>": 256}
-
-
-def test_training_on_text_and_on_files_agree(tmp_path: Path) -> None:
-    file = tmp_path / "corpus.txt"
-    file.write_bytes(TEXT.encode())
-    expected = Tokenizer.train(TEXT, 300)
-    assert Tokenizer.train_files([file], 300) == expected
-    assert Tokenizer.train_files(str(file), 300) == expected
-    assert Tokenizer.train_files(file, 300) == expected
-    assert (
-        Tokenizer.train_from_counts(PretokenCounts.from_files(file), 300, special_tokens=["<|endoftext|>"]) == expected
-    )
 
 
 @pytest.mark.parametrize(
@@ -242,28 +220,6 @@ def test_progress_has_two_stages_from_zero_to_the_end() -> None:
         Tokenizer.train(TEXT, 300, progress=5)  # type: ignore[arg-type]
 
 
-def test_an_exception_in_a_progress_callable_comes_out() -> None:
-    def fail(event: ProgressEvent) -> None:
-        raise RuntimeError(event.stage)
-
-    with pytest.raises(RuntimeError, match="count"):
-        Tokenizer.train(TEXT, 300, progress=fail)
-
-
-def test_the_same_file_from_any_threads_order_and_partition(tmp_path: Path) -> None:
-    texts = [TEXT[i : i + 97] for i in range(0, len(TEXT), 97)]
-    files = []
-    for threads, order in ((1, 1), (2, -1), (3, 1), (7, -1)):
-        path = tmp_path / f"{threads}.json"
-        Tokenizer.train(texts[::order], 320, threads=threads).save(path)
-        files.append(path.read_bytes())
-    halves = PretokenCounts.from_texts(texts[:9]) + PretokenCounts.from_texts(texts[9:])
-    path = tmp_path / "halves.json"
-    Tokenizer.train_from_counts(halves, 320).save(path)
-    files.append(path.read_bytes())
-    assert len(set(files)) == 1
-
-
 def test_counts_cut_in_another_way_are_refused() -> None:
     counts = PretokenCounts.from_texts([TEXT])
     with pytest.raises(CountsError, match="split"):
@@ -272,12 +228,6 @@ def test_counts_cut_in_another_way_are_refused() -> None:
         Tokenizer.train_from_counts(counts, 300, pattern="cl100k")
     with pytest.raises(TypeError):
         Tokenizer.train_from_counts([TEXT], 300)  # type: ignore[arg-type]
-
-
-def test_max_memory_is_refused_clearly() -> None:
-    texts = [f"word{i} " * 3 for i in range(200_000)]
-    with pytest.raises(MemoryError, match="the counting table of a thread would exceed max_memory=1000000 bytes"):
-        Tokenizer.train(texts, 300, max_memory=1_000_000)
 
 
 def test_max_memory_bounds_learning_merges_too() -> None:
