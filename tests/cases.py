@@ -1,15 +1,12 @@
-"""The case files of testdata/ as typed objects; testdata/README.md specifies them.
-
-Each list holds cases whose `str` names them in a test run. Nothing here depends on an engine.
-"""
+"""The case files of testdata/, which testdata/README.md specifies; the `str` of a case names it in a test run."""
 
 import builtins
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from pairloom import Tokenizer
 
@@ -46,8 +43,17 @@ PROFILES: dict[str, dict[str, Any]] = {
 """What each profile must mean, written down a second time so that the product's own table is checked."""
 
 
-@dataclass(frozen=True)
-class ExpectedError:
+class Case(SimpleNamespace):
+    """A case; testdata/README.md says which fields those of a file have, and _DEFAULTS those that one may leave out."""
+
+    name: str
+
+    def __str__(self) -> str:
+        kind = getattr(self, "pattern", None) or getattr(self, "base", None)
+        return f"{kind}: {self.name}" if kind else self.name
+
+
+class ExpectedError(NamedTuple):
     """The built-in that an error must be an instance of, and what its message must hold."""
 
     type: type[Exception]
@@ -59,66 +65,10 @@ class ExpectedError:
         assert not missing, f"{error!r} does not mention {missing}"
 
 
-@dataclass(frozen=True)
-class Case:
-    """What all cases have: a file names the fields, and leaves out those that are as usual."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True)
-class PretokenCase(Case):
-    """Text under a pattern has these pretokens."""
-
-    pattern: str
-    text: str
-    pretokens: list[bytes]
-
-    def __str__(self) -> str:
-        return f"{self.pattern}: {self.name}"
-
-
-@dataclass(frozen=True)
-class DocumentCase(Case):
-    """Text is cut at special tokens into these pieces; those that are none are documents."""
-
-    special_tokens: list[str]
-    text: str
-    pieces: list[str]
-    documents: list[str]
-
-
-@dataclass(frozen=True)
-class TrainingCase(Case):
-    """Documents, or counts of pretokens, give these merges and ids, or an error.
-
-    `fields` is what differs from the profile. Exactly one of `documents` and `counts` is given.
-    """
-
-    profile: str
-    vocab_size: int
-    fields: dict[str, Any] = field(default_factory=dict)
-    documents: list[str] | None = None
-    counts: dict[bytes, int] | None = None
-    merges: list[tuple[int, int]] = field(default_factory=list)
-    special_tokens: dict[str, int] = field(default_factory=dict)
-    tokens: dict[int, bytes] = field(default_factory=dict)
-    n_tokens: int = 0
-    error: ExpectedError | None = None
-
-    @property
-    def all_fields(self) -> dict[str, Any]:
-        """The profile with what differs in place."""
-        return PROFILES[self.profile] | self.fields
-
-
-@dataclass(frozen=True)
-class ModelCase(Case):
+class ModelCase(NamedTuple):
     """A model to encode and decode with: vocab without special tokens, merges as (left, right, merged_id)."""
 
+    name: str
     vocab: dict[int, bytes]
     merges: list[tuple[int, int, int]]
     special_tokens: dict[str, int]
@@ -126,115 +76,69 @@ class ModelCase(Case):
     normalizer: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class EncodingCase(Case):
-    """A model, by name, turns text into ids, or raises; they decode to the text unless `decoded` says otherwise."""
-
-    model: str
-    text: str
-    allowed_special: Literal["all"] | list[str] = "all"
-    disallowed_special: Literal["all"] | list[str] = field(default_factory=list)
-    ids: list[int] = field(default_factory=list)
-    decoded: str | None = None
-    error: ExpectedError | None = None
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "training": {"fields": {}, "documents": None, "counts": None, "merges": [], "special_tokens": {}, "tokens": {}}
+    | {"n_tokens": 0},
+    "encoding": {"allowed_special": "all", "disallowed_special": [], "ids": [], "decoded": None},
+    "decoding": {"text": "", "skip_special_tokens": False},
+    "extending": {"keep_ids": True, "options": {}},
+}
 
 
-@dataclass(frozen=True)
-class DecodingCase(Case):
-    """A model, by name, turns ids into text, or raises."""
-
-    model: str
-    ids: list[int]
-    errors: Literal["strict", "replace", "ignore"]
-    text: str = ""
-    error: ExpectedError | None = None
-    skip_special_tokens: bool = False
-
-
-@dataclass(frozen=True)
-class ExtendingCase(Case):
-    """A model, by name, extended by `n_tokens` on documents, has these merges (left, right, merged_id) and ids."""
-
-    model: str
-    documents: list[str]
-    n_tokens: int
-    merges: list[tuple[int, int, int]]
-    special_tokens: dict[str, int]
-    keep_ids: bool = True
-    options: dict[str, Any] = field(default_factory=dict)
+def applied(case: Case, file: Any) -> Any:
+    """The sound file with the changes of a case of damage: each a way into the JSON, and the value there or none."""
+    changed = json.loads(json.dumps(file))
+    for (*way, last), *value in case.changes:
+        holder = changed
+        for key in way:
+            holder = holder[key]
+        if not value:
+            del holder[last]
+        elif isinstance(holder, list) and last == len(holder):
+            holder.append(value[0])
+        else:
+            holder[last] = value[0]
+    return changed
 
 
-@dataclass(frozen=True)
-class DamagedCase(Case):
-    """A sound file with these changes is refused; a change is a way into the JSON, and the value there or none."""
-
-    base: str
-    changes: list[list[Any]]
-    error: ExpectedError
-
-    def __str__(self) -> str:
-        return f"{self.base}: {self.name}"
-
-    def applied_to(self, file: Any) -> Any:
-        """The file with the changes."""
-        changed = json.loads(json.dumps(file))
-        for (*way, last), *value in self.changes:
-            holder = changed
-            for key in way:
-                holder = holder[key]
-            if not value:
-                del holder[last]
-            elif isinstance(holder, list) and last == len(holder):
-                holder.append(value[0])
-            else:
-                holder[last] = value[0]
-        return changed
+def pretoken_cases() -> list[Case]:
+    return _cases("pretokens", pretokens=lambda texts: [text.encode() for text in texts])
 
 
-@dataclass(frozen=True)
-class OffsetCase(Case):
-    """Under a model, by name, the tokens of text lie in these spans of bytes and characters, and begin there."""
-
-    model: str
-    text: str
-    bytes: list[tuple[int, int]]
-    chars: list[tuple[int, int]]
-    starts: list[int]
+def document_cases() -> list[Case]:
+    return _cases("documents")
 
 
-def pretoken_cases() -> list[PretokenCase]:
-    return _cases(PretokenCase, "pretokens.json", pretokens=lambda texts: [text.encode() for text in texts])
+def training_cases() -> list[Case]:
+    """Cases with `all_fields`: the profile with what differs in place."""
 
-
-def document_cases() -> list[DocumentCase]:
-    return _cases(DocumentCase, "documents.json")
-
-
-def training_cases() -> list[TrainingCase]:
     def counts(given: dict[str, int]) -> dict[bytes, int]:
         return {text.encode(): n for text, n in given.items()}
 
-    return _cases(TrainingCase, "training.json", counts=counts, merges=_tuples, tokens=_tokens)
+    found = _cases("training", counts=counts, merges=_tuples, tokens=_tokens)
+    for case in found:
+        case.all_fields = PROFILES[case.profile] | case.fields
+    return found
 
 
-def encoding_cases() -> list[EncodingCase]:
-    return _cases(EncodingCase, "encoding.json")
+def encoding_cases() -> list[Case]:
+    return _cases("encoding")
 
 
-def decoding_cases() -> list[DecodingCase]:
-    return _cases(DecodingCase, "decoding.json")
+def decoding_cases() -> list[Case]:
+    return _cases("decoding")
 
 
-def extending_cases() -> list[ExtendingCase]:
-    return _cases(ExtendingCase, "extending.json", merges=_tuples)
+def extending_cases() -> list[Case]:
+    return _cases("extending", merges=_tuples)
 
 
-def damaged_cases(*bases: str) -> list[DamagedCase]:
-    return [case for case in _cases(DamagedCase, "damaged.json") if case.base in bases]
+def damaged_cases(*bases: str) -> list[Case]:
+    return [case for case in _cases("damaged") if case.base in bases]
 
 
-def offset_cases() -> list[OffsetCase]:
-    return _cases(OffsetCase, "offsets.json", bytes=_tuples, chars=_tuples)
+def offset_cases() -> list[Case]:
+    return _cases("offsets", bytes=_tuples, chars=_tuples)
 
 
 @cache
@@ -266,16 +170,18 @@ def _gpt2_model(name: str, vocab_file: str, merges_file: str, special_tokens: di
     return ModelCase(name, model.tokens(), merges, special_tokens, "gpt2")
 
 
-_C = TypeVar("_C", bound=Case)
-
-
-def _cases(kind: type[_C], file: str, part: str = "cases", **converters: Callable[[Any], Any]) -> list[_C]:
-    """The cases of a part of a file; fields that JSON has no types for are converted."""
+def _cases(kind: str, **converters: Callable[[Any], Any]) -> list[Case]:
+    """The cases of a file; fields that JSON has no types for are converted."""
     converters["error"] = _error
+    usual = {"error": None, **_DEFAULTS.get(kind, {})}
     return [
-        kind(**{name: converters[name](value) if name in converters else value for name, value in case.items()})
-        for case in _read(file)[part]
+        Case(**usual | {name: converters.get(name, _as_it_is)(value) for name, value in case.items()})
+        for case in _read(f"{kind}.json")["cases"]
     ]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _read(file: str) -> dict[str, Any]:

@@ -51,14 +51,14 @@ def in_reference(name: str) -> Model:
 
 @on_both
 @pytest.mark.parametrize("case", cases.pretoken_cases(), ids=str)
-def test_pretokens(case: cases.PretokenCase, is_reference: bool) -> None:
+def test_pretokens(case: cases.Case, is_reference: bool) -> None:
     pretokens = (naive.pretokenize if is_reference else pretokenize)(case.text, case.pattern)
     assert pretokens == case.pretokens
     assert b"".join(pretokens) == case.text.encode()
 
 
 @pytest.mark.parametrize("case", cases.document_cases(), ids=str)
-def test_documents(case: cases.DocumentCase) -> None:
+def test_documents(case: cases.Case) -> None:
     assert documents.split_on_special_tokens(case.text, case.special_tokens) == case.pieces
     assert documents.documents_of(case.text, case.special_tokens) == case.documents
     counts = PretokenCounts.from_texts([case.text], special_tokens=case.special_tokens, corpus_specials="split")
@@ -67,7 +67,7 @@ def test_documents(case: cases.DocumentCase) -> None:
     assert counts.n_documents == len(case.documents)
 
 
-def trained(case: cases.TrainingCase) -> tuple[list[Any], dict[str, int], dict[int, bytes]]:
+def trained(case: cases.Case) -> tuple[list[Any], dict[str, int], dict[int, bytes]]:
     """(merges, special tokens, vocabulary) of the core."""
     if case.documents is not None:
         tokenizer = Tokenizer.train(case.documents, case.vocab_size, case.profile, **case.fields)
@@ -77,7 +77,7 @@ def trained(case: cases.TrainingCase) -> tuple[list[Any], dict[str, int], dict[i
     return tokenizer.model.merges.tolist(), tokenizer.special_tokens, tokenizer.model.tokens()
 
 
-def trained_by_reference(case: cases.TrainingCase) -> tuple[list[Any], dict[str, int], dict[int, bytes]]:
+def trained_by_reference(case: cases.Case) -> tuple[list[Any], dict[str, int], dict[int, bytes]]:
     """The merges, special tokens and vocabulary that the reference learns in a case."""
     if case.documents is not None:
         model = naive.train(case.documents, case.vocab_size, **case.all_fields)
@@ -90,7 +90,7 @@ def trained_by_reference(case: cases.TrainingCase) -> tuple[list[Any], dict[str,
 @on_both
 @pytest.mark.filterwarnings("ignore:the corpus holds")
 @pytest.mark.parametrize("case", cases.training_cases(), ids=str)
-def test_training(case: cases.TrainingCase, is_reference: bool) -> None:
+def test_training(case: cases.Case, is_reference: bool) -> None:
     with as_expected(case.error):
         merges, special_tokens, vocab = (trained_by_reference if is_reference else trained)(case)
         assert [(left, right) for left, right, _ in merges] == case.merges
@@ -101,7 +101,7 @@ def test_training(case: cases.TrainingCase, is_reference: bool) -> None:
 
 
 @pytest.mark.parametrize("case", cases.encoding_cases(), ids=str)
-def test_encoding(case: cases.EncodingCase) -> None:
+def test_encoding(case: cases.Case) -> None:
     tokenizer = present(case.model)
     allowed: Any = case.allowed_special
     with as_expected(case.error):
@@ -122,7 +122,7 @@ def test_encoding(case: cases.EncodingCase) -> None:
 
 @pytest.mark.filterwarnings("ignore:.* of the ids move")
 @pytest.mark.parametrize("case", cases.extending_cases(), ids=str)
-def test_extending(case: cases.ExtendingCase) -> None:
+def test_extending(case: cases.Case) -> None:
     start = present(case.model)
     extended = start.extend(case.documents, n_tokens=case.n_tokens, keep_ids=case.keep_ids, **case.options)
     assert [tuple(merge) for merge in extended.model.merges.tolist()] == case.merges
@@ -135,7 +135,7 @@ def test_extending(case: cases.ExtendingCase) -> None:
 
 @on_both
 @pytest.mark.parametrize("case", cases.decoding_cases(), ids=str)
-def test_decoding(case: cases.DecodingCase, is_reference: bool) -> None:
+def test_decoding(case: cases.Case, is_reference: bool) -> None:
     with as_expected(case.error):
         skip = {"skip_special_tokens": case.skip_special_tokens}
         if is_reference:

@@ -16,7 +16,7 @@ CHARACTERS = "ab é😀東\n0" + "\u0301"
 
 
 @pytest.mark.parametrize("case", cases.offset_cases(), ids=str)
-def test_cases_on_reference_and_core(case: cases.OffsetCase) -> None:
+def test_cases_on_reference_and_core(case: cases.Case) -> None:
     ids, spans, chars = reference.encode_with_offsets(case.text, in_reference(case.model))
     assert (spans, chars) == (case.bytes, case.chars)
     assert reference.decode_with_offsets(ids, in_reference(case.model)) == (case.text, case.starts)

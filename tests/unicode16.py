@@ -18,19 +18,7 @@ O200K_CLASSES = ("Lu", "Ll", "Lt", "Lm", "Lo", "M", "N")
 """The classes that the pattern o200k asks for, beside white space."""
 
 WHITE_SPACE = frozenset(
-    [
-        *range(0x09, 0x0E),
-        0x20,
-        0x85,
-        0xA0,
-        0x1680,
-        *range(0x2000, 0x200B),
-        0x2028,
-        0x2029,
-        0x202F,
-        0x205F,
-        0x3000,
-    ]
+    {*map(ord, "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"), *range(0x2000, 0x200B)}
 )
 """The property White_Space, which `\\s` means here; unchanged since Unicode 6.3."""
 

@@ -55,10 +55,10 @@ SOUND: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", cases.damaged_cases(*SOUND), ids=str)
-def test_a_changed_file_is_refused_with_the_place(case: cases.DamagedCase) -> None:
+def test_a_changed_file_is_refused_with_the_place(case: cases.Case) -> None:
     format, file = SOUND[case.base]
     with pytest.raises(FormatError) as caught:
-        formats.read(format, json.dumps(case.applied_to(file)).encode(), "file.json")
+        formats.read(format, json.dumps(cases.applied(case, file)).encode(), "file.json")
     assert isinstance(caught.value, KeyError) == (case.error.type is KeyError)
     assert str(caught.value).startswith("file.json: ")
     case.error.check(caught.value)

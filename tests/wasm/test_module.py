@@ -19,7 +19,7 @@ from pairloom import Tokenizer, formats, pretokenize
 from pairloom.formats import gpt2, huggingface, tiktoken
 from pairloom.patterns import PATTERNS, SPELLINGS
 from pairloom.view.payload import merge_trees
-from tests.cases import DamagedCase, damaged_cases
+from tests.cases import Case, applied, damaged_cases
 from tests.formats.test_hostile import SOUND
 from tests.formats.test_published_configurations import CONFIGURATIONS, published_file
 from tests.formats.test_tiktoken import tekken_file
@@ -130,8 +130,8 @@ def test_published_settings_give_the_same_ids(module: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("case", damaged_cases("tokenizer", "tekken"), ids=str)
-def test_a_changed_file_is_refused_by_name(module: Path, case: DamagedCase) -> None:
-    file = case.applied_to(SOUND[case.base][1])
+def test_a_changed_file_is_refused_by_name(module: Path, case: Case) -> None:
+    file = applied(case, SOUND[case.base][1])
     error = _run(module, {"file": json.dumps(file).encode(), "texts": ["a"]}).get("error", "it was read")
     case.error.check(ValueError(error))
 
