@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import operator
 import os
 import pickle
 import threading
@@ -224,6 +225,14 @@ def test_sums_beyond_64_bits_are_counts_errors() -> None:
             overflows()
     with pytest.raises(ValueError, match="the largest is"):
         PretokenCounts.from_items({b"a": 2**64})
+
+
+@pytest.mark.parametrize("items", [5, None, "ab", b"ab", [1], ["ab"], [b"ab"], [(b"a",)], [(b"a", 1, 2)], [("a", 1)]])
+def test_items_that_are_no_pairs_are_type_errors(items: Any) -> None:
+    calls: list[Any] = [PretokenCounts.from_items, PretokenCounts.merged, lambda items: COUNTS + items]
+    for call in (*calls, lambda items: operator.iadd(COUNTS, items)):
+        with pytest.raises(TypeError):
+            call(items)
 
 
 @pytest.fixture
