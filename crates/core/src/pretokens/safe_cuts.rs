@@ -196,9 +196,12 @@ impl SafeCuts {
         let mut start = 0;
         if self.specials_split {
             while let Some(found) = self.specials.find(text.as_bytes(), start) {
+                if found.start > visible {
+                    // One that is not completely visible may begin before it.
+                    break;
+                }
                 if found.end > visible {
-                    // It may be part of a longer special token, but there is one in any case: a document ends where it
-                    // starts.
+                    // It may be part of a longer special token that starts there, too: a document ends there in any case.
                     return Ok((found.start > 0).then_some(Cut { at: found.start, is_boundary: true }));
                 }
                 start = found.end;

@@ -77,7 +77,7 @@ impl Setting {
             merges = Some(handmade(random, &tokens));
         }
         let mut specials = Vec::new();
-        let literals = ["<|end|>", "<|end|><|end|>", "ab", "<|", "a b", " \n", "é"];
+        let literals = ["<|end|>", "<|end|><|end|>", "d|", "ab", "<|", "a b", " \n", "é"];
         for literal in literals.iter().take(random.below(literals.len() + 1)) {
             specials.push(((*literal).to_owned(), 60_000 + specials.len() as u32));
         }
