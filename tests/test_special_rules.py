@@ -27,7 +27,7 @@ RULES: list[tuple[tuple[str, str], ...]] = [
     (("<", "normalized"), ("word", "normalized"), ("word", "single_word"), ("word", "lstrip")),
     (("<s>", "ordinary"), ("word", "ordinary")),
     (("<", "nfc"), ("word", "nfc"), ("<s>", "nfc")),
-    tuple((literal, rule) for literal in ("<m>", "word") for rule in SPECIAL_RULES),
+    tuple((literal, rule) for literal in ("<m>", "word") for rule in SPECIAL_RULES if rule != "after_space"),
 ]
 CHARACTERS = [*"ab_.é \n", "  ", "\u3000", "\u0338", "\u0301", "\u0323", *SPECIALS, "<m> ", " word "]
 

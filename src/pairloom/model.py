@@ -40,7 +40,7 @@ the words of a text, and the patterns that cut it as JSON."""
 
 _MAX_STEPS = 5
 
-SPECIAL_RULES = ("any_case", "lstrip", "nfc", "normalized", "ordinary", "rstrip", "single_word")
+SPECIAL_RULES = ("after_space", "any_case", "lstrip", "nfc", "normalized", "ordinary", "rstrip", "single_word")
 """The rules that a special token can have."""
 
 LARGEST_ID = 2**24 - 1
@@ -150,6 +150,8 @@ class Model:
             "normalizer": checked_normalizer(normalizer),
             "special_rules": _checked_rules(special_rules, special_tokens),
         }
+        if "dummy_prefix" not in normalizer and any(rule == "after_space" for _, rule in special_rules):
+            raise ValueError("special_rules: 'after_space' goes with the normalizer's step 'dummy_prefix' only")
         columns.check_special_tokens(list(special_tokens.items()))
         for name, value in fields.items():
             object.__setattr__(self, name, value)

@@ -13,7 +13,8 @@ import tokenizers
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 from pairloom.reference.characters import CharacterModel, decode_runs, encode_characters, normalize_characters
-from tests.encoding_calls import streamed
+from pairloom.reference.special_rules import split_by_rules
+from tests.encoding_calls import check_encoding_calls, streamed
 
 SYMBOL = "\u2581"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -356,6 +357,43 @@ def test_normalized_tokens_before_a_metaspace_are_taken(tmp_path: Path, kind: st
     assert Tokenizer.load(tmp_path / "saved.json") == ours
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"pad_token": {"content": "<p>", "normalized": True}}))
     assert "<p>" in Tokenizer.load(tmp_path).special_tokens
+
+
+@pytest.mark.parametrize("kind", ["prepend", "none"])
+def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) -> None:
+    # As add_tokens(["foo", "b"]) makes them of Llama 2, where the token found is "\u2581foo", or of Gemma.
+    file = tokenizer_json(random.Random(kind), kind)
+    file["added_tokens"][0]["normalized"] = True
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    theirs.add_tokens(["foo", "b", "日", "fo", tokenizers.AddedToken("<x>", normalized=False)])
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    ours = Tokenizer.load(tmp_path)
+    assert ("after_space" in str(ours.special_rules)) == (kind == "prepend")
+    rng = random.Random(kind)
+    pool = ["foo", "fo", " ", "  ", "a", "b", "日", "é", SYMBOL, "</s>", "<x>", "\n"]
+    texts = ["", *("".join(rng.choices(pool, k=rng.randrange(1, 9))) for _ in range(300))]
+    ordinary = Tokenizer.from_model(ours.model.replaced(special_rules=(), special_tokens={}, plain_specials=()))
+    check_encoding_calls(ours, texts, lambda text: theirs.encode(text).ids, ordinary.encode, tmp_path)
+    for text in texts:
+        ids = theirs.encode(text).ids
+        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), text
+        session = ours.session(text[:2])
+        session.append(text[2:])
+        assert session.ids.tolist() == ids
+        cut = [literal for _, literal in split_by_rules(text, ours.special_tokens, ours.model.special_rules)]
+        added = {i: literal for literal, i in ours.special_tokens.items() if literal.encode() not in ordinary.vocab.values()}
+        assert [literal for literal in cut if literal in added.values()] == [added[i] for i in ids if i in added]
+    ours.save(tmp_path / "saved.json", format="huggingface")
+    ours.save(tmp_path / "own.json")
+    assert Tokenizer.load(tmp_path / "saved.json") == Tokenizer.load(tmp_path / "own.json") == ours
+    for literal in ("b a", SYMBOL + "b"):
+        theirs.add_tokens([literal])
+        theirs.save(str(tmp_path / "tokenizer.json"))
+        with pytest.raises(FormatError, match="is normalized"):
+            Tokenizer.load(tmp_path)
+    if kind == "prepend":
+        with pytest.raises(ValueError, match="'after_space' goes with"):
+            ours.with_normalizer("spaces")
 
 
 @pytest.mark.parametrize("kind", ["first", "always"])

@@ -2,6 +2,9 @@
 
 A rule is a pair (literal, name):
 
+    after_space      it is normalized, counts only after a space or at the beginning of what is left, and takes that space
+                     along; a space that is put before a text is not put before what follows it, and is alone where the
+                     literal takes the first character along
     any_case         it counts in any case of ASCII, and is as with nfc
     nfc              it is normalized, and does not count where NFC would join its end with a mark after it
     lstrip, rstrip   the literal takes the white space before or behind it along
@@ -18,6 +21,8 @@ from collections.abc import Collection
 
 import regex
 
+from pairloom.reference.characters import SPACE_SYMBOL
+
 Rules = Collection[tuple[str, str]]
 
 _WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]"
@@ -28,8 +33,10 @@ def split_by_rules(text: str, special_tokens: Collection[str], rules: Rules) -> 
 
     >>> split_by_rules("a <m>b", ["<m>"], [("<m>", "lstrip")])
     [('a', None), ('', '<m>'), ('b', None)]
+    >>> split_by_rules("<m> a<m> <m>b", ["<m>"], [("<m>", "after_space")])
+    [('', '<m>'), (' a<m>', None), ('', '<m>'), ('b', None)]
     """
-    late = {literal for literal, rule in rules if rule in ("any_case", "nfc", "normalized")}
+    late = {literal for literal, rule in rules if rule in ("after_space", "any_case", "nfc", "normalized")}
     pieces: list[tuple[str, str | None]] = [(text, None)]
     for literals in ([t for t in special_tokens if t not in late], [t for t in special_tokens if t in late]):
         pieces = [
@@ -48,7 +55,10 @@ def _split(text: str, literals: Collection[str], rules: Rules) -> list[tuple[str
     longest_first = sorted(literals, key=len, reverse=True)
     in_any_case = any(rule == "any_case" and literal in literals for literal, rule in rules)
     flags = regex.IGNORECASE | regex.ASCII if in_any_case else 0
-    for match in regex.finditer("|".join(f"({regex.escape(literal)})" for literal in longest_first), text, flags):
+    pattern = regex.compile("|".join(f"({regex.escape(literal)})" for literal in longest_first), flags)
+    at = 0
+    while match := pattern.search(text, at):
+        at = match.end()
         literal = longest_first[match.lastindex - 1]
         has = {rule for of, rule in rules if of == literal}
         beside_word = regex.search(f"{_WORD}\\Z", text[: match.start()]) or regex.match(_WORD, text[match.end() :])
@@ -61,6 +71,11 @@ def _split(text: str, literals: Collection[str], rules: Rules) -> list[tuple[str
         if is_joined or "ordinary" in has or ("single_word" in has and beside_word) or ("lstrip" in has and is_inside):
             continue
         before = text[end : max(end, match.start())]
+        if "after_space" in has and match.start() > 0:
+            if not before.endswith((" ", SPACE_SYMBOL)):
+                at = match.start() + 1
+                continue
+            before = before[:-1]
         pieces += [(before.rstrip(_SPACES) if "lstrip" in has else before, None), ("", literal)]
         end = match.end()
         if "rstrip" in has:

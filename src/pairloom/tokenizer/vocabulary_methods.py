@@ -56,7 +56,8 @@ class VocabularyMethods(TokenizerBase):
 
         "lstrip", "rstrip": it takes the white space before or behind it along, which decoding does not give back.
         "single_word": only where no word character is next to it. "normalized": only in what is left after the others.
-        "nfc", "any_case": where a normalised text has it. "ordinary": it stays text unless `allowed_special` names it.
+        "nfc", "any_case": where a normalised text has it. "after_space": after a space, which it takes along, or at the
+        beginning of a text. "ordinary": it stays text unless `allowed_special` names it.
         Files of HuggingFace have such tokens.
         """
         rules: dict[str, tuple[str, ...]] = {}

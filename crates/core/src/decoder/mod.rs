@@ -47,7 +47,7 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder for these tokens; an ordinary token replaces a special token of the same id, which may have U+2581 for its
-    /// spaces.
+    /// spaces, unless that includes the space before it.
     pub fn new(vocabulary: &Vocabulary, specials: &SpecialTokens) -> Result<Self> {
         const WHAT: &str = "a decoder";
         let n_ids = specials.n_ids().max(vocabulary.n_ids());
@@ -69,6 +69,10 @@ impl Decoder {
         };
         specials.tokens().iter().try_for_each(|(token, id)| set(*id, token.as_bytes()))?;
         vocabulary.tokens().try_for_each(|(id, token)| set(id, token))?;
+        let with_space = specials.tokens().iter().enumerate().filter(|&(index, _)| specials.has_space(index));
+        for (_, (token, id)) in with_space {
+            set(*id, format!(" {token}").as_bytes())?;
+        }
         Ok(decoder)
     }
 

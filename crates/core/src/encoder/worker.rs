@@ -169,16 +169,25 @@ impl Worker {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let mut at = 0;
+        let (mut at, mut place) = (0, start);
         for found in Finder::new(specials, text) {
-            self.encode_document(shared, &text[at..found.start], place(at, start), output, on_progress)?;
+            let (literal, id) = &specials.tokens()[found.index];
+            let has_space = specials.has_space(found.index);
+            // The token includes the first character of the text, so that the space before the text is alone.
+            let is_alone = has_space && at == found.start && found.end - at > literal.len();
+            let (document, at_place) = match is_alone && place != Place::Within {
+                true => (" ", Place::Within),
+                false => (&text[at..found.start], place),
+            };
+            self.encode_document(shared, document, at_place, output, on_progress)?;
             if output.is_full() {
                 return Ok(());
             }
-            output.put(specials.tokens()[found.index].1)?;
+            output.put(*id)?;
             at = found.end;
+            place = if has_space { Place::Within } else { Place::AfterSpecial };
         }
-        self.encode_document(shared, &text[at..], place(at, start), output, on_progress)
+        self.encode_document(shared, &text[at..], place, output, on_progress)
     }
 
     /// Encodes text without special tokens.

@@ -152,7 +152,10 @@ impl<'n> Entry<'n> {
                 rules.push(rule);
             }
         }
-        if is_normalized && rules.is_empty() && is_in_any_case(literal, forms) {
+        if is_normalized && rules.is_empty() && forms == ["spaces", "dummy_prefix"] && has_no_space(literal) {
+            // The literal is normalized, too: what is found begins with U+2581.
+            rules.push("after_space");
+        } else if is_normalized && rules.is_empty() && is_in_any_case(literal, forms) {
             rules.push("any_case");
         } else if is_normalized && rules.is_empty() && forms == ["nfc"] && is_inert(literal) {
             if !is_unchanged(literal, forms) {
@@ -176,15 +179,23 @@ fn is_inert(literal: &str) -> bool {
     literal.chars().all(|c| c.is_ascii() && !"K;`".contains(c))
 }
 
+/// Whether the literal has no space, also as files write it.
+fn has_no_space(literal: &str) -> bool {
+    !literal.contains([' ', '\u{2581}'])
+}
+
 /// Whether the forms neither make nor unmake an occurrence of the literal, whatever the text.
 fn is_unchanged(literal: &str, forms: &[String]) -> bool {
+    if forms == ["spaces"] {
+        return has_no_space(literal);
+    }
     // NFC joins marks that follow to letters and to "<=>".
     let is_joined = literal.ends_with(|c: char| c.is_ascii_alphabetic() || "<=>".contains(c));
     is_inert(literal)
         && !is_joined
         && forms.iter().all(|form| match form.as_str() {
             "nfc" | "nfd" => true,
-            "spaces" => !literal.contains(' '),
+            "spaces" => has_no_space(literal),
             _ => false,
         })
 }

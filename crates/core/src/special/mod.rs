@@ -65,6 +65,11 @@ impl SpecialTokens {
         self.rules.is_some()
     }
 
+    /// Whether a token includes the space before it, as the rule `after_space` has it.
+    pub fn has_space(&self, index: usize) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.has_space(index))
+    }
+
     /// No special tokens at all.
     pub fn none() -> Self {
         SpecialTokens { tokens: Vec::new(), matcher: None, longest: 0, n_ids: 0, rules: None }
@@ -290,6 +295,18 @@ mod tests {
         assert_eq!(found(&tokens, &rules, "a<s>b a<b"), [(1, 4, 0), (4, 5, 2), (5, 8, 1), (8, 9, 2)]);
         assert_eq!(found(&tokens, &[("<s>", "normalized")], "a<s>"), [(0, 2, 1)]);
         assert_eq!(found(&tokens, &[("b", "normalized")], "<s>b<s>"), [(0, 3, 0), (3, 4, 2), (4, 7, 0)]);
+    }
+
+    #[test]
+    fn spaces_before_tokens_are_included_or_the_token_stays_text() {
+        let rules = [("<m>", "after_space"), ("b", "after_space")];
+        let tokens = ["<m>", "b", "a"];
+        assert_eq!(
+            found(&tokens, &rules, "<m> <m>\u{2581}<m><m>b ab"),
+            [(0, 3, 0), (3, 7, 0), (7, 13, 0), (18, 19, 2), (19, 20, 1)]
+        );
+        // Unlike others, one that stays text hides none.
+        assert_eq!(found(&["x b", "b"], &[("x b", "after_space"), ("b", "after_space")], "xx b"), [(2, 4, 1)]);
     }
 
     #[test]

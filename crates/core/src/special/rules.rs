@@ -2,6 +2,7 @@
 //!
 //! | rule | a literal |
 //! |---|---|
+//! | `after_space` | is `normalized`, counts after a space or at the beginning of what is searched, and includes that space |
 //! | `any_case` | counts in any case of ASCII, and is as with `nfc` |
 //! | `nfc` | is `normalized`, and does not count where NFC joins its end with a mark after it |
 //! | `lstrip`, `rstrip` | includes the white space before or after it |
@@ -23,7 +24,8 @@ use super::matcher::{Matcher, SpecialMatch};
 use crate::error::{Error, Result};
 use crate::memory::filled;
 
-const NAMES: [&str; 7] = ["lstrip", "normalized", "ordinary", "rstrip", "single_word", "any_case", "nfc"];
+const NAMES: [&str; 8] =
+    ["lstrip", "normalized", "ordinary", "rstrip", "single_word", "any_case", "nfc", "after_space"];
 const LSTRIP: u8 = 1;
 const NORMALIZED: u8 = 2;
 const ORDINARY: u8 = 4;
@@ -31,6 +33,7 @@ const RSTRIP: u8 = 8;
 const SINGLE_WORD: u8 = 16;
 const ANY_CASE: u8 = 32;
 const NFC: u8 = 64;
+const AFTER_SPACE: u8 = 128;
 
 /// The rules of a set of special tokens.
 #[derive(Clone, Debug)]
@@ -68,7 +71,7 @@ impl Rules {
         }
         let pass = |is_late: bool| {
             let is_of_pass =
-                |&token: &usize| (of_tokens[token] & (NORMALIZED | ANY_CASE | NFC) != 0) == is_late;
+                |&token: &usize| (of_tokens[token] & (NORMALIZED | ANY_CASE | NFC | AFTER_SPACE) != 0) == is_late;
             let of_pass = (0..tokens.len()).filter(is_of_pass).collect::<Vec<_>>();
             let literals: Vec<(String, u32)> = of_pass.iter().map(|&token| tokens[token].clone()).collect();
             let in_any_case = of_pass.iter().any(|&token| of_tokens[token] & ANY_CASE != 0);
@@ -77,6 +80,11 @@ impl Rules {
         };
         let passes = [pass(false)?, pass(true)?];
         Ok(Rules { of_tokens, passes })
+    }
+
+    /// Whether a token includes the space before it.
+    pub(super) fn has_space(&self, token: usize) -> bool {
+        self.of_tokens[token] & AFTER_SPACE != 0
     }
 
     /// The first literal of a pass that counts, in `text[within]` from `*from` on; sets `*from` to its end. The white
@@ -105,7 +113,16 @@ impl Rules {
             if rules & ORDINARY != 0 || !is_single || rules & LSTRIP != 0 && start < floor || is_joined {
                 continue;
             }
+            let is_within = start > within.start;
             start = start.max(floor);
+            if rules & AFTER_SPACE != 0 && is_within {
+                let Some(before) = text.get(floor..start)?.strip_suffix([' ', '\u{2581}']) else {
+                    // Unlike other literals that stay text, it hides none.
+                    *from = text.ceil_char_boundary(found.start + 1);
+                    continue;
+                };
+                start = floor + before.len();
+            }
             if rules & LSTRIP != 0 {
                 start = text.get(floor..start)?.trim_end().len() + floor;
             }

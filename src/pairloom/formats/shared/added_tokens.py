@@ -18,6 +18,9 @@ FLAGS: Final = ("lstrip", "rstrip", "single_word")
 """What an added token may say of how it is recognised."""
 
 
+_NORMALIZED: Final = ("after_space", "any_case", "nfc", "normalized")
+
+
 class AddedTokens(NamedTuple):
     """ids: literal -> id. plain: the literals that are not called special. rules: `Model.special_rules`."""
 
@@ -79,7 +82,7 @@ def write_added_tokens(
             "id": token_id,
             "content": literal,
             **{flag: (literal, flag) in rules for flag in ("single_word", "lstrip", "rstrip")},
-            "normalized": not rules.isdisjoint((literal, rule) for rule in ("any_case", "nfc", "normalized")),
+            "normalized": not rules.isdisjoint((literal, rule) for rule in _NORMALIZED),
             "special": literal not in plain,
         }
         for literal, token_id in ordered.items()
