@@ -381,7 +381,7 @@ def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) ->
         session.append(text[2:])
         assert session.ids.tolist() == ids
         cut = [literal for _, literal in split_by_rules(text, ours.special_tokens, ours.model.special_rules)]
-        added = {i: literal for literal, i in ours.special_tokens.items() if literal.encode() not in ordinary.vocab.values()}
+        added = {i: each for each, i in ours.special_tokens.items() if each.encode() not in ordinary.vocab.values()}
         assert [literal for literal in cut if literal in added.values()] == [added[i] for i in ids if i in added]
     ours.save(tmp_path / "saved.json", format="huggingface")
     ours.save(tmp_path / "own.json")

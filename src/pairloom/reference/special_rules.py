@@ -2,9 +2,9 @@
 
 A rule is a pair (literal, name):
 
-    after_space      it is normalized, counts only after a space or at the beginning of what is left, and takes that space
-                     along; a space that is put before a text is not put before what follows it, and is alone where the
-                     literal takes the first character along
+    after_space      it is normalized, and counts only after a space, which it takes along, or at the beginning of what
+                     is left; a space that is put before a text is not put before what follows it, and is alone where
+                     the literal takes the first character along
     any_case         it counts in any case of ASCII, and is as with nfc
     nfc              it is normalized, and does not count where NFC would join its end with a mark after it
     lstrip, rstrip   the literal takes the white space before or behind it along
