@@ -32,16 +32,3 @@ def test_the_same_four_thousand_merges(corpus: list[str]) -> None:
     assert ours.as_huggingface().get_vocab() == peer.get_vocab()
     sample = corpus[0]
     assert ours.encode_ordinary(sample) == peer.encode(sample).ids
-
-
-@pytest.mark.parametrize("n", [3, 4, 8])
-def test_their_max_token_length_is_ours_plus_one(n: int) -> None:
-    text = "the cat sat on the mat; the caterpillar sat on the cathedral's matting " * 3
-    peer = Peer(models.BPE())
-    peer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    peer.train_from_iterator(
-        [text], trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, show_progress=False, max_token_length=n)
-    )
-    ours = Tokenizer.train([text], 300, "huggingface", max_token_bytes=n - 1)
-    assert ours.as_huggingface().get_vocab() == peer.get_vocab()

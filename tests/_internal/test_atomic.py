@@ -11,7 +11,6 @@ import pytest
 
 from pairloom import PretokenCounts, formats
 from pairloom._internal import atomic
-from pairloom.errors import FormatError
 from tests.formats.models import trained
 
 MODEL = trained([(97, 98)])
@@ -122,14 +121,6 @@ def test_no_module_opens_a_file_for_writing_that_may_be_there() -> None:
         if _WRITES.search(path.read_text(encoding="utf-8"))
     }
     assert found <= allowed
-
-
-def test_a_model_that_a_format_lacks_writes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(FormatError):
-        formats.save(trained([(97, 98)], pattern="a"), tmp_path / "out", format="gpt2")
-    with pytest.raises(ValueError, match="format must be one of"):
-        formats.save(MODEL, tmp_path / "out", format="GPT2")
-    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pairloom import Tokenizer
-from tests.cli.commands import Done, failed, output, run
+from tests.cli.commands import failed, output, run
 
 TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 \r\n 123<|endoftext|>the end"
 
@@ -55,31 +55,3 @@ def test_what_a_format_cannot_express_is_refused_with_the_reason(tmp_path: Path)
     command = ("convert --format tiktoken --model", tmp_path / "odd.json", "--output", tmp_path / "odd.tiktoken")
     failed(run(*command), "ranks cannot express")
     assert not (tmp_path / "odd.tiktoken").exists()
-
-
-def test_failures(model: Path, tmp_path: Path) -> None:
-    taken = tmp_path / "taken"
-    taken.write_text("mine")
-    damaged = tmp_path / "damaged.json"
-    damaged.write_bytes(model.read_bytes()[:-20])
-    ranks = tmp_path / "a.tiktoken"
-    Tokenizer.load(model).save(ranks, format="tiktoken")
-    (tmp_path / "empty").mkdir()
-    before = sorted(path.name for path in tmp_path.iterdir())
-
-    def convert(source: Path, to: Path, *more: str) -> Done:
-        return run("convert --format huggingface --model", source, "--output", to, *more)
-
-    failed(convert(tmp_path / "absent.json", tmp_path / "out"), "absent.json")
-    failed(convert(tmp_path / "empty", tmp_path / "out"), str(tmp_path), "vocab.json")
-    failed(convert(damaged, tmp_path / "out"), "damaged.json")
-    failed(convert(model, taken), "taken")
-    failed(convert(model, tmp_path), str(tmp_path))
-    failed(convert(model, tmp_path, "--force"), str(tmp_path), "directory")
-    failed(convert(model, tmp_path / "no" / "out"), "no")
-    failed(convert(ranks, tmp_path / "out"), "a.tiktoken", "gpt2", "cl100k")
-    failed(convert(model, tmp_path / "out", "--pattern", "gpt2"), "pattern")
-    assert taken.read_text() == "mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
-    assert convert(model, taken, "--force").status == 0
-    assert Tokenizer.load(taken, format="huggingface").n_vocab == 281

@@ -146,13 +146,6 @@ def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
     assert PretokenCounts.from_parquet(files) == literals + literals
 
 
-def test_parquet_of_another_pattern_is_named(tmp_path: Path) -> None:
-    COUNTS.save(tmp_path / "a.parquet")
-    PretokenCounts.from_texts(["ab"], "o200k").save(tmp_path / "b.parquet")
-    with pytest.raises(CountsError, match=r"b\.parquet: counts made in different ways .* 'o200k' there"):
-        PretokenCounts.from_parquet(tmp_path)
-
-
 def test_parquet_that_is_damaged_or_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(CountsError, match=r"no \*\.parquet in this folder"):
         PretokenCounts.from_parquet(tmp_path)

@@ -12,30 +12,12 @@ from pairloom.model import Model
 
 from .models import ENDOFTEXT, trained
 
-FIXTURES = Path(__file__).parents[3] / "shared/fixtures/cs336"
-needs_fixtures = pytest.mark.skipif(not FIXTURES.is_dir(), reason=f"{FIXTURES} is not there")
-
 
 def pair(folder: Path, vocab: object, merges: str) -> tuple[Path, Path]:
     names = folder / "vocab.json", folder / "merges.txt"
     names[0].write_text(json.dumps(vocab))
     names[1].write_text(merges)
     return names
-
-
-@needs_fixtures
-def test_gpt2_itself() -> None:
-    files = FIXTURES / "gpt2_vocab.json", FIXTURES / "gpt2_merges.txt"
-    plain = gpt2.read_pair(*files)
-    assert plain.special_tokens == {}
-    assert plain.tokens()[50256] == ENDOFTEXT.encode()
-    special = gpt2.read_pair(*files, special_tokens=[ENDOFTEXT])
-    assert special.special_tokens == {ENDOFTEXT: 50256}
-    assert 50256 not in special.tokens()
-    assert len(special.merges) == 50000
-    assert special.merges[0].tolist() == [220, 83, 256]
-    more = gpt2.read_pair(*files, special_tokens=["<a>", ENDOFTEXT, "<b>"])
-    assert more.special_tokens == {"<a>": 50257, ENDOFTEXT: 50256, "<b>": 50258}
 
 
 @pytest.mark.parametrize("specials", [{}, {ENDOFTEXT: 258}, {"<|a b|>": 300, "é｜": 258}])

@@ -12,25 +12,12 @@ from typing import Any, Final
 import pytest
 import tokenizers
 
-from pairloom import FormatError, Tokenizer
+from pairloom import Tokenizer
 from tests.formats.test_published_pre_tokenizers import PARTS
 
 _FILE: Final = json.loads((Path(__file__).parents[2] / "testdata/configurations.json").read_text(encoding="utf-8"))
 CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {case.pop("name"): case for case in _FILE["cases"]}
 _DECODER: Final = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-_CHANGES_TEXT: Final[dict[str, tuple[dict[str, Any], str]]] = {
-    "accents": (
-        {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "StripAccents"}]}},
-        "StripAccents",
-    ),
-    "Gemma": (
-        {
-            "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
-            "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
-        },
-        "is not ByteLevel",
-    ),
-}
 
 
 @cache
@@ -80,11 +67,3 @@ def test_ids_are_those_of_the_owner_before_and_after_saving(name: str, tmp_path:
         assert of_transformers(text, other)["input_ids"] == pair, (name, text)
         assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (name, text)
         assert ours.decode(around, skip_special_tokens=True) == theirs.decode(around), (name, text)
-
-
-@pytest.mark.parametrize("name", _CHANGES_TEXT)
-def test_settings_that_change_text_are_refused_with_the_reason(name: str) -> None:
-    changed, reason = _CHANGES_TEXT[name]
-    theirs = tokenizers.Tokenizer.from_str(json.dumps({**published_file("GPT-2"), **changed}))
-    with pytest.raises(FormatError, match=reason):
-        Tokenizer.from_huggingface(theirs)

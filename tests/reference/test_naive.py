@@ -9,7 +9,7 @@ import pytest
 from pairloom.reference.encoder import encode_pretoken
 from pairloom.reference.naive import apply_merge, train
 from pairloom.reference.pretokens import count_pretokens
-from pairloom.reference.vocabulary import Model, bytes_in_order
+from pairloom.reference.vocabulary import Model
 from tests.corpora import random_documents
 
 SEEDS = range(60)
@@ -43,12 +43,3 @@ def test_one_pass_per_rank_equals_lowest_rank_leftmost(seed: int) -> None:
     others = random_documents(random.Random(-seed - 1))
     for pretoken in itertools.chain(count_pretokens(documents), count_pretokens(others)):
         assert encode_pretoken(pretoken, model) == encode_by_rank(pretoken, model)
-
-
-def test_the_gpt2_byte_order() -> None:
-    order = bytes_in_order("gpt2")
-    assert sorted(order) == list(range(256))
-    assert order[0] == ord("!")
-    assert list(order[188:191]) == [0, 1, 2]
-    assert order[220] == ord(" ")
-    assert order[255] == 0xAD

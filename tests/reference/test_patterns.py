@@ -5,7 +5,7 @@ import random
 import pytest
 import regex
 
-from pairloom.patterns import PATTERNS, pattern_name, pattern_text
+from pairloom.patterns import PATTERNS
 from tests.corpora import ALPHABETS, random_documents
 
 PUBLISHED = {
@@ -37,27 +37,9 @@ def test_equal_to_the_published_text(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_pattern_text_resolves_names(name: str) -> None:
-    assert pattern_text(name) == PATTERNS[name]
-    assert pattern_name(PATTERNS[name]) == name
-    assert pattern_text(PATTERNS[name]) == PATTERNS[name]
-
-
-@pytest.mark.parametrize("name", PATTERNS)
 def test_the_texts_mean_the_same_to_every_engine(name: str) -> None:
     possessive = r"[+*?]\+|\d\}\+"
     text = PATTERNS[name]
     steps = (text,) if isinstance(text, str) else text
     outside_classes = [regex.sub(r"\[(?:\\.|[^\]])*\]", "[]", step) for step in steps]
     assert not any(regex.search(possessive, step) or "$" in step for step in outside_classes)
-
-
-def test_other_texts_are_regular_expressions() -> None:
-    assert pattern_text(r"\S+|\s+") == r"\S+|\s+"
-    assert pattern_name(r"\S+|\s+") is None
-
-
-@pytest.mark.parametrize("wrong", ["gpt-2", "o200k_base", "GPT2"])
-def test_an_unknown_name_lists_the_known(wrong: str) -> None:
-    with pytest.raises(ValueError, match=rf"'{wrong}'.*gpt2, cl100k, o200k"):
-        pattern_text(wrong)

@@ -85,16 +85,6 @@ def test_batches_of_arrow_are_taken_with_and_without_a_field(tmp_path: Path) -> 
     assert documents_of(tmp_path / "a") == documents_of(tmp_path / "b") == IDS[:90]
 
 
-@pytest.mark.parametrize(
-    ("batch", "remedy"),
-    [("ab the cat", "wrap a single text in a list"), ({"text": TEXTS}, r"pass one column, as batch\['text'\]")],
-)
-def test_a_batch_that_is_a_text_or_a_dict_is_refused(tmp_path: Path, batch: Any, remedy: str) -> None:
-    message = rf"^batch must be an iterable of str, not \w+; {remedy}"
-    with ShardJob(tmp_path / "shards", TOKENIZER, text_field="text") as job, pytest.raises(TypeError, match=message):
-        job.task.write([batch])
-
-
 def test_uncommitted_attempts_and_second_receipts_leave_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "shards"
     with ShardJob(folder, TOKENIZER, shard_tokens=100) as job:

@@ -149,33 +149,6 @@ def test_runs_that_are_interrupted_and_resumed_are_equal(
     assert contents(again) == contents(tmp_path / "out")
 
 
-def test_a_file_that_was_skipped_and_mended_is_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [[f"text {number % 40} of {part // 2}" for number in range(60)] for part in range(4)]
-    paths = [tmp_path / f"{part}.jsonl.gz" for part in range(4)]
-    for path, part in zip(paths, texts, strict=True):
-        path.write_bytes(gzip.compress(json_lines(part).encode()))
-    whole = paths[0].read_bytes()
-    paths[0].write_bytes(whole[:40])
-    options: dict[str, Any] = {"duplicates": "drop", "shard_tokens": 100, "skip_bad_files": True, "resume": True}
-
-    def interrupted(publisher: Any, shard: Any, publish: Any = Publisher.publish) -> None:
-        publish(publisher, shard)
-        if shard.point.source == 2:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(Publisher, "publish", interrupted)
-        tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
-    paths[0].write_bytes(whole)
-    with pytest.raises(ResumeError, match=r"0\.jsonl\.gz has \d+ bytes now, not 40, .*rewrite=True"):
-        tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
-    with pytest.warns(UserWarning, match=r"0\.jsonl\.gz has changed"):
-        done = tokenize_files(TOKENIZER, paths, tmp_path / "out", **options, rewrite=True)
-    kept = dict.fromkeys(text for part in texts for text in part)
-    assert documents_of(tmp_path / "out") == TOKENIZER.encode_batch(list(kept))
-    assert done.skipped_files == [] and done.n_duplicates == 240 - len(kept)
-
-
 def test_other_fractions_or_files_in_the_way_are_refused(tmp_path: Path) -> None:
     paths, _ = write_corpus(tmp_path, ["the cat", "ab"], "jsonl")
     out = tmp_path / "out"

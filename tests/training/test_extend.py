@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, FormatError, PretokenCounts, Tokenizer, TrainingConfig, formats
+from pairloom import FormatError, PretokenCounts, Tokenizer, TrainingConfig, formats
 from pairloom.formats import native, ranks
 from pairloom.model import canonical_json
 from pairloom.patterns import pattern_text
@@ -138,23 +138,6 @@ def test_extend_with_moved_ids_is_training_to_that_size(profile: str, tie_break:
                 assert road.extend(corpus, 330, keep_ids=False) == whole
             extended = Tokenizer.load(tmp_path / "model").extend(corpus, 330)
             assert extended.merges == whole.merges and extended.special_tokens == start.special_tokens
-
-
-def test_extend_across_words_makes_superwords(tmp_path: Path) -> None:
-    text = "by the way, it is by the way\nin the end by the way\n" * 20
-    path = tmp_path / "corpus.txt"
-    path.write_text(text)
-    start = Tokenizer.train(text, 280)
-    extended = start.extend(text, 310, pattern=LINES)
-    assert extended == start.extend(Corpus(path), 310, pattern=LINES)
-    assert extended.pattern == LINES
-    assert any(b" the way" in token for token in extended.vocab.values()) and len(extended.merges) > len(start.merges)
-    assert extended.merges[: len(start.merges)] == start.merges
-    assert extended.special_tokens == start.special_tokens
-    assert extended.decode(extended.encode(text)) == text
-    assert len(extended.encode(text)) < len(start.encode(text))
-    extended.save(tmp_path / "model.json")
-    assert Tokenizer.load(tmp_path / "model.json") == extended
 
 
 def test_extend_of_long_pretokens_is_bounded_by_max_memory() -> None:
