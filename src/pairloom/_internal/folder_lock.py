@@ -33,29 +33,19 @@ def locked_folder(folder: Path) -> Iterator[None]:
     locks, warns and continues without one.
     """
     if fcntl is None:
-        with _locked_file(folder):
+        beside = folder.resolve(strict=True)
+        with locked_file(beside.with_name(f".{beside.name}.lock"), wait=False) as is_free:
+            if not is_free:
+                raise _taken(folder)
             yield
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    owner = os.getpid()
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not _is_still(folder, handle):
-                raise _taken(folder)
-        except OSError as error:
-            if error.errno in _TAKEN:
-                raise _taken(folder) from error
-            if error.errno not in _UNSUPPORTED:
-                raise
+    with _flocked(handle, wait=False) as is_held:
+        if is_held is False or (is_held and not _is_still(folder, handle)):
+            raise _taken(folder)
+        if is_held is None:
             warn(f"{folder}: the file system has no locks; see to it that no other run writes into this folder")
         yield
-    finally:
-        if os.getpid() == owner:
-            # A child that was forked meanwhile has the handle too, and would keep the lock by it.
-            with contextlib.suppress(OSError):
-                fcntl.flock(handle, fcntl.LOCK_UN)
-        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -102,37 +92,30 @@ def locked_file(path: Path, *, wait: bool = True) -> Iterator[bool]:
         finally:
             lock.release()
         return
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    with _flocked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), wait) as is_held:
+        yield is_held is not False
+
+
+@contextlib.contextmanager
+def _flocked(handle: int, wait: bool) -> Iterator[bool | None]:
+    """Holds a lock on what is open, and closes it; False if another holds it, None if the file system has no locks."""
+    assert fcntl is not None
+    owner = os.getpid()
     try:
+        is_held: bool | None = True
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
             if error.errno not in _TAKEN | _UNSUPPORTED:
                 raise
-            yield error.errno not in _TAKEN
-            return
-        try:
-            yield True
-        finally:
-            # As above.
-            fcntl.flock(handle, fcntl.LOCK_UN)
+            is_held = False if error.errno in _TAKEN else None
+        yield is_held
     finally:
+        if os.getpid() == owner:
+            # A child that was forked meanwhile has the handle too, and would keep the lock by it.
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
-
-
-@contextlib.contextmanager
-def _locked_file(folder: Path) -> Iterator[None]:
-    filelock = import_optional("filelock", "locking a folder without fcntl")
-    folder = folder.resolve(strict=True)
-    lock = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
-    try:
-        lock.acquire(blocking=False)
-    except filelock.Timeout as error:
-        raise _taken(folder) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _taken(folder: Path) -> FileExistsError:

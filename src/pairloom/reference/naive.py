@@ -13,13 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
-from pairloom._internal.arguments import check_texts
-from pairloom.reference.documents import (
-    BLOCK_BYTES,
-    check_special_tokens,
-    documents_of,
-    read_documents,
-)
+from pairloom._internal.arguments import check_special_tokens, check_texts
+from pairloom.reference.documents import documents_of, read_documents
 from pairloom.reference.encoder import decode, encode
 from pairloom.reference.pretokens import count_pretokens, pretokenize
 from pairloom.reference.vocabulary import (
@@ -294,25 +289,23 @@ def train_from_counts(
 
 
 class NaiveTrainer:
-    """Trains on a file, a block at a time, and says where the time went.
+    """Trains on a file, and says where the time went.
 
     Convention of CS336: files are split on special tokens, ids are bytes, special tokens, merges, and of
     equally frequent pairs the greatest bytes win. `seconds` holds, after training, the seconds spent
     "counting words", "counting pairs", in "max" and "updating".
     """
 
-    def __init__(self, *, pattern: str | tuple[str, ...] = "gpt2", block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, *, pattern: str | tuple[str, ...] = "gpt2") -> None:
         self.pattern = pattern
-        self.block_bytes = block_bytes
         self.seconds: dict[str, float] = {}
 
     def train(self, input_path: str | os.PathLike[str], vocab_size: int, special_tokens: Collection[str]) -> Model:
         """Trains on the documents of the file; see `read_documents` and `train`."""
         watch = Stopwatch()
         self.seconds = watch.seconds
-        check_special_tokens(special_tokens)
         return train(
-            read_documents(input_path, special_tokens, block_bytes=self.block_bytes),
+            read_documents(input_path, special_tokens),
             vocab_size,
             pattern=self.pattern,
             special_tokens=special_tokens,
