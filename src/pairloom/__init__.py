@@ -7,70 +7,39 @@ from __future__ import annotations
 
 import importlib
 
-from pairloom.errors import (
-    CorpusError,
-    CountsError,
-    FormatError,
-    MissingByteError,
-    MissingKeyError,
-    PairloomError,
-    PatternError,
-    ResumeError,
-    SpecialTokenError,
-    UnknownTokenIdError,
-)
+from pairloom.errors import CorpusError as CorpusError
+from pairloom.errors import CountsError as CountsError
+from pairloom.errors import FormatError as FormatError
+from pairloom.errors import MissingByteError as MissingByteError
+from pairloom.errors import MissingKeyError as MissingKeyError
+from pairloom.errors import PairloomError as PairloomError
+from pairloom.errors import PatternError as PatternError
+from pairloom.errors import ResumeError as ResumeError
+from pairloom.errors import SpecialTokenError as SpecialTokenError
+from pairloom.errors import UnknownTokenIdError as UnknownTokenIdError
 
 # As in `typing`, which takes ten times as long to import as everything here.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pairloom._core import UNICODE_VERSION, __version__, cpu_tier
-    from pairloom._internal.progress import ProgressEvent
-    from pairloom.analysis.explain import explain_difference
-    from pairloom.analysis.shards import shard_stats
-    from pairloom.corpus import Corpus
-    from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
-    from pairloom.pretokens import pretokenize
-    from pairloom.shards.drop import drop_documents
-    from pairloom.shards.job import ShardJob
-    from pairloom.shards.packed import pack_shards
-    from pairloom.shards.reading import open_shards
-    from pairloom.shards.tokenize_files import tokenize_files
-    from pairloom.shards.verify import verify_shards
-    from pairloom.tokenizer import Tokenizer
-    from pairloom.training.config import TrainingConfig
-    from pairloom.training.cs336 import train_bpe
-
-__all__ = [
-    "UNICODE_VERSION",
-    "Corpus",
-    "CorpusError",
-    "CountBuilder",
-    "CountsError",
-    "FormatError",
-    "MissingByteError",
-    "MissingKeyError",
-    "PairloomError",
-    "PatternError",
-    "PretokenCounts",
-    "ProgressEvent",
-    "ResumeError",
-    "ShardJob",
-    "SpecialTokenError",
-    "Tokenizer",
-    "TrainingConfig",
-    "UnknownTokenIdError",
-    "__version__",
-    "cpu_tier",
-    "drop_documents",
-    "explain_difference",
-    "open_shards",
-    "pack_shards",
-    "pretokenize",
-    "shard_stats",
-    "tokenize_files",
-    "train_bpe",
-    "verify_shards",
-]
+    from pairloom._core import UNICODE_VERSION as UNICODE_VERSION
+    from pairloom._core import __version__ as __version__
+    from pairloom._core import cpu_tier as cpu_tier
+    from pairloom._internal.progress import ProgressEvent as ProgressEvent
+    from pairloom.analysis.explain import explain_difference as explain_difference
+    from pairloom.analysis.shards import shard_stats as shard_stats
+    from pairloom.corpus import Corpus as Corpus
+    from pairloom.counts.pretoken_counts import CountBuilder as CountBuilder
+    from pairloom.counts.pretoken_counts import PretokenCounts as PretokenCounts
+    from pairloom.pretokens import pretokenize as pretokenize
+    from pairloom.shards.drop import drop_documents as drop_documents
+    from pairloom.shards.job import ShardJob as ShardJob
+    from pairloom.shards.packed import pack_shards as pack_shards
+    from pairloom.shards.reading import open_shards as open_shards
+    from pairloom.shards.tokenize_files import tokenize_files as tokenize_files
+    from pairloom.shards.verify import verify_shards as verify_shards
+    from pairloom.tokenizer import Tokenizer as Tokenizer
+    from pairloom.training.config import TrainingConfig as TrainingConfig
+    from pairloom.training.cs336 import train_bpe as train_bpe
 
 _MODULES = {
     "UNICODE_VERSION": "_core",
@@ -93,6 +62,8 @@ _MODULES = {
     "train_bpe": "training.cs336",
     "verify_shards": "shards.verify",
 }
+
+__all__ = sorted([*_MODULES, *(name for name in globals() if name.endswith("Error"))])
 
 
 def __getattr__(name: str) -> object:
