@@ -25,7 +25,6 @@ HARNESSES: tuple[str, ...] = (
     "memory_limits",
     "misuse",
     "mutations",
-    "sentencepiece_random",
     "sessions",
     "shard_mutations",
     "signals",
