@@ -92,7 +92,7 @@ def test_the_shares_of_inputs_are_of_what_all_inputs_gave(tmp_path: Path) -> Non
     figure = pytest.importorskip("matplotlib.figure", reason="the extra [plot] is not installed")
     from pairloom.analysis.plots import _draw_inputs
 
-    pack_shards(_folder(tmp_path, 1), tmp_path / "rows", seq_len=64)
+    pack_shards(_folder(tmp_path, 1), tmp_path / "rows", seq_len=64, rank=1, world_size=3)
     axes = figure.Figure().add_subplot()
     _draw_inputs(axes, shard_stats(tmp_path / "rows"))
     assert sum(bar.get_width() for bar in axes.patches) == pytest.approx(100)

@@ -54,6 +54,7 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         ("inspect --model a.txt", "name its format with --model-format, one of"),
         (f"{TRAIN} cut.jsonl", "or leave such lines out with --skip-bad\n"),
         (f"{TOKENIZE} a.txt --provenance --id-field id", "--id-field names a field"),
+        (f"{TOKENIZE} a.txt --pack 4 --rank 2 --world-size 2", "pairloom: --rank is 2; the largest is 1"),
         (
             "decode --model model.json --ids 200",
             "the ids hold a part of a character: --errors replace puts U+FFFD there",

@@ -18,7 +18,7 @@ from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
-PACK: dict[str, Any] = {"seq_len": 64, "seed": 1, "shuffle": "document"}
+PACK: dict[str, Any] = {"seq_len": 64, "seed": 1, "shuffle": "document", "rank": 0, "world_size": 1}
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

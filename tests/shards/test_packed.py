@@ -1,5 +1,6 @@
-"""Rows written down: those of a training loop, each token once."""
+"""Rows written down: those of a training loop, each token once over all ranks."""
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -25,21 +26,27 @@ def test_rows_are_those_of_a_loop_and_each_token_is_in_one(tmp_path: Path, forma
     rng = random.Random(seed)
     tokenize_files(TOKENIZER, random_lines(tmp_path, seed), tmp_path / "shards", shard_tokens=rng.choice([50, 10**6]))
     shards = open_shards(tmp_path / "shards")
-    seq_len = rng.choice([1, 7, 64, 5000])
+    seq_len, world_size = rng.choice([1, 7, 64, 5000]), rng.choice([1, 2, 3])
     options: dict[str, Any] = {
         "seq_len": seq_len,
         "seed": rng.choice([None, 3]),
         "shuffle": rng.choice(["document", "block"]),
     }
-    done = pack_shards(shards, tmp_path / "packed", **options, format=format, shard_tokens=200)
-    rows = documents_of(tmp_path / "packed")
-    assert done.n_documents == len(rows)
-    assert manifest_of(tmp_path / "packed")["config"]["pack"] == options
-    assert [row.tolist() for row in open_shards(tmp_path / "packed")] == rows
+    rank_rows = []
+    for rank in range(world_size):
+        done = pack_shards(
+            shards, tmp_path / f"{rank}", **options, rank=rank, world_size=world_size, format=format, shard_tokens=200
+        )
+        rank_rows.append(documents_of(tmp_path / f"{rank}"))
+        assert done.n_documents == len(rank_rows[-1])
+        assert manifest_of(tmp_path / f"{rank}")["config"]["pack"]["rank"] == rank
+        assert [row.tolist() for row in open_shards(tmp_path / f"{rank}")] == rank_rows[-1]
+    rows = [row for step in itertools.zip_longest(*rank_rows) for row in step if row is not None]
     assert {len(row) for row in rows[:-1]} <= {seq_len}
     expected = np.concatenate(list(shards.batches(**options, batch=1, epochs=1, pad_id=0))).reshape(-1)
     assert [token for row in rows for token in row] == expected[: shards.n_tokens].tolist()
-    assert abs(open_shards(tmp_path / "packed").manifest.text_bytes - shards.manifest.text_bytes) <= len(rows)
+    n_bytes = sum(open_shards(tmp_path / f"{rank}").manifest.text_bytes for rank in range(world_size))
+    assert abs(n_bytes - shards.manifest.text_bytes) <= world_size * len(rows)
 
 
 def test_a_killed_packing_begins_again_and_a_finished_one_stays(
@@ -80,7 +87,7 @@ def test_a_killed_packing_begins_again_and_a_finished_one_stays(
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"seq_len": 0}, "seq_len"), ({"format": "txt"}, "format"), ({"seed": -1}, "seed")],
+    [({"seq_len": 0}, "seq_len"), ({"rank": 1}, "rank"), ({"format": "txt"}, "format"), ({"seed": -1}, "seed")],
 )
 def test_wrong_options_are_refused_and_leave_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
@@ -89,13 +96,13 @@ def test_wrong_options_are_refused_and_leave_nothing(tmp_path: Path, options: di
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_writes_shuffled_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, source = tmp_path / "model.json", random_lines(tmp_path, 2)
     TOKENIZER.save(model)
     tokenize_files(TOKENIZER, source, tmp_path / "shards")
-    pack_shards(tmp_path / "shards", tmp_path / "wanted", seq_len=16, seed=5)
+    pack_shards(tmp_path / "shards", tmp_path / "wanted", seq_len=16, seed=5, rank=1, world_size=2)
     common = ("tokenize --model", model, "--input", source, "--output", tmp_path / "out")
-    options = ("--pack", 16, "--shuffle", 5)
+    options = ("--pack", 16, "--shuffle", 5, "--rank", 1, "--world-size", 2)
     with monkeypatch.context() as patched:
         # Stopped between the two halves: what was tokenized is kept, and taken again.
         patched.setattr(packed, "pack_shards", lambda *args, **options: (_ for _ in ()).throw(OSError("stopped")))
@@ -111,8 +118,9 @@ def test_the_command_writes_shuffled_rows(tmp_path: Path, monkeypatch: pytest.Mo
     source.write_text(source.read_text() + '{"text": "more"}\n')
     assert "the inputs have changed" in run(*common, *options, "--resume").err
     output(*common, *options, "--force")
-    for wrong in ("--shuffle 1", "--pack 8 --rank 1", "--pack 8 --shuffle -1"):
+    for wrong in ("--shuffle 1", "--rank 1 --world-size 2", "--pack 8 --rank 1", "--pack 8 --shuffle -1"):
         assert run(f"tokenize {wrong} --model", *common[1:]).status == 2
+    assert "rank" in run(*common, "--pack", 8, "--rank", 2, "--world-size", 2, "--force").err
 
 
 def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
@@ -125,6 +133,10 @@ def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     done = run(*common, tmp_path / "none", "--input", tmp_path / "empty.txt")
     assert done.status == 0 and json.loads(done.out)["shards"] == 0
     assert manifest_of(tmp_path / "none")["complete"]
+    (tmp_path / "one.txt").write_text("the cat")
+    done = run(*common, tmp_path / "rank", "--input", tmp_path / "one.txt", "--rank", 7, "--world-size", 8)
+    assert done.status == 0 and json.loads(done.out)["shards"] == 0
+    assert "no token for a row of this rank" in done.err
     with pytest.raises(ResumeError, match="was made with"):
         tokenize_files(TOKENIZER, tmp_path / "empty.txt", tmp_path / "none", resume=True, shard_tokens=3)
 

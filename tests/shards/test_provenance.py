@@ -122,19 +122,20 @@ def test_rows_of_lists_and_structs_keep_their_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shuffle", ["document", "block"])
 def test_packed_rows_find_every_token(tmp_path: Path, shuffle: str) -> None:
     out = made(tmp_path)
-    packed = tmp_path / "packed"
-    pack_shards(out, packed, seq_len=50, seed=1, shuffle=shuffle, shard_tokens=800)
-    assert verify_shards(packed, deep=True) == []
-    parts = list(parts_of(packed))
+    packed = [tmp_path / f"packed-{rank}" for rank in range(2)]
+    for rank, folder in enumerate(packed):
+        pack_shards(out, folder, seq_len=50, seed=1, shuffle=shuffle, rank=rank, world_size=2, shard_tokens=800)
+        assert verify_shards(folder, deep=True) == []
+    parts = [part for folder in packed for part in parts_of(folder)]
     for record in records(tmp_path / "in"):
         own = sorted((before, ids) for found, before, ids, _ in parts if found.id == record.id)
         assert TOKENIZER.decode([id for _, ids in own for id in ids][:-1]) == record.text
-    shards = open_shards(packed)
+    shards = open_shards(packed[0])
     origins = shards.where(document=3)
     assert [origin.document for origin in origins] == [3] * len(origins)
     assert origins[0].start == shards.offsets(origins[0].shard)[3]
     with pytest.raises(ValueError, match="packed rows with provenance; pack the shards that they were made of"):
-        pack_shards(packed, tmp_path / "again", seq_len=5)
+        pack_shards(packed[0], tmp_path / "again", seq_len=5)
 
 
 def test_a_mixture_tells_folder_and_document_of_each_row(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_rows_that_cannot_be_packed_leave_the_old_rows(tmp_path: Path, monkeypat
         pack_shards(out, tmp_path / "rows", seq_len=64, overwrite=True)
     assert contents(tmp_path / "rows") == before
     (tmp_path / "bad.jsonl").write_text("{broken\n")
-    pack = {"seq_len": 8, "seed": None, "shuffle": "document"}
+    pack = {"seq_len": 8, "seed": None, "shuffle": "document", "rank": 0, "world_size": 1}
     with pytest.raises(CorpusError):
         tokenize_packed(NEW, Corpus(tmp_path / "bad.jsonl"), tmp_path / "rows", pack, overwrite=True)
     assert contents(tmp_path / "rows") == before

@@ -240,6 +240,7 @@ def _draw_documents(axes: Any, stats: ShardStats) -> None:
 
 def _draw_inputs(axes: Any, stats: ShardStats) -> None:
     largest = sorted(stats.inputs, key=lambda entry: -(entry[2] or 0))[:_MOST_SOURCES]
+    # Not of the shards' tokens: packed rows of one rank are a part of what the inputs gave.
     total = sum(tokens or 0 for *_, tokens in stats.inputs)
     shares = [(tokens or 0) / total * 100 for *_, tokens in largest]
     axes.barh(np.arange(len(largest))[::-1], shares, 0.8, color=FIRST, edgecolor=PAPER)

@@ -32,8 +32,8 @@ def _made_with(found: re.Match[str]) -> str:
 
 _NAMES = (
     "bos|corpus_specials|doc_cap|eot|format|id_field|input_errors|input_format|max_bytes|max_memory|max_token_bytes"
-    "|min_frequency|missing_bytes|n_tokens|overwrite|pattern|provenance|resume|rewrite|sample_bytes|separator|seq_len|shard"
-    "|shard_tokens|skip_bad|special_tokens|specials|takeover|text_field|threads|token|vocab_size"
+    "|min_frequency|missing_bytes|n_tokens|overwrite|pattern|provenance|rank|resume|rewrite|sample_bytes|separator|seq_len|shard"
+    "|shard_tokens|skip_bad|special_tokens|specials|takeover|text_field|threads|token|vocab_size|world_size"
 )
 _RENAMED = {"overwrite": "force", "seq_len": "pack", "special_tokens": "special"}
 

@@ -71,6 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     packing.add_argument(
         "--shuffle", type=whole_number, metavar="SEED", help="with --pack: take documents in an order that SEED names"
     )
+    packing.add_argument("--rank", type=whole_number, metavar="R", help="with --pack: only rows R, R + W, R + 2 W, ...")
+    packing.add_argument("--world-size", type=whole_number, metavar="W", help="with --rank: the number of ranks")
     parser.add_argument(
         "--provenance", action="store_true", help="write a table beside each shard: where its documents come from"
     )
@@ -132,7 +134,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         args.console.wrote(args.output, f"shards of {result.n_tokens} tokens")
     if result.n_documents == 0:
-        warn("the input holds no document; there are no shards")
+        # Of packed rows a rank may have none though there are documents.
+        nothing = "the input holds no document" if pack is None else "the input holds no token for a row of this rank"
+        warn(f"{nothing}; there are no shards")
     report = {
         "corpus_bytes": result.n_bytes,
         "documents": result.n_documents,
@@ -171,9 +175,18 @@ def _pack_of(args: argparse.Namespace) -> dict[str, Any] | None:
     if args.pack is not None and args.split is not None:
         args.wrong_usage("--pack and --split: tokenize with --split, then pack each part (pairloom.pack_shards)")
     if args.pack is None:
-        if args.shuffle is not None:
-            args.wrong_usage("--shuffle needs --pack")
+        for name in ("shuffle", "rank", "world_size"):
+            if getattr(args, name) is not None:
+                args.wrong_usage(f"--{name.replace('_', '-')} needs --pack")
         return None
+    if (args.rank is None) != (args.world_size is None):
+        args.wrong_usage("--rank and --world-size belong together")
     if args.shuffle is not None and args.shuffle < 0:
         args.wrong_usage(f"--shuffle must be at least 0, not {args.shuffle}")
-    return {"seq_len": args.pack, "seed": args.shuffle, "shuffle": "document"}
+    return {
+        "seq_len": args.pack,
+        "seed": args.shuffle,
+        "shuffle": "document",
+        "rank": args.rank or 0,
+        "world_size": 1 if args.world_size is None else args.world_size,
+    }

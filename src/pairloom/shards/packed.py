@@ -1,7 +1,7 @@
 """Shards of rows: the order of a training loop written down, so that a loop reads from the start of a file to its end.
 
-Each document of the new folder is a row of `seq_len` ids: those of epoch 0 of `OpenShards.batches` with one row a
-step, the last row of the epoch as long as it is. docs/shards.md specifies it.
+Each document of the new folder is a row of `seq_len` ids: those of rank `rank` in epoch 0 of `OpenShards.batches` with
+one row a step, the last row of the epoch as long as it is. docs/shards.md specifies it.
 """
 
 import errno
@@ -45,6 +45,8 @@ def pack_shards(
     seq_len: int,
     seed: int | None = None,
     shuffle: str = "document",
+    rank: int = 0,
+    world_size: int = 1,
     format: str | None = None,
     shard_tokens: int = SHARD_TOKENS,
     overwrite: bool = False,
@@ -52,8 +54,9 @@ def pack_shards(
     """Writes shards again as rows of `seq_len` ids, in shuffled order with a seed.
 
     shards: a folder, or `OpenShards`; output: a folder, new or empty, or with shards to overwrite. seed, shuffle: as
-    for `OpenShards.batches`. format: None keeps it. Every id is in one row; only the last row may be shorter. A
-    killed run is begun again. Tables of provenance are kept, and held in memory meanwhile.
+    for `OpenShards.batches`. rank, world_size: each world_size-th row, from row `rank` on. format: None keeps it.
+    Every id is in one row of one rank; only the last row of all may be shorter. A killed run is begun again. Tables of
+    provenance are kept, and held in memory meanwhile.
     Raises ValueError, FileExistsError, OSError.
     """
     opened = shards if isinstance(shards, OpenShards) else open_shards(shards)
@@ -62,11 +65,11 @@ def pack_shards(
     check_choice("format", format, FORMATS)
     check_int("shard_tokens", shard_tokens, least=1)
     check_bool("overwrite", overwrite)
-    check_int("seq_len", seq_len, least=1)
+    _check_numbers(seq_len, rank, world_size)
     if source.has_provenance and "pack" in source.config:
         raise ValueError(f"{opened.folder}: holds packed rows with provenance; pack the shards that they were made of")
     dtype = dtype_of(format, source.n_vocab)
-    order: dict[str, Any] = {"seed": seed, "shuffle": shuffle}
+    order: dict[str, Any] = {"seed": seed, "shuffle": shuffle, "rank": rank, "world_size": world_size}
     rows = (
         opened.batches(seq_len=seq_len, batch=1, **order, epochs=1, pad_id=0, dtype=dtype) if opened.n_tokens else None
     )
@@ -93,15 +96,22 @@ def pack_shards(
         with replacement(folder) as new:
             manifest.save(new)
             with publishing(new, manifest, [], Publisher(new, manifest)) as writer:
-                for batch in [] if rows is None else _rows(rows, opened, seq_len):
+                for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
                     writer.add(batch)
             manifest.replace(new, complete=True, skipped=source.skipped, skipped_files=source.skipped_files)
     return TokenizedFiles(folder, manifest, was_complete=False)
 
 
-def _rows(rows: Batches, shards: OpenShards, seq_len: int) -> Iterator[Batch]:
-    """The rows as documents, some at a time."""
-    n_rows = -(-shards.n_tokens // seq_len)
+def _check_numbers(seq_len: int, rank: int, world_size: int) -> None:
+    check_int("seq_len", seq_len, least=1)
+    check_int("world_size", world_size, least=1)
+    check_int("rank", rank, least=0, most=world_size - 1)
+
+
+def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size: int) -> Iterator[Batch]:
+    """The rows of a rank as documents, some at a time."""
+    n_all = -(-shards.n_tokens // seq_len)
+    n_rows = len(range(rank, n_all, world_size))
     at_once = max(_AT_ONCE // seq_len, 1)
     n_tokens = 0
     origins = _Origins(shards) if shards.manifest.has_provenance else None
@@ -109,8 +119,8 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int) -> Iterator[Batch]:
         steps = range(first, min(first + at_once, n_rows))
         ids = np.concatenate([rows.at(step)[0] for step in steps])
         ends = np.arange(1, len(steps) + 1) * seq_len
-        if steps[-1] == n_rows - 1:
-            ends[-1] -= n_rows * seq_len - shards.n_tokens
+        if steps[-1] * world_size + rank == n_all - 1:
+            ends[-1] -= n_all * seq_len - shards.n_tokens
         # Which text a row is of is not known: its bytes are the share of its ids.
         byte_ends = (n_tokens + ends) * (shards.manifest.text_bytes / shards.n_tokens)
         parts = None if origins is None else origins.of(np.concatenate([_parts_of(rows, steps, n) for n in steps]))
@@ -182,7 +192,7 @@ def tokenize_packed(
     What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos, specials, duplicates.
     """
     folder = local_folder("output", output)
-    check_int("seq_len", pack["seq_len"], least=1)
+    _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
     if pack["seed"] is not None:
         check_int("seed", pack["seed"], least=0)
     corpus = without_run_files(corpus, folder)
