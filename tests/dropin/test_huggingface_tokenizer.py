@@ -333,17 +333,23 @@ def test_decoding_and_vocabulary(pair: tuple[HuggingFaceTokenizer, Any], tmp_pat
     assert [again.encode(text).ids for text in TEXTS] == lists
 
 
-def test_a_pickle_keeps_the_set_up() -> None:
+def test_a_pickle_keeps_the_set_up_and_takes_special_tokens() -> None:
     ours = trained().as_huggingface()
     ours.enable_padding(length=8)
     ours.enable_truncation(5)
     again = pickle.loads(pickle.dumps(ours))
     assert fields(again.encode("the end of it, hello world")) == fields(ours.encode("the end of it, hello world"))
+    theirs = trained().to_huggingface()
+    for each in (ours, theirs):
+        each.no_padding()
+        each.no_truncation()
+        assert each.add_special_tokens(["<new>", "<s>", "<new>"]) == 1
+    assert fields(ours.encode("a<new>b")) == fields(theirs.encode("a<new>b"))
 
 
 def test_methods_take_the_arguments_of_the_library() -> None:
     lacking = {"from_buffer", "from_file", "from_pretrained", "from_str", "train", "train_from_iterator"}
-    lacking |= {"model", "normalizer", "pre_tokenizer", "post_processor", "decoder", "add_tokens", "add_special_tokens"}
+    lacking |= {"model", "normalizer", "pre_tokenizer", "post_processor", "decoder", "add_tokens"}
     lacking |= {"get_added_tokens_decoder"}
     for name in dir(tokenizers.Tokenizer):
         if name.startswith(("_", "async_")) or name in lacking:
@@ -367,6 +373,26 @@ def test_special_tokens_written_as_other_tokens_lose_no_text() -> None:
         encoding = stand_in.encode(text)
         assert stand_in.decode(encoding.ids, skip_special_tokens=False) == text
         assert len(encoding.tokens) == len(encoding.ids)
+        with pytest.raises(ValueError, match="writes other bytes"):
+            tokenizer.as_huggingface().add_special_tokens([literal])
+
+
+def test_added_special_tokens_get_the_ids_of_the_library() -> None:
+    tokenizer = Tokenizer.train(["the cat sat on the mat\n" * 5], 290, "huggingface", special_tokens=["</s>"])
+    ours, theirs = tokenizer.as_huggingface(), tokenizer.to_huggingface()
+    for literal in (" the", "\n", "the", "<m>"):
+        assert ours.add_special_tokens([literal]) == 1
+        theirs.add_special_tokens([literal])
+        for text in ("on the mat\n the cat", "a<m>the"):
+            assert ours.encode(text).ids == theirs.encode(text).ids, (literal, text)
+    assert ours.add_special_tokens([tokenizers.AddedToken("<n>", special=True)]) == 1
+    assert ours.token_to_id("<n>") == ours.get_vocab_size() - 1
+    with pytest.raises(ValueError, match="lstrip=True"):
+        ours.add_special_tokens([tokenizers.AddedToken("<o>", lstrip=True)])
+    wrong: Any
+    for wrong in ("cat", [None], [5], [b"x"]):
+        with pytest.raises(TypeError):
+            ours.add_special_tokens(wrong)
 
 
 def test_post_process_leaves_its_arguments_as_they_are() -> None:

@@ -1,9 +1,9 @@
 """A stand-in for tokenizers.Tokenizer (0.23) for encoding and decoding, run by a Tokenizer.
 
 Made by `Tokenizer.as_huggingface`. The library itself is not needed. Post-processors, truncation, padding, pairs, words
-given apart (is_pretokenized) and batches are the library's. What it lacks: training, adding tokens
-(`Tokenizer.add_special_tokens` does), the async methods (`asyncio.to_thread` runs any other), and the parts of the
-pipeline as objects (model, normalizer, pre_tokenizer, decoder); `Tokenizer.to_huggingface` gives those.
+given apart (is_pretokenized) and batches are the library's. What it lacks: training, the async methods
+(`asyncio.to_thread` runs any other), and the parts of the pipeline as objects (model, normalizer, pre_tokenizer,
+decoder); `Tokenizer.to_huggingface` gives those.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_choice, check_int, check_str, check_texts, shown
+from pairloom._internal.arguments import check_choice, check_int, check_several, check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
@@ -31,6 +31,8 @@ from pairloom.post_processing import PLAIN, PostProcessor, Special, Template, po
 from pairloom.pretokens import pretokenize
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from pairloom.tokenizer import Tokenizer
 
 _NO_TEXT = Columns([], [], [])
@@ -59,8 +61,8 @@ class HuggingFaceTokenizer:
         self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("_truncation", "_padding", "encode_special_tokens")
-        return HuggingFaceTokenizer, (self._tokenizer,), {name: getattr(self, name) for name in names}
+        state = self._truncation, self._padding, self.encode_special_tokens
+        return _rebuilt, (self._tokenizer, *state)
 
     def __copy__(self) -> HuggingFaceTokenizer:
         """With settings of its own; the vocabulary's texts are shared, since a small batch takes a copy too."""
@@ -179,6 +181,10 @@ class HuggingFaceTokenizer:
             for encoding in (each for both in pairs for each in both if each is not None):
                 _without_offsets(encoding)
         return self._padded([self.post_process(first, second, add, _pad=False) for first, second in pairs])
+
+    def batch_ids(self, texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """As Tokenizer.encode_batch_to_numpy: the ids of all texts, without special tokens around them, and offsets."""
+        return self._tokenizer.encode_batch_to_numpy(texts, **self._specials())
 
     def around(self) -> tuple[list[int], list[int]] | None:
         """What stands before and after a text; None where it stands there twice, or type ids are not 0."""
@@ -425,6 +431,29 @@ class HuggingFaceTokenizer:
         """The token of an id; None if there is none."""
         return self._text_of.get(checked_id(id))
 
+    def add_special_tokens(self, tokens: Sequence[Any]) -> int:
+        """Adds special tokens that are not there, str or AddedToken, with the next ids; how many were added.
+
+        As in the library one that the vocabulary writes so has the id that it has there. Raises ValueError for an
+        AddedToken that takes white space along or wants whole words.
+        """
+        check_several("tokens", "str or AddedToken", tokens)
+        new: dict[str, int] = {}
+        next_id = max(self._text_of, default=-1) + 1
+        for literal in map(_literal, tokens):
+            if literal in self._tokenizer.special_tokens or literal in new:
+                continue
+            found = self._vocab.get(literal)
+            if found is None:
+                found = next_id
+                next_id += 1
+            elif self._tokenizer.id_to_token(found) != literal.encode():
+                raise ValueError(f"the vocabulary writes other bytes as {shown(literal)}; name another special token")
+            new[literal] = found
+        if new:
+            self._hold(self._tokenizer.add_special_tokens(new))
+        return len(new)
+
     def to_str(self, pretty: bool = False) -> str:
         """The tokenizer.json, truncation and padding as its file had them; FormatError if none gives the same ids."""
         if self._truncation is not None or self._padding is not None:
@@ -436,11 +465,29 @@ class HuggingFaceTokenizer:
         write_file(Path(path), self.to_str(pretty).encode(), True)
 
 
+def _literal(token: Any) -> str:
+    """The text of a str or of an AddedToken of the library."""
+    if isinstance(token, str):
+        return token
+    if not isinstance(literal := getattr(token, "content", None), str):
+        raise TypeError(f"a special token must be a str or an AddedToken, not {type(token).__name__}")
+    for name in ("lstrip", "rstrip", "single_word"):
+        if getattr(token, name, False):
+            raise ValueError(f"{shown(literal)} has {name}=True; write it into the tokenizer.json and load that")
+    return literal
+
+
 def checked_id(value: int) -> int:
     """The id, if it can be one; OverflowError for one such as -100, which the library does not take either."""
     if not 0 <= (found := operator.index(value)) < 1 << 32:
         raise OverflowError(f"an id must be from 0 to {(1 << 32) - 1}, not {shown(value)}")
     return found
+
+
+def _rebuilt(tokenizer: Tokenizer, *state: Any) -> HuggingFaceTokenizer:
+    made = HuggingFaceTokenizer(tokenizer)
+    made._truncation, made._padding, made.encode_special_tokens = state
+    return made
 
 
 def _n_white(text: str, at: int) -> int:
