@@ -108,7 +108,7 @@ def _dask(task: str, folder: str, models: Path, out: str) -> None:
         distributed.Client(cluster),
     ):
         if task == _COUNT:
-            engine.count_files(_files(folder), files_per_task=4).compute()
+            engine.count_files(_files(folder)).compute()
         elif task == _TOKENIZE:
             engine.encode_files(_files(folder), out, Tokenizer.load(models / "model.json"))
         else:
@@ -146,7 +146,7 @@ def _ray(task: str, folder: str, models: Path, out: str) -> None:
     ray.shutdown()
 
 
-def _spark(task: str, folder: str, models: Path, out: str) -> None:
+def _spark(task: str, folder: str, models: Path, out: str, counts_rows: bool = False) -> None:
     from pyspark.sql import SparkSession
 
     from pairloom.engines import spark as engine
@@ -157,7 +157,9 @@ def _spark(task: str, folder: str, models: Path, out: str) -> None:
     session = builder.config("spark.sql.execution.arrow.maxBytesPerBatch", "1m").getOrCreate()
     frame = session.read.parquet(folder)
     model = str(models / "tokenizer.json")
-    if task == _COUNT:
+    if task == _COUNT and counts_rows:
+        engine.counts_from_spark(engine.count_pretokens(frame))
+    elif task == _COUNT:
         engine.collect_counts(frame)
     elif task == _TOKENIZE:
         session.dataSource.register(engine.PairloomDataSource)
@@ -211,6 +213,7 @@ ENGINES: dict[str, Callable[[str, str, Path, str], None]] = {
     "datatrove documents": partial(_datatrove, is_documents=True),
     "ray": _ray,
     "spark": _spark,
+    "spark rows": partial(_spark, counts_rows=True),
 }
 
 _TASKS = (_READER, _COUNT, _TOKENIZE, _HUGGINGFACE)

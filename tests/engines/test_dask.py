@@ -27,7 +27,7 @@ def workers() -> Iterator[None]:
 @pytest.mark.parametrize("n_parts", [1, 2, 7])
 def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, n_parts: int) -> None:
     paths = write_parts(tmp_path / "parts", n_parts)
-    counts = engine.count_files(paths, "cl100k", files_per_task=2 if n_parts == 7 else 1).compute()
+    counts = engine.count_files(paths, "cl100k", files_per_task=2 if n_parts == 7 else None).compute()
     assert same_counts(counts)
     assert counts == COUNTS
 
@@ -38,6 +38,22 @@ def test_a_file_that_changed_is_counted_again(tmp_path: Path) -> None:
     assert held.result() == COUNTS
     Path(path).write_text('{"text": "ab"}\n')
     assert engine.count_files([path], "cl100k").compute() == PretokenCounts.from_texts(["ab"], "cl100k")
+
+
+def test_small_files_share_a_task_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def n_tasks(**options: int) -> int:
+        return sum("_counted" in str(key) for key in engine.count_files(paths, **options).dask)
+
+    paths = write_parts(tmp_path / "parts", 7)
+    assert (n_tasks(), n_tasks(files_per_task=1), n_tasks(files_per_task=3)) == (1, 7, 3)
+    # One for each thread of the workers, where it has something to do.
+    monkeypatch.setattr(engine, "_LEAST_TASK_BYTES", 1)
+    assert n_tasks() == 2
+    monkeypatch.setattr(engine, "_TASK_BYTES", 2 * max(Path(path).stat().st_size for path in paths))
+    assert 3 <= n_tasks() < 7
+    # A folder and a URL may hold anything.
+    paths = [str(tmp_path / "parts"), paths[0], "s3://bucket/key"]
+    assert n_tasks() == 3
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 7])

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pairloom import open_shards
-from tests.engines.corpora import IDS, TEXTS, TOKENIZER, same_counts
+from pairloom import PretokenCounts, open_shards
+from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts
 
 pyspark = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
 if shutil.which("java") is None:
@@ -45,13 +45,21 @@ def _frame(spark: Any, n_partitions: int) -> Any:
 
 
 @pytest.mark.parametrize("n_partitions", [1, 2, 7])
-def test_counts_and_merges_are_those_of_one_process(spark: Any, n_partitions: int) -> None:
+def test_counts_and_merges_are_those_of_one_process(spark: Any, tmp_path: Path, n_partitions: int) -> None:
+    counted = engine.count_pretokens(_frame(spark, n_partitions), "cl100k")
+    assert [field.dataType.simpleString() for field in counted.schema] == ["binary", "bigint"]
+    assert same_counts(engine.counts_from_spark(counted, "cl100k"))
     assert same_counts(engine.collect_counts(_frame(spark, n_partitions), "cl100k"))
+    if n_partitions == 7:
+        counted.write.parquet(str(tmp_path / "counts"))
+        assert dict(PretokenCounts.from_parquet(tmp_path / "counts", "cl100k").items()) == dict(COUNTS.items())
 
 
 def test_counts_of_a_nested_field_are_those_of_its_column(spark: Any) -> None:
     frame = _frame(spark, 2).selectExpr("struct(n, text) as doc")
     assert same_counts(engine.collect_counts(frame, "cl100k", text_field="doc.text"))
+    counted = engine.count_pretokens(frame, "cl100k", text_field="doc.text")
+    assert same_counts(engine.counts_from_spark(counted, "cl100k"))
 
 
 def test_a_column_of_ids_that_is_there_already_is_refused(spark: Any) -> None:
@@ -100,6 +108,8 @@ def test_shards_are_committed_once(spark: Any, tmp_path: Path) -> None:
 def test_a_missing_column_and_bad_text_are_errors(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="body"):
         engine.encode_text(_frame(spark, 1), TOKENIZER, text_field="body")
+    with pytest.raises(Exception, match="body"):
+        engine.count_pretokens(_frame(spark, 1), text_field="body").collect()
     with pytest.raises(Exception, match="body"):
         engine.collect_counts(_frame(spark, 1), text_field="body")
     model, folder = tmp_path / "model.json", tmp_path / "shards"
@@ -152,11 +162,12 @@ def test_nulls_are_left_out_and_counted_on_request(spark: Any, tmp_path: Path) -
 
 
 def test_what_cannot_be_counted_is_named(spark: Any) -> None:
-    count = engine.collect_counts
-    with pytest.raises(Exception, match="column 'text' is int32, not string or binary; name another with text_fie"):
-        count(spark.createDataFrame([(1,)], "text int"))
-    with pytest.raises(TypeError, match="df must be a DataFrame of Spark, not str"):
-        count("parts")
-    with pytest.raises(TypeError, match=r"collect_counts\(\) got an unexpected keyword argument 'files'"):
-        count(_frame(spark, 1), files=3)
-    assert len(count(spark.createDataFrame([], "text string"))) == 0
+    for count in (engine.collect_counts, engine.count_pretokens):
+        with pytest.raises(Exception, match="column 'text' is int32, not string or binary; name another with text_fie"):
+            count(spark.createDataFrame([(1,)], "text int")).count()
+        with pytest.raises(TypeError, match="df must be a DataFrame of Spark, not str"):
+            count("parts")
+        with pytest.raises(TypeError, match=rf"{count.__name__}\(\) got an unexpected keyword argument 'files'"):
+            count(_frame(spark, 1), files=3)
+        empty = count(spark.createDataFrame([], "text string"))
+        assert (len(empty) if count is engine.collect_counts else empty.count()) == 0

@@ -5,7 +5,10 @@ retries and dashboard are the caller's.
 """
 
 import os
+import sys
 from collections.abc import Iterable
+from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from pairloom._internal.arguments import check_int, check_paths
@@ -22,6 +25,10 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 # Counts that one task adds; the fewer, the more tasks.
 _FAN_IN = 8
+# Local files of so many bytes together make a task at most: each task sends its counts, and others add them. A task for
+# each thread of the workers has no less than the second.
+_TASK_BYTES = 256 << 20
+_LEAST_TASK_BYTES = 16 << 20
 
 
 def _dask() -> Any:
@@ -29,15 +36,17 @@ def _dask() -> Any:
 
 
 def count_files(
-    paths: Paths, pattern: Pattern = "gpt2", *, files_per_task: int = 1, threads: int = 1, **options: Any
+    paths: Paths, pattern: Pattern = "gpt2", *, files_per_task: int | None = None, threads: int = 1, **options: Any
 ) -> Any:
     """A delayed PretokenCounts of files, summed as a tree of tasks; `.compute()` runs it.
 
-    paths: as `Corpus` takes them. files_per_task: more of small files, since each task sends its counts. options: of
-    `Corpus` (text_field, skip_bad, ...) and of `PretokenCounts.from_texts` (special_tokens, corpus_specials). A file
-    that cannot be read raises in the task that reads it.
+    paths: as `Corpus` takes them. files_per_task: None for tasks of about the same size, one for each thread of the
+    workers, and more if that makes tasks of over 256 MB; a folder or a URL is a task by itself. options: of `Corpus`
+    (text_field, skip_bad, ...) and of `PretokenCounts.from_texts` (special_tokens, corpus_specials). A file that
+    cannot be read raises in the task that reads it.
     """
-    check_int("files_per_task", files_per_task, least=1)
+    if files_per_task is not None:
+        check_int("files_per_task", files_per_task, least=1)
     counting = {name: options.pop(name) for name in ("special_tokens", "corpus_specials") if name in options}
     files = check_paths(paths)
     if not files:
@@ -45,12 +54,38 @@ def count_files(
     delayed = _dask().delayed
     # Not pure: a cluster would return counts that it still holds, also of a file that has changed.
     count, add = delayed(_counted, pure=False), delayed(_added, pure=True)
-    firsts = range(0, len(files), files_per_task)
-    parts = [count(files[first : first + files_per_task], pattern, threads, options, counting) for first in firsts]
+    parts = [count(group, pattern, threads, options, counting) for group in _groups(files, files_per_task)]
     while len(parts) > 1:
         firsts = range(0, len(parts), _FAN_IN)
         parts = [add(parts[first : first + _FAN_IN], pattern, threads, counting) for first in firsts]
     return parts[0]
+
+
+def _groups(files: list[str], files_per_task: int | None) -> list[list[str]]:
+    if files_per_task is not None:
+        return [files[first : first + files_per_task] for first in range(0, len(files), files_per_task)]
+    sizes = [Path(file).stat().st_size if Path(file).is_file() else _TASK_BYTES for file in files]
+    ends = list(accumulate(sizes))
+    n_tasks = max(-(-ends[-1] // _TASK_BYTES), min(_n_threads(), ends[-1] // _LEAST_TASK_BYTES), 1)
+    # Each task has its share of the bytes: a small last one would leave a worker idle.
+    share = max(ends[-1] / n_tasks, 1)
+    groups: dict[int, list[str]] = {}
+    for file, size, end in zip(files, sizes, ends, strict=True):
+        groups.setdefault(int((end - size / 2) / share), []).append(file)
+    return list(groups.values())
+
+
+def _n_threads() -> int:
+    """How many tasks run at once: of the cluster of the process's client, where it has one now."""
+    distributed = sys.modules.get("distributed")
+    try:
+        client = distributed.default_client() if distributed else None
+    except ValueError:
+        client = None
+    if client is None:
+        return os.cpu_count() or 1
+    # An asynchronous client can be asked only where something awaits it.
+    return 1 if client.asynchronous else sum(client.nthreads().values())
 
 
 def _counted(

@@ -10,11 +10,11 @@ from typing import Any
 
 from pairloom._internal.optional_deps import import_optional
 from pairloom.engines.shared import column_of, job_options, kept_names, specials_options
-from pairloom.engines.spark_counts import collect_counts
+from pairloom.engines.spark_counts import collect_counts, count_pretokens, counts_from_spark
 from pairloom.shards.job import Receipt, ShardJob
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
-__all__ = ["PairloomDataSource", "collect_counts", "encode_text"]
+__all__ = ["PairloomDataSource", "collect_counts", "count_pretokens", "counts_from_spark", "encode_text"]
 
 _PURPOSE = "pairloom.engines.spark"
 _types: Any = import_optional("pyspark.sql.types", _PURPOSE)
