@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 
+from pairloom.errors import CheckpointError as CheckpointError
 from pairloom.errors import CorpusError as CorpusError
 from pairloom.errors import CountsError as CountsError
 from pairloom.errors import FormatError as FormatError

@@ -36,6 +36,10 @@ class CountsError(PairloomError, ValueError):
     """Pretoken counts that do not fit together, or a damaged counts file."""
 
 
+class CheckpointError(PairloomError, ValueError):
+    """A checkpoint that is damaged, or that belongs to another training or corpus."""
+
+
 class ResumeError(PairloomError, ValueError):
     """A folder of shards that another model, corpus or set of options made."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pairloom import PretokenCounts, formats
+from pairloom import PretokenCounts, Tokenizer, formats
 from pairloom._internal import atomic
 from tests.formats.models import trained
 
@@ -88,6 +88,18 @@ def test_a_link_in_a_folder_is_replaced_not_followed(tmp_path: Path) -> None:
     atomic.write_folder(folder, {"link": b"new"}, overwrite=True)
     assert not (folder / "link").is_symlink() and target.read_text() == "of another"
     assert {path.name for path in tmp_path.rglob("*")} == {"target", "folder", "link"}
+
+
+def test_a_checkpoint_writes_through_no_link_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("low lower lowest " * 20)
+    checkpoint = tmp_path / "checkpoint"
+    expected = Tokenizer.train_files(tmp_path / "a.txt", 260, checkpoint=checkpoint)
+    (counts,) = checkpoint.iterdir()
+    (tmp_path / "other").write_text("of another")
+    counts.unlink()
+    counts.symlink_to(tmp_path / "other")
+    assert Tokenizer.train_files(tmp_path / "a.txt", 260, checkpoint=checkpoint) == expected
+    assert (tmp_path / "other").read_text() == "of another"
 
 
 def test_an_error_without_a_path_gets_that_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

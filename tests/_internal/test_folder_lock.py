@@ -9,7 +9,7 @@ from pairloom._internal.folder_lock import locked_folder, locked_new_folder
 
 
 def test_who_is_refused_leaves_the_empty_folder_of_another_run(tmp_path: Path) -> None:
-    folder = tmp_path / "shards"
+    folder = tmp_path / "checkpoint"
     with locked_new_folder(folder):
         with pytest.raises(FileExistsError, match="another run"), locked_new_folder(folder):
             pass
@@ -28,7 +28,7 @@ def test_a_folder_created_for_the_run_goes_when_it_stays_empty(tmp_path: Path) -
 
 
 def test_a_folder_removed_before_its_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "shards"
+    folder = tmp_path / "checkpoint"
     folder.mkdir()
     opened = os.open
 

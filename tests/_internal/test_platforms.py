@@ -47,7 +47,7 @@ from pairloom import Tokenizer, tokenize_files
 assert sys.modules["fcntl"] is None
 folder = Path(sys.argv[1])
 (folder / "corpus.txt").write_text("hello world hello")
-tokenizer = Tokenizer.train_files(folder / "corpus.txt", 270)
+tokenizer = Tokenizer.train_files(folder / "corpus.txt", 270, checkpoint=folder / "checkpoint")
 tokenizer.save(folder / "model.json")
 tokenizer = Tokenizer.load(folder / "model.json")
 assert tokenizer.decode(tokenizer.encode("hello world")) == "hello world"

@@ -15,6 +15,7 @@ import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.corpus import remote
+from pairloom.corpus.fingerprint import of_files
 from tests import loopback
 from tests.corpus.files import json_lines
 
@@ -80,13 +81,14 @@ def test_files_at_urls_are_counted_as_a_corpus_is(server: _Server) -> None:
     assert PretokenCounts.from_files(_url(server, "/a.txt?sig=SIGNED")) == PretokenCounts.from_texts(["the cat"])
 
 
-def test_no_manifest_or_name_holds_a_secret_of_a_url(server: _Server, tmp_path: Path) -> None:
+def test_no_manifest_checkpoint_or_name_holds_a_secret_of_a_url(server: _Server, tmp_path: Path) -> None:
     server.answers["/d.jsonl"] = lambda: (200, {"Last-Modified": "Sat, 28 Nov 2026 10:00:00 GMT"}, LINES)
     corpus = Corpus(_url(server, "/d.jsonl?sig=SIGNED"))
     tokenize_files(TOKENIZER, corpus, tmp_path / "out")
     manifest = (tmp_path / "out" / "manifest.json").read_text()
     assert json.loads(manifest)["inputs"][0]["path"] == _public(server, "/d.jsonl")
     _assert_no_secret(manifest, corpus, corpus.names, corpus.listing, corpus.sources)
+    _assert_no_secret(of_files([_url(server, "/d.jsonl?sig=SIGNED")]))
     assert corpus.sources[0].mtime_ns == 1_795_860_000 * 10**9
     # Another signature: the same input.
     again = Corpus(_url(server, "/d.jsonl?sig=SIGNED2"))

@@ -1,6 +1,6 @@
-"""`pairloom tokenize` and `pairloom drop`, killed at a random moment and run again.
+"""Trainings with a checkpoint, `pairloom tokenize` and `pairloom drop`, killed at a random moment and run again.
 
-A third of the kills hit one of two runs in the same folder, the others a run that is alone in it.
+Two fifths of the kills hit one of two runs in the same folder, the others a run that is alone in it.
 """
 
 import random
@@ -20,10 +20,10 @@ from tests.shards.reading import manifest_of
 from tests.soak.harness import Table
 
 SUMMARY = (
-    "tokenize and drop, killed at a random moment (SIGKILL), up to three times in a row;"
-    " a failure is another folder in the end, or a shard that the manifest names and that is lost or wrong"
+    "trainings with a checkpoint, tokenize, and drop, killed at a random moment (SIGKILL), up to three times in a row;"
+    " a failure is another model or folder in the end, or a shard that the manifest names and that is lost or wrong"
 )
-QUICK = 3
+QUICK = 5
 FULL = 200
 
 _FORMATS = ("npy", "bin", "parquet", "megatron")
@@ -41,26 +41,42 @@ class _Run(NamedTuple):
 
 
 def run(count: int, seed: int) -> Table:
-    """A third of the kills for tokenize alone, for it with another process on its folder, and for drop."""
+    """A fifth of the kills for each program, alone and with another process on its folder."""
     table = Table(("run", "kills", "lost or wrong"))
     is_quick = count <= QUICK
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
         folder = Path(name)
-        runs = {"tokenize": _tokenizings(folder, _FORMATS[:1] if is_quick else _FORMATS, 1500 if is_quick else 6000)}
+        runs = {
+            "train": [_training(folder, 400_000 if is_quick else 2_000_000)],
+            "tokenize": _tokenizings(folder, _FORMATS[:1] if is_quick else _FORMATS, 1500 if is_quick else 6000),
+        }
         runs["drop"] = [_dropping(folder, run) for run in runs["tokenize"]]
         for what, of_program in runs.items():
             for where, case in (("alone in its folder", _alone), ("two on one folder, one killed", _pair)):
                 if (what, case) == ("drop", _pair):
                     continue
                 failures = []
-                for turn in range(count // 3):
+                for turn in range(count // 5):
                     rng = random.Random(f"{seed} {what} {where} {turn}")
                     each = of_program[turn % len(of_program)]
                     if failure := case(each, folder / "out", rng):
                         failures.append(f"{each.name}, {where}, turn {turn}: {failure}")
-                table.add(f"{what}, {where}", count // 3, len(failures))
+                table.add(f"{what}, {where}", count // 5, len(failures))
                 table.failures += failures
     return table
+
+
+def _training(folder: Path, n_words: int) -> _Run:
+    """A training with a checkpoint beside its model, on some megabytes of text that are the same every time."""
+    draw = random.Random(5)
+    words = ["".join(draw.choices("etaoinshrdlu", k=draw.randrange(2, 12))) for _ in range(30_000)]
+    corpus = folder / "corpus.txt"
+    corpus.write_text(" ".join(draw.choices(words, k=n_words)))
+    script = (
+        "import sys; from pairloom import Tokenizer; out = sys.argv[1];"
+        f"Tokenizer.train_files([{str(corpus)!r}], 6000, checkpoint=out).save(out + '.json', overwrite=True)"
+    )
+    return _measured("train", [sys.executable, "-W", "ignore", "-c", script], folder / "out")
 
 
 def _tokenizings(folder: Path, formats: tuple[str, ...], n_documents: int) -> list[_Run]:
@@ -162,9 +178,12 @@ def _ended(run: _Run, out: Path) -> str | None:
 
 
 def _contents(out: Path) -> dict[str, bytes]:
-    """The files of a folder of shards."""
-    return {path.name: path.read_bytes() for path in out.iterdir()}
+    """The files of a folder of shards, or the model beside a checkpoint."""
+    model = out.with_suffix(".json")
+    paths = [model] if model.exists() else [*out.iterdir()]
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def _clear(out: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
+    out.with_suffix(".json").unlink(missing_ok=True)

@@ -101,10 +101,13 @@ def _calls() -> dict[str, Call]:
         stream = inputs.tokenizer.decode_stream()
         return "".join([stream.push(i) for i in inputs.id_list[:200_000]]) + stream.finish()
 
+    def checkpointed(inputs: Inputs) -> object:
+        return Tokenizer.train_files(inputs.training_path, 600, checkpoint=output(inputs, "checkpoint")).merges
+
     return {
         # Training and counting.
         "Tokenizer.train": lambda x: Tokenizer.train(x.training_text, 600).merges,
-        "Tokenizer.train_files": lambda x: Tokenizer.train_files(x.training_path, 600).merges,
+        "Tokenizer.train_files, checkpoint": checkpointed,
         "PretokenCounts.from_texts": lambda x: len(PretokenCounts.from_texts(x.texts)),
         # Encoding.
         "Tokenizer.encode": lambda x: x.tokenizer.encode(x.text),

@@ -59,6 +59,8 @@ def test_first_seen_takes_what_keeps_the_order_and_nothing_else(tmp_path: Path) 
         Tokenizer.train("ab ab", 257).extend("ab ab", 260, **rule)
     with pytest.raises(ValueError, match="max_memory"):
         Tokenizer.train("ab ab", 260, max_memory=10**9, **rule)
+    with pytest.raises(ValueError, match="checkpoint"):
+        Tokenizer.train_files(tmp_path, 260, checkpoint=tmp_path / "c", **rule)
     with pytest.raises(TypeError, match=r"corpus\[1\] must be a str"):
         Tokenizer.train(["ab", b"ab"], 260, **rule)
     (tmp_path / "bad.txt").write_bytes(b"ab\xff")

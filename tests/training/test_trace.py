@@ -74,11 +74,12 @@ def test_ties_are_the_runners_up_of_equal_count() -> None:
 def test_every_road_of_training_traces(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("ab ab ab cab")
-    found: list[list[TrainingStep]] = [[], [], []]
+    found: list[list[TrainingStep]] = [[], [], [], []]
     Tokenizer.train("ab ab ab cab", 260, trace=found[0].append)
     Tokenizer.train_files(path, 260, trace=found[1].append)
-    Tokenizer.train_from_counts(PretokenCounts.from_files(path), 260, trace=found[2].append)
-    assert found[0] == found[1] == found[2] != []
+    Tokenizer.train_files(path, 260, trace=found[2].append, checkpoint=tmp_path / "kept")
+    Tokenizer.train_from_counts(PretokenCounts.from_files(path), 260, trace=found[3].append)
+    assert found[0] == found[1] == found[2] == found[3] != []
     with pytest.raises(TypeError, match="trace must be a function"):
         Tokenizer.train("ab", 256, trace=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="trace does not go with"):

@@ -1,12 +1,14 @@
-"""The fingerprint by which shards recognise the texts in memory that they were made of.
+"""Fingerprints: by which a checkpoint recognises the files that it was counted from, and shards the texts in memory.
 
-It is the SHA-256 of the first ones, up to four million characters, since an iterator can be read only once; a data set
-may have a fingerprint of its own.
+Files: name and size of each, and its modification time or, if the files hold at most 64 MiB together, the SHA-256 of
+its content. Texts in memory: the SHA-256 of the first ones, up to four million characters, since an iterator can be
+read only once; a data set may have a fingerprint of its own.
 """
 
 import hashlib
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,35 @@ import numpy as np
 from pairloom import _core
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.corpus import texts_of, with_texts
+from pairloom.corpus.sources import resolve
 from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
+from pairloom.errors import CheckpointError
+
+_MOST_DIGESTED_BYTES = 64 << 20
+
+
+def of_files(paths: list[str]) -> dict[str, Any]:
+    """The fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
+
+    A URL is known by its name, and by its size and modification time where its store says them. Raises CheckpointError
+    for standard input and pipes, since what they bring cannot be told apart.
+    """
+    sources = resolve(paths, warns=False)
+    is_digested = sum(source.n_bytes or 0 for source in sources) <= _MOST_DIGESTED_BYTES
+    files: list[dict[str, Any]] = []
+    for source in sources:
+        known: dict[str, Any] = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns}
+        if source.n_bytes is None and not source.is_remote:
+            raise CheckpointError(
+                f"{source.shown}: a checkpoint cannot tell whether a pipe brings the same text again; train on a file, "
+                "or without a checkpoint"
+            )
+        if is_digested and not source.is_remote:
+            with Path(source.name).open("rb") as opened:
+                known["sha256"] = hashlib.file_digest(opened, "sha256").hexdigest()
+            del known["modified_ns"]
+        files.append(known)
+    return {"files": files}
 
 
 def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:

@@ -80,6 +80,7 @@ class TrainingMethods(TokenizerBase):
         threads: int = 0,
         progress: Progress = None,
         max_memory: int | None = None,
+        checkpoint: PathLike | None = None,
         trace: Trace | None = None,
         **fields: Any,
     ) -> Self:
@@ -87,17 +88,19 @@ class TrainingMethods(TokenizerBase):
 
         `fields` are those of `TrainingConfig`; for options of reading pass a `Corpus` to `train`.
 
-        max_memory: bytes. trace: as in `train`.
+        checkpoint: a folder that stores the counts; calling again with the same arguments resumes. max_memory: bytes.
+        trace: as in `train`.
         Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
         Raises OSError for a file that cannot be read, CorpusError for invalid UTF-8, ValueError when vocab_size is too
-        small, MemoryError when `max_memory` would be exceeded.
+        small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
+        another training, or whose files have changed, FileExistsError for one that is in use.
         """
         from pairloom.training.config import TrainingConfig
         from pairloom.training.train import train_on_files
 
         config = TrainingConfig.from_profile(profile, **fields)
         run: dict[str, Any] = {"threads": threads, "progress": progress, "max_memory": max_memory}
-        return cls.from_model(train_on_files(paths, vocab_size, config, trace=trace, **run))
+        return cls.from_model(train_on_files(paths, vocab_size, config, checkpoint=checkpoint, trace=trace, **run))
 
     @classmethod
     def train_from_counts(

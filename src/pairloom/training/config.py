@@ -47,7 +47,7 @@ class TrainingConfig:
     corpus_specials: special literals in the corpus are "text", or "split" it into documents and are removed.
     tie_break: of equally frequent pairs, "ids_least" takes the least (id, id), "bytes_greatest" the greatest
     (left bytes, right bytes), "first_seen" (minbpe) the one that occurs first in the corpus as merged so far; the last
-    takes one thread, and a corpus: not counts or max_memory.
+    takes one thread, and a corpus: not counts, checkpoints or max_memory.
     decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
     min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
     min_count: pretokens rarer than this are left out of the counts, as by `PretokenCounts.pruned`, or were before.
@@ -101,7 +101,7 @@ class TrainingConfig:
             from pairloom.corpus import check_not_of_corpus
 
             if unknown[0] == "checkpoint":
-                raise TypeError("checkpoint is no option: count once, save PretokenCounts, and train_from_counts")
+                raise TypeError("checkpoint goes with train_files; of texts count once, and save PretokenCounts")
             if unknown[0] in _RUN_OPTIONS:
                 raise TypeError(f"{unknown[0]} is an option of Tokenizer.train, not of this call")
             check_not_of_corpus(unknown, "Tokenizer.train")

@@ -6,7 +6,7 @@ from typing import Any
 
 from pairloom._internal.progress import Progress
 from pairloom.training.config import TrainingConfig
-from pairloom.training.train import Run, train_on_files
+from pairloom.training.train import train_on_files
 
 
 def train_bpe(
@@ -17,6 +17,7 @@ def train_bpe(
     threads: int = 0,
     progress: Progress = None,
     max_memory: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     **fields: Any,
 ) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
     """Trains on one file under profile "cs336": the vocabulary (id -> bytes) and the merges (byte pairs) in order.
@@ -25,8 +26,15 @@ def train_bpe(
     Options and errors are those of `Tokenizer.train_files`. Source: Stanford CS336, assignment 1, `train_bpe`.
     """
     config = TrainingConfig.from_profile("cs336", special_tokens=special_tokens, **fields)
-    run: Run = {"threads": threads, "progress": progress, "max_memory": max_memory}
-    model = train_on_files(input_path, vocab_size, config, **run)
+    model = train_on_files(
+        input_path,
+        vocab_size,
+        config,
+        threads=threads,
+        progress=progress,
+        max_memory=max_memory,
+        checkpoint=checkpoint,
+    )
     tokens = model.tokens()
     merges = [(tokens[left], tokens[right]) for left, right, _ in model.merges.tolist()]
     tokens.update((token_id, token.encode()) for token, token_id in model.special_tokens.items())

@@ -21,7 +21,7 @@ FIRST_SEEN = "first_seen"
 
 def check_run(run: Mapping[str, Any]) -> None:
     """Raises ValueError for options of a run that this rule does not have."""
-    for name in ("max_memory", "trace"):
+    for name in ("checkpoint", "max_memory", "trace"):
         if run.get(name) is not None:
             raise ValueError(f'{name} does not go with tie_break="first_seen", which keeps the order of the corpus')
 

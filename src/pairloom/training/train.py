@@ -1,4 +1,7 @@
-"""Training: texts, files or counts to a `Model`, under one `TrainingConfig`."""
+"""Training: texts, files or counts to a `Model`, under one `TrainingConfig`.
+
+With a checkpoint, the counts are stored when they are complete, and the same call resumes from them.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,14 @@ from pairloom import _core
 from pairloom._internal.arguments import LONGEST_PATH, check_max_memory, check_paths, check_texts, resolve_threads
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus
+from pairloom.corpus import Corpus, fingerprint
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.errors import CountsError
+from pairloom.errors import CheckpointError, CountsError
 from pairloom.model import LARGEST_ID, Model
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training import first_seen
+from pairloom.training.checkpoint import counts_kept_in
 from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
@@ -37,6 +41,7 @@ class Run(TypedDict, total=False):
     threads: int
     progress: Progress
     max_memory: int | None
+    checkpoint: PathLike | None
     trace: Trace | None
 
 
@@ -52,7 +57,7 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
     check_texts("corpus", corpus, is_column=is_arrow(corpus))
     if config.tie_break == first_seen.FIRST_SEEN:
         return _in_order(corpus, vocab_size, config, run)
-    return _train(partial(PretokenCounts.from_texts, corpus), vocab_size, config, **run)
+    return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
 
 
 def train_on_files(
@@ -64,8 +69,15 @@ def train_on_files(
     files = check_paths(paths)
     if config.tie_break == first_seen.FIRST_SEEN:
         return _in_order(first_seen.documents_of_files(files, config), vocab_size, config, run)
-    count = partial(PretokenCounts.from_files, files, input_errors=config.input_errors)
-    return _train(count, vocab_size, config, **run)
+
+    def count(**options: Any) -> PretokenCounts:
+        counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
+        if identity and identity != fingerprint.of_files(files):
+            raise CheckpointError("a file has changed while it was counted; leave the corpus alone and train again")
+        return counts
+
+    identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
+    return _train(count, identity, vocab_size, config, **run)
 
 
 def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
@@ -92,15 +104,21 @@ def warn_of_a_file_named(text: str, remedy: str = "Tokenizer.train_files") -> No
 
 def _train(
     count: Callable[..., PretokenCounts],
+    corpus: dict[str, Any],
     vocab_size: int,
     config: TrainingConfig,
     *,
+    checkpoint: PathLike | None = None,
     trace: Trace | None = None,
     **run: Any,
 ) -> Model:
-    """Trains on the counts that `count` returns."""
+    """Trains on the counts that `count` returns; `corpus` is their corpus' fingerprint, for a checkpoint."""
     cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
-    return train_model(prune(count(**cut, **run), config)[0], vocab_size, config, trace=trace, **run)
+    if checkpoint is None:
+        return train_model(prune(count(**cut, **run), config)[0], vocab_size, config, trace=trace, **run)
+    with counts_kept_in(checkpoint, config, corpus, partial(count, **cut, **run)) as counts:
+        check_counts(counts, config)
+        return train_model(prune(counts, config)[0], vocab_size, config, trace=trace, **run)
 
 
 def prune(counts: PretokenCounts, config: TrainingConfig) -> tuple[PretokenCounts, TrainingConfig]:

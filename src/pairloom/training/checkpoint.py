@@ -1,0 +1,65 @@
+"""Checkpoint: a folder that keeps the counts of a training run, so that the same call need not count again.
+
+It holds one counts file (`pairloom.counts.file`, which ends with its own digest), whose name is the digest of what was
+counted and how. The file appears whole or not at all, so a kill at any moment leaves a folder that can be resumed.
+
+Merges are not stored. Learning them again takes no longer than replaying stored ones (docs/decisions/merges.md).
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pairloom import _core
+from pairloom._internal.arguments import check_path
+from pairloom._internal.folder_lock import locked_new_folder
+from pairloom.counts.pretoken_counts import PretokenCounts
+from pairloom.errors import CheckpointError, CountsError
+from pairloom.training.config import TrainingConfig
+
+_PREFIX = "counts-"
+_REMEDY = "delete the folder to count again, or name another checkpoint path"
+
+
+@contextlib.contextmanager
+def counts_kept_in(
+    path: str | os.PathLike[str],
+    config: TrainingConfig,
+    corpus: dict[str, Any],
+    count: Callable[[], PretokenCounts],
+) -> Iterator[PretokenCounts]:
+    """The counts in the checkpoint at `path`, else what `count` returns, which is kept there; locked meanwhile.
+
+    corpus: a fingerprint (`pairloom.corpus.fingerprint`). The folder is created if it does not exist, and removed again
+    if counting fails. Raises FileExistsError where another run uses the folder, CheckpointError where it holds the
+    counts of another corpus or cut in another way, damaged ones, or other files.
+    """
+    folder = Path(check_path("checkpoint", path))
+    how = [config.pattern, config.special_tokens, config.corpus_specials, config.input_errors, _core.UNICODE_VERSION]
+    identity = json.dumps([how, corpus], sort_keys=True).encode()
+    file = folder / (_PREFIX + hashlib.sha256(identity).hexdigest()[:32])
+    with locked_new_folder(folder):
+        for entry in sorted(folder.iterdir()):
+            if entry.name.startswith(f".{_PREFIX}") or (entry == file and entry.is_symlink()):
+                # What a run that was killed was writing; a link that was planted.
+                entry.unlink()
+            elif entry.name.startswith(_PREFIX) and entry != file:
+                raise CheckpointError(
+                    f"{folder}: is the checkpoint of another corpus, or of one that has changed, or was counted with"
+                    f" another pattern, input_errors or special tokens; {_REMEDY}"
+                )
+            elif not entry.name.startswith(".") and entry != file:
+                raise CheckpointError(f"{folder}: holds {entry.name!r}, which is no checkpoint; name another path")
+        if file.exists():
+            try:
+                counts = PretokenCounts.load(file)
+            except CountsError as error:
+                raise CheckpointError(f"{error}; {_REMEDY}") from error
+        else:
+            counts = count()
+            counts.save(file)
+        yield counts
