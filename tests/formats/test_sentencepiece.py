@@ -369,6 +369,9 @@ def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) ->
     theirs.save(str(tmp_path / "tokenizer.json"))
     ours = Tokenizer.load(tmp_path)
     assert ("after_space" in str(ours.special_rules)) == (kind == "prepend")
+    for text in ("a foo", " foo b a", "日 日</s>", "<x>", "foo\n fo"):
+        found, wanted = ours.as_huggingface().encode(text), theirs.encode(text)
+        assert (found.word_ids, found.offsets) == (wanted.word_ids, wanted.offsets)
     rng = random.Random(kind)
     pool = ["foo", "fo", " ", "  ", "a", "b", "日", "é", SYMBOL, "</s>", "<x>", "\n"]
     texts = ["", *("".join(rng.choices(pool, k=rng.randrange(1, 9))) for _ in range(300))]

@@ -278,7 +278,7 @@ class HuggingFaceTokenizer:
                 # A token that takes white space along is written with it.
                 raise
             return Columns(tokens, [(0, 0)] * len(ids), [None] * len(ids), str(error))
-        characters = char_spans(split, spans)
+        characters = char_spans(split, spans).copy()
         if spaces or taken:
             # An added space lies where the character behind it does.
             starts, ends = characters.T
@@ -288,7 +288,6 @@ class HuggingFaceTokenizer:
             characters = np.stack([starts, ends], axis=1)
         if self._tokenizer.model.words is not None:
             # A token is spelled with the space that parts words, which is no part of it.
-            characters = characters.copy()
             for token_id, place in zip(ids, characters, strict=True):
                 if (special := self._special_of.get(token_id)) is not None:
                     place[0] = place[1] - len(special)
@@ -361,14 +360,20 @@ class HuggingFaceTokenizer:
         begin = 0
         for at in np.flatnonzero(specials).tolist():
             start, end = spans[at].tolist()
+            literal = self._special_of[ids[at]]
+            has_space = "after_space" in self._tokenizer.special_rules.get(literal, ())
+            spelled = [" " + literal] * has_space + [literal] * (not has_space or start == 0)
             # An id may be a token's, too, with spaces for U+2581.
-            if data[start:end] == self._special_of[ids[at]].encode():
+            if data[start:end].decode(errors="replace") in spelled:
                 ends += self._pretoken_ends(data[begin:start], begin)
                 ends.append(end)
                 begin = end
         ends += self._pretoken_ends(data[begin:], begin)
-        found: list[int | None] = np.searchsorted(ends, spans[:, 0], side="right").tolist()
-        return found
+        found = np.searchsorted(ends, spans[:, 0], side="right")
+        # A prefix that is a token of its own lies nowhere, and is a word before a special token that takes a space.
+        found[1:] += bool(len(ids) > 1 and specials[1] and spans[0, 1] == 0)
+        words: list[int | None] = found.tolist()
+        return words
 
     def _pretoken_ends(self, data: bytes, begin: int) -> list[int]:
         if self._tokenizer.pattern == CHARACTERS and (patterns := self._tokenizer.model.words) is not None:
