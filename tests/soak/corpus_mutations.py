@@ -21,6 +21,7 @@ from pairloom.errors import CorpusError
 from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines, write_arrow
 from tests.soak.harness import Table
 from tests.soak.isolation import run_by_kind
+from tests.soak.mutations import changed_bytes
 
 SUMMARY = (
     "damaged corpus files, read to the end; a failure is another error than CorpusError, a process that dies, wrong"
@@ -48,10 +49,7 @@ def damaged(seed: int, number: int) -> tuple[str, bytes]:
     names = tuple(originals())
     name = names[number % len(names)]
     rng = random.Random(f"{seed} {number}")
-    data = bytearray(originals()[name])
-    for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
-        _damage(data, rng)
-    return name, bytes(data)
+    return name, changed_bytes(originals()[name], rng)
 
 
 def run_case(seed: int, number: int, folder: Path) -> str:
@@ -91,30 +89,6 @@ def _documents(reading: Any) -> list[str]:
             documents.extend([open_text + text if at == 0 else text for at, text in enumerate(texts)])
             open_text = ("" if texts else open_text) + block.documents.open_text()
     return documents
-
-
-def _damage(data: bytearray, rng: random.Random) -> None:
-    """Changes the data at one place."""
-    if not data:
-        return
-    # Headers and footers, where the structure is, as often as the rest.
-    n = len(data)
-    at = rng.choice((rng.randrange(n), rng.randrange(min(n, 64)), n - 1 - rng.randrange(min(n, 512))))
-    kind = rng.randrange(8)
-    if kind < 3:
-        data[at] ^= 1 << rng.randrange(8)
-    elif kind == 3:
-        data[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
-    elif kind == 4:
-        size = rng.choice((2, 4, 8))
-        data[at : at + size] = rng.choice((b"\xff", b"\0", b"\x7f"))[:1] * size
-    elif kind == 5:
-        del data[at : at + rng.choice((1, 4, 100, n))]
-    elif kind == 6:
-        start = rng.randrange(n)
-        data[at:at] = data[start : start + rng.randrange(1, 200)]
-    else:
-        data[at : at + 8] = rng.randbytes(rng.randrange(1, 9))
 
 
 @cache

@@ -43,6 +43,7 @@ _PIECES = (
     *(b"", b"[", b"]", b"{", b"}", b",", b":", b'"', b"\\", b"0", b"-1", b"1e9", b"9" * 30, b"true", b"null", b"\xff"),
     *(b"\\ud800", b"\x00", b"\n", b" ", b"=", b'"a"', b"[]", b"{}", "Ġ".encode(), "｜".encode(), b"a b", b'"Split"'),
     *(b"16777215", b"16777216", b"4294967295", b"YWI=", b"AAAA", b"\r\n", b"#version", b"9" * 5000, b"[" * 2000),
+    *(b"\x7f", b"\x80", bytes(4), bytes(8), b"\xff" * 4, b"\xff" * 8, b"\x7f" * 4),
 )
 
 
@@ -242,21 +243,25 @@ def _originals(kind: str) -> list[bytes]:
 
 
 def changed_bytes(data: bytes, rng: random.Random) -> bytes:
+    """A copy of the data with one to three places changed."""
     changed = bytearray(data)
-    # Most of a file is its vocabulary: the rest gets as many changes.
-    first = rng.choice((0, max(0, len(changed) - 400)))
-    for _ in range(rng.randrange(1, 4)):
-        at = rng.randrange(min(first, len(changed)), len(changed) + 1)
-        how = rng.randrange(5)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        n = len(changed)
+        # Most of a file is its vocabulary or its text: its beginning and its end get as many changes.
+        at = rng.choice((rng.randrange(n + 1), rng.randrange(min(n, 64) + 1), n - rng.randrange(min(n, 400) + 1)))
+        how = rng.randrange(8)
         if how == 0:
             changed[at:at] = rng.choice(_PIECES)
         elif how == 1:
-            changed[at : at + rng.choice((1, 1, 2, 50))] = rng.choice(_PIECES)
+            piece = rng.choice(_PIECES)
+            changed[at : at + rng.choice((1, 2, 50, len(piece)))] = piece
         elif how == 2:
             other = rng.randrange(len(changed) + 1)
             changed[at : at + 8], changed[other : other + 8] = changed[other : other + 8], changed[at : at + 8]
-        elif how == 3 and at < len(changed):
+        elif how < 6 and at < len(changed):
             changed[at] ^= 1 << rng.randrange(8)
+        elif how == 6:
+            del changed[at : at + rng.choice((1, 4, 100, n))]
         else:
             # A stretch again and again: many entries, or one that is long.
             stretch = changed[at : at + rng.choice((1, 7, 40))]

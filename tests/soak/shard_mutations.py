@@ -286,34 +286,26 @@ def _hostile(manifest: Any, rng: random.Random) -> Any:
     """A manifest with a value that an attacker would choose."""
     manifest = json.loads(json.dumps(manifest))
     entries = [*manifest["shards"], *manifest["indexes"], *manifest["inputs"]]
+    of_manifest = {
+        "dtype": ("|u1", "<u2", "<u4", "<i2", "<i8", ">u2", "<f4", "O", "<u2,<u2", "V9", "<M8[s]"),
+        "n_vocab": (0, 1, 100, 493, 65536, 65537, 2**31, 2**40, -1),
+        "format": (*FORMATS, "csv", "../npy"),
+    }
+    own = ".pairloom-new-0123456789abcdef"
+    names = ("/etc/passwd", "../home/key", "..", "", f"{own}/shard-00000.npy", "shard-00001.npy")
     how = rng.randrange(6)
-    if how == 0:
-        manifest["dtype"] = rng.choice(
-            ("|u1", "<u2", "<u4", "<i2", "<i8", ">u2", "<f4", "O", "<u2,<u2", "V9", "<M8[s]")
-        )
-    elif how == 1:
-        manifest["n_vocab"] = rng.choice((0, 1, 100, 493, 65536, 65537, 2**31, 2**40, -1))
-    elif how == 2:
-        manifest["format"] = rng.choice((*FORMATS, "csv", "../npy"))
+    if how < 3:
+        name, values = list(of_manifest.items())[how]
+        manifest[name] = rng.choice(values)
     elif how == 3:
-        names = (
-            "/etc/passwd",
-            "../home/key",
-            "..",
-            "",
-            ".pairloom-new-0123456789abcdef/shard-00000.npy",
-            "shard-00001.npy",
-        )
         rng.choice(entries)["file"] = rng.choice(names)
     elif how == 4:
-        place = rng.choice(("../../home", ".pairloom-new-0123456789abcdef", "/tmp"))
+        place = rng.choice(("../../home", own, "/tmp"))
         for entry in [*manifest["shards"], *manifest["indexes"]]:
             entry["file"] = f"{place}/{entry['file']}"
     else:
-        entry = rng.choice(manifest["shards"])
-        entry[rng.choice(("tokens", "documents", "size", "bytes"))] = rng.choice(
-            (0, 1, -5, 2**63, 2**62, 1.5, "1", None)
-        )
+        name = rng.choice(("tokens", "documents", "size", "bytes"))
+        rng.choice(manifest["shards"])[name] = rng.choice((0, 1, -5, 2**63, 2**62, 1.5, "1", None))
     return manifest
 
 
@@ -323,24 +315,12 @@ def _change_manifest_bytes(world: _World, original: _Original, rng: random.Rando
         path.write_bytes(changed_bytes(path.read_bytes(), rng))
 
 
-def _some(world: _World, rng: random.Random) -> Path | None:
-    found = sorted(path for path in world.folder.glob("shard-*") if path.is_file() and not path.is_symlink())
-    return rng.choice(found) if found else None
-
-
 def _change_file(world: _World, original: _Original, rng: random.Random) -> None:
-    path = _some(world, rng)
-    if path is not None:
+    found = sorted(path for path in world.folder.glob("shard-*") if path.is_file() and not path.is_symlink())
+    if found:
+        path = rng.choice(found)
         data = path.read_bytes()
-        if rng.random() < 0.4 and data:
-            changed = bytearray(data)
-            at = rng.randrange(len(changed))
-            changed[at : at + 8] = rng.randbytes(len(changed[at : at + 8]))
-            path.write_bytes(changed)
-        else:
-            path.write_bytes(
-                rng.choice((b"", data[: rng.randrange(len(data) + 1)], data * 2, changed_bytes(data, rng)))
-            )
+        path.write_bytes(rng.choice((b"", data * 2, *(changed_bytes(data, rng) for _ in range(6)))))
 
 
 def _change_offsets(world: _World, original: _Original, rng: random.Random) -> None:
