@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pairloom import CountBuilder, Tokenizer
+from pairloom import PretokenCounts, Tokenizer
 
 _PART = 1_000_000
 
@@ -57,10 +57,7 @@ def main() -> None:
         idle = _peak()
         print(f"{'step':10} {'seconds':>8} {'peak GB':>8} {'bytes a pretoken':>17}")
         started = time.perf_counter()
-        builder = CountBuilder("gpt2", max_memory=given.max_memory)
-        for path in sorted(Path(folder).iterdir()):
-            builder.add_counts(pq.read_table(path))
-        counts = builder.finish()
+        counts = PretokenCounts.from_parquet(folder, "gpt2", max_memory=given.max_memory)
         assert len(counts) == n
         print(
             f"{'read, sum':10} {time.perf_counter() - started:8.1f} {_peak() / 1e9:8.2f} {(_peak() - idle) / n:17.0f}",

@@ -16,14 +16,14 @@ def test_counts_of_parts_train_the_identical_model(tmp_path: Path) -> None:
     write_parquet(tmp_path / "c.parquet", DOCUMENTS[2 * third :])
     inputs = [tmp_path / name for name in ("a.txt", "b.jsonl", "c.parquet")]
     options: list[str] = ["--separator", SEPARATOR]
-    for path, name in zip(inputs, ("a.counts", "b.counts", "c"), strict=True):
+    for path, name in zip(inputs, ("a.counts", "b.parquet", "c"), strict=True):
         output("count", "--input", path, "--output", tmp_path / name, *options)
-    outputs = [tmp_path / name for name in ("c", "a.counts", "b.counts")]
-    merged = output("merge-counts", *outputs, "--output", tmp_path / "all.counts")
+    outputs = [tmp_path / name for name in ("c", "a.counts", "b.parquet")]
+    merged = output("merge-counts", *outputs, "--output", tmp_path / "all.parquet")
     assert json.loads(merged)["documents"] == len(DOCUMENTS)
     models = []
     sources: dict[str, list[str | Path]] = {
-        "m1": ["--counts", tmp_path / "all.counts"],
+        "m1": ["--counts", tmp_path / "all.parquet"],
         "m2": ["--counts", *outputs],
         "m3": ["--input", *inputs, *options],
     }

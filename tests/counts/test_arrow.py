@@ -1,8 +1,8 @@
-"""Counts as Arrow tables and as parts: what engines hand over adds up to the counts of the whole."""
+"""Counts as Arrow tables and as parts of Parquet: what engines hand over adds up to the counts of the whole."""
 
 import random
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +79,8 @@ def test_tables_that_are_no_counts_are_refused(columns: dict[str, list[Any]], me
         PretokenCounts.from_arrow(pa.table(columns), "gpt2")
 
 
-def test_a_table_with_a_column_twice_is_refused() -> None:
-    twice = pa.table([[b"a"], [1], [1]], ["pretoken", "count", "count"])
-    with pytest.raises(CountsError, match="each once"):
-        PretokenCounts.from_arrow(twice, "gpt2")
-
-
 def test_a_table_without_metadata_needs_a_pattern(tmp_path: Path) -> None:
-    with pytest.raises(CountsError, match=r"pass pattern to PretokenCounts\.from_arrow"):
+    with pytest.raises(CountsError, match=r"pass pattern to PretokenCounts.from_parquet or"):
         PretokenCounts.from_arrow(_plain())
     with pytest.raises(CountsError, match="pattern is"):
         PretokenCounts.from_arrow(COUNTS.to_arrow(), "o200k")
@@ -97,64 +91,83 @@ def test_a_table_without_metadata_needs_a_pattern(tmp_path: Path) -> None:
         PretokenCounts.from_arrow(damaged)
 
 
-def _sum(tables: Iterable[Any], pattern: str | None = None, **options: Any) -> PretokenCounts:
-    builder = CountBuilder(pattern, **options)
-    for table in tables:
-        builder.add_counts(table)
-    return builder.finish()
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_parts_of_parquet_add_up_in_any_order(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     texts = ["".join(rng.choices(["ab", " the", "é", " ", "東京", "x" * 40], k=rng.randrange(30))) for _ in range(60)]
     whole = PretokenCounts.from_texts(texts)
+    folder = tmp_path / "parts"
+    folder.mkdir()
     n_parts = rng.randrange(1, 8)
     for part in range(n_parts):
         counted = PretokenCounts.from_texts(texts[part::n_parts])
-        pq.write_table(counted.to_arrow(), tmp_path / f"part-{part}.parquet", row_group_size=5)
-    files = list(tmp_path.iterdir())
-    rng.shuffle(files)
-    assert _sum(map(pq.read_table, files)) == whole
+        if rng.random() < 0.5:
+            counted.save(folder / f"part-{part}.parquet")
+        else:
+            pq.write_table(counted.to_arrow(), folder / f"part-{part}.parquet", row_group_size=5)
+    (folder / "_SUCCESS").write_bytes(b"")
+    (folder / "_metadata.parquet").write_bytes(b"no Parquet")
+    assert PretokenCounts.from_parquet(folder) == whole
+    files = sorted(folder.glob("part*"), reverse=True)
+    assert PretokenCounts.from_parquet(files) == whole
     # Hash-partitioned by pretoken, as an engine's GROUP BY writes it, without metadata.
     rows = list(whole.items())
-    schema = pa.schema([("pretoken", pa.binary()), ("count", pa.int64())])
-    columns = [list(zip(*(row for row in rows if sum(row[0]) % 3 == part), strict=True)) for part in range(3)]
-    tables = [pa.table({"pretoken": each[0], "count": each[1]}, schema) for each in columns if each]
-    summed = _sum(tables, "gpt2")
+    for part in range(3):
+        some = [row for row in rows if sum(row[0]) % 3 == part]
+        columns = {"pretoken": [pretoken for pretoken, _ in some], "count": [count for _, count in some]}
+        pq.write_table(
+            pa.table(columns, pa.schema([("pretoken", pa.binary()), ("count", pa.int64())])),
+            tmp_path / f"{part}.parquet",
+        )
+    summed = PretokenCounts.from_parquet(tmp_path, "gpt2")
     assert dict(summed.items()) == dict(rows)
     assert summed.n_bytes == whole.n_bytes
 
 
-def test_a_table_in_many_files_is_one_table() -> None:
+def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
     # pyarrow writes the metadata of the whole table into each of its parts.
     texts = ["ab ab cd", "", "the é", "ab東京"]
     parts = [PretokenCounts.from_texts(texts), PretokenCounts.from_texts(["zz", "ab the"])]
-    tables = [part.to_arrow() for part in parts]
-    slices = [table.slice(first, 2) for table in tables for first in range(0, table.num_rows, 2)]
-    assert _sum(slices) == parts[0] + parts[1]
+    for number, part in enumerate(parts):
+        table = part.to_arrow()
+        for first in range(0, table.num_rows, 2):
+            pq.write_table(table.slice(first, 2), tmp_path / f"{number}-{first}.parquet")
+    assert PretokenCounts.from_parquet(tmp_path) == parts[0] + parts[1]
     # Equal tables of equal parts of a corpus are two.
-    assert _sum([tables[1], tables[1]]) == parts[1] + parts[1]
+    pq.write_table(parts[1].to_arrow(), tmp_path / "more.parquet")
+    pq.write_table(parts[1].to_arrow(), tmp_path / "again.parquet")
+    files = [tmp_path / "more.parquet", tmp_path / "again.parquet"]
+    assert PretokenCounts.from_parquet(files) == parts[1] + parts[1]
     # So are tables of literals alone, which count nothing.
     literals = PretokenCounts.from_texts(["<|x|>"], special_tokens=["<|x|>"], corpus_specials="split")
-    assert _sum([literals.to_arrow()] * 2) == literals + literals
+    files = [tmp_path / "literals-1.parquet", tmp_path / "literals-2.parquet"]
+    for file in files:
+        literals.save(file)
+    assert PretokenCounts.from_parquet(files) == literals + literals
 
 
-def test_a_table_that_is_refused_leaves_the_sum_as_it_was() -> None:
-    builder = CountBuilder("gpt2")
-    builder.add_texts(["ab"])
-    with pytest.raises(CountsError, match="pattern is"):
-        builder.add_counts(PretokenCounts.from_texts(["cd"], "o200k").to_arrow())
-    assert builder.finish() == PretokenCounts.from_texts(["ab"])
+def test_parquet_that_is_damaged_or_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CountsError, match=r"no \*\.parquet in this folder"):
+        PretokenCounts.from_parquet(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        PretokenCounts.from_parquet(tmp_path / "none.parquet")
+    path = tmp_path / "a.parquet"
+    COUNTS.save(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(CountsError, match=r"a\.parquet: not readable as Parquet"):
+        PretokenCounts.from_parquet(path)
+    pq.write_table(pa.table({"text": ["ab"]}), path)
+    with pytest.raises(CountsError, match=r"a\.parquet: the columns pretoken and count are needed"):
+        PretokenCounts.from_parquet(tmp_path)
 
 
-def test_a_builder_keeps_max_memory() -> None:
+def test_from_parquet_keeps_max_memory(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     pretokens = [b"%d" % number for number in rng.integers(0, 1 << 60, 200_000)]
-    table = PretokenCounts.from_items([(pretoken, 1) for pretoken in pretokens]).to_arrow()
+    PretokenCounts.from_items([(pretoken, 1) for pretoken in pretokens]).save(tmp_path / "a.parquet")
     with pytest.raises(MemoryError, match="max_memory=2000000"):
-        _sum([table], max_memory=2_000_000)
-    assert len(_sum([table], max_memory=100_000_000)) == 200_000
+        PretokenCounts.from_parquet(tmp_path, max_memory=2_000_000)
+    assert len(PretokenCounts.from_parquet(tmp_path, max_memory=100_000_000)) == 200_000
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -232,9 +245,11 @@ def test_pruned_counts_say_so_everywhere(tmp_path: Path) -> None:
     assert (pruned.n_bytes, pruned.n_documents) == (COUNTS.n_bytes, COUNTS.n_documents)
     assert COUNTS.pruned(1) == COUNTS
     assert pruned.pruned(2) == pruned
-    pruned.save(tmp_path / "a.counts")
-    assert PretokenCounts.load(tmp_path / "a.counts") == pruned
+    for name in ("a.counts", "a.parquet"):
+        pruned.save(tmp_path / name)
+        assert PretokenCounts.load(tmp_path / name) == pruned
     assert PretokenCounts.from_arrow(pruned.to_arrow()) == pruned
+    assert PretokenCounts.from_parquet(tmp_path / "a.parquet") == pruned
     adding: list[Callable[[], PretokenCounts]] = [
         lambda: COUNTS + pruned,
         lambda: pruned + pruned,

@@ -10,25 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 from pyarrow import parquet
 
 from pairloom import CountsError, PretokenCounts, Tokenizer
 
 TEXTS = ["ab ab ab", "東京 and  <|endoftext|> more\n\n", "", "12345 '’s"]
+SUFFIXES = [".counts", ".parquet"]
 
 
 COUNTS = PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corpus_specials="split")
 
 
-def test_round_trip(tmp_path: Path) -> None:
-    path = tmp_path / "c.counts"
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_round_trip(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"c{suffix}"
     COUNTS.save(path)
     loaded = PretokenCounts.load(path)
     assert loaded == COUNTS
     assert loaded.metadata == COUNTS.metadata
     assert list(loaded.items()) == list(COUNTS.items())
-    again = tmp_path / "d.counts"
+    again = tmp_path / f"d{suffix}"
     loaded.save(again)
     assert again.read_bytes() == path.read_bytes()
     with pytest.raises(FileExistsError):
@@ -107,14 +110,36 @@ def test_contents_are_checked(tmp_path: Path) -> None:
             PretokenCounts.load(path)
 
 
-def test_parquet_is_left_to_pyarrow(tmp_path: Path) -> None:
+def test_parquet_of_another_program(tmp_path: Path) -> None:
+    counts = PretokenCounts.from_texts(TEXTS)
     path = tmp_path / "c.parquet"
-    with pytest.raises(ValueError, match=r"c\.parquet: counts are not saved as Parquet; .* write to_arrow\(\)"):
-        COUNTS.save(path)
-    parquet.write_table(COUNTS.to_arrow(), path)
-    with pytest.raises(CountsError, match=r"c\.parquet: not a counts file .*; of Parquet PretokenCounts"):
+    counts.save(path)
+    ours = parquet.read_table(path)
+    assert ours.column_names == ["pretoken", "count"]
+    assert [str(kind) for kind in ours.schema.types] == ["binary", "int64"]
+    assert list(zip(ours["pretoken"].to_pylist(), ours["count"].to_pylist(), strict=True)) == list(counts.items())
+
+    def write(pretokens: list[bytes | None], numbers: list[int], metadata: dict[bytes, bytes] | None) -> None:
+        columns = {"pretoken": pyarrow.array(pretokens, pyarrow.binary()), "count": pyarrow.array(numbers)}
+        parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
+
+    metadata = {key: value for key, value in ours.schema.metadata.items() if key.startswith(b"pairloom.")}
+    write([b"a", b"b"], [1, 2], metadata)
+    assert list(PretokenCounts.load(path).items()) == [(b"a", 1), (b"b", 2)]
+    write([b"b", b"a", b"b", b"c"], [1, 2, 3, 0], metadata)
+    assert list(PretokenCounts.load(path).items()) == [(b"a", 2), (b"b", 4)]
+    for pretokens, numbers, keys, message in (
+        ([None, b"a"], [1, 2], metadata, "row 0: the pretoken is null or empty"),
+        ([b"a", b"b"], [1, -5], metadata, "row 1"),
+        ([b"a", b"b"], [1, 2], None, "does not say how its text was cut"),
+        ([b"a", b"b"], [1, 2], {**metadata, b"pairloom.n_bytes": b'"x"'}, "n_bytes"),
+    ):
+        write(pretokens, numbers, keys)  # type: ignore[arg-type]
+        with pytest.raises(CountsError, match=message):
+            PretokenCounts.load(path)
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(CountsError, match="not readable as Parquet"):
         PretokenCounts.load(path)
-    assert PretokenCounts.from_arrow(parquet.read_table(path)) == COUNTS
 
 
 def test_counts_pickle_and_copy() -> None:
@@ -211,6 +236,12 @@ def test_items_that_are_no_pairs_are_type_errors(items: Any) -> None:
         counts += items
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    COUNTS.save(tmp_path / "c.parquet")
+    return tmp_path / "c.parquet"
+
+
 @pytest.mark.parametrize("key", ["pattern", "special_tokens", "n_bytes", "unicode_version"])
 @pytest.mark.parametrize(
     "value",
@@ -228,14 +259,33 @@ def test_items_that_are_no_pairs_are_type_errors(items: Any) -> None:
     ],
     ids=lambda value: repr(value[:9]),
 )
-def test_metadata_that_are_none_are_counts_errors(key: str, value: bytes) -> None:
-    table = COUNTS.to_arrow()
+def test_metadata_that_are_none_are_counts_errors(path: Path, key: str, value: bytes) -> None:
+    table = parquet.read_table(path)
     changed = {**table.schema.metadata, f"pairloom.{key}".encode(): value}
-    with pytest.raises(CountsError, match=r"table.*metadata"):
-        PretokenCounts.from_arrow(table.replace_schema_metadata(changed))
+    parquet.write_table(table.replace_schema_metadata(changed), path)
+    with pytest.raises(CountsError, match=r"c\.parquet.*metadata"):
+        PretokenCounts.load(path)
 
 
-def test_metadata_of_others_that_are_not_utf8_do_no_harm() -> None:
-    table = COUNTS.to_arrow()
-    table = table.replace_schema_metadata({**table.schema.metadata, b"\xff\xfe": b"\xff"})
-    assert PretokenCounts.from_arrow(table) == COUNTS
+def test_metadata_of_others_that_are_not_utf8_do_no_harm(path: Path) -> None:
+    table = parquet.read_table(path)
+    parquet.write_table(table.replace_schema_metadata({**table.schema.metadata, b"\xff\xfe": b"\xff"}), path)
+    assert PretokenCounts.load(path) == COUNTS
+
+
+@pytest.mark.parametrize("name", [b"pretoken", b"others"])
+def test_names_of_columns_that_are_not_utf8_are_counts_errors(path: Path, name: bytes) -> None:
+    table = parquet.read_table(path)
+    parquet.write_table(table.append_column("others", pyarrow.array([1] * len(table))), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(name, b"\xff" + name[1:]))
+    with pytest.raises(CountsError, match="damaged"):
+        PretokenCounts.load(path)
+
+
+def test_a_duplicate_column_is_a_counts_error(path: Path) -> None:
+    table = parquet.read_table(path)
+    columns = [*table.columns, table.column(1)]
+    twice = pyarrow.table(columns, ["pretoken", "count", "count"], metadata=table.schema.metadata)
+    parquet.write_table(twice, path)
+    with pytest.raises(CountsError, match=r"each once; it has \['pretoken', 'count', 'count'\]"):
+        PretokenCounts.load(path)

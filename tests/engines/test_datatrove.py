@@ -31,9 +31,9 @@ def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, tasks: int) 
     write_parts(tmp_path / "parts", 7)
     counter = engine.PretokenCounter(str(tmp_path / "counts"), "cl100k")
     _run(tmp_path, [readers.JsonlReader(str(tmp_path / "parts")), counter], tasks)
-    assert len(list((tmp_path / "counts").glob("*.counts"))) == tasks
+    assert len(list((tmp_path / "counts").glob("*.parquet"))) == tasks
     _run(tmp_path, [engine.CountsMerger(str(tmp_path / "counts"), str(tmp_path / "merged"))], 1)
-    counts = PretokenCounts.load(tmp_path / "merged" / "merged.counts")
+    counts = PretokenCounts.load(tmp_path / "merged" / "counts.parquet")
     assert same_counts(counts)
     # Readers of datatrove leave empty documents out.
     assert counts.n_bytes == COUNTS.n_bytes
@@ -45,9 +45,9 @@ def test_counts_of_files_are_those_of_one_process(tmp_path: Path, tasks: int) ->
     (tmp_path / "parts" / "deeper" / "0.jsonl").rename(tmp_path / "parts" / "0.jsonl")
     counter = engine.PretokenCounter(str(tmp_path / "counts"), "cl100k", input_folder=str(tmp_path / "parts"))
     _run(tmp_path, [counter], tasks)
-    assert len(list((tmp_path / "counts").glob("*.counts"))) == tasks
+    assert len(list((tmp_path / "counts").glob("*.parquet"))) == tasks
     _run(tmp_path / "merge", [engine.CountsMerger(str(tmp_path / "counts"), str(tmp_path / "merged"))], 1)
-    counts = PretokenCounts.load(tmp_path / "merged" / "merged.counts")
+    counts = PretokenCounts.load(tmp_path / "merged" / "counts.parquet")
     assert same_counts(counts) and counts.n_documents == COUNTS.n_documents
     # Options of reading; a bad record is the error of its line.
     (tmp_path / "bad").mkdir()
@@ -70,7 +70,7 @@ def test_hidden_files_are_not_counted(tmp_path: Path) -> None:
         (folder / name).write_text("hidden text")
     for rank in range(2):
         list(engine.PretokenCounter(out, "cl100k", input_folder=str(folder)).run(rank=rank, world_size=2))
-    assert same_counts(PretokenCounts.merged(PretokenCounts.load(f"{out}/0000{rank}.counts") for rank in range(2)))
+    assert same_counts(PretokenCounts.merged(PretokenCounts.load(f"{out}/0000{rank}.parquet") for rank in range(2)))
     (tmp_path / "only").mkdir()
     (tmp_path / "only" / ".a.txt").write_text("hidden text")
     with pytest.raises(FileNotFoundError, match="no files in this folder"):
@@ -127,7 +127,7 @@ def test_empty_folders_and_documents_without_text_are_errors(tmp_path: Path) -> 
     out, missing = str(tmp_path / "out"), str(tmp_path / "missing")
     with pytest.raises(FileNotFoundError, match=r"no files in this folder: .*missing"):
         list(engine.PretokenCounter(out, input_folder=missing).run())
-    with pytest.raises(CountsError, match=r"missing: no \*\.counts in this folder"):
+    with pytest.raises(CountsError, match=r"missing: no \*\.parquet in this folder"):
         list(engine.CountsMerger(missing, out).run())
     documents = [data.Document(text="ab", id="first"), data.Document(text=None, id="second")]
     for step in (engine.PretokenCounter(out), engine.PairloomTokenizer(out, str(tmp_path / "model.json"))):
@@ -135,7 +135,7 @@ def test_empty_folders_and_documents_without_text_are_errors(tmp_path: Path) -> 
             list(step.run(documents) or ())
     # No documents at all are no error.
     list(engine.PretokenCounter(out).run([]))
-    assert len(PretokenCounts.load(tmp_path / "out" / "00000.counts")) == 0
+    assert len(PretokenCounts.load(tmp_path / "out" / "00000.parquet")) == 0
 
 
 def test_a_step_that_is_misused_says_so(tmp_path: Path) -> None:

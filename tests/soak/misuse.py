@@ -129,12 +129,13 @@ def calls(folder: Path) -> dict[str, Call]:
     records.write_text('{"text": "the cat"}\n{"text": "ab"}\n')
     tokenizer = Tokenizer.train("the cat ate the théâtre 東京 ab ab", 262, decode_errors="replace")
     counts, shards = PretokenCounts.from_texts([_TEXT]), folder / "shards"
-    gpt2, saved_counts = folder / "gpt2", folder / "counts.plc"
+    gpt2, saved_counts, parquet = folder / "gpt2", folder / "counts.plc", folder / "counts.parquet"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tokenizer.save(model)
         tokenizer.save(gpt2, format="gpt2")
         counts.save(saved_counts)
+        counts.save(parquet)
         pairloom.tokenize_files(tokenizer, text, shards, specials="recognise")
     column, ids = pyarrow.array([_TEXT, None, "ab"]), tokenizer.encode(_TEXT)
     fields = {name: getattr(PROFILES["bpetite"], name) for name in TrainingConfig.__dataclass_fields__}
@@ -167,11 +168,13 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tokenizer.encode_arrow": {"texts": column},
         "Tokenizer.count_tokens_arrow": {"texts": column},
         "Tokenizer.decode_arrow": {"list_of_ids": tokenizer.encode_arrow(column)},
+        "PretokenCounts.from_parquet": {"paths": parquet},
         "PretokenCounts.load": {"path": saved_counts},
         "PretokenCounts.save": {"path": "counts.plc"},
         "Corpus": {"paths": records},
         "TrainingConfig": fields,
         "CountBuilder.add_arrow": {"texts": column},
+        "CountBuilder.add_parquet": {"path": parquet},
         "tokenize_files": {"model": tokenizer, "inputs": records, "shard_tokens": 100},
         "verify_shards": {"model": None},
         "drop_documents": {"ids": ["a"]},

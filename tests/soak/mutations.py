@@ -137,7 +137,7 @@ def _said(data: bytes) -> dict[str, Any]:
 
 
 def _use_counts(kind: str, data: bytes, folder: Path) -> str:
-    file = folder / "counts"
+    file = folder / ("counts.parquet" if kind == "counts parquet" else "counts")
     file.write_bytes(data)
     try:
         counts = PretokenCounts.load(file)
@@ -205,7 +205,7 @@ def _ggufs() -> list[bytes]:
     return found
 
 
-def _counts() -> list[bytes]:
+def _counts(name: str) -> list[bytes]:
     made = [
         PretokenCounts.from_texts(["ab ab ab the cat", "naïve 東京"]),
         PretokenCounts.from_texts(["a<s>b"], special_tokens=["<s>"], corpus_specials="split"),
@@ -214,7 +214,7 @@ def _counts() -> list[bytes]:
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for number, counts in enumerate(made):
-            path = Path(folder) / str(number)
+            path = Path(folder) / f"{number}{name}"
             counts.save(path)
             found.append(path.read_bytes())
     return found
@@ -229,9 +229,10 @@ _ORIGINALS: dict[str, Callable[[], list[bytes]]] = {
     "gpt2": lambda: _written(_write_gpt2),
     "sentencepiece": lambda: [model_file(pieces) for pieces in _pieces()],
     "gguf": lambda: _ggufs(),
-    "counts": _counts,
+    "counts": lambda: _counts(""),
+    "counts parquet": lambda: _counts(".parquet"),
 }
-_NOT_JSON = ("tiktoken", "gpt2", "sentencepiece", "gguf", "counts")
+_NOT_JSON = ("tiktoken", "gpt2", "sentencepiece", "gguf", "counts", "counts parquet")
 
 
 @cache

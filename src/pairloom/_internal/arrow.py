@@ -144,19 +144,18 @@ def decoded(list_of_ids: Any, decode: Callable[[list[npt.NDArray[Any]]], list[st
     return pyarrow.array(texts, pyarrow.large_string() if is_large else pyarrow.string(), mask=mask)
 
 
-def as_table(value: Any) -> Any:
-    """An Arrow table of any library as a pyarrow.Table; TypeError for anything else."""
-    _check_arrow("table", value)
-    pyarrow = import_pyarrow()
-    return value if isinstance(value, pyarrow.Table) else pyarrow.table(value)
+def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], int]:
+    """Adds the columns pretoken and count of an Arrow table to a counter, not to its totals.
 
-
-def add_table(counter: _core.Counter, table: Any) -> int:
-    """Adds the columns pretoken and count of a table to a counter, not to its totals; the bytes that it counts."""
+    Returns the metadata of the table's schema, and the bytes of text that it counts.
+    """
+    _check_arrow("table", table)
     pyarrow = import_pyarrow()
+    if not isinstance(table, pyarrow.Table):
+        table = pyarrow.table(table)
     names = table.column_names
-    if not names.count("pretoken") == names.count("count") == 1:
-        raise ValueError(f'counts are a table with the columns "pretoken" and "count", each once; this has {names}')
+    if "pretoken" not in names or "count" not in names:
+        raise ValueError(f'counts are a table with the columns "pretoken" and "count"; this has {names}')
     counts = table["count"]
     if not pyarrow.types.is_integer(counts.type):
         remedy = "; cast it to int64" if pyarrow.types.is_dictionary(counts.type) else ""
@@ -168,7 +167,8 @@ def add_table(counter: _core.Counter, table: Any) -> int:
     if len(numbers) and numbers.min() < 0:
         row = int(np.argmax(numbers < 0))
         raise CountsError(f"row {row}: the count is {numbers[row]}; counts are at least 0")
-    return counter.add_rows(table["pretoken"], np.ascontiguousarray(numbers, np.uint64))
+    n_text_bytes = counter.add_rows(table["pretoken"], np.ascontiguousarray(numbers, np.uint64))
+    return table.schema.metadata or {}, n_text_bytes
 
 
 def counts_table(counts: _core.PretokenCounts, metadata: list[tuple[bytes, bytes]]) -> Any:

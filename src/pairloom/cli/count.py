@@ -21,7 +21,9 @@ HELP = "count the pretokens (pieces of about a word) of a corpus into a file, to
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom count`."""
-    parser.add_argument("--output", required=True, metavar="FILE", help="the counts file")
+    parser.add_argument(
+        "--output", required=True, metavar="FILE", help="the counts file; Parquet if it ends in .parquet"
+    )
     add_corpus_options(parser)
     add_pretoken_options(parser)
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="counts of documents that the corpus lost, to take away",
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="the sum")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet if it ends in .parquet")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 
 

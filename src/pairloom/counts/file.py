@@ -1,22 +1,27 @@
 """Counts files: what one machine counts, another can add and train on.
 
-A file holds the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
-special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count
-where rarer pretokens were left out. Equal counts give equal bytes. Reading a file checks all of it. CountsError names
-the cause, the location and the remedy.
+The suffix selects one of two formats: `.parquet` is Parquet (with the extra [parquet]), everything else is native.
 
-8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
+Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
+special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count
+where rarer pretokens were left out. Equal counts give equal bytes. Reading a native file checks all of it; rows of
+Parquet may come in any order, and the counts of equal pretokens are added. CountsError names the cause, the location
+and the remedy.
+
+Native: 8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
 n_pretokens and n_pretoken_bytes; u64 ends [n_pretokens] of the pretokens in the text; u64 counts [n_pretokens]; the
 text [n_pretoken_bytes]; the SHA-256 of everything before. All integers are little-endian.
 
-In the schema of an Arrow table the metadata are key-value pairs, each key after "pairloom.", each value JSON.
+Parquet: columns pretoken (binary) and count (int64), neither null; the metadata as key-value pairs of the file, each
+key after "pairloom.", each value JSON.
 """
 
 import hashlib
+import io
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -24,7 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom import _core
-from pairloom._internal.arguments import check_special_tokens, shown
+from pairloom._internal.arguments import check_paths, check_special_tokens, shown
+from pairloom._internal.atomic import write_file
+from pairloom._internal.optional_deps import import_pyarrow
+from pairloom.corpus.columns import damage_named, open_parquet
 from pairloom.errors import CountsError
 from pairloom.patterns import pattern_text
 
@@ -34,7 +42,7 @@ VERSION = 1
 _PREFIX = "pairloom."
 _BEGIN_BYTES = 16
 _DIGEST_BYTES = 32
-_MOST_HEADER_BYTES = 1 << 28
+_ROW_GROUP = 1 << 20
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "pattern": (str, list),
     "special_tokens": list,
@@ -60,10 +68,17 @@ class CountsColumns(NamedTuple):
     metadata: dict[str, Any]
 
 
+def save(path: Path, columns: CountsColumns | Any, overwrite: bool) -> None:
+    """Writes columns in the native format, or an Arrow table as Parquet; atomically."""
+    write_file(path, _to_bytes(columns) if isinstance(columns, CountsColumns) else _to_parquet(columns), overwrite)
+
+
 def load(path: Path) -> CountsColumns:
-    """Reads a file that `PretokenCounts.save` wrote, or that another program wrote as described above."""
+    """Reads a native file that `save` wrote, or that another program wrote as described above."""
     with path.open("rb") as file:
-        return _checked(_read(file, str(path)), str(path))
+        status = os.fstat(file.fileno())
+        n_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
+        return _checked(_read_native(file, n_bytes, str(path)), str(path))
 
 
 def _checked(columns: CountsColumns, name: str) -> CountsColumns:
@@ -78,8 +93,11 @@ def _checked(columns: CountsColumns, name: str) -> CountsColumns:
     return columns
 
 
-def to_bytes(columns: CountsColumns) -> bytes:
-    """The file of columns."""
+# The native format ----------------------------------------------------------------------------------------------
+
+
+def _to_bytes(columns: CountsColumns) -> bytes:
+    """The columns in the native format."""
     header = {**columns.metadata, "n_pretokens": len(columns.ends), "n_pretoken_bytes": len(columns.text)}
     encoded = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     body = b"".join(
@@ -96,35 +114,44 @@ def to_bytes(columns: CountsColumns) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def _read(file: BinaryIO, name: str) -> CountsColumns:
-    """Reads a file; of another kind, which may be of any size, only its beginning."""
+def _read_native(file: BinaryIO, n_bytes: int | None, name: str) -> CountsColumns:
+    """Reads the native format; `n_bytes` is the size of the file, where it has one.
+
+    What a file says of itself is checked before the rest of it is read: a file of another kind may be of any size.
+    """
     begin = file.read(_BEGIN_BYTES)
     if begin[:8] != MAGIC:
-        hint = "; of Parquet PretokenCounts.from_arrow takes the table" if begin[:4] == b"PAR1" else ""
+        hint = "; it looks like Parquet: give it the suffix .parquet" if begin[:4] == b"PAR1" else ""
         raise CountsError(f"{name}: not a counts file (it begins with {begin[:8]!r}){hint}")
     version = int.from_bytes(begin[8:12], "little")
     if version != VERSION:
         raise CountsError(f"{name}: counts file version {version} at byte 8; this pairloom reads version {VERSION}")
     start = _BEGIN_BYTES + int.from_bytes(begin[12:16], "little")
-    encoded = file.read(min(start - _BEGIN_BYTES, _MOST_HEADER_BYTES))
-    if _BEGIN_BYTES + len(encoded) < start:
-        raise CountsError(f"{name}: cut short in the header, at byte {_BEGIN_BYTES + len(encoded)}; copy it again")
+    if n_bytes is not None and start + _DIGEST_BYTES > n_bytes:
+        raise CountsError(f"{name}: cut short in the header, at byte {n_bytes}; copy it again")
+    encoded = file.read(1)
+    if encoded == b"{":
+        # Only now: the length of what is no header may be any number.
+        encoded += file.read(start - _BEGIN_BYTES - 1)
+    elif encoded:
+        raise CountsError(f"{name}: the header at byte 16 is not a JSON object: it begins with {encoded!r}")
+    if len(begin) + len(encoded) < start:
+        raise CountsError(f"{name}: cut short in the header, at byte {len(begin) + len(encoded)}; copy it again")
     header = _from_json(encoded, f"{name}: the header at byte 16")
     metadata = _checked_metadata(header, name)
     n, n_text = (_size(header, key, name) for key in ("n_pretokens", "n_pretoken_bytes"))
     expected = start + 16 * n + n_text + _DIGEST_BYTES
-    status = os.fstat(file.fileno())
-    is_as_long = not stat.S_ISREG(status.st_mode) or status.st_size == expected
-    rest = memoryview(file.read(expected - start + 1) if is_as_long else b"")
-    n_found = start + len(rest) if is_as_long else status.st_size
-    if n_found != expected:
+    rest = file.read(expected - start + 1) if n_bytes in (None, expected) else b""
+    n_found = n_bytes if n_bytes is not None else start + len(rest)
+    if n_found != expected or start + len(rest) != expected:
         raise CountsError(f"{name}: {n_found} bytes where the header asks for {expected}; the file was cut or padded")
     digest = hashlib.sha256(begin + encoded)
-    digest.update(rest[:-_DIGEST_BYTES])
+    digest.update(memoryview(rest)[:-_DIGEST_BYTES])
     if digest.digest() != rest[-_DIGEST_BYTES:]:
         raise CountsError(f"{name}: the SHA-256 at byte {expected - _DIGEST_BYTES} does not match; the file is damaged")
-    ends, counts = (np.frombuffer(rest, dtype="<u8", count=n, offset=at).astype(np.uint64) for at in (0, 8 * n))
-    return CountsColumns(bytes(rest[16 * n : -_DIGEST_BYTES]), ends, counts, metadata)
+    ends = np.frombuffer(rest, dtype="<u8", count=n).astype(np.uint64)
+    counts = np.frombuffer(rest, dtype="<u8", count=n, offset=8 * n).astype(np.uint64)
+    return CountsColumns(rest[16 * n : -_DIGEST_BYTES], ends, counts, metadata)
 
 
 def _from_json(encoded: bytes, what: str) -> Any:
@@ -144,6 +171,69 @@ def _size(header: dict[str, Any], key: str, name: str) -> int:
     if type(value) is not int or not 0 <= value < 1 << 60:
         raise CountsError(f"{name}: header: {key!r} must be a size, not {shown(value)}")
     return value
+
+
+# Parquet --------------------------------------------------------------------------------------------------------
+
+
+def _to_parquet(table: Any) -> bytes:
+    pyarrow = import_pyarrow()
+    fields = [pyarrow.field("pretoken", pyarrow.binary(), nullable=False), table.schema.field("count")]
+    schema = pyarrow.schema(fields, table.schema.metadata)
+    out = io.BytesIO()
+    with import_pyarrow("pyarrow.parquet").ParquetWriter(out, schema, use_dictionary=False) as writer:
+        for first in range(0, len(table), _ROW_GROUP):
+            rows = np.arange(first, min(first + _ROW_GROUP, len(table)))
+            # Copied, so that offsets begin with 0: binary has 32 bits for them.
+            writer.write_table(table.take(rows).cast(schema))
+    return out.getvalue()
+
+
+def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files, those of folders sorted by name; names that begin with "_" or "." are left out, as engines do."""
+    files: list[str] = []
+    for path in map(Path, check_paths(paths)):
+        if not path.is_dir():
+            files.append(str(path))
+            continue
+        found = sorted(str(file) for file in path.glob("*.parquet") if file.name[0] not in "._" and file.is_file())
+        if not found:
+            raise CountsError(f"{path}: no *.parquet in this folder; name the folder that holds the parts")
+        files += found
+    return files
+
+
+def read_parquet(path: str) -> Iterator[Any]:
+    """The columns pretoken and count of a Parquet file, some rows at a time; the first is an empty table.
+
+    That one carries the metadata of the file. The others are of any types, and of any order.
+    """
+
+    def damaged(error: Exception) -> CountsError:
+        return CountsError(f"{path}: not readable as Parquet: {error}; the file is damaged")
+
+    with Path(path).open("rb") as file, damage_named(path, "Parquet", damaged):
+        opened = open_parquet(file, buffer_size=0)
+        schema = opened.schema_arrow
+        names = ["pretoken", "count"]
+        if any(schema.names.count(name) != 1 for name in names):
+            raise CountsError(
+                f"{path}: the columns pretoken and count are needed, each once; it has {shown(schema.names)}"
+            )
+        yield schema.empty_table()
+        n_rows = 0
+        # In batches: read() takes memory for as many rows as a damaged file says that it has.
+        for batch in opened.iter_batches(_ROW_GROUP, columns=names):
+            batch.validate(full=True)
+            n_rows += len(batch)
+            yield batch.replace_schema_metadata(None)
+        if n_rows != opened.metadata.num_rows:
+            raise CountsError(
+                f"{path}: {n_rows} rows where the file says {opened.metadata.num_rows}; the file is damaged"
+            )
+
+
+# Metadata -------------------------------------------------------------------------------------------------------
 
 
 def metadata_pairs(metadata: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:

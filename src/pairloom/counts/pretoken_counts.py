@@ -29,7 +29,7 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
-from pairloom._internal.atomic import check_free, write_file
+from pairloom._internal.atomic import check_free
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
@@ -197,19 +197,18 @@ class PretokenCounts:
         return cls(columns, metadata)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Saves atomically, in the format of `pairloom.counts.file`; for Parquet write what `to_arrow` returns.
+        """Saves atomically: as Parquet where the suffix is .parquet, else in the format of `pairloom.counts.file`.
 
         Equal counts give equal bytes. Raises FileExistsError unless `overwrite`.
         """
         check_bool("overwrite", overwrite)
         file = Path(check_path("path", path))
-        if file.suffix == ".parquet":
-            raise ValueError(
-                f"{file}: counts are not saved as Parquet; take another suffix, or write to_arrow() by pyarrow.parquet"
-            )
         check_free(file, overwrite)
-        columns = counts_file.CountsColumns(*self.columns.sorted_columns(), self._stored_metadata())
-        write_file(file, counts_file.to_bytes(columns), overwrite)
+        if file.suffix == ".parquet":
+            counts_file.save(file, self.to_arrow(), overwrite)
+        else:
+            columns = counts_file.CountsColumns(*self.columns.sorted_columns(), self._stored_metadata())
+            counts_file.save(file, columns, overwrite)
 
     def _stored_metadata(self) -> dict[str, Any]:
         return self.metadata.as_stored() | {
@@ -221,11 +220,14 @@ class PretokenCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
-        """Loads counts that `save` wrote.
+        """Loads counts that `save` wrote; Parquet, by the suffix .parquet, as `from_parquet` does.
 
         Raises OSError, CountsError naming the file, the location and the remedy.
         """
-        text, ends, counts, stored = counts_file.load(Path(check_path("path", path)))
+        file = Path(check_path("path", path))
+        if file.suffix == ".parquet":
+            return cls.from_parquet(file)
+        text, ends, counts, stored = counts_file.load(file)
         totals = (stored["n_bytes"], stored["n_documents"], stored["n_special_literals"])
         columns = _core.PretokenCounts.from_columns(text, ends, counts, totals)
         return cls(columns, stored_metadata(stored))
@@ -247,7 +249,30 @@ class PretokenCounts:
         other columns, nulls, negative counts, sums beyond 64 bits, and where neither says how the text was cut.
         """
         builder = CountBuilder(pattern, special_tokens=special_tokens, corpus_specials=corpus_specials)
-        builder._add_table(table, "table")
+        builder._add_tables([table], "table")
+        return builder.finish()
+
+    @classmethod
+    def from_parquet(
+        cls,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        pattern: Pattern | None = None,
+        *,
+        special_tokens: Sequence[str] = (),
+        corpus_specials: str = "text",
+        max_memory: int | None = None,
+    ) -> PretokenCounts:
+        """The sum of Parquet files of counts, or of folders of them, as engines write them; read a part at a time.
+
+        Files hold the columns of `from_arrow`; pattern, special_tokens and corpus_specials are those of files without
+        metadata. Memory grows with the distinct pretokens only, and MemoryError is raised before `max_memory` bytes.
+        Raises OSError, CountsError naming the file.
+        """
+        builder = CountBuilder(
+            pattern, special_tokens=special_tokens, corpus_specials=corpus_specials, max_memory=max_memory
+        )
+        for path in counts_file.parquet_files(paths):
+            builder.add_parquet(path)
         return builder.finish()
 
     def to_arrow(self) -> Any:
@@ -399,17 +424,28 @@ class CountBuilder:
             self._agree(counts.metadata)
             self._counter.add_counts(counts.columns)
         else:
-            self._add_table(counts, "counts")
+            self._add_tables([counts], "counts")
 
-    def _add_table(self, value: Any, name: str) -> None:
-        """Adds an Arrow table; of one without metadata the totals are the text that it counts."""
-        table = arrow.as_table(value)
-        stored = counts_file.metadata_of(table.schema.metadata or {}, name)
-        self._take_over(stored, name)
-        try:
-            n_text_bytes = arrow.add_table(self._counter, table)
-        except ValueError as error:
-            raise CountsError(f"{name}: {error}") from error
+    def add_parquet(self, path: str) -> None:
+        """Adds the counts of a Parquet file, some rows at a time."""
+        self._add_tables(counts_file.read_parquet(path), path)
+
+    def _add_tables(self, tables: Iterable[Any], name: str) -> None:
+        """Adds the Arrow tables of one file, or one table; the first carries the metadata.
+
+        Where there are none, the totals are the text that the tables count.
+        """
+        stored: dict[str, Any] | None = None
+        n_text_bytes = 0
+        for number, table in enumerate(tables):
+            try:
+                pairs, n_bytes = arrow.add_table(self._counter, table)
+            except ValueError as error:
+                raise CountsError(f"{name}: {error}") from error
+            n_text_bytes += n_bytes
+            if number == 0:
+                stored = counts_file.metadata_of(pairs, name)
+                self._take_over(stored, name)
         if stored is None:
             self._counter.add_totals(n_text_bytes, 0, 0)
             return
@@ -426,7 +462,7 @@ class CountBuilder:
         elif self._metadata is None:
             raise CountsError(
                 f"{name}: the table does not say how its text was cut (no metadata 'pairloom.pattern'); pass pattern"
-                " to PretokenCounts.from_arrow"
+                " to PretokenCounts.from_parquet or from_arrow"
             )
 
     def _agree(self, metadata: CountsMetadata) -> None:

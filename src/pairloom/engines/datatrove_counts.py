@@ -20,7 +20,7 @@ _batching = import_optional("datatrove.utils.batching", _PURPOSE)
 
 
 class PretokenCounter(_Step):  # type: ignore[misc]
-    """Counts the pretokens of the documents that pass through, into `{rank:05d}.counts` of `output_folder`.
+    """Counts the pretokens of the documents that pass through, into `{rank:05d}.parquet` of `output_folder`.
 
     input_folder: count its files instead, each rank its share, as the first step; cheaper, since no object
     is made of a document. reading: options of `Corpus` for these (text_field, skip_bad, ...).
@@ -65,7 +65,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
             with self.track_time(unit="task"):
                 counts = self._of_files(self.input_folder, rank, world_size)
         self.stat_update("pretokens", value=len(counts), unit="task")
-        _save(counts, self.output_folder, f"{rank:05d}.counts")
+        _save(counts, self.output_folder, f"{rank:05d}.parquet")
 
     def _of_files(self, folder: Any, rank: int, world_size: int) -> PretokenCounts:
         """The counts of this rank's files of a folder."""
@@ -91,7 +91,7 @@ class CountsMerger(_Step):  # type: ignore[misc]
         self,
         input_folder: Any,
         output_folder: Any,
-        save_filename: str = "merged.counts",
+        save_filename: str = "counts.parquet",
         *,
         max_memory: int | None = None,
     ) -> None:
@@ -106,14 +106,14 @@ class CountsMerger(_Step):  # type: ignore[misc]
         if data:
             yield from data
         with self.track_time(unit="task"), tempfile.TemporaryDirectory() as local:
-            names = sorted(name for name in self.input_folder.list_files() if name.endswith(".counts"))
+            names = sorted(name for name in self.input_folder.list_files() if name.endswith(".parquet"))
             if not names:
-                raise CountsError(f"{self.input_folder.path}: no *.counts in this folder; name that of the counters")
-            builder = CountBuilder(None, max_memory=self._max_memory)
-            for name in names:
-                self.input_folder.get_file(name, f"{local}/counts")
-                builder.add_counts(PretokenCounts.load(f"{local}/counts"))
-            _save(builder.finish(), self.output_folder, self._filename)
+                raise CountsError(f"{self.input_folder.path}: no *.parquet in this folder; name that of the counters")
+            paths = [Path(local) / f"{number}.parquet" for number in range(len(names))]
+            for name, path in zip(names, paths, strict=True):
+                self.input_folder.get_file(name, str(path))
+            counts = PretokenCounts.from_parquet(paths, max_memory=self._max_memory)
+            _save(counts, self.output_folder, self._filename)
 
 
 def texts_of(documents: Iterable[Any]) -> list[str]:
