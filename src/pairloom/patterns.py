@@ -38,9 +38,6 @@ PATTERNS: Final[Mapping[str, str | tuple[str, ...]]] = MappingProxyType(
 )
 """Every name that can be given where a pattern is asked for; several texts split one after the other."""
 
-DESCRIPTIONS: Final[Mapping[str, str]] = MappingProxyType({name: about for name, about, _ in _NAMED})
-"""What models use each named pattern, and what it does, in a sentence."""
-
 GPT2: Final = str(PATTERNS["gpt2"])
 """The text of the pattern "gpt2"."""
 

@@ -41,21 +41,6 @@ def test_what_waits_when_a_block_is_broken_off(always: bool, ended_by: type[Base
     assert found == written
 
 
-@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError()])
-def test_where_no_thread_can_be_started_the_caller_does_the_work(
-    monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    def refused(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr("threading.Thread.start", refused)
-    written: list[int] = []
-    with ReadAhead(iter(range(5))) as items, WriteBehind(written.append) as put:
-        for item in items:
-            put(item)
-    assert written == list(range(5))
-
-
 def test_a_block_that_ends_early_stops_the_reader_and_closes_it() -> None:
     class Items(Iterator[int]):
         def __init__(self) -> None:

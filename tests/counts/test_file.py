@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -149,28 +148,6 @@ def test_counts_pickle_and_copy() -> None:
         assert again.columns.n_special_literals == COUNTS.columns.n_special_literals
     for copied in (copy.copy(COUNTS), copy.deepcopy([COUNTS])[0]):
         assert copied == COUNTS and copied is not COUNTS
-
-
-def test_unpickling_wrong_values_is_a_counts_error() -> None:
-    rebuild, (text, ends, numbers, totals, metadata) = COUNTS.__reduce__()
-    assert rebuild(text, ends, numbers, totals, metadata) == COUNTS
-    wrong: list[tuple[Any, ...]] = [
-        # As pickles of another version are.
-        (b"counts in the format of files",),
-        (text, ends, ends, numbers, totals, metadata),
-        (text[:-1], ends, numbers, totals, metadata),
-        (text, ends, numbers.astype(np.int64), totals, metadata),
-        (text, ends[:-1], numbers, totals, metadata),
-        (text, ends[::-1], numbers, totals, metadata),
-        (text, ends, numbers[1:], totals, metadata),
-        (text, ends, numbers * 0, totals, metadata),
-        (text, ends, numbers, (-1, 0, 0), metadata),
-        (text, ends, numbers, totals[:2], metadata),
-        (text, ends, numbers, totals, {}),
-    ]
-    for values in wrong:
-        with pytest.raises(CountsError):
-            rebuild(*values)
 
 
 def test_counts_pickle_without_copies_of_their_columns() -> None:

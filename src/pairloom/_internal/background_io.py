@@ -2,7 +2,7 @@
 
 So reading, work and writing overlap. Items keep their order, and an exception is raised where its item would have been
 returned. The thread of a writer ends with the `with` block; only Ctrl-C stops waiting for it after a moment. That of a
-reader, which may wait for a silent pipe, is left to itself then. If no thread can be started, the caller does the work.
+reader, which may wait for a silent pipe, is left to itself then.
 """
 
 import contextlib
@@ -36,7 +36,8 @@ class ReadAhead(Generic[Item]):
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> Iterator[Item]:
-        return self._taken() if _is_started(self._thread) else self._items
+        self._thread.start()
+        return self._taken()
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
@@ -87,11 +88,10 @@ class WriteBehind(Generic[Item]):
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> Callable[[Item], None]:
-        return self._put if _is_started(self._thread) else self._write
+        self._thread.start()
+        return self._put
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if not self._thread.is_alive():
-            return
         if kind is not None and not (self._always and issubclass(kind, Exception)):
             _clear(self._waiting)
         self._waiting.put(_End())
@@ -118,15 +118,6 @@ class WriteBehind(Generic[Item]):
                     self._failure = error
             # The memory of an item is wanted for the next.
             del item
-
-
-def _is_started(thread: threading.Thread) -> bool:
-    """Starts the thread; False where the system has no room for one."""
-    try:
-        thread.start()
-    except (RuntimeError, MemoryError):
-        return False
-    return True
 
 
 def _clear(items: queue.Queue[Any]) -> None:

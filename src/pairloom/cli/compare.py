@@ -10,7 +10,6 @@ from pairloom.analysis.compare import (
     LIBRARIES,
     Comparison,
     Difference,
-    Side,
     compare,
     load_side,
     named_documents,
@@ -73,24 +72,16 @@ def run(args: argparse.Namespace) -> None:
         if given and not any(map(_is_incomplete, args.model)):
             raise ValueError(f"both models store what {option} gives; leave it out")
     if args.merges:
-        _print_explanation(args)
+        mine, theirs = (_own(name, args, "--merges") for name in args.model)
+        explanation = explain_difference(mine, theirs, corpus_of(args))
+        text = json.dumps(explanation.as_dict()) if args.json else f"cause: {explanation.cause}\n{explanation}"
+        write_stdout(text + "\n")
         return
-    first, second = (_side(name, args) for name in args.model)
+    first, second = (
+        load_side(name) if name.startswith(LIBRARIES) else side_of(_tokenizer(name, args), name) for name in args.model
+    )
     comparison = compare(first, second, named_documents(corpus_of(args)))
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
-
-
-def _print_explanation(args: argparse.Namespace) -> None:
-    mine, theirs = (_own(name, args, "--merges") for name in args.model)
-    explanation = explain_difference(mine, theirs, corpus_of(args))
-    text = json.dumps(explanation.as_dict()) if args.json else f"cause: {explanation.cause}\n{explanation}"
-    write_stdout(text + "\n")
-
-
-def _side(name: str, args: argparse.Namespace) -> Side:
-    if name.startswith(LIBRARIES):
-        return load_side(name)
-    return side_of(_tokenizer(name, args), name)
 
 
 def _own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:

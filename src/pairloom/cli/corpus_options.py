@@ -78,17 +78,10 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
     separator = "\n" if args.lines else args.separator
     if separator is not None and not args.lines:
         separator = re.sub(r"\\[ntr0\\]", lambda found: _ESCAPES[found[0]], separator)
-    corpus = Corpus(
-        args.input,
-        text_field=args.text_field,
-        separator=separator,
-        max_bytes=args.max_bytes,
-        doc_cap=args.doc_cap,
-        skip_bad=args.skip_bad,
-        skip_bad_files=args.skip_bad_files,
-        input_errors=input_errors or args.input_errors or "strict",
-        input_format=args.input_format,
-    )
+    names = ("text_field", "max_bytes", "doc_cap", "skip_bad", "skip_bad_files", "input_format")
+    options = {name: getattr(args, name) for name in names}
+    errors = input_errors or args.input_errors or "strict"
+    corpus = Corpus(args.input, separator=separator, input_errors=errors, **options)
     check_not_replaced(args, [source.name for source in corpus.sources if not source.is_remote])
     return corpus
 

@@ -35,14 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Estimates and prints one JSON line."""
-    found = estimate(
-        load_model(args),
-        corpus_of(args),
-        sample_bytes=args.sample_bytes,
-        pieces=args.pieces,
-        shard_tokens=args.shard_tokens,
-        threads=args.threads,
-    )
+    options = {name: getattr(args, name) for name in ("sample_bytes", "pieces", "shard_tokens", "threads")}
+    found = estimate(load_model(args), corpus_of(args), **options)
     if found.tokens_error is None:
         args.console.say(
             "note",

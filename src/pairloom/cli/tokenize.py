@@ -111,24 +111,10 @@ def run(args: argparse.Namespace) -> int:
         write = partial(tokenize_files, takeover=args.takeover, split=args.split)
     else:
         write = partial(tokenize_packed, pack=pack)
-    result = write(
-        load_model(args),
-        corpus_of(args),
-        args.output,
-        format=args.format,
-        eot=args.eot,
-        bos=args.bos,
-        specials=args.specials,
-        shard_tokens=args.shard_tokens,
-        threads=args.threads,
-        resume=args.resume,
-        rewrite=args.rewrite,
-        overwrite=args.force,
-        progress=args.console.progress,
-        duplicates=args.duplicates,
-        provenance=args.provenance,
-        id_field=args.id_field,
-    )
+    names = ("format", "eot", "bos", "specials", "shard_tokens", "threads", "resume", "rewrite", "duplicates")
+    options = {name: getattr(args, name) for name in (*names, "provenance", "id_field")}
+    how = {"overwrite": args.force, "progress": args.console.progress}
+    result = write(load_model(args), corpus_of(args), args.output, **options, **how)
     if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")
     else:

@@ -390,7 +390,9 @@ class Reading:
                 self._check_version(number)
             except (CorpusError, OSError) as found:
                 error = self._cause(number, found)
-                if state.is_used or not self._may_skip(error):
+                is_of_file = isinstance(error, CorpusError) or error.errno not in _NOT_OF_A_FILE
+                is_left_out = self._corpus.skip_bad_files and self._corpus._texts is None and is_of_file
+                if state.is_used or not is_left_out:
                     raise error from error.__cause__
                 source = self._corpus.sources[number]
                 reason = str(error) if isinstance(error, CorpusError) else f"{source.shown}: {error.strerror or error}"
@@ -434,11 +436,6 @@ class Reading:
         state.is_used = True
         done = state.before + done if self._corpus.max_bytes is None else self._n_text_bytes
         return Block(documents, [Part(0, state.number, first, state.n_skipped_before)], done, origins)
-
-    def _may_skip(self, error: Exception) -> bool:
-        """Whether a file is left out because of this error."""
-        is_of_file = isinstance(error, CorpusError) or error.errno not in _NOT_OF_A_FILE  # type: ignore[attr-defined]
-        return self._corpus.skip_bad_files and self._corpus._texts is None and is_of_file
 
     def _source(self, number: int) -> Iterator[_Read]:
         """The documents of one source."""

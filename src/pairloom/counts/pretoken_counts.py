@@ -485,23 +485,8 @@ class CountBuilder:
         return PretokenCounts(self._counter.finish(), self._metadata)
 
 
-def _unpickled(*values: Any) -> PretokenCounts:
-    """Counts of what `__reduce__` gave; CountsError for anything else."""
-    try:
-        text, ends, counts, totals, metadata = values
-        if not isinstance(metadata, CountsMetadata):
-            raise ValueError("its metadata are of another type")
-        if not counts.all():
-            raise ValueError("a count is 0")
-        columns = _core.PretokenCounts.from_columns(text, ends, counts, totals, are_distinct=True)
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        if isinstance(error, CountsError):
-            raise
-        raise CountsError(
-            f"the pickle of counts is damaged, or was made by another version of pairloom ({error}); save counts in a "
-            "file to keep them"
-        ) from error
-    return PretokenCounts(columns, metadata)
+def _unpickled(text: Any, ends: Any, counts: Any, totals: Any, metadata: CountsMetadata) -> PretokenCounts:
+    return PretokenCounts(_core.PretokenCounts.from_columns(text, ends, counts, totals, are_distinct=True), metadata)
 
 
 def _checked_items(items: Any) -> list[tuple[bytes, int]]:

@@ -4,10 +4,12 @@ An `Order` says for each row of the endless stream of rows which pieces of the c
 from row to row, so that a loop can begin at any step and ranks need not talk to each other.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,9 @@ import numpy.typing as npt
 from pairloom._internal.arguments import check_int
 from pairloom._internal.machine import machine_memory
 from pairloom.shards.order import permuted
+
+if TYPE_CHECKING:
+    from pairloom.shards.reading import OpenShards
 
 Lengths = npt.NDArray[np.int64]
 Pieces = tuple[Lengths, Lengths]
@@ -140,18 +145,6 @@ def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) 
     return Order(total, pieces, False)
 
 
-class _Shards(Protocol):
-    """What `OpenShards` does for batches."""
-
-    dtype: np.dtype[Any]
-
-    @property
-    def n_tokens(self) -> int: ...
-    @property
-    def document_bounds(self) -> Lengths: ...
-    def copy_pieces(self, starts: Lengths, stops: Lengths, ids: npt.NDArray[Any], places: Lengths) -> None: ...
-
-
 class Rows(Protocol):
     """Rows of ids, one after another through all epochs.
 
@@ -181,7 +174,7 @@ class FolderRows(Rows):
 
     def __init__(
         self,
-        shards: _Shards,
+        shards: OpenShards,
         order: Order,
         seq_len: int,
         epochs: int | None,

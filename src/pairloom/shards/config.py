@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int
-from pairloom.shards import provenance as provenance_table
+from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.shards.files import FORMATS, dtype_of
 from pairloom.shards.manifest import Manifest
 from pairloom.tokenizer import Tokenizer
@@ -33,7 +33,7 @@ def run_config(
     check_choice("specials", specials, ("ordinary", "recognise", "error"))
     check_int("shard_tokens", shard_tokens, least=1)
     if check_bool("provenance", provenance):
-        provenance_table.check_installed()
+        import_pyarrow("pyarrow.parquet")
     elif id_field is not None:
         raise ValueError("id_field names the ids of a table of provenance; pass provenance=True")
     chosen = {"eot": _special_named("eot", eot, tokenizer), "bos": _special_named("bos", bos, tokenizer)}

@@ -23,11 +23,6 @@ def name_of(format: str, number: int) -> str:
     return f"{'.' if format == 'parquet' else ''}shard-{number:05d}.provenance.parquet"
 
 
-def check_installed() -> None:
-    """Raises ImportError without pyarrow."""
-    import_pyarrow("pyarrow.parquet")
-
-
 def _schema() -> Any:
     pyarrow = import_pyarrow()
     columns = ("input", "record", "first_token", "end_token", "tokens_before", "bytes")

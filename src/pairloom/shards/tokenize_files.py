@@ -191,7 +191,8 @@ def tokenize_files(
     with contextlib.ExitStack() as stack:
         if parts:
             stack.enter_context(locked_new_folder(folder, parents=True))
-            _check_room_for_parts(folder, parts)
+            if others := sorted(path.name for path in folder.iterdir() if path.name not in parts):
+                raise not_empty(folder, others[0])
         report = stack.enter_context(reporter(progress))
         done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, **how)
     return _result(folder, parts, done)
@@ -288,13 +289,6 @@ def _joined(manifests: Mapping[str, Manifest]) -> Manifest:
         ],
         duplicates=sum(counted) if counted else None,
     )
-
-
-def _check_room_for_parts(folder: Path, parts: Collection[str]) -> None:
-    """Raises FileExistsError for a folder that holds something else than the parts of a split."""
-    others = sorted(path.name for path in folder.iterdir() if path.name not in parts)
-    if others:
-        raise not_empty(folder, others[0])
 
 
 def _check_room(folder: Path, *, resume: bool, overwrite: bool) -> None:

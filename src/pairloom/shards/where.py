@@ -39,9 +39,13 @@ def origins_in(
     ways = [shard is not None or token is not None, id is not None, document is not None]
     if ways.count(True) != 1 or (shard is None) != (token is None):
         raise ValueError("where takes shard and token, or id, or document")
-    if id is not None:
-        return _with_id(shards, id)
     entries = shards.manifest.shards
+    if id is not None:
+        check_str("id", id)
+        if shards.manifest.config.get("id_field") is None:
+            raise ValueError(f"{shards.folder}: has no ids; tokenize with provenance=True and id_field=, their field")
+        rows_of = (rows_with(shards.provenance(number), [id]) for number in range(len(entries)))
+        return [origin for number, rows in enumerate(rows_of) for origin in _origins(shards, number, rows)]
     if not entries:
         raise ValueError(f"{shards.folder}: holds no documents")
     if document is not None:
@@ -64,16 +68,6 @@ def origins_in(
     tokens = [start, end - 1] if token is None else [token, token]
     first, last = np.searchsorted(ends, tokens, side="right").tolist()
     return _origins(shards, shard, list(range(first, last + 1)))
-
-
-def _with_id(shards: OpenShards, id: str) -> list[Origin]:
-    check_str("id", id)
-    if shards.manifest.config.get("id_field") is None:
-        raise ValueError(f"{shards.folder}: has no ids; tokenize with provenance=True and id_field=, the ids' field")
-    numbers = range(len(shards.manifest.shards))
-    return [
-        origin for number in numbers for origin in _origins(shards, number, rows_with(shards.provenance(number), [id]))
-    ]
 
 
 def _origins(shards: OpenShards, shard: int, rows: list[int]) -> list[Origin]:
