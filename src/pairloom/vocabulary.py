@@ -137,12 +137,16 @@ def unreachable_text(model: Model) -> str | None:
     first = np.where(lengths == 1, -1, len(made))
     first[made[::-1]] = ranks[::-1]
     is_in_order = np.all(np.maximum(first[left], first[right]) < ranks)
-    n_made = np.count_nonzero(first < len(made)) if is_in_order else len(tokens_made(model))
-    if n_made == len(lengths):
+    reached = model.token_ids[first < len(made)] if is_in_order else sorted(tokens_made(model))
+    unused = np.setdiff1d(model.token_ids, reached)
+    if not len(unused):
         return None
+    tokens = model.tokens()
+    names = ", ".join(shown(tokens[i].decode(errors="replace")) for i in unused[:3].tolist())
     return (
-        f"{len(lengths) - n_made} of {len(lengths)} tokens are never used, because the merges do not lead to them; pass"
-        " all merges in the order in which they were learned, and special tokens as special_tokens"
+        f"{len(unused)} of {len(lengths)} tokens are never used, because the merges do not lead to them"
+        f" ({names}{', ...' * (len(unused) > 3)}); pass all merges in the order in which they were learned, and special"
+        " tokens as special_tokens"
     )
 
 

@@ -120,7 +120,7 @@ def load(
         model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
         if incomplete and isinstance(special_tokens, Mapping):
             pretrained.check_listed(special_tokens, file / gpt2.VOCAB_NAME)
-        if special_tokens is None:
+        if special_tokens is None or incomplete:
             from pairloom.vocabulary import unreachable_text
 
             if (text := unreachable_text(model)) is not None:
