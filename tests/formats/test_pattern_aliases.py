@@ -9,7 +9,7 @@ import pytest
 from pairloom import Tokenizer, formats, pretokenize
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface, tiktoken
-from pairloom.formats.shared.pattern_aliases import named_of, published_of
+from pairloom.formats.shared.tiktoken_pattern import for_tiktoken, named_of
 from pairloom.model import Model
 from pairloom.patterns import GPT2, SPELLINGS
 from tests.formats.models import trained
@@ -23,7 +23,7 @@ def model(pattern: Any) -> Model:
 
 def test_the_published_texts_are_those_of_the_library() -> None:
     openai_public = pytest.importorskip("tiktoken_ext.openai_public", reason="reads the patterns of tiktoken")
-    assert published_of(GPT2) == openai_public.r50k_pat_str
+    assert for_tiktoken(GPT2) == openai_public.r50k_pat_str
 
 
 @pytest.mark.parametrize("pattern", [r"\S+|\s+", *chain(*SPELLINGS.values())])

@@ -12,7 +12,7 @@ import tiktoken as library
 from pairloom import Tokenizer, _core, formats
 from pairloom.errors import FormatError
 from pairloom.formats import ranks, tiktoken
-from pairloom.formats.shared.pattern_aliases import published_of
+from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
 from pairloom.model import Model
 from pairloom.patterns import GPT2, SPELLINGS
 
@@ -160,7 +160,7 @@ def test_a_named_pattern_is_written_for_tiktoken_as_published() -> None:
         for pattern in spellings:
             if isinstance(pattern, str) and _core.is_total(pattern):
                 written = Tokenizer.from_ranks(found, pattern).as_tiktoken()._pat_str
-                assert written == published_of(pattern)
+                assert written == for_tiktoken(pattern)
 
 
 def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:

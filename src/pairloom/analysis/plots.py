@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pairloom._internal.atomic import check_free, write_file
 from pairloom._internal.optional_deps import import_optional
@@ -204,35 +205,29 @@ def _draw_curve(axes: Any, curve: TrainingCurve, n_bytes: int) -> None:
 
 def _draw_lengths(axes: Any, stats: CorpusStats) -> None:
     lengths = np.minimum(stats.token_bytes, _LONGEST_SHOWN)
-    assigned = stats.token_bytes > 0
-    token_lengths = np.arange(_LONGEST_SHOWN + 1)
-    for name, weights, shift, colour, hatch in (
-        ("tokens of the vocabulary", assigned, -0.2, FIRST, ""),
-        ("tokens of the corpus", stats.token_counts, 0.2, SECOND, "//"),
-    ):
-        total = max(int(weights.sum()), 1)
-        share = np.bincount(lengths, weights=weights, minlength=len(token_lengths)) / total * 100
-        axes.bar(token_lengths[1:] + shift, share[1:], 0.4, color=colour, hatch=hatch, edgecolor=PAPER, label=name)
-    axes.set_title("how long tokens are")
+    weights = {"tokens of the vocabulary": stats.token_bytes > 0, "tokens of the corpus": stats.token_counts}
+    values = {name: np.bincount(lengths, weights=of, minlength=_LONGEST_SHOWN + 1)[1:] for name, of in weights.items()}
+    _draw_bars(axes, "how long tokens are", np.arange(1, _LONGEST_SHOWN + 1), values)
     ticks = [1, *range(4, _LONGEST_SHOWN + 1, 4)]
     axes.set_xticks(ticks, [*map(str, ticks[:-1]), f"{_LONGEST_SHOWN}+"])
     axes.set_xlabel("bytes of a token")
-    axes.set_ylabel("percent")
-    axes.grid(axis="y")
-    axes.legend()
 
 
 def _draw_documents(axes: Any, stats: ShardStats) -> None:
     at = np.arange(len(stats.lengths))
-    for name, values, shift, colour, hatch in (
-        ("documents", [each.documents for each in stats.lengths], -0.2, FIRST, ""),
-        ("tokens", [each.tokens for each in stats.lengths], 0.2, SECOND, "//"),
-    ):
-        share = np.array(values) / max(sum(values), 1) * 100
-        axes.bar(at + shift, share, 0.4, color=colour, hatch=hatch, edgecolor=PAPER, label=name)
-    axes.set_title("how long documents are")
+    values = {name: np.array([getattr(each, name) for each in stats.lengths]) for name in ("documents", "tokens")}
+    _draw_bars(axes, "how long documents are", at, values)
     axes.set_xticks(at, [f"{each.least:,}" for each in stats.lengths], rotation=45, ha="right")
     axes.set_xlabel("tokens of a document, from each number to the next")
+
+
+def _draw_bars(axes: Any, title: str, at: npt.NDArray[np.int64], values: dict[str, npt.NDArray[Any]]) -> None:
+    """Two series as shares of their sums, beside each other."""
+    styles = ((-0.2, FIRST, ""), (0.2, SECOND, "//"))
+    for (name, of), (shift, colour, hatch) in zip(values.items(), styles, strict=True):
+        share = of / max(int(of.sum()), 1) * 100
+        axes.bar(at + shift, share, 0.4, color=colour, hatch=hatch, edgecolor=PAPER, label=name)
+    axes.set_title(title)
     axes.set_ylabel("percent")
     axes.grid(axis="y")
     axes.legend()

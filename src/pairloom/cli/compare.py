@@ -19,7 +19,7 @@ from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_format_arguments, load_at
-from pairloom.cli.report import add_report_options, print_report
+from pairloom.cli.report import add_plot_options, add_report_options, print_report
 from pairloom.formats import INCOMPLETE, format_of
 
 HELP = "compare two tokenizers: ids, token boundaries, tokens and bytes per token"
@@ -37,12 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " latter two encode with the libraries tiktoken and tokenizers",
     )
     add_format_arguments(group)
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="with --corpus: also draw bytes per token and premium of each; .svg, .png or .pdf; needs matplotlib",
-    )
-    parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
+    add_plot_options(parser, "with --corpus: also draw bytes per token and premium of each")
     parser.add_argument(
         "--merges",
         action="store_true",

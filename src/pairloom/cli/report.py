@@ -25,6 +25,13 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_plot_options(parser: argparse.ArgumentParser, what: str) -> None:
+    """Adds the options of a plot, which draws `what`."""
+    help = f"{what}; .svg, .png or .pdf; needs matplotlib"
+    parser.add_argument("--plot", metavar="FILE", help=help)
+    parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
+
+
 def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> None:
     """Prints the report of the tokenizers on each --corpus, as text or JSON; the plot is written first."""
     if args.input is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pairloom.analysis.plots import check_plot, plot_shards
 from pairloom.analysis.shards import shard_stats, shard_stats_text
 from pairloom.cli.console import write_stdout
+from pairloom.cli.report import add_plot_options
 
 HELP = "show what a folder of shards holds: documents, tokens, lengths of documents, tokens of each input"
 
@@ -15,12 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom shards`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote, or is writing")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="also draw lengths of documents and tokens of inputs; .svg, .png or .pdf; needs matplotlib",
-    )
-    parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
+    add_plot_options(parser, "also draw lengths of documents and tokens of inputs")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
-from pairloom.cli.report import add_report_options, print_report
+from pairloom.cli.report import add_plot_options, add_report_options, print_report
 
 HELP = "measure a tokenizer on a corpus: compression, vocabulary use, Renyi efficiency, throughput"
 
@@ -20,13 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `pairloom stats`."""
     add_model_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="also draw token lengths, how often tokens come, compression against vocabulary size and the training"
-        " curve; .svg, .png or .pdf; needs matplotlib",
-    )
-    parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
+    what = "token lengths, how often tokens come, compression against vocabulary size and the training curve"
+    add_plot_options(parser, f"also draw {what}")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     add_specials_option(parser)
     add_report_options(parser)

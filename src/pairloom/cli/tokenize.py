@@ -3,7 +3,6 @@
 import argparse
 import json
 import time
-from functools import partial
 from typing import Any
 
 from pairloom._internal.urls import is_url
@@ -107,14 +106,15 @@ def run(args: argparse.Namespace) -> int:
         args.wrong_usage("--takeover is for a URL as --output: the lock of a local folder ends with its run")
     pack = _pack_of(args)
     started = time.perf_counter()
+    names = ("format", "eot", "bos", "specials", "shard_tokens", "resume", "duplicates", "provenance", "id_field")
+    options = {"overwrite": args.force, **{name: getattr(args, name) for name in names}}
+    how = {"threads": args.threads, "rewrite": args.rewrite, "progress": args.console.progress}
+    tokenizer, corpus = load_model(args), corpus_of(args)
     if pack is None:
-        write = partial(tokenize_files, takeover=args.takeover, split=args.split)
+        how |= {"takeover": args.takeover, "split": args.split}
+        result = tokenize_files(tokenizer, corpus, args.output, **how, **options)
     else:
-        write = partial(tokenize_packed, pack=pack)
-    names = ("format", "eot", "bos", "specials", "shard_tokens", "threads", "resume", "rewrite", "duplicates")
-    options = {name: getattr(args, name) for name in (*names, "provenance", "id_field")}
-    how = {"overwrite": args.force, "progress": args.console.progress}
-    result = write(load_model(args), corpus_of(args), args.output, **options, **how)
+        result = tokenize_packed(tokenizer, corpus, args.output, pack, run=how, **options)
     if result.was_complete:
         args.console.say("note", f"{args.output} is finished already; nothing to do")
     else:

@@ -42,6 +42,7 @@ VERSION = 1
 _PREFIX = "pairloom."
 _BEGIN_BYTES = 16
 _DIGEST_BYTES = 32
+_MOST_HEADER_BYTES = 1 << 28
 _ROW_GROUP = 1 << 20
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "pattern": (str, list),
@@ -76,9 +77,7 @@ def save(path: Path, columns: CountsColumns | Any, overwrite: bool) -> None:
 def load(path: Path) -> CountsColumns:
     """Reads a native file that `save` wrote, or that another program wrote as described above."""
     with path.open("rb") as file:
-        status = os.fstat(file.fileno())
-        n_bytes = status.st_size if stat.S_ISREG(status.st_mode) else None
-        return _checked(_read_native(file, n_bytes, str(path)), str(path))
+        return _checked(_read_native(file, str(path)), str(path))
 
 
 def _checked(columns: CountsColumns, name: str) -> CountsColumns:
@@ -114,8 +113,8 @@ def _to_bytes(columns: CountsColumns) -> bytes:
     return body + hashlib.sha256(body).digest()
 
 
-def _read_native(file: BinaryIO, n_bytes: int | None, name: str) -> CountsColumns:
-    """Reads the native format; `n_bytes` is the size of the file, where it has one.
+def _read_native(file: BinaryIO, name: str) -> CountsColumns:
+    """Reads the native format.
 
     What a file says of itself is checked before the rest of it is read: a file of another kind may be of any size.
     """
@@ -127,31 +126,26 @@ def _read_native(file: BinaryIO, n_bytes: int | None, name: str) -> CountsColumn
     if version != VERSION:
         raise CountsError(f"{name}: counts file version {version} at byte 8; this pairloom reads version {VERSION}")
     start = _BEGIN_BYTES + int.from_bytes(begin[12:16], "little")
-    if n_bytes is not None and start + _DIGEST_BYTES > n_bytes:
-        raise CountsError(f"{name}: cut short in the header, at byte {n_bytes}; copy it again")
-    encoded = file.read(1)
-    if encoded == b"{":
-        # Only now: the length of what is no header may be any number.
-        encoded += file.read(start - _BEGIN_BYTES - 1)
-    elif encoded:
-        raise CountsError(f"{name}: the header at byte 16 is not a JSON object: it begins with {encoded!r}")
-    if len(begin) + len(encoded) < start:
-        raise CountsError(f"{name}: cut short in the header, at byte {len(begin) + len(encoded)}; copy it again")
+    encoded = file.read(min(start - _BEGIN_BYTES, _MOST_HEADER_BYTES))
+    if _BEGIN_BYTES + len(encoded) < start:
+        raise CountsError(f"{name}: cut short in the header, at byte {_BEGIN_BYTES + len(encoded)}; copy it again")
     header = _from_json(encoded, f"{name}: the header at byte 16")
     metadata = _checked_metadata(header, name)
     n, n_text = (_size(header, key, name) for key in ("n_pretokens", "n_pretoken_bytes"))
     expected = start + 16 * n + n_text + _DIGEST_BYTES
-    rest = file.read(expected - start + 1) if n_bytes in (None, expected) else b""
-    n_found = n_bytes if n_bytes is not None else start + len(rest)
-    if n_found != expected or start + len(rest) != expected:
+    # Where it has a size: a pipe has none.
+    status = os.fstat(file.fileno())
+    is_as_long = not stat.S_ISREG(status.st_mode) or status.st_size == expected
+    rest = memoryview(file.read(expected - start + 1) if is_as_long else b"")
+    n_found = start + len(rest) if is_as_long else status.st_size
+    if n_found != expected:
         raise CountsError(f"{name}: {n_found} bytes where the header asks for {expected}; the file was cut or padded")
     digest = hashlib.sha256(begin + encoded)
-    digest.update(memoryview(rest)[:-_DIGEST_BYTES])
+    digest.update(rest[:-_DIGEST_BYTES])
     if digest.digest() != rest[-_DIGEST_BYTES:]:
         raise CountsError(f"{name}: the SHA-256 at byte {expected - _DIGEST_BYTES} does not match; the file is damaged")
-    ends = np.frombuffer(rest, dtype="<u8", count=n).astype(np.uint64)
-    counts = np.frombuffer(rest, dtype="<u8", count=n, offset=8 * n).astype(np.uint64)
-    return CountsColumns(rest[16 * n : -_DIGEST_BYTES], ends, counts, metadata)
+    ends, counts = (np.frombuffer(rest, dtype="<u8", count=n, offset=at).astype(np.uint64) for at in (0, 8 * n))
+    return CountsColumns(bytes(rest[16 * n : -_DIGEST_BYTES]), ends, counts, metadata)
 
 
 def _from_json(encoded: bytes, what: str) -> Any:

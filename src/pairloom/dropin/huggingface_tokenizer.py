@@ -31,8 +31,6 @@ from pairloom.post_processing import PLAIN, PostProcessor, Special, Template, po
 from pairloom.pretokens import pretokenize
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from pairloom.tokenizer import Tokenizer
 
 _NO_TEXT = Columns([], [], [])
@@ -61,8 +59,8 @@ class HuggingFaceTokenizer:
         self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = self._truncation, self._padding, self.encode_special_tokens
-        return _rebuilt, (self._tokenizer, *state)
+        names = ("_truncation", "_padding", "encode_special_tokens")
+        return HuggingFaceTokenizer, (self._tokenizer,), {name: getattr(self, name) for name in names}
 
     def __copy__(self) -> HuggingFaceTokenizer:
         """With settings of its own; the vocabulary's texts are shared, since a small batch takes a copy too."""
@@ -181,10 +179,6 @@ class HuggingFaceTokenizer:
             for encoding in (each for both in pairs for each in both if each is not None):
                 _without_offsets(encoding)
         return self._padded([self.post_process(first, second, add, _pad=False) for first, second in pairs])
-
-    def batch_ids(self, texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """As Tokenizer.encode_batch_to_numpy: the ids of all texts, without special tokens around them, and offsets."""
-        return self._tokenizer.encode_batch_to_numpy(texts, **self._specials())
 
     def around(self) -> tuple[list[int], list[int]] | None:
         """What stands before and after a text; None where it stands there twice, or type ids are not 0."""
@@ -487,12 +481,6 @@ def checked_id(value: int) -> int:
     if not 0 <= (found := operator.index(value)) < 1 << 32:
         raise OverflowError(f"an id must be from 0 to {(1 << 32) - 1}, not {shown(value)}")
     return found
-
-
-def _rebuilt(tokenizer: Tokenizer, *state: Any) -> HuggingFaceTokenizer:
-    made = HuggingFaceTokenizer(tokenizer)
-    made._truncation, made._padding, made.encode_special_tokens = state
-    return made
 
 
 def _n_white(text: str, at: int) -> int:

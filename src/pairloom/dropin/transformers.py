@@ -272,7 +272,7 @@ class _Fast:
         around = ours.around() if known["add_special_tokens"] else ([], [])
         if around is None or truncation.value == "only_second":
             return None
-        ids, ends = ours.batch_ids(texts)
+        ids, ends = ours._tokenizer.encode_batch_to_numpy(texts, **ours._specials())
         starts, lengths = ends[:-1], np.diff(ends)
         if is_cut:
             limit = known["max_length"] - len(around[0]) - len(around[1])

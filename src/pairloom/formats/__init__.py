@@ -10,7 +10,7 @@ import errno
 import fnmatch
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -97,7 +97,7 @@ def load(
     file; what stands beside it (`pretrained`) is read too.
     """
     if format is not None:
-        _check_format(format, READABLE)
+        check_choice("format", format, READABLE)
     if pattern is not None:
         pattern = pattern_text(pattern)
     if isinstance(path, str) and is_url(path):
@@ -318,7 +318,7 @@ def _format_for(target: Path, format: str | None) -> str:
                 f' {for_theirs}format="pairloom" if that is meant'
             )
         return "tiktoken" if target.suffix == ".tiktoken" else "pairloom"
-    _check_format(format, WRITABLE)
+    check_choice("format", format, WRITABLE)
     return format
 
 
@@ -333,11 +333,6 @@ def _translated(model: Model, format: str) -> bytes | dict[str, bytes]:
         "tekken": tekken.write,
     }
     return writers[format](model)
-
-
-def _check_format(format: str, known: Sequence[str]) -> None:
-    if not isinstance(format, str) or format not in known:
-        raise ValueError(f"format must be one of {', '.join(map(repr, known))}, not {shown(format)}")
 
 
 def format_of(path: Path) -> str:

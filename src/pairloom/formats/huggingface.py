@@ -18,12 +18,10 @@ from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
 from pairloom.formats.reader import read
 from pairloom.formats.shared import characters
-from pairloom.formats.shared.added_tokens import write_added_tokens
+from pairloom.formats.shared.added_tokens import with_special_tokens, write_added_tokens
 from pairloom.formats.shared.byte_alphabet import to_alphabet
-from pairloom.formats.shared.normalizer import write_normalizer
 from pairloom.formats.shared.post_processor import write_post_processor
-from pairloom.formats.shared.pre_tokenizer import write_splitters, write_words
-from pairloom.formats.shared.special_entries import with_special_tokens
+from pairloom.formats.shared.pre_tokenizer import write_normalizer, write_splitters, write_words
 from pairloom.model import CARRIED, CHARACTERS, Model, config_of
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats import ranks
 from pairloom.formats.reader import Specials, model_of, named
-from pairloom.formats.shared.pattern_aliases import named_of
 from pairloom.formats.shared.post_processor import check_none
-from pairloom.formats.shared.tiktoken_pattern import for_tiktoken, left_out
+from pairloom.formats.shared.tiktoken_pattern import for_tiktoken, left_out, named_of
 from pairloom.model import Model, Pattern
 
 if TYPE_CHECKING:

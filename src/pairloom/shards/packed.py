@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.folder_lock import locked_new_folder
-from pairloom._internal.progress import Progress
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.errors import ResumeError
@@ -181,15 +180,14 @@ def tokenize_packed(
     format: str = "npy",
     shard_tokens: int = SHARD_TOKENS,
     resume: bool = False,
-    rewrite: bool = False,
     overwrite: bool = False,
-    progress: Progress = None,
-    threads: int = 0,
+    run: dict[str, Any] | None = None,
     **options: Any,
 ) -> TokenizedFiles:
     """`tokenize_files` into the folder `.NAME.unpacked` beside `output`, then `pack_shards` with the options `pack`.
 
-    What was tokenized is kept if the run stops, and removed when it is done. options: eot, bos, specials, duplicates.
+    What was tokenized is kept if the run stops, and removed when it is done. run: threads, progress and rewrite, which
+    change no shards. options: eot, bos, specials, duplicates, provenance and id_field.
     """
     folder = local_folder("output", output)
     _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
@@ -207,17 +205,7 @@ def tokenize_packed(
         if not is_same or any(map(has_changed, found.inputs, inputs)):
             raise ResumeError(f"{folder}: the inputs have changed since it was packed; replace it (overwrite=True)")
         return TokenizedFiles(folder, found, was_complete=True)
-    done = tokenize_files(
-        tokenizer,
-        corpus,
-        between,
-        threads=threads,
-        resume=resume,
-        rewrite=rewrite,
-        overwrite=overwrite,
-        progress=progress,
-        **options,
-    )
+    done = tokenize_files(tokenizer, corpus, between, resume=resume, overwrite=overwrite, **(run or {}), **options)
     packed = pack_shards(done.folder, folder, **pack, format=format, shard_tokens=shard_tokens, overwrite=overwrite)
     shutil.rmtree(between)
     return packed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from pairloom import _core, encode_streams
+from pairloom import _core
 from pairloom import dropout as dropouts
 from pairloom._internal.arguments import (
     check_bool,
@@ -243,7 +243,7 @@ class EncodeMethods(TokenizerBase):
         """
         check_texts("iterable", iterable)
         check_choice("specials", specials, SPECIALS)
-        return encode_streams.encode_pieces(self._core.encode_stream(specials), iterable)
+        return _stream(self._core.encode_stream(specials), iterable)
 
     def session(self, text: str = "", *, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE) -> Session:
         """A session: a text that grows at its end, whose ids are always those of `encode`, at the cost of what is new.
@@ -365,6 +365,20 @@ class EncodeMethods(TokenizerBase):
 def _resolved(threads: int) -> int | None:
     """The threads for one text; None leaves it to the core, which asks only for a long text."""
     return None if threads is _ALL else resolve_threads(threads)
+
+
+def _stream(stream: _core.StreamEncoder, pieces: Iterable[str]) -> Iterator[int]:
+    """Yields the ids of the joined pieces; errors name the index of the piece."""
+    for index, piece in enumerate(pieces):
+        if not isinstance(piece, str):
+            check_str(f"iterable[{index}]", piece)
+        try:
+            ids = stream.push(piece)
+        except UnicodeEncodeError as error:
+            error.reason = f"{error.reason}; the text is iterable[{index}]"
+            raise
+        yield from ids
+    yield from stream.finish()
 
 
 def text_list(texts: Any) -> list[str]:

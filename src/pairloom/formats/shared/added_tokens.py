@@ -88,3 +88,19 @@ def write_added_tokens(
         for literal, token_id in ordered.items()
     ]
     return added, entries
+
+
+def with_special_tokens(text_of: Mapping[int, str], special_tokens: Mapping[str, int], what: str) -> dict[str, int]:
+    """All entries of a vocabulary, token -> id. text_of: the ordinary tokens in the byte alphabet.
+
+    Raises FormatError where a special token's string is another ordinary token's: "Ġa" is spelt as " a" is.
+    """
+    entries = {text: token_id for token_id, text in text_of.items()}
+    for literal, token_id in special_tokens.items():
+        if entries.get(literal, token_id) != token_id or text_of.get(token_id, literal) != literal:
+            raise FormatError(
+                f"{what} cannot express the special token {shown(literal)} with id {token_id} beside the ordinary token"
+                f" that is written {shown(literal)} in the GPT-2 byte alphabet or has its id; save as 'pairloom'"
+            )
+        entries[literal] = token_id
+    return entries

@@ -3,8 +3,7 @@
 from typing import Any
 
 from pairloom.errors import FormatError
-from pairloom.formats.shared.normalizer import write_normalizer
-from pairloom.formats.shared.pre_tokenizer import write_words
+from pairloom.formats.shared.pre_tokenizer import write_normalizer, write_words
 from pairloom.model import CARRIED, UNKNOWN, UNKNOWN_EACH, Model, config_of
 
 _SYMBOL = "\u2581"

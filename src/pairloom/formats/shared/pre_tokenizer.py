@@ -1,4 +1,4 @@
-"""Writes the pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
+"""Writes the pre_tokenizer of a tokenizer.json, one pattern or several that split in turn, and the normalizer.
 
 The core reads it (`crates/core/src/format/pre_tokenizer.rs`); `reference.pretokens` says how a pattern splits.
 """
@@ -9,7 +9,7 @@ from pairloom import _core
 from pairloom._core import DIGIT, PUNCTUATION
 from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError, PatternError
-from pairloom.model import Pattern
+from pairloom.model import DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS, Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, commented, uncommented
 
 # A text as one pretoken.
@@ -89,3 +89,12 @@ def _written(text: str) -> dict[str, Any]:
         )
     behavior = "Isolated" if comment is None else _BEHAVIORS[comment]
     return {"type": "Split", "pattern": {"Regex": written}, "behavior": behavior, "invert": False}
+
+
+def write_normalizer(steps: tuple[str, ...]) -> Any:
+    """The value of the key `normalizer`; the other steps are the pre-tokenizer's and the model's."""
+    others = ("prefix_space", DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS)
+    nodes = [
+        {"type": "Lowercase" if step == "lowercase" else step.upper()} for step in steps if not step.startswith(others)
+    ]
+    return None if not nodes else nodes[0] if len(nodes) == 1 else {"type": "Sequence", "normalizers": nodes}

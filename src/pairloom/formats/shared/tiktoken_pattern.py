@@ -1,13 +1,28 @@
-"""Patterns that tiktoken splits by as pairloom does; others are refused.
+"""Patterns that tiktoken splits by as pairloom does, under the texts that it publishes; others are refused.
 
-Both run fancy-regex, but pairloom runs some patterns by other engines, and keeps what a pattern does not match.
+Both run fancy-regex, but pairloom runs some patterns by other engines, and keeps what a pattern does not match. It
+writes a named pattern without possessive quantifiers and without `$`, so that every engine agrees about it. tiktoken's
+files and objects carry the owner's text: reading that gives the named pattern, and writing that gives the text again.
 """
+
+from typing import Final
 
 from pairloom import _core
 from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
-from pairloom.formats.shared.pattern_aliases import published_of
 from pairloom.model import Pattern
+from pairloom.patterns import SPELLINGS
+
+# tiktoken's gpt2, r50k_base, p50k_base and p50k_edit; its cl100k_base; nanochat, run by tiktoken: the second spelling.
+_PUBLISHED: Final = {
+    str(named): str(published) for named, published, *_ in (SPELLINGS[name] for name in ("gpt2", "cl100k", "nanochat"))
+}
+_NAMED: Final = {published: named for named, published in _PUBLISHED.items()}
+
+
+def named_of(pattern: str) -> str:
+    """The named pattern whose published text this is; any other pattern as it is."""
+    return _NAMED.get(pattern, pattern)
 
 
 def for_tiktoken(pattern: Pattern) -> str:
@@ -31,7 +46,7 @@ def for_tiktoken(pattern: Pattern) -> str:
             " loses text; use as_tiktoken"
         )
     _core.check_run_as_written(pattern)
-    return published_of(pattern)
+    return _PUBLISHED.get(pattern, pattern)
 
 
 def left_out(pattern: str) -> str | None:
