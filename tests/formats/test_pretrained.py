@@ -3,6 +3,7 @@
 import json
 import pickle
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,17 @@ def test_added_tokens_of_a_vocab_json_take_the_next_ids(
         return
     with pytest.raises(FormatError, match=r"tokenizers would not give it; put it into vocab\.json"):
         Tokenizer.load(tmp_path)
+
+
+def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    # As Qwen's slow tokenizer is saved: its pattern and its NFC are in no file.
+    with pytest.warns(UserWarning, match="which tokens are special"):
+        tokenizer.save(tmp_path, format="gpt2")
+    write(tmp_path, tokenizer_config={"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>"})
+    with pytest.raises(FormatError, match=r"names the class 'Qwen2Tokenizer', .* pass pattern="):
+        Tokenizer.load(tmp_path)
+    with pytest.warns(UserWarning, match=re.escape("('<|endoftext|>')")):
+        assert Tokenizer.load(tmp_path, pattern="qwen2").pattern != tokenizer.pattern
 
 
 def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -118,6 +118,8 @@ def load(
             special_tokens = pretrained.special_tokens(companions, folder)
     if format == "gpt2":
         model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
+        if companions and pattern is None:
+            pretrained.check_class(companions, folder)
         if incomplete and isinstance(special_tokens, Mapping):
             pretrained.check_listed(special_tokens, file / gpt2.VOCAB_NAME)
         if special_tokens is None or incomplete:

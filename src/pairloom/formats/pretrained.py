@@ -61,6 +61,23 @@ _DROPPED = frozenset(
 # Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
 _DEFAULT = ("clean_up_tokenization_spaces", False)
 _CLASS = "PreTrainedTokenizerFast"
+# The classes of transformers that split a text by GPT-2's pattern, or by what a tokenizer.json says.
+_AS_GPT2 = {
+    *(
+        "GPT2",
+        "Roberta",
+        "Bart",
+        "Longformer",
+        "LED",
+        "Deberta",
+        "CodeGen",
+        "Blenderbot",
+        "Whisper",
+        "LayoutLMv3",
+        "Mvp",
+    ),
+    *("LayoutLMv3", "CLIP", "PreTrained", "TokenizersBackend"),
+}
 
 Companions = dict[str, Any]
 """The merged contents of the files; empty where the folder has none of them."""
@@ -109,6 +126,17 @@ def settings_of(tokenizer: Any) -> Companions:
 def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
     """The special tokens that the files list, for a vocabulary that does not say which they are."""
     return _listed(config, name).ids or _named(config)
+
+
+def check_class(config: Companions, name: str) -> None:
+    """Refuses a class of transformers that splits a text otherwise than GPT-2's, which vocab.json does not say."""
+    kind = str(config.get("tokenizer_class") or _CLASS)
+    if kind.removesuffix("Fast").removesuffix("Tokenizer") not in _AS_GPT2:
+        raise FormatError(
+            f"{name}: {CONFIG_NAME} names the class {shown(kind)}, which may not split a text as GPT-2's does, and"
+            ' vocab.json does not say how; pass pattern= ("gpt2" if it does), or load a tokenizer.json that'
+            " transformers saves"
+        )
 
 
 def check_listed(special_tokens: Mapping[str, int], vocab: Path) -> None:
