@@ -178,7 +178,7 @@ def test_special_tokens_that_leave_uint16_cause_a_warning() -> None:
 def test_a_text_that_is_the_name_of_a_file_is_warned_of(tmp_path: Path) -> None:
     file = tmp_path / "data.txt"
     file.write_text("ab")
-    with pytest.warns(UserWarning, match="train_files"):
+    with pytest.warns(UserWarning, match=r"use pairloom\.Corpus\(path\)"):
         Tokenizer.train(str(file), 300)
 
 
@@ -201,8 +201,8 @@ def test_a_text_named_like_a_forbidden_path_is_trained_on(tmp_path: Path, monkey
     assert Tokenizer.train(str(tmp_path / "secret"), 257).n_vocab == 258
 
 
-def test_a_path_object_as_corpus_names_train_files(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="train_files"):
+def test_a_path_object_as_corpus_names_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"pass pairloom\.Corpus\(path\)"):
         Tokenizer.train(tmp_path, 300)  # type: ignore[arg-type]
 
 

@@ -5,7 +5,6 @@ tokens, the pattern, where documents end). What makes the most of the other toke
 ten trainings.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from pairloom import _core
-from pairloom._internal.arguments import check_texts, resolve_threads
-from pairloom.analysis.compare import named_documents
+from pairloom._internal.arguments import resolve_threads
 from pairloom.analysis.render import shown_token
 from pairloom.corpus import Corpus
 from pairloom.counts.pretoken_counts import PretokenCounts
@@ -23,7 +21,7 @@ from pairloom.patterns import pattern_name, pattern_text
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 from pairloom.training import first_seen
 from pairloom.training.config import N_BYTES, PROFILES, TrainingConfig
-from pairloom.training.train import lay_out, rules, warn_of_a_file_named
+from pairloom.training.train import checked_texts, lay_out, rules
 
 Pair = tuple[bytes, bytes]
 
@@ -77,16 +75,8 @@ def explain_difference(
     """
     for name, tokenizer in (("mine", mine), ("theirs", theirs)):
         check_tokenizer(name, tokenizer).model.check_merges_bytes("explain_difference")
-    if isinstance(corpus, Corpus):
-        documents = [text for _, text in named_documents(corpus)]
-    else:
-        if isinstance(corpus, os.PathLike):
-            raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
-        if isinstance(corpus, str):
-            warn_of_a_file_named(corpus, "pairloom.Corpus(path)")
-            corpus = [corpus]
-        check_texts("corpus", corpus)
-        documents = list(corpus)
+    texts = checked_texts(corpus)
+    documents = list(texts if isinstance(texts, Corpus) else Corpus.of_texts(texts))
     merges = mine.merges, theirs.merges
     rank = _n_equal(*merges)
     pairs = [each[rank] if rank < len(each) else None for each in merges]

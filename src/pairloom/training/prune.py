@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_int, check_max_memory, check_texts, resolve_threads
+from pairloom._internal.arguments import check_bool, check_int, check_max_memory, resolve_threads
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus
-from pairloom.corpus.text_batches import batches_of, is_arrow
+from pairloom.corpus.text_batches import batches_of
 from pairloom.counts.metadata import checked_metadata
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import DROP_STEP, Model, Pattern
 from pairloom.training.config import TrainingConfig
 from pairloom.training.extend import n_counted
-from pairloom.training.train import check_counts, warn_of_a_file_named
+from pairloom.training.train import check_counts, checked_texts
 from pairloom.vocabulary import as_pairs, compacted, warn_of_moved, without_tokens
 
 if TYPE_CHECKING:
@@ -66,13 +64,7 @@ def counts_of(
                 " (special_rules); pass the texts"
             )
         return corpus
-    if isinstance(corpus, os.PathLike):
-        raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
-    if isinstance(corpus, str):
-        warn_of_a_file_named(corpus, "pairloom.Corpus(path)")
-        corpus = [corpus]
-    if not isinstance(corpus, Corpus):
-        check_texts("corpus", corpus, is_column=is_arrow(corpus))
+    corpus = checked_texts(corpus)
     if tokenizer is not None and (has_rules or (normalizer and corpus_specials == "split")):
         # Cut here: what a normalizer makes to look like a special token is none, and by its rules not every literal is.
         parts = _between_specials(corpus, tokenizer, resolve_threads(options.get("threads", 0)))

@@ -49,12 +49,7 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
     """Trains on a str (one document) or an iterable of str (each a document)."""
     config.n_merges(vocab_size)
     check_trace(run.get("trace"))
-    if isinstance(corpus, str):
-        warn_of_a_file_named(corpus)
-        corpus = [corpus]
-    if isinstance(corpus, os.PathLike):
-        raise TypeError("corpus is a path; use Tokenizer.train_files to train on the file")
-    check_texts("corpus", corpus, is_column=is_arrow(corpus))
+    corpus = checked_texts(corpus)
     if config.tie_break == first_seen.FIRST_SEEN:
         return _in_order(corpus, vocab_size, config, run)
     return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
@@ -86,8 +81,22 @@ def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
         raise ValueError("input_errors belongs to the Corpus; give it there")
 
 
-def warn_of_a_file_named(text: str, remedy: str = "Tokenizer.train_files") -> None:
-    """Warns if the text to train on is the path of an existing file."""
+def checked_texts(corpus: Any) -> Any:
+    """The texts of a corpus that a caller gives, or a `Corpus`: of a str itself, with a warning if a file is named so.
+
+    Raises TypeError for a path, and for what is no texts.
+    """
+    if isinstance(corpus, os.PathLike):
+        raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
+    if isinstance(corpus, str):
+        _warn_of_a_file_named(corpus)
+        return [corpus]
+    if not isinstance(corpus, Corpus):
+        check_texts("corpus", corpus, is_column=is_arrow(corpus))
+    return corpus
+
+
+def _warn_of_a_file_named(text: str) -> None:
     if len(text) > LONGEST_PATH or "\n" in text:
         return
     try:
@@ -98,7 +107,7 @@ def warn_of_a_file_named(text: str, remedy: str = "Tokenizer.train_files") -> No
     if is_file:
         warn(
             f"training on the text {text!r} itself, though a file of that name exists; "
-            f"use {remedy} to train on the file"
+            "use pairloom.Corpus(path) to train on the file"
         )
 
 
