@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pairloom._internal.arguments import resolve_threads
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
-from pairloom.corpus import Block, Corpus
+from pairloom.corpus import Corpus
 from pairloom.tokenizer import Tokenizer
 
 RENYI_ALPHA: Final = 2.5
@@ -122,24 +122,6 @@ def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int) -> float:
     return abs(entropy) / math.log(n_vocab)
 
 
-class _Tally:
-    """The sums of CorpusStats while they grow."""
-
-    def __init__(self, n_vocab: int) -> None:
-        self.counts = np.zeros(n_vocab, dtype=np.int64)
-        self.n_documents = self.n_bytes = self.n_words = 0
-        self._in_word = False
-
-    def add(self, block: Block, ids: npt.NDArray[Any]) -> None:
-        documents = block.documents
-        self.n_documents += len(documents)
-        self.n_bytes += documents.n_bytes
-        n_words, self._in_word = documents.count_words(self._in_word)
-        self.n_words += n_words
-        for start in range(0, len(ids), _IDS_AT_ONCE):
-            self.counts += np.bincount(ids[start : start + _IDS_AT_ONCE], minlength=len(self.counts))
-
-
 def corpus_stats(
     tokenizer: Tokenizer,
     inputs: Any,
@@ -160,8 +142,9 @@ def corpus_stats(
     corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
     reading = corpus.read()
     encoder = tokenizer.block_encoder(specials=specials, threads=resolve_threads(threads))
-    tally = _Tally(tokenizer.n_vocab)
-    done, seconds = 0, 0.0
+    token_counts = np.zeros(tokenizer.n_vocab, dtype=np.int64)
+    n_documents = n_bytes = n_words = done = 0
+    in_word, seconds = False, 0.0
     with reporter(progress) as report, ReadAhead(reading) as blocks:
         if report is not None:
             report("encode", 0, reading.total)
@@ -169,7 +152,12 @@ def corpus_stats(
         for block in blocks:
             ids, _, _ = encoder.push(block.documents, name=corpus.names[block.source], first=block.first)
             seconds += time.perf_counter() - started
-            tally.add(block, ids)
+            n_documents += len(block.documents)
+            n_bytes += block.documents.n_bytes
+            n_more, in_word = block.documents.count_words(in_word)
+            n_words += n_more
+            for start in range(0, len(ids), _IDS_AT_ONCE):
+                token_counts += np.bincount(ids[start : start + _IDS_AT_ONCE], minlength=len(token_counts))
             done = block.done
             if report is not None:
                 report("encode", done, max(reading.total, done))
@@ -178,11 +166,11 @@ def corpus_stats(
             report("encode", max(reading.total, done), max(reading.total, done))
     reading.warn()
     return CorpusStats(
-        n_documents=tally.n_documents,
-        n_bytes=tally.n_bytes,
-        n_words=tally.n_words,
+        n_documents=n_documents,
+        n_bytes=n_bytes,
+        n_words=n_words,
         n_skipped=reading.n_skipped,
         seconds=seconds,
-        token_counts=tally.counts,
+        token_counts=token_counts,
         token_bytes=tokenizer.token_byte_lengths(count_specials=True),
     )

@@ -32,13 +32,8 @@ _SMALL_FILE = 1 << 24
 _MOST_BETWEEN = 72
 
 
-class Rows(NamedTuple):
-    """Some rows: documents, rows left out, how much of the file is read by now, from 0 to 1, and origins if wanted."""
-
-    documents: _core.Documents
-    n_skipped: int
-    done: float
-    origins: Origins | None = None
+Rows = tuple[_core.Documents, int, float, Origins | None]
+"""Some rows: documents, rows left out, how much of the file is read by now, from 0 to 1, and origins if wanted."""
 
 
 class _Step(NamedTuple):
@@ -286,10 +281,10 @@ class RowsReader:
                 kept = np.delete(rows[start:stop], skipped.astype(np.int64) - self._n_rows)
                 origins = Origins(kept + before_all, None if ids is None else [ids[row] for row in kept.tolist()])
             self._n_rows += stop - start
-            yield Rows(documents, len(skipped) + n_nulls, done, origins)
+            yield documents, len(skipped) + n_nulls, done, origins
             start, n_nulls = stop, 0
         if n_nulls:
-            yield Rows(_core.Documents.from_texts([]), n_nulls, done)
+            yield _core.Documents.from_texts([]), n_nulls, done, None
 
     def _checked_nulls(self, lists: Any) -> int:
         """How many lists are null; CorpusError if there are some, unless such rows are left out."""

@@ -21,32 +21,11 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
-from pairloom.formats import gpt2, huggingface, native, pretrained, ranks, tekken, tiktoken
-from pairloom.formats.reader import Specials, read
+from pairloom.formats import gpt2, huggingface, native, pretrained, tekken, tiktoken
+from pairloom.formats.reader import Specials
+from pairloom.formats.reader import read as read
 from pairloom.model import CARRIED, DROP_STEP, WORDS, Model, Pattern, config_of
 from pairloom.patterns import pattern_name, pattern_text
-
-__all__ = [
-    "FILES_OF_A_FOLDER",
-    "INCOMPLETE",
-    "READABLE",
-    "WRITABLE",
-    "check_expressible",
-    "check_target",
-    "format_of",
-    "gpt2",
-    "huggingface",
-    "load",
-    "native",
-    "pretrained",
-    "ranks",
-    "read",
-    "save",
-    "save_pretrained",
-    "tekken",
-    "tiktoken",
-    "with_missing_bytes",
-]
 
 PathLike = str | os.PathLike[str]
 MissingBytes = Literal["raise", "drop"]

@@ -15,8 +15,10 @@ from typing import Any, Literal
 
 from pairloom._internal.arguments import check_special_tokens, check_texts
 from pairloom.reference.documents import documents_of, read_documents
-from pairloom.reference.encoder import decode, encode
-from pairloom.reference.pretokens import count_pretokens, pretokenize
+from pairloom.reference.encoder import decode as decode
+from pairloom.reference.encoder import encode as encode
+from pairloom.reference.pretokens import count_pretokens
+from pairloom.reference.pretokens import pretokenize as pretokenize
 from pairloom.reference.vocabulary import (
     ByteOrder,
     Merge,
@@ -26,20 +28,6 @@ from pairloom.reference.vocabulary import (
     count_merges_wanted,
     number_ids,
 )
-
-__all__ = [
-    "Merge",
-    "Model",
-    "NaiveTrainer",
-    "apply_merge",
-    "count_pairs",
-    "decode",
-    "encode",
-    "pretokenize",
-    "select_best_pair",
-    "train",
-    "train_from_counts",
-]
 
 Pair = tuple[int, int]
 Word = tuple[list[int], int]

@@ -41,11 +41,6 @@ class PublishedShard(NamedTuple):
     entry: dict[str, Any]
     files: list[dict[str, Any]]
 
-    def added_to(self, manifest: Manifest) -> dict[str, Any]:
-        """The fields of the manifest that change when the shard is added."""
-        ids, *others = self.files
-        return {"shards": [*manifest.shards, ids | self.entry], "indexes": [*manifest.indexes, *others]}
-
 
 class ShardSink(Protocol):
     """Where shards are published."""
@@ -139,9 +134,11 @@ class Publisher:
             paths = renamed(shard)
             sync_directory(self._folder)
             published.entry["next"] = dataclasses.asdict(shard.point)
+            ids, *others = published.files
             self._manifest.replace(
                 self._folder,
-                **published.added_to(self._manifest),
+                shards=[*self._manifest.shards, ids | published.entry],
+                indexes=[*self._manifest.indexes, *others],
                 skipped=shard.point.source_skipped,
                 skipped_files=list(shard.skipped_files),
             )

@@ -7,7 +7,7 @@ written again. Of a finished run no input may have changed.
 
 import dataclasses
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
@@ -17,20 +17,11 @@ _AGAIN = "write such shards again (resume=True, rewrite=True)"
 _REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
 
 
-class ResumePlan(NamedTuple):
-    """How a run resumes.
-
-    manifest: the shards that are kept, with today's inputs. notes: warnings for the user.
-    """
-
-    manifest: Manifest
-    notes: list[str]
-
-
-def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> ResumePlan:
+def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> tuple[Manifest, list[str]]:
     """Plans how the run that left `found` in `folder` resumes as the run described by `fresh`.
 
-    rewrite: finished shards may be written again if their inputs changed. Raises ResumeError.
+    Returns the shards that are kept, with today's inputs, and warnings for the user. rewrite: finished shards may be
+    written again if their inputs changed. Raises ResumeError.
     """
     check_not_of_job(folder, found)
     check_options(folder, found, fresh)
@@ -64,7 +55,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
         # With their digests.
         inputs = [{**old, **new} for old, new in zip(kept.inputs[:n_read], fresh.inputs, strict=False)]
         kept = dataclasses.replace(kept, inputs=[*inputs, *fresh.inputs[n_read:]], version=fresh.version)
-    return ResumePlan(kept, notes)
+    return kept, notes
 
 
 def check_nothing_dropped(folder: Path | str, shard: dict[str, Any]) -> None:
