@@ -145,8 +145,8 @@ def unreachable_text(model: Model) -> str | None:
     names = ", ".join(shown(tokens[i].decode(errors="replace")) for i in unused[:3].tolist())
     return (
         f"{len(unused)} of {len(lengths)} tokens are never used, because the merges do not lead to them"
-        f" ({names}{', ...' * (len(unused) > 3)}); pass all merges in the order in which they were learned, and special"
-        " tokens as special_tokens"
+        f" ({names}{', ...' * (len(unused) > 3)}); pass special_tokens= with those that are special, and all merges in"
+        " the order in which they were learned"
     )
 
 
