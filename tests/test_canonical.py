@@ -31,6 +31,8 @@ def test_ids_of_a_part_of_a_character_are_not_canonical() -> None:
     with pytest.raises(UnicodeDecodeError, match="part of a character"):
         TOKENIZER.canonicalize([97, 0xC3])
     assert TOKENIZER.canonicalize([0xC3, 0xA9]) == ([260], 0)
+    with pytest.raises(KeyError):
+        TOKENIZER.is_canonical([5000])
 
 
 def test_first_difference_of_a_beginning_is_its_length() -> None:

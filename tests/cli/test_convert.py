@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pairloom import Tokenizer
+from pairloom.model import canonical_json
 from tests.cli.commands import failed, output, run
 
 TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 \r\n 123<|endoftext|>the end"
@@ -55,3 +56,21 @@ def test_what_a_format_cannot_express_is_refused_with_the_reason(tmp_path: Path)
     command = ("convert --format tiktoken --model", tmp_path / "odd.json", "--output", tmp_path / "odd.tiktoken")
     failed(run(*command), "ranks cannot express")
     assert not (tmp_path / "odd.tiktoken").exists()
+
+
+def test_an_output_that_is_there_is_replaced_by_force_alone(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    command = ("convert --format huggingface --model", model, "--output", tmp_path / "taken")
+    failed(run(*command), "taken")
+    assert (tmp_path / "taken").read_text() == "mine"
+    output(*command, "--force")
+    assert Tokenizer.load(tmp_path / "taken").n_vocab == 281
+
+
+def test_a_post_processor_is_left_out_on_request(tmp_path: Path) -> None:
+    end = ["<|endoftext|>", 280]
+    around = canonical_json({"cls": end, "sep": end, "type": "BertProcessing"})
+    Tokenizer.from_model(TOKENIZER.model.replaced(post_processor=around)).save(tmp_path / "model.json")
+    command = ("convert --format tiktoken --model", tmp_path / "model.json", "--output", tmp_path / "out")
+    failed(run(*command), "post-processor", "--drop-post-processor")
+    output(*command, "--drop-post-processor")
