@@ -76,6 +76,8 @@ def test_nothing_of_a_model_can_be_written_to() -> None:
             array[0] = 5
     with pytest.raises(TypeError):
         example.special_tokens["x"] = 5  # type: ignore[index]
+    with pytest.raises(TypeError, match="model must be a Model, not dict; files are for"):
+        Tokenizer.from_model({})  # type: ignore[arg-type]
     with pytest.raises(AttributeError):
         example.pattern = "b"
     view: Any = example.merges.view()

@@ -46,6 +46,8 @@ def test_a_set_of_special_tokens_is_a_type_error(kind: type) -> None:
         Tokenizer.train("ab", 260, special_tokens=tokens)
     with pytest.raises(TypeError, match="sorted"):
         PretokenCounts.from_texts(["ab"], special_tokens=tokens)
+    with pytest.raises(TypeError, match=r"a list of str, not str: write \['<a>'\]"):
+        TrainingConfig(special_tokens="<a>")  # type: ignore[arg-type]
 
 
 def test_paths_in_a_mapping_are_refused() -> None:

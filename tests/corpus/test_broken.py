@@ -181,6 +181,8 @@ def test_a_file_that_vanishes(tmp_path: Path) -> None:
         ({"text_field": "a..b"}, ValueError),
         ({"max_bytes": 0}, ValueError),
         ({"doc_cap": True}, TypeError),
+        ({"skip_bad": 1}, TypeError),
+        ({"skip_bad_files": None}, TypeError),
         ({"input_errors": "no"}, ValueError),
         ({"input_format": "csv"}, ValueError),
     ],

@@ -124,6 +124,19 @@ def test_added_tokens_that_normalising_may_make_are_refused_at_once(theirs: Any)
     assert ours(texts)["input_ids"] == original(texts)["input_ids"]
 
 
+def test_a_special_token_that_is_added_again_as_none_stays_special(theirs: Any) -> None:
+    ours = fast(theirs)
+    for tokenizer in (theirs, ours):
+        tokenizer.add_tokens(["<|end|>", "<new>"])
+    ids = theirs("a<|end|><new>")["input_ids"]
+    for found in (ours, fast(theirs)):
+        assert found.decode(ids, skip_special_tokens=True) == theirs.decode(ids, skip_special_tokens=True) == "a<new>"
+        assert found.backend_tokenizer.to_str() == theirs.backend_tokenizer.to_str()
+        split = [each(TEXTS, split_special_tokens=True)["input_ids"] for each in (found, theirs)]
+        assert split[0] == split[1]
+    assert Tokenizer.from_huggingface(theirs).decode(ids, skip_special_tokens=True) == "a<new>"
+
+
 def test_an_added_token_whose_id_the_library_reads_otherwise_is_refused() -> None:
     # The library gives the next id after the largest; reading its own file, the number of entries.
     trained = Tokenizer.train(TEXTS, 280, special_tokens=[]).add_special_tokens({"<|end|>": 300})

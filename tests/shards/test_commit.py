@@ -239,3 +239,12 @@ def test_a_job_that_was_taken_over_commits_nothing(remote: _Place) -> None:
             first.commit([first.task.write([TEXTS])])
         second.commit([second.task.write([OTHER_TEXTS[:20]])])
     assert remote.documents() == OTHER_IDS[:20]
+
+
+def test_no_message_of_a_job_at_a_url_holds_its_password(memory: Any) -> None:
+    url = "memory://me:PASSWORD@bucket"
+    with ShardJob(url, TOKENIZER) as job:
+        job.commit([job.task.write([TEXTS])])
+    with pytest.raises(FileExistsError) as caught:
+        ShardJob(url, TOKENIZER).__enter__()
+    assert "PASSWORD" not in f"{caught.value}{caught.value.filename}{job.task!r}{tokenize_files!r}"

@@ -178,6 +178,8 @@ def test_lost_files_and_bad_records_leave_nothing(tmp_path: Path) -> None:
             job.task.write([["ab", "<|endoftext|>"]])
         with pytest.raises(TypeError, match="texts"):
             job.task.write([[b"ab"]])
+        with pytest.raises(TypeError, match="batch must be an iterable of str, not str; wrap a single text in a list"):
+            job.task.write(["ab the cat"])
         job.commit([job.task.write(PARTS[:1])])
     assert documents_of(folder) == IDS[:30]
     with ShardJob(tmp_path / "skipping", TOKENIZER, skip_bad=True) as job:
