@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pairloom import Tokenizer
-from pairloom.model import LARGEST_ID, Model
+from pairloom.model import LARGEST_ID, Model, assign_special_ids
 
 TOKENS = {**{byte: bytes([byte]) for byte in range(256)}, 300: b"ab", 301: b"abc"}
 MERGES = [(97, 98, 300), (300, 99, 301)]
@@ -96,3 +96,7 @@ def test_missing_bytes_are_those_that_are_no_token() -> None:
     few = Model.from_tokens({0: b"a", 1: b"bc", 2: b"\xff"}, special_tokens={"b": 5}, pattern="a")
     assert few.missing_bytes() == [byte for byte in range(255) if byte != ord("a")]
     assert Model.from_tokens({}, pattern="a").missing_bytes() == list(range(256))
+
+
+def test_a_special_token_in_a_list_takes_the_least_id_of_its_bytes() -> None:
+    assert assign_special_ids({5: b"<s>", 3: b"<s>"}, ["<x>", "<s>"]) == {"<x>": 6, "<s>": 3}

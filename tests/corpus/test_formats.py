@@ -489,3 +489,12 @@ def test_names_of_files_that_are_no_utf_8(tmp_path: Path) -> None:
     (strange / "b.jsonl").write_text("{")
     with pytest.raises(CorpusError, match=r"caf\\udce9/b\.jsonl: "):
         list(Corpus(strange))
+
+
+def test_counting_reports_the_bytes_of_the_files(paths: dict[str, Path]) -> None:
+    events: list[Any] = []
+    PretokenCounts.from_texts(Corpus([paths["a.jsonl.gz"], paths["a.parquet"]]), progress=events.append)
+    total = paths["a.jsonl.gz"].stat().st_size + paths["a.parquet"].stat().st_size
+    assert events[0] == ("count", 0, total)
+    assert events[-1] == ("count", total, total)
+    assert [event.done for event in events] == sorted(event.done for event in events)
