@@ -1,4 +1,4 @@
-"""The playground in a real browser: ids of the native core, merges of the reference, typing, loading, learning."""
+"""The playground in a real browser: ids of the native core, typing, loading, learning."""
 
 import json
 import random
@@ -12,12 +12,10 @@ import pytest
 
 from pairloom import Tokenizer
 from pairloom.formats import huggingface, tiktoken
-from pairloom.reference import naive
 from pairloom.view.payload import merge_trees
 from tests.browser.axe import violations
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.serving import served
-from tests.wasm.test_module import _texts as varied_texts
 from tests.wasm.test_module import module as module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,27 +66,6 @@ def playground(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert not problems, "an error, or something was asked of another host"
-
-
-@pytest.mark.parametrize("tie_break", ["ids_least", "bytes_greatest"])
-def test_it_trains_the_merges_of_the_reference(playground: Callable[..., Any], tie_break: Any) -> None:
-    corpora = [
-        (ROOT / "README.md").read_text(encoding="utf-8")[:3000],
-        "low low low lower newest newest widest aaaa aaaaa 東京 東京都 😀😀 é é",
-        "".join(varied_texts()[:60]),
-    ]
-    page = playground()
-    for corpus in corpora:
-        found = page.evaluate(
-            """async ([corpus, greatest]) => {
-                const { Tokenizer } = await import("./pairloom/index.js");
-                const tieBreak = greatest ? "bytes_greatest" : "ids_least";
-                return (await Tokenizer.train(corpus, 80, { tieBreak })).merges();
-            }""",
-            [corpus, tie_break == "bytes_greatest"],
-        )
-        expected = naive.train([corpus], 336, tie_break=tie_break)
-        assert found == [[merge.left, merge.right, merge.merged_id] for merge in expected.merges]
 
 
 def test_typing_changes_the_tokens(playground: Callable[..., Any]) -> None:

@@ -187,13 +187,6 @@ def test_models_that_cannot_be_expressed_are_refused_by_name(
         load(tmp_path, model_file(pieces, trainer=trainer)).encode("a")
 
 
-def test_a_damaged_model_is_refused_wherever_it_is_cut(tmp_path: Path) -> None:
-    data = model_file([*_FIRST, *_BYTES, ("a", -1.0, NORMAL)])
-    for end in range(3, len(data), 97):
-        with pytest.raises((FormatError, ValueError)):
-            formats.read("sentencepiece", data[:end])
-
-
 def test_a_charsmap_is_named_for_people_and_not_shown(tmp_path: Path) -> None:
     model = load(tmp_path, model_file(random_pieces(random.Random(8)))).model
     long = model.replaced(normalizer=("charsmap:" + "A" * 300_000, "spaces"))
@@ -588,11 +581,13 @@ def test_json_after_an_empty_line_is_no_sentencepiece_model(tmp_path: Path) -> N
     assert load(tmp_path, text.encode(), "tokenizer.json").n_vocab > 256
 
 
-def test_a_gguf_that_is_cut_off_is_refused() -> None:
-    data = gguf_file(model="llama", tokens=["a"], scores=[0.0], token_type=[1])
-    for end in range(4, len(data)):
-        with pytest.raises((FormatError, ValueError)):
-            formats.read("gguf", data[:end])
+def test_a_file_is_refused_wherever_it_is_cut_off() -> None:
+    model = model_file([*_FIRST, *_BYTES, ("a", -1.0, NORMAL)])
+    gguf = gguf_file(model="llama", tokens=["a"], scores=[0.0], token_type=[1])
+    for format, data, ends in (("sentencepiece", model, range(3, len(model), 97)), ("gguf", gguf, range(4, len(gguf)))):
+        for end in ends:
+            with pytest.raises((FormatError, ValueError)):
+                formats.read(format, data[:end])
 
 
 _NAMES = ["command-r", "deepseek-coder", "falcon", "gemma-4", "gpt-2", "gpt-neox"]
