@@ -103,7 +103,8 @@ def explain_difference(
         parts = []
         for name, pair, count in zip(("first", "second"), pairs, counts, strict=True):
             has = "has no more" if pair is None else f"merges {' + '.join(map(shown_token, pair))}"
-            parts.append(f"the {name} tokenizer {has}" + ("" if count is None else f", which occurs {_times(count)}"))
+            times = "once" if count == 1 else f"{count} times"
+            parts.append(f"the {name} tokenizer {has}" + ("" if count is None else f", which occurs {times}"))
         reason = f"merge {rank} differs: {'; '.join(parts)}. {why}"
         return Explanation(cause, rank, pairs[0], pairs[1], (counts[0], counts[1]), n_explained, reason)
 
@@ -136,10 +137,6 @@ def _normalized(documents: list[str], tokenizer: Tokenizer) -> Iterator[tuple[st
     yield "as they are", documents
     if steps := [step for step in tokenizer.model.normalizer if step != DROP_STEP]:
         yield f"after {', '.join(steps)}", _core.normalized(documents, steps)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _changes(

@@ -61,7 +61,9 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     if isinstance(texts, (list, tuple)):
         return _digest(next(batches_of(texts), [])), corpus
     if is_arrow(texts):
-        texts = _read_again(texts)
+        # A stream may be empty the second time.
+        if not hasattr(texts, "__arrow_c_array__") and getattr(texts, "chunks", None) is None:
+            texts = list(batches_of(texts))
         first = next(batches_of(texts), [])
         if not isinstance(first, list):
             first = _core.ByteLimit(doc_cap=None, max_bytes=BATCH_CHARACTERS).apply(first)
@@ -76,12 +78,6 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
 
     first = next(batches_of(noted()), [])
     return _digest(first), with_texts(corpus, itertools.chain(taken, remaining))
-
-
-def _read_again(column: Any) -> Any:
-    """An Arrow column in a form that can be read twice: a stream may be empty the second time."""
-    is_stream = not hasattr(column, "__arrow_c_array__") and getattr(column, "chunks", None) is None
-    return list(batches_of(column)) if is_stream else column
 
 
 def _digest(batch: list[str] | _core.Documents) -> str:

@@ -191,7 +191,10 @@ class Manifest:
     def file(self) -> tuple[str, bytes]:
         """The name and the bytes of its file."""
         if self.format == "parquet":
-            return _PARQUET_NAME, _in_parquet(self.encoded())
+            file = io.BytesIO()
+            # Without rows: it carries the JSON text.
+            parquet.write_empty(file, {METADATA_KEY: self.encoded()})
+            return _PARQUET_NAME, file.getvalue()
         return _JSON_NAME, self.encoded()
 
     def save(self, folder: Path) -> None:
@@ -341,10 +344,3 @@ def remove(folder: Path) -> None:
     """Removes the manifest of `folder`, if there is one."""
     for name in MANIFESTS:
         (folder / name).unlink(missing_ok=True)
-
-
-def _in_parquet(encoded: bytes) -> bytes:
-    """A Parquet file without rows that carries the JSON text."""
-    file = io.BytesIO()
-    parquet.write_empty(file, {METADATA_KEY: encoded})
-    return file.getvalue()

@@ -26,7 +26,9 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     check_not_of_job(folder, found)
     check_options(folder, found, fresh)
     kept, notes = found, list[str]()
-    if _are_other_texts(found, fresh):
+    # Texts in memory that begin differently.
+    begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
+    if None not in (*begins[0], *begins[1]) and begins[0] != begins[1]:
         if not rewrite:
             raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
         kept = first_shards(found, 0)
@@ -85,12 +87,6 @@ def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
             raise ResumeError(
                 f"{folder}: was made with {key} {old!r}, not {new!r}; resume with the same, or start in a new folder"
             )
-
-
-def _are_other_texts(found: Manifest, fresh: Manifest) -> bool:
-    """Whether both were made of texts in memory that begin differently."""
-    begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
-    return None not in (*begins[0], *begins[1]) and begins[0] != begins[1]
 
 
 def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False) -> bool:
