@@ -24,7 +24,7 @@ from tests.formats.test_sentencepiece import USER_DEFINED, load, model_file, ran
 from tests.soak.harness import Table
 
 SUMMARY = "random calls of sessions; a failure is an id, a change or a text that is not that of the whole text encoded"
-QUICK = 2_450
+QUICK = 2_700
 FULL = 200_000
 
 _CALLS_PER_CASE = 50
@@ -96,10 +96,18 @@ def _kinds(folder: Path, rng: random.Random) -> Iterator[tuple[str, Callable[[],
         yield f"custom {pattern}", byte_level(pattern=pattern)
     for steps in (("nfc",), ("nfd",), ("nfkc",), ("nfkd",), ("prefix_space",), ("nfc", "prefix_space")):
         yield " ".join(steps), byte_level(normalizer=steps)
+
+    def after_space() -> Tokenizer:
+        model = characters("prepend").model
+        specials = {**model.special_tokens, "word": 9000}
+        return Tokenizer.from_model(model.replaced(special_tokens=specials, special_rules=(("word", "after_space"),)))
+
+    yield "word after_space", after_space
+    of_bytes = [rule for rule in SPECIAL_RULES if rule != "after_space"]
     for literal in ("<s>", "word"):
-        for rule in SPECIAL_RULES:
+        for rule in of_bytes:
             yield f"{literal} {rule}", byte_level(special_rules=((literal, rule),))
-    rules = tuple((literal, rule) for literal in ("<s>", "word") for rule in SPECIAL_RULES if rule != "ordinary")
+    rules = tuple((literal, rule) for literal in ("<s>", "word") for rule in of_bytes if rule != "ordinary")
     yield "all rules", byte_level(special_rules=rules)
     for steps in (("nfc",), ("prefix_space",)):
         yield f"all rules, {steps[0]}", byte_level(special_rules=rules, normalizer=steps)
