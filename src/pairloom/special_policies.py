@@ -1,7 +1,7 @@
 """Which special tokens a call recognises and which it refuses: `allowed_special` and `disallowed_special`."""
 
 from collections.abc import Collection
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal
 
 from pairloom import _core
 from pairloom._internal.arguments import check_several
@@ -12,14 +12,6 @@ Allowed = Literal["all"] | Collection[str]
 ALL: Final = "all"
 NONE: Final = ()
 """The defaults of calls: a call that has both needs no policy."""
-
-
-class SpecialOptions(TypedDict, total=False):
-    """Which special tokens of a text become their ids, and which are an error; `Tokenizer.encode` says more."""
-
-    allowed_special: Allowed
-    disallowed_special: Allowed
-
 
 # The most policies that are cached: the core builds a matcher for each.
 _MOST_POLICIES = 16
@@ -41,9 +33,9 @@ class SpecialPolicies:
     def __len__(self) -> int:
         return len(self._cached)
 
-    def of(self, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE) -> _core.SpecialPolicy | None:
+    def of(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
         """The policy for the two arguments of a call; None is the default, which recognises all."""
-        key = _literals("allowed_special", allowed_special), _literals("disallowed_special", disallowed_special)
+        key = _literals("allowed_special", allowed), _literals("disallowed_special", disallowed)
         if key == _DEFAULT:
             return None
         policy = self._cached.get(key)

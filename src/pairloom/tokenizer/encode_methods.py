@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from pairloom import _core
 from pairloom import dropout as dropouts
@@ -17,7 +17,7 @@ from pairloom._internal.arguments import (
     resolve_threads,
 )
 from pairloom._internal.progress import Progress, reporter
-from pairloom.special_policies import ALL, NONE, Allowed, SpecialOptions
+from pairloom.special_policies import ALL, NONE, Allowed
 from pairloom.tokenizer.base import SPECIALS, PathLike, TokenizerBase
 
 if TYPE_CHECKING:
@@ -31,10 +31,7 @@ _ALL: Final = 0
 
 
 class EncodeMethods(TokenizerBase):
-    """Encoding of a text, of many, of columns, files and streams; counting of tokens.
-
-    special_options: allowed_special and disallowed_special, of which `encode` says what they do.
-    """
+    """Encoding of a text, of many, of columns, files and streams; counting of tokens."""
 
     __slots__ = ()
 
@@ -131,10 +128,15 @@ class EncodeMethods(TokenizerBase):
         return self._core.encode_ordinary(text)
 
     def encode_batch(
-        self, texts: Sequence[str], *, threads: int = 0, **special_options: Unpack[SpecialOptions]
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> list[list[int]]:
         """The ids of each text, on `threads` threads (0: all)."""
-        policy = self._policies.of(**special_options)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.encode_batch(text_list(texts), resolve_threads(threads), policy)
 
     def encode_ordinary_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
@@ -142,24 +144,34 @@ class EncodeMethods(TokenizerBase):
         return self.encode_batch(texts, threads=threads, allowed_special=())
 
     def encode_to_numpy(
-        self, text: str, *, threads: int = 0, **special_options: Unpack[SpecialOptions]
+        self, text: str, *, threads: int = 0, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
         """The ids of `text` as an array [n] of `id_dtype`; threads: as in `encode`."""
-        policy = self._policies.of(**special_options)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.encode_to_numpy(text, policy, _resolved(threads))
 
     def encode_batch_to_numpy(
-        self, texts: Sequence[str], *, threads: int = 0, **special_options: Unpack[SpecialOptions]
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64]]:
         """(ids, offsets): all ids in one array of `id_dtype`; text i has ids[offsets[i]:offsets[i + 1]].
 
         ids: [total]; offsets: int64 [n + 1].
         """
-        policy = self._policies.of(**special_options)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.encode_batch_to_numpy(text_list(texts), resolve_threads(threads), policy)
 
     def encode_with_offsets(
-        self, text: str, *, unit: str = "char", **special_options: Unpack[SpecialOptions]
+        self,
+        text: str,
+        *,
+        unit: str = "char",
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> tuple[list[int], npt.NDArray[np.int64]]:
         """(ids, spans): the ids of `text`, and where each token lies in it, int64 [n, 2] of start and end.
 
@@ -169,12 +181,18 @@ class EncodeMethods(TokenizerBase):
         from pairloom.offsets import char_spans
 
         check_choice("unit", unit, ("char", "byte"))
-        ids = self.encode(text, **special_options)
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         spans = self._token_spans().of(text, ids)
         return ids, char_spans(text, spans) if unit == "char" else spans
 
     def encode_batch_with_offsets(
-        self, texts: Sequence[str], *, unit: str = "char", threads: int = 0, **special_options: Unpack[SpecialOptions]
+        self,
+        texts: Sequence[str],
+        *,
+        unit: str = "char",
+        threads: int = 0,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """(ids, offsets, spans): text i has ids[offsets[i]:offsets[i + 1]] and the same rows of spans.
 
@@ -186,7 +204,9 @@ class EncodeMethods(TokenizerBase):
 
         check_choice("unit", unit, ("char", "byte"))
         texts = text_list(texts)
-        ids, offsets = self.encode_batch_to_numpy(texts, threads=threads, **special_options)
+        ids, offsets = self.encode_batch_to_numpy(
+            texts, threads=threads, allowed_special=allowed_special, disallowed_special=disallowed_special
+        )
         parts = []
         for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
             spans = self._token_spans().of(text, ids[start:end])
@@ -194,7 +214,13 @@ class EncodeMethods(TokenizerBase):
         return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
 
     def encode_arrow(
-        self, texts: Any, *, type: Any = None, threads: int = 0, **special_options: Unpack[SpecialOptions]
+        self,
+        texts: Any,
+        *,
+        type: Any = None,
+        threads: int = 0,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> Any:
         """The ids of each row of an Arrow column of text, as a column of lists; no Python object is made for a row.
 
@@ -204,7 +230,7 @@ class EncodeMethods(TokenizerBase):
         ids on). Returns a pyarrow.Array, and needs pyarrow. Raises TypeError for what is no Arrow
         column, ValueError for a column or `type` of another kind, UnicodeDecodeError for bytes that are not UTF-8.
         """
-        policy = self._policies.of(**special_options)
+        policy = self._policies.of(allowed_special, disallowed_special)
         from pairloom._internal import arrow
 
         return arrow.encoded(self._core, texts, type, resolve_threads(threads), policy)
@@ -219,14 +245,14 @@ class EncodeMethods(TokenizerBase):
         check_choice("specials", specials, SPECIALS)
         return _stream(self._core.encode_stream(specials), iterable)
 
-    def session(self, text: str = "", **special_options: Unpack[SpecialOptions]) -> Session:
+    def session(self, text: str = "", *, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE) -> Session:
         """A session: a text that grows at its end, whose ids are always those of `encode`, at the cost of what is new.
 
         allowed_special and disallowed_special are as in `encode`, which names the errors, too.
         """
         from pairloom.sessions import Session
 
-        session = Session(self._core.session(self._policies.of(**special_options)))
+        session = Session(self._core.session(self._policies.of(allowed_special, disallowed_special)))
         if text != "":
             session.append(text)
         return session
@@ -279,18 +305,30 @@ class EncodeMethods(TokenizerBase):
         return self._core.count_tokens(text, limit, policy, _resolved(threads))
 
     def count_tokens_batch(
-        self, texts: Sequence[str], *, threads: int = 0, **special_options: Unpack[SpecialOptions]
+        self,
+        texts: Sequence[str],
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
     ) -> npt.NDArray[np.int64]:
         """The number of ids of each text: int64 [n]."""
-        policy = self._policies.of(**special_options)
+        policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.count_tokens_batch(text_list(texts), resolve_threads(threads), policy)
 
-    def count_tokens_arrow(self, texts: Any, *, threads: int = 0, **special_options: Unpack[SpecialOptions]) -> Any:
+    def count_tokens_arrow(
+        self,
+        texts: Any,
+        *,
+        threads: int = 0,
+        allowed_special: Allowed = ALL,
+        disallowed_special: Allowed = NONE,
+    ) -> Any:
         """The number of ids of each row of an Arrow column of text, as a column of int64; a null stays a null.
 
         texts, the result and the errors are as in `encode_arrow`.
         """
-        policy = self._policies.of(**special_options)
+        policy = self._policies.of(allowed_special, disallowed_special)
         from pairloom._internal import arrow
 
         return arrow.n_tokens(self._core, texts, resolve_threads(threads), policy)
