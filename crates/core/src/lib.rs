@@ -45,7 +45,6 @@ macro_rules! opaque_debug {
 }
 
 opaque_debug! {
-    counts::BlockCounter, "BlockCounter";
     counts::CountOptions, "CountOptions";
     counts::Counter, "Counter";
     encoder::Encoder, "Encoder";

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pairloom_core::corpus::Rows;
-use pairloom_core::counts::BlockCounter;
 use pairloom_core::counts::{self, CorpusSpecials, CountOptions};
 use pairloom_core::memory::copied;
 use pairloom_core::special::SpecialTokens;
@@ -131,18 +130,12 @@ impl PretokenCounts {
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct Counter {
     /// `None` after `finish`.
-    state: Exclusive<Option<BlockCounter>>,
+    state: Exclusive<Option<counts::Counter>>,
     report: Option<Py<PyAny>>,
 }
 
-/// The counter, for blocks of documents.
-fn blocks(state: &mut Option<BlockCounter>) -> PyResult<&mut BlockCounter> {
+fn open(state: &mut Option<counts::Counter>) -> PyResult<&mut counts::Counter> {
     state.as_mut().ok_or_else(finished)
-}
-
-/// The counter, for everything else.
-fn open(state: &mut Option<BlockCounter>) -> PyResult<&mut counts::Counter> {
-    Ok(blocks(state)?.counter())
 }
 
 fn finished() -> PyErr {
@@ -174,7 +167,7 @@ impl Counter {
             threads,
             max_memory,
         };
-        let inner = BlockCounter::new(options).map_err(|error| exception(py, error))?;
+        let inner = counts::Counter::new(options).map_err(|error| exception(py, error))?;
         Ok(Counter { state: Exclusive::new("Counter", Some(inner)), report })
     }
 
@@ -230,7 +223,7 @@ impl Counter {
     #[pyo3(signature = (documents, *, n_bytes_read = 0))]
     fn count_block(&self, py: Python<'_>, documents: &Documents, n_bytes_read: usize) -> PyResult<()> {
         let mut state = self.state.lock()?;
-        let counter = blocks(&mut state)?;
+        let counter = open(&mut state)?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| {
             counter.count_block(&documents.inner, n_bytes_read, monitor)
         })

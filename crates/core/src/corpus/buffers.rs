@@ -99,32 +99,6 @@ impl<C: Content> DerefMut for Buffer<C> {
     }
 }
 
-impl<C: Content + Clone> Clone for Buffer<C> {
-    fn clone(&self) -> Self {
-        Buffer::from(self.content.clone())
-    }
-}
-
-impl<C: Content + PartialEq> PartialEq for Buffer<C> {
-    fn eq(&self, other: &Self) -> bool {
-        self.content == other.content
-    }
-}
-
-impl<C: Content + Eq> Eq for Buffer<C> {}
-
-impl<C: Content> From<C> for Buffer<C> {
-    fn from(content: C) -> Self {
-        Buffer { content, max_room: 0, pool: Weak::new() }
-    }
-}
-
-impl From<&str> for Buffer<String> {
-    fn from(text: &str) -> Self {
-        Buffer::from(text.to_owned())
-    }
-}
-
 impl<C: Content> Drop for Buffer<C> {
     fn drop(&mut self) {
         if self.content.room() <= self.max_room

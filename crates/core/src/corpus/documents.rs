@@ -20,7 +20,7 @@ pub struct RecordErrors {
 ///
 /// Invariants: `ends` ascends (equal ends are empty documents), and each is a character boundary of `text`. Text after
 /// the last end belongs to a document that continues in the next block.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Documents {
     pub(super) text: Buffer<String>,
     pub(super) ends: Vec<usize>,

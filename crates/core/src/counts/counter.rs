@@ -1,4 +1,4 @@
-//! Counts texts and files, one batch after the other.
+//! Counts texts, files and blocks of documents, one batch after the other.
 //!
 //! Each call divides its sources into jobs ([`super::jobs`]) and runs them on all threads.
 
@@ -13,6 +13,8 @@ use super::part::{Plan, Totals};
 use super::partition_log;
 use super::shared_table::SharedTable;
 use super::{CountOptions, PretokenCounts};
+use crate::corpus::Documents;
+use crate::corpus::split::Splitter;
 use crate::corpus::utf8_reader::Source;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -20,7 +22,7 @@ use crate::monitor::{Monitor, OnProgress, Stage};
 use crate::parallel::{self, OrderedJobs};
 use crate::train::WeightedPretokens;
 
-/// Counts batches of texts and files; [`Counter::finish`] returns the result.
+/// Counts batches of texts, files and blocks of documents; [`Counter::finish`] returns the result.
 ///
 /// After an error only a part of the batch is counted, so `finish` fails, too.
 pub struct Counter {
@@ -29,6 +31,8 @@ pub struct Counter {
     table: SharedTable,
     locals: Vec<LocalCounts>,
     threads: usize,
+    /// Splits blocks of documents; made for the first one.
+    parts: Option<Splitter>,
     totals: Totals,
     /// The sum of all counts that were added.
     n_added: u64,
@@ -52,6 +56,7 @@ impl Counter {
         }
         Ok(Counter {
             table: SharedTable::new(options.max_memory)?,
+            parts: None,
             options,
             plan,
             locals: Vec::new(),
@@ -92,16 +97,25 @@ impl Counter {
         self.count(&sources, Some(total), monitor)
     }
 
-    /// Books `n_bytes` of text that the caller holds with the budget of `max_memory`, until [`release`](Self::release).
-    pub(crate) fn hold(&mut self, n_bytes: usize) -> Result<()> {
-        let held = self.table.memory.budget.take(n_bytes, "text that is read or kept");
+    /// Counts the documents of a block, without text at its end that is not final yet. The caller holds `n_bytes_read`
+    /// bytes for reading at the same time.
+    pub fn count_block(
+        &mut self,
+        documents: &Documents,
+        n_bytes_read: usize,
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        let mut parts = self.parts.take().unwrap_or_else(|| Splitter::new(self.options.safe_cuts()));
+        // What the reader holds counts towards `max_memory`, and so does text kept for the next block, which is copied
+        // when it grows.
+        let n_held = n_bytes_read.saturating_add(2 * parts.n_kept());
+        let held = self.table.memory.budget.take(n_held, "text that is read or kept");
         self.has_failed |= held.is_err();
-        held
-    }
-
-    /// Returns `n_bytes` to the budget.
-    pub(crate) fn release(&self, n_bytes: usize) {
-        self.table.memory.budget.give(n_bytes);
+        held?;
+        let done = parts.with(documents, |texts| self.count_texts(&texts.texts, monitor));
+        self.parts = Some(parts);
+        self.table.memory.budget.give(n_held);
+        done
     }
 
     /// Adds counts made elsewhere, and their totals.
@@ -149,7 +163,10 @@ impl Counter {
         let n_locals = self.locals.len();
         parallel::for_each(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;
         let mut counts = self.table.into_counts(self.threads)?;
-        counts.set_totals(self.totals.n_bytes, self.totals.n_documents, self.totals.n_special_literals);
+        // Each part of a document that was divided was counted as a document.
+        let n_cuts = self.parts.map_or(0, |parts| parts.n_cuts);
+        let n_documents = self.totals.n_documents.saturating_sub(n_cuts);
+        counts.set_totals(self.totals.n_bytes, n_documents, self.totals.n_special_literals);
         Ok(counts)
     }
 

@@ -1,21 +1,19 @@
 //! Divides a corpus into jobs, and runs one job.
 //!
 //! Many small sources (texts, files) make one job. A large source makes a job for each part of about
-//! [`Plan::part_bytes`], or one job if the pattern does not allow cuts within a document.
+//! [`Plan::part_bytes`], or one job if the pattern needs backtracking.
 
 use std::ops::Range;
-use std::sync::Arc;
 
+use super::CountOptions;
 use super::local_counts::LocalCounts;
 use super::part::{PartCounter, Plan, Totals};
 use super::shared_table::SharedTable;
-use super::{CorpusSpecials, CountOptions};
 use crate::corpus::utf8_reader::{Source, Utf8Reader};
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::{SafeCuts, part_at};
-use crate::special::SpecialTokens;
 
 /// Most parts that the sources of one call are divided into; bounds the list of jobs.
 const MAX_PARTS: u64 = 1 << 14;
@@ -72,9 +70,7 @@ impl<'s> Jobs<'s> {
     ) -> Result<Self> {
         let n_bytes = sources.iter().filter_map(Source::n_bytes).fold(0, u64::saturating_add);
         let plan = Plan { part_bytes: plan.part_bytes.max(n_bytes / MAX_PARTS), ..plan };
-        let (pretokenizer, specials) = (Arc::clone(&options.pretokenizer), Arc::clone(&options.specials));
-        let splits = options.corpus_specials == CorpusSpecials::Split;
-        let cuts = SafeCuts::new(pretokenizer, specials, splits);
+        let cuts = options.safe_cuts();
         let mut jobs = Jobs { options, plan, cuts, table, sources, jobs: Vec::new() };
         jobs.divide()?;
         Ok(jobs)
@@ -82,8 +78,7 @@ impl<'s> Jobs<'s> {
 
     fn divide(&mut self) -> Result<()> {
         let part_bytes = self.plan.part_bytes;
-        let can_cut = self.options.pretokenizer.has_cuts()
-            || (self.options.corpus_specials == CorpusSpecials::Split && !self.options.specials.is_empty());
+        let can_cut = self.options.pretokenizer.has_cuts();
         let (mut first, mut weight) = (0, 0);
         for (index, source) in self.sources.iter().enumerate() {
             let n_bytes = source.n_bytes().unwrap_or(part_bytes);
@@ -173,54 +168,13 @@ impl<'s> Jobs<'s> {
 
     /// The offset of cut `number` of a source, which is at least 1, searched near its multiple of a part.
     fn cut(&self, reader: &mut Utf8Reader<'_>, number: u64) -> Result<Option<u64>> {
-        let (options, nominal) = (self.options, number * self.plan.part_bytes);
-        if options.pretokenizer.has_cuts() {
-            reader.safe_cut(nominal, self.plan.part_bytes, &options.pretokenizer, &options.specials)
-        } else if options.corpus_specials == CorpusSpecials::Split {
-            after_literal(&options.specials, &self.plan, reader, nominal)
-        } else {
-            Ok(None)
-        }
+        let part_bytes = self.plan.part_bytes;
+        let CountOptions { pretokenizer, specials, .. } = self.options;
+        reader.safe_cut(number * part_bytes, part_bytes, pretokenizer, specials)
     }
 
     /// Opens a source.
     pub(super) fn open(&self, source: Source<'s>, bytes: Vec<u8>) -> Result<Utf8Reader<'s>> {
         Utf8Reader::open(source, &self.table.memory.budget, bytes)
     }
-}
-
-/// For patterns without safe cuts: the end of the first literal that starts after `nominal` and ends before the
-/// next nominal offset. A literal ends a document.
-fn after_literal(
-    specials: &SpecialTokens,
-    plan: &Plan,
-    reader: &mut Utf8Reader<'_>,
-    nominal: u64,
-) -> Result<Option<u64>> {
-    let longest = specials.longest();
-    let past = nominal + plan.part_bytes;
-    // Searching from an offset that no literal touches finds the same literals as searching from the start of the
-    // source.
-    let n_before = (longest as u64).min(nominal);
-    let n_after = plan.part_bytes.min(plan.block_bytes as u64) as usize;
-    let bytes = reader.bytes(nominal - n_before, n_before as usize + n_after + longest)?;
-    let first = n_before as usize;
-    let free = (first..bytes.len().min(first + n_after)).find(|&at| !specials.touches(bytes, at));
-    let Some(free) = free else { return Ok(None) };
-    let mut at = nominal + (free - first) as u64;
-    while at < past {
-        let bytes = reader.bytes(at, plan.block_bytes + longest)?;
-        let is_end = bytes.len() < plan.block_bytes + longest;
-        if let Some(found) = specials.find(bytes, 0)
-            && (found.start < plan.block_bytes || is_end)
-        {
-            let end = at + found.end as u64;
-            return Ok((end < past).then_some(end));
-        }
-        if is_end {
-            return Ok(None);
-        }
-        at += plan.block_bytes as u64;
-    }
-    Ok(None)
 }

@@ -1,6 +1,6 @@
 //! Counts the distinct pretokens of a corpus.
 //!
-//! - `counter.rs` takes texts and files, `block_counter.rs` blocks of documents.
+//! - `counter.rs` takes texts, files and blocks of documents.
 //! - `jobs.rs` divides them among threads; large files are cut into parts (`part.rs`).
 //! - `count_batch.rs` is the hot loop. Each thread counts the pretokens that it sees often in its own table
 //!   (`local_table.rs`, `local_counts.rs`) and passes the rest on to the table that all threads share
@@ -10,7 +10,6 @@
 //! The counts of parts add up to the counts of the whole, in any order, so the result depends neither on the number of
 //! threads nor on the order of documents.
 
-mod block_counter;
 mod count_batch;
 mod counter;
 mod jobs;
@@ -31,9 +30,9 @@ mod tests;
 use std::sync::Arc;
 
 use crate::pretokens::Pretokenizer;
+use crate::pretokens::safe_cuts::SafeCuts;
 use crate::special::SpecialTokens;
 
-pub use block_counter::BlockCounter;
 pub use counter::Counter;
 pub use merge::check_ascending;
 #[doc(hidden)]
@@ -62,4 +61,12 @@ pub struct CountOptions {
     pub threads: usize,
     /// Most bytes that tables, arenas and buffers may take together.
     pub max_memory: Option<u64>,
+}
+
+impl CountOptions {
+    /// Where the texts of the corpus may be cut.
+    fn safe_cuts(&self) -> SafeCuts {
+        let splits = self.corpus_specials == CorpusSpecials::Split;
+        SafeCuts::new(Arc::clone(&self.pretokenizer), Arc::clone(&self.specials), splits)
+    }
 }
