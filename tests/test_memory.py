@@ -74,5 +74,5 @@ def test_adding_counts_in_place_takes_no_third_table() -> None:
 def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> None:
     n_bytes, tokenizer = 40_000_000, Tokenizer.train("a" * 5000 + " aab abb bab", 270)
     (tmp_path / "a.txt").write_bytes(b"a" * n_bytes)
-    # The text, four bytes for each symbol, and one for each pair that waits; 20 MB is what a run takes anyway.
-    assert growth(lambda: tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / "out")) < 8 * n_bytes + 20_000_000
+    # The text, four bytes for each symbol, and up to eight for each pair that waits; 20 MB is what a run takes anyway.
+    assert growth(lambda: tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / "out")) < 13 * n_bytes + 20_000_000

@@ -84,11 +84,9 @@ pub enum Error {
         /// The byte.
         byte: u8,
     },
-    /// An error about one text, or one list of ids, of a batch.
+    /// An error about one text of a batch.
     InText {
-        /// The argument that holds them.
-        name: &'static str,
-        /// The index of the text or list.
+        /// The index of the text.
         index: usize,
         /// The error.
         source: Box<Error>,
@@ -125,9 +123,7 @@ impl Error {
         match self {
             Error::DisallowedSpecial { .. }
             | Error::MissingByte { .. }
-            | Error::InvalidUtf8 { path: None, .. } => {
-                Error::InText { name: "texts", index, source: Box::new(self) }
-            }
+            | Error::InvalidUtf8 { path: None, .. } => Error::InText { index, source: Box::new(self) },
             other => other,
         }
     }
@@ -189,7 +185,7 @@ impl fmt::Display for Error {
                     "the vocabulary has no token for byte {byte} (0x{byte:02x}); add it to the vocabulary"
                 )
             }
-            Error::InText { name, index, source } => write!(f, "{name}[{index}]: {source}"),
+            Error::InText { index, source } => write!(f, "texts[{index}]: {source}"),
             Error::UnknownTokenId { id } => write!(f, "unknown token id {id}"),
         }
     }

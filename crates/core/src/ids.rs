@@ -25,48 +25,34 @@ pub trait Id: Copy + Default + Send + Sync + private::Sealed + 'static {
 pub(crate) mod private {
     /// Keeps other crates from implementing `Id`.
     pub trait Sealed {}
-
-    impl Sealed for u16 {}
-    impl Sealed for u32 {}
 }
 
-impl Id for u16 {
-    const MAX: u32 = u16::MAX as u32;
+macro_rules! id {
+    ($($integer:ty),*) => {$(
+        impl private::Sealed for $integer {}
 
-    #[inline(always)]
-    fn from_u32(id: u32) -> Self {
-        id as u16
-    }
+        impl Id for $integer {
+            const MAX: u32 = <$integer>::MAX as u32;
 
-    #[inline(always)]
-    fn to_u32(self) -> u32 {
-        self.into()
-    }
+            #[inline(always)]
+            fn from_u32(id: u32) -> Self {
+                id as $integer
+            }
 
-    fn kept() -> &'static Mutex<Kept<Self>> {
-        static KEPT: Mutex<Kept<u16>> = Mutex::new(Kept::empty());
-        &KEPT
-    }
+            #[inline(always)]
+            fn to_u32(self) -> u32 {
+                self.into()
+            }
+
+            fn kept() -> &'static Mutex<Kept<Self>> {
+                static KEPT: Mutex<Kept<$integer>> = Mutex::new(Kept::empty());
+                &KEPT
+            }
+        }
+    )*};
 }
 
-impl Id for u32 {
-    const MAX: u32 = u32::MAX;
-
-    #[inline(always)]
-    fn from_u32(id: u32) -> Self {
-        id
-    }
-
-    #[inline(always)]
-    fn to_u32(self) -> u32 {
-        self
-    }
-
-    fn kept() -> &'static Mutex<Kept<Self>> {
-        static KEPT: Mutex<Kept<u32>> = Mutex::new(Kept::empty());
-        &KEPT
-    }
-}
+id!(u16, u32);
 
 /// Any integer type that a caller may pass as an id to decode.
 pub trait AnyId: Copy {

@@ -15,7 +15,7 @@ use crate::objects;
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     let (location, error) = match error {
-        Error::InText { name, index, source } => (format!("{name}[{index}]: "), *source),
+        Error::InText { index, source } => (format!("texts[{index}]: "), *source),
         other => (String::new(), other),
     };
     match error {

@@ -14,19 +14,17 @@ use crate::arrays::shared;
 use crate::errors::exception;
 use crate::objects;
 
-/// The checked tokens and merges of a model. The objects that Python asks for are cached.
+/// The checked tokens and merges of a model.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct ModelColumns {
     columns: Arc<CheckedColumns>,
+    /// The bytes of all tokens, once Python has asked for them.
     bytes: PyOnceLock<Py<PyBytes>>,
-    /// Token ids, ends of tokens, merges and priorities as arrays.
-    arrays: [PyOnceLock<Py<PyAny>>; 4],
 }
 
 impl ModelColumns {
     pub(crate) fn from_checked(columns: CheckedColumns) -> Self {
-        let arrays = [const { PyOnceLock::new() }; 4];
-        ModelColumns { columns: Arc::new(columns), bytes: PyOnceLock::new(), arrays }
+        ModelColumns { columns: Arc::new(columns), bytes: PyOnceLock::new() }
     }
 
     /// The core's columns.
@@ -74,8 +72,8 @@ impl ModelColumns {
     }
 
     #[getter]
-    fn token_ids(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, 0, None, |columns| columns.borrowed(&[]).ids)
+    fn token_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shared(py, &self.columns, |columns| columns.borrowed(&[]).ids, None)
     }
 
     #[getter]
@@ -87,13 +85,13 @@ impl ModelColumns {
     }
 
     #[getter]
-    fn token_ends(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, 1, None, |columns| columns.borrowed(&[]).ends)
+    fn token_ends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shared(py, &self.columns, |columns| columns.borrowed(&[]).ends, None)
     }
 
     #[getter]
-    fn merges(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, 2, Some(3), |columns| columns.borrowed(&[]).merges.as_flattened())
+    fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shared(py, &self.columns, |columns| columns.borrowed(&[]).merges.as_flattened(), Some(3))
     }
 
     #[getter]
@@ -102,8 +100,8 @@ impl ModelColumns {
     }
 
     #[getter]
-    fn priorities(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.array(py, 3, None, |columns| columns.borrowed(&[]).priorities)
+    fn priorities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        shared(py, &self.columns, |columns| columns.borrowed(&[]).priorities, None)
     }
 
     #[getter]
@@ -159,19 +157,5 @@ impl ModelColumns {
 
     fn equals(&self, other: &Self) -> bool {
         self.columns == other.columns
-    }
-}
-
-impl ModelColumns {
-    fn array<T: crate::arrays::Item>(
-        &self,
-        py: Python<'_>,
-        number: usize,
-        n_columns: Option<usize>,
-        items: impl Fn(&CheckedColumns) -> &[T],
-    ) -> PyResult<Py<PyAny>> {
-        let object = self.arrays[number]
-            .get_or_try_init(py, || Ok::<_, PyErr>(shared(py, &self.columns, items, n_columns)?.unbind()));
-        Ok(object?.clone_ref(py))
     }
 }

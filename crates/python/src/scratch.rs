@@ -11,28 +11,24 @@ use pairloom_core::ids::Id;
 /// A vector with room for more ids is not kept.
 const MOST_KEPT: usize = 1 << 16;
 
-thread_local! {
-    static NARROW: Cell<Vec<u16>> = const { Cell::new(Vec::new()) };
-    static WIDE: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
-}
-
 /// Ids of a type for which each thread keeps a vector.
 pub trait Kept: Id {
     /// The vector of a thread; an empty one while it is in use.
     fn vector() -> &'static LocalKey<Cell<Vec<Self>>>;
 }
 
-impl Kept for u16 {
-    fn vector() -> &'static LocalKey<Cell<Vec<u16>>> {
-        &NARROW
-    }
+macro_rules! kept {
+    ($($id:ty),*) => {$(
+        impl Kept for $id {
+            fn vector() -> &'static LocalKey<Cell<Vec<$id>>> {
+                thread_local!(static IDS: Cell<Vec<$id>> = const { Cell::new(Vec::new()) });
+                &IDS
+            }
+        }
+    )*};
 }
 
-impl Kept for u32 {
-    fn vector() -> &'static LocalKey<Cell<Vec<u32>>> {
-        &WIDE
-    }
-}
+kept!(u16, u32);
 
 /// Calls `work` with an empty vector. If `work` runs Python code that gets here again, that call gets a vector of its
 /// own.

@@ -52,12 +52,11 @@ fn make_ready(text: &Bound<'_, PyString>) -> PyResult<()> {
 /// The UTF-8 of `text`, borrowed if it is ASCII; UnicodeEncodeError for lone surrogates.
 #[inline]
 pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
-    make_ready(text)?;
-    if let Some(text) = ascii(text) {
+    let (found, mut buffer) = (characters(text)?, String::new());
+    if let Characters::Utf8(text) = found {
         return Ok(Cow::Borrowed(text));
     }
-    let mut buffer = String::new();
-    match characters(text)?.utf8(&mut buffer) {
+    match found.utf8(&mut buffer) {
         Ok(_) => Ok(Cow::Owned(buffer)),
         Err(Error::NotCharacters) => Err(lone_surrogate(text, "")),
         Err(error) => Err(exception(text.py(), error)),

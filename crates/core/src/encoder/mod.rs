@@ -38,7 +38,7 @@ use crate::parallel::{self, OrderedJobs};
 use crate::pretokens::key::KeyHasher;
 use crate::pretokens::safe_cuts::SafeCuts;
 use crate::pretokens::{Place, Pretokenizer};
-use crate::special::{Finder, SpecialTokens};
+use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
@@ -117,13 +117,7 @@ impl SpecialPolicy<'_> {
         match self {
             SpecialPolicy::All | SpecialPolicy::None => Ok(()),
             SpecialPolicy::Counted(counts) => counts.count(number, text),
-            SpecialPolicy::Some { disallowed, .. } => match Finder::new(disallowed, text).next() {
-                Some(found) => {
-                    let token = disallowed.tokens()[found.index].0.clone();
-                    Err(Error::DisallowedSpecial { token, offset: found.start })
-                }
-                None => Ok(()),
-            },
+            SpecialPolicy::Some { disallowed, .. } => disallowed.refuse(text, 0),
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::memory::{TryReserve, copied, try_push_str};
 use crate::monitor::{Monitor, OnProgress, report_progress};
 use crate::pretokens::Place;
 use crate::pretokens::safe_cuts::{SafeCuts, is_free, last_free_cut};
-use crate::special::{Finder, SpecialTokens};
+use crate::special::SpecialTokens;
 
 /// Bytes of text that are settled at once, and the most of a chunk that grows.
 const CHUNK: usize = 1 << 12;
@@ -281,10 +281,7 @@ impl Session {
 
     /// Encodes the tail, to which text was appended, and settles what it can.
     fn appended(&mut self, on_progress: OnProgress<'_>) -> Result<Change> {
-        if let Some(found) = Finder::new(&self.disallowed, &self.tail).next() {
-            let token = self.disallowed.tokens()[found.index].0.clone();
-            return Err(Error::DisallowedSpecial { token, offset: self.settled().bytes + found.start });
-        }
+        self.disallowed.refuse(&self.tail, self.settled().bytes as u64)?;
         let mut n_kept = self.chunks.len();
         let mut longer = None;
         let plan = loop {

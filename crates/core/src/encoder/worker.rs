@@ -5,7 +5,7 @@ use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
 use super::output::Output;
 use super::shared::Shared;
 use super::special_literals::Specials;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::prefetch::Ahead;
@@ -221,12 +221,8 @@ impl Worker {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let all = &*shared.specials;
-        if specials == Specials::Error
-            && let Some(found) = Finder::new(all, text).next()
-        {
-            let token = all.tokens()[found.index].0.clone();
-            let offset = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(found.start);
-            return Err(Error::DisallowedSpecial { token, offset });
+        if specials == Specials::Error {
+            all.refuse(text, offset)?;
         }
         let recognised = (specials == Specials::Recognise && !all.is_empty()).then_some(all);
         self.encode(shared, text, place, recognised, output, on_progress)

@@ -14,7 +14,7 @@ pub use matcher::SpecialMatch;
 use rules::Rules;
 
 /// A set of literals with their ids, matched left to right, the longest first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SpecialTokens {
     tokens: Vec<(String, u32)>,
     matcher: Option<Matcher>,
@@ -72,7 +72,7 @@ impl SpecialTokens {
 
     /// No special tokens at all.
     pub fn none() -> Self {
-        SpecialTokens { tokens: Vec::new(), matcher: None, longest: 0, n_ids: 0, rules: None }
+        SpecialTokens::default()
     }
 
     /// The literals and their ids, in the order of [`SpecialTokens::new`].
@@ -98,6 +98,13 @@ impl SpecialTokens {
     /// The first literal in `text` at or after `from`, without regard to rules.
     pub fn find(&self, text: &[u8], from: usize) -> Option<SpecialMatch> {
         self.matcher.as_ref()?.find(text, from, text.len())
+    }
+
+    /// Fails for the first of these in a text, which begins at `offset` of what the caller holds.
+    pub(crate) fn refuse(&self, text: &str, offset: u64) -> Result<()> {
+        let Some(found) = Finder::new(self, text).next() else { return Ok(()) };
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(found.start);
+        Err(Error::DisallowedSpecial { token: self.tokens[found.index].0.clone(), offset })
     }
 
     /// Whether a special token in `text` covers the offset `at`, ends there or starts there.
@@ -144,16 +151,6 @@ impl<'a> Finder<'a> {
         Finder { specials, text, done: 0, from: [0, 0], next: None, segment: 0 }
     }
 
-    #[inline]
-    fn next_special(&mut self) -> Option<SpecialMatch> {
-        let found = match self.specials.rules.as_deref() {
-            None => self.specials.find(self.text.as_bytes(), self.done)?,
-            Some(rules) => self.next_by_rules(rules)?,
-        };
-        self.done = found.end;
-        Some(found)
-    }
-
     #[cold]
     fn next_by_rules(&mut self, rules: &Rules) -> Option<SpecialMatch> {
         let text = self.text;
@@ -177,7 +174,12 @@ impl Iterator for Finder<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<SpecialMatch> {
-        self.next_special()
+        let found = match self.specials.rules.as_deref() {
+            None => self.specials.find(self.text.as_bytes(), self.done)?,
+            Some(rules) => self.next_by_rules(rules)?,
+        };
+        self.done = found.end;
+        Some(found)
     }
 }
 

@@ -3,11 +3,10 @@
 //! All threads read and write one [`Table`] without locks. It is replaced as it fills:
 //! - It starts small, so that short work stays in the near caches of the processor, and is replaced by a table of four
 //!   times the size as long as the bound allows. If many pretokens are new, the largest table comes a step earlier.
-//! - At its largest size, once many entries found no room, it is replaced by a table of an eighth of the size, which
-//!   takes one entry in sixteen. An entry survives at most one such copy ([`Table::copy_to`]).
+//! - At its largest size, once many entries found no room, it is replaced by an empty table of an eighth of the size.
 //!
-//! The thread that finds a replacement due publishes the new table and then copies the old one to it. Meanwhile the
-//! other threads use the new table, and look in the old one for what they miss.
+//! The thread that finds a replacement due publishes the new table and then copies the old one to a larger one. Meanwhile
+//! the other threads use the new table, and look in the old one for what they miss.
 //!
 //! The cache never fails: if memory is refused it stays as it is. Only `try_lock` is used: a lock that is held during a
 //! fork costs the child the shared table, never a deadlock.
@@ -192,8 +191,7 @@ impl Cache {
             _ if n_buckets * 8 >= max_buckets && handle.fills_fast() => max_buckets,
             _ => n_buckets * 4,
         };
-        let Ok(mut replacement) = self.bounds.table(n_next) else { return false };
-        handle.table.prepare_successor(&mut replacement);
+        let Ok(replacement) = self.bounds.table(n_next) else { return false };
         // No thread replaces the new table before the old one is copied to it.
         replacement.claim_copy();
         let old = Arc::clone(&handle.table);
@@ -204,7 +202,9 @@ impl Cache {
             // replace the shared one.
             old.release_copy();
         }
-        old.copy_to(&handle.table, self.hasher);
+        if n_next > n_buckets {
+            old.copy_to(&handle.table, self.hasher);
+        }
         handle.before = None;
         if is_shared {
             let table = Arc::clone(&handle.table);

@@ -47,8 +47,6 @@ pub(in crate::encoder) struct Table {
     n_buckets: usize,
     arena: Arena,
     is_narrow: bool,
-    /// How many of the tables before this one were replaced by smaller ones.
-    n_shrinks: u32,
     /// About how many entries were written.
     n_written: AtomicUsize,
     /// About how many entries found no room.
@@ -100,7 +98,6 @@ impl Table {
             n_buckets,
             arena: Arena::new(arena_bytes, is_narrow)?,
             is_narrow,
-            n_shrinks: 0,
             n_written: AtomicUsize::new(0),
             n_refused: AtomicUsize::new(0),
             claimed_by: AtomicU32::new(0),
@@ -125,7 +122,7 @@ impl Table {
     }
 
     /// Whether it should be replaced although it is the largest: as many keys were refused as there are entries.
-    /// Merging those again has taken longer than copying the table and learning again what the copy forgets.
+    /// Merging those again has taken longer than learning again what is forgotten.
     pub(in crate::encoder) fn should_shrink(&self) -> bool {
         self.n_refused.load(Ordering::Relaxed) > 2 * self.n_buckets.max(1 << 8)
     }

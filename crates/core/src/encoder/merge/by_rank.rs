@@ -3,13 +3,12 @@
 //! Ranks are taken in ascending order and the offsets of a rank from left to right, so memory is read in order, where
 //! [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of that rank. A
 //! pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time: n log n in the
-//! worst case. Memory: per byte of text four bytes for its symbol and mostly one or two for its candidate ([`Offsets`]
-//! stores distances), and a list for each rank of the vocabulary, so below some kilobytes `heap` is faster.
+//! worst case. Memory: per byte of text four bytes for its symbol and up to eight for its candidate, and a list for each
+//! rank of the vocabulary, so below some kilobytes `heap` is faster.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::offsets::Offsets;
 use super::spans::{Spans, WHAT, candidate};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -32,19 +31,22 @@ pub(in crate::encoder) fn merge(
         if n_steps % STEPS_PER_CALL == 0 { on_progress(0) } else { Ok(()) }
     };
     // The offsets of the candidates of each rank.
-    let mut later: Vec<Offsets> = Vec::with_room(vocabulary.n_ranks(), WHAT)?;
-    later.resize_with(vocabulary.n_ranks(), Offsets::default);
+    let mut later: Vec<Vec<u32>> = Vec::with_room(vocabulary.n_ranks(), WHAT)?;
+    later.resize_with(vocabulary.n_ranks(), Vec::new);
     let mut spans = Spans::new(vocabulary, pretoken, |rank, at| {
         step()?;
-        later[rank as usize].push(at)
+        later[rank as usize].try_push(at, WHAT)
     })?;
     // Candidates whose rank is not greater than the current one.
     let mut at_once: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     for rank in 0..later.len() as u32 {
         step()?;
         // Each rank appends from left to right, but several ranks append to one list.
-        let offsets = std::mem::take(&mut later[rank as usize]).sorted()?;
-        let mut listed = offsets.iter().map(|at| candidate(rank, at)).peekable();
+        let mut offsets = std::mem::take(&mut later[rank as usize]);
+        if !offsets.is_sorted() {
+            offsets.sort_unstable();
+        }
+        let mut listed = offsets.into_iter().map(|at| candidate(rank, at)).peekable();
         loop {
             let is_at_once = match (at_once.peek(), listed.peek()) {
                 (Some(Reverse(first)), Some(listed)) => first < listed,
@@ -55,7 +57,7 @@ pub(in crate::encoder) fn merge(
             step()?;
             spans.merge((next >> 32) as u32, next as u32, |new, at| {
                 if new > rank {
-                    return later[new as usize].push(at);
+                    return later[new as usize].try_push(at, WHAT);
                 }
                 at_once.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
                 at_once.push(Reverse(candidate(new, at)));

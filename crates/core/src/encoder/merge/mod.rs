@@ -21,7 +21,6 @@ pub(super) mod characters;
 pub(super) mod few;
 pub(super) mod heap;
 pub mod naive;
-mod offsets;
 pub(super) mod short;
 pub(super) mod spans;
 pub(super) mod symbols;

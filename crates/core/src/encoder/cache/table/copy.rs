@@ -1,4 +1,4 @@
-//! Copies a table to the one that replaces it, while both are in use.
+//! Copies a table to the larger one that replaces it, while both are in use.
 //!
 //! An entry in its own half of its own bucket gets the same place in a larger table: two keys that are compared first
 //! at one entry there are compared first at one entry here, so only entries written since can be in the way.
@@ -9,75 +9,32 @@ use super::{Bucket, COUNTED, GROUP, Table, is_counted, own_half, spilled};
 use crate::encoder::cache::packed::Packed;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
-/// A smaller table takes one entry in this many: a different set of keys each time, chosen by bits of their slots that
-/// do not choose a bucket.
-const FORGETTING: u32 = 16;
-
-/// How near an entry is to the place where its key is compared first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nearness {
-    OwnHalf,
-    OwnBucket,
-    Group,
-}
-
-/// An entry to copy.
-#[derive(Clone, Copy)]
-struct Found {
-    nearness: Nearness,
-    key: PretokenKey,
-    slot: u32,
-    ids: Packed,
-}
-
 impl Table {
-    /// Prepares an empty table to replace this one.
-    pub(in crate::encoder) fn prepare_successor(&self, successor: &mut Table) {
-        let is_smaller = successor.n_buckets <= self.n_buckets;
-        successor.n_shrinks = self.n_shrinks.wrapping_add(u32::from(is_smaller));
-    }
-
-    /// Copies entries to `replacement`, which [`prepare_successor`](Self::prepare_successor) prepared: all of them if it is
-    /// larger; otherwise one in [`FORGETTING`], so that what is not learnt again is forgotten by the second smaller
-    /// table.
+    /// Copies all entries to `replacement`; of a group first those that one comparison finds, so that they keep their place.
     pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: KeyHasher) {
-        let is_larger = replacement.n_shrinks == self.n_shrinks;
         for group in (0..self.n_buckets).step_by(GROUP) {
-            let mut entries = [None; 2 * GROUP];
-            let buckets =
-                (group..self.n_buckets.min(group + GROUP)).map(|index| (index * size_of::<Bucket>()) as u32);
-            for (at, place) in buckets.zip(entries.chunks_exact_mut(2)) {
-                place.copy_from_slice(&self.entries_at(at, hasher));
-            }
-            // An entry that one comparison finds shall keep that place. Entries beside their own bucket come last: they
-            // were learnt later than the two that filled the bucket, so they are probably rarer.
-            for nearness in [Nearness::OwnHalf, Nearness::OwnBucket, Nearness::Group] {
-                for found in entries.iter().flatten().filter(|found| found.nearness == nearness) {
-                    if is_larger || found.slot % FORGETTING == replacement.n_shrinks % FORGETTING {
-                        self.copy_entry(found, replacement);
+            // Those beside their own bucket come last: they were learnt later than the two that filled it.
+            for round in 0..3 {
+                for index in group..self.n_buckets.min(group + GROUP) {
+                    let bucket = self.view().bucket((index * size_of::<Bucket>()) as u32);
+                    for (half, entry) in bucket.0.iter().enumerate() {
+                        let Some((key, ids)) = entry.get() else { continue };
+                        let slot = hasher.hash(key.lookup_key()) as u32;
+                        let round_of = match std::ptr::eq(self.view().bucket(slot), bucket) {
+                            true if own_half(slot) == half => 0,
+                            true => 1,
+                            false => 2,
+                        };
+                        if round_of == round {
+                            self.copy_entry(key, slot, ids, replacement);
+                        }
                     }
                 }
             }
         }
     }
 
-    /// The published entries of the bucket at `at`.
-    fn entries_at(&self, at: u32, hasher: KeyHasher) -> [Option<Found>; 2] {
-        let bucket = self.view().bucket(at);
-        [0, 1].map(|half| {
-            let (key, ids) = bucket.0[half].get()?;
-            let slot = hasher.hash(key.lookup_key()) as u32;
-            let nearness = match std::ptr::eq(self.view().bucket(slot), bucket) {
-                true if own_half(slot) == half => Nearness::OwnHalf,
-                true => Nearness::OwnBucket,
-                false => Nearness::Group,
-            };
-            Some(Found { nearness, key, slot, ids })
-        })
-    }
-
-    fn copy_entry(&self, found: &Found, replacement: &Table) {
-        let &Found { key, slot, ids, .. } = found;
+    fn copy_entry(&self, key: PretokenKey, slot: u32, ids: Packed, replacement: &Table) {
         let lookup_key = key.lookup_key();
         let is_written = replacement.write(slot, lookup_key, || {
             let ids_start = ids.is_spilled(self.is_narrow).then(|| ids.start());
@@ -139,30 +96,5 @@ mod tests {
         }
         // In every group position there are some.
         assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
-    }
-
-    #[test]
-    fn what_was_not_learnt_again_is_forgotten_by_the_second_smaller_table() {
-        let hasher = KeyHasher::new(CpuTier::Portable);
-        let table = |n_buckets| Table::new(n_buckets, 20_000, true).unwrap();
-        let entries = |table: &Table| {
-            let buckets = (0..table.n_buckets).map(|index| (index * size_of::<Bucket>()) as u32);
-            buckets.flat_map(|at| table.entries_at(at, hasher)).flatten().count()
-        };
-        let mut current = table(64);
-        for (pretoken, ids) in (0..690).map(example) {
-            let key = PretokenKey::from_bytes(&pretoken, hasher);
-            current.insert(key, hasher.hash(key) as u32, &pretoken, &ids);
-        }
-        let n_learnt = entries(&current);
-        let n_left = [8, 32, 64, 8].map(|n_buckets| {
-            let mut next = table(n_buckets);
-            current.prepare_successor(&mut next);
-            current.copy_to(&next, hasher);
-            current = next;
-            entries(&current)
-        });
-        assert!(n_learnt > 100 && n_left[2] > 0, "{n_learnt}, {n_left:?}");
-        assert_eq!(n_left[3], 0);
     }
 }
