@@ -362,17 +362,9 @@ class Encoder:
 
     def encode_batch(self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None) -> list[list[int]]: ...
     def encode_batch_to_numpy(
-        self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None
+        self, texts: Any, threads: int, specials: SpecialPolicy | None, are_rows: bool = False
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """(ids [total], offsets int64 [n + 1])."""
-
-    def encode_rows(
-        self, texts: Any, threads: int, specials: SpecialPolicy | None
-    ) -> tuple[npt.NDArray[np.uint16] | npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """The ids of each row of an Arrow column of text, and n + 1 offsets."""
-
-    def count_rows(self, texts: Any, threads: int, specials: SpecialPolicy | None) -> npt.NDArray[np.int64]:
-        """The number of ids of each row of an Arrow column of text."""
+        """(ids [total], offsets int64 [n + 1]) of an iterable of str, or of the rows of an Arrow column of text."""
 
     def encode_file(self, path: str | PathLike[str], threads: int, report: _Report, specials: str) -> npt.NDArray[Any]:
         """specials: "recognise", "ordinary" or "error" is what literals of special tokens are, as in all that reads."""
@@ -381,9 +373,9 @@ class Encoder:
         self, text: str, limit: int | None, specials: SpecialPolicy | None = None, threads: int | None = None
     ) -> int: ...
     def count_tokens_batch(
-        self, texts: Iterable[str], threads: int, specials: SpecialPolicy | None
+        self, texts: Any, threads: int, specials: SpecialPolicy | None, are_rows: bool = False
     ) -> npt.NDArray[np.int64]:
-        """int64 [n]."""
+        """int64 [n], of an iterable of str or of the rows of an Arrow column of text."""
 
     def encode_stream(self, specials: str) -> StreamEncoder: ...
     def session(self, specials: SpecialPolicy | None = None) -> Session:

@@ -62,6 +62,25 @@ macro_rules! with_id {
     };
 }
 
+/// Evaluates an expression without the interpreter, in which `$texts` are the texts of an iterable of str, or the rows of a column
+/// of text if `$are_rows`.
+macro_rules! with_texts {
+    ($py:expr, $given:expr, $are_rows:expr, $texts:ident, $monitor:ident => $body:expr) => {
+        if $are_rows {
+            let column = TextColumn::of("texts", $given)?;
+            let chunks = column.chunks();
+            PyMonitor::run($py, None, |$monitor| {
+                let $texts = &Rows::of(&chunks)?.items;
+                $body
+            })
+        } else {
+            let given = Texts::from_iterable("texts", 0, $given)?;
+            let $texts = &given.characters()?;
+            PyMonitor::run($py, None, |$monitor| $body).map_err(|error| given.locate(error))
+        }
+    };
+}
+
 impl Encoder {
     /// Appends the ids of a text; releases the interpreter if the text is long.
     #[inline]
@@ -301,37 +320,18 @@ impl Encoder {
         lists.map_err(|error| texts.locate(error))?.into_list(py)
     }
 
+    #[pyo3(signature = (texts, threads, specials, are_rows = false))]
     fn encode_batch_to_numpy<'py>(
         &self,
         py: Python<'py>,
         texts: &Bound<'py, PyAny>,
         threads: usize,
         specials: Option<&SpecialPolicy>,
+        are_rows: bool,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let texts = Texts::from_iterable("texts", 0, texts)?;
-        let readable = texts.characters()?;
         with_id!(self, I => {
-            let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-                self.encoder.encode_batch::<I>(&readable, policy(specials), threads, monitor)
-            })
-            .map_err(|error| texts.locate(error))?;
-            Ok((lent(py, ids)?, array(py, offsets)?))
-        })
-    }
-
-    /// The ids of each row of a column of text.
-    fn encode_rows<'py>(
-        &self,
-        py: Python<'py>,
-        texts: &Bound<'py, PyAny>,
-        threads: usize,
-        specials: Option<&SpecialPolicy>,
-    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-        let column = TextColumn::of("texts", texts)?;
-        let chunks = column.chunks();
-        with_id!(self, I => {
-            let (ids, offsets) = PyMonitor::run(py, None, |monitor| {
-                self.encoder.encode_batch::<I>(&Rows::of(&chunks)?.items, policy(specials), threads, monitor)
+            let (ids, offsets) = with_texts!(py, texts, are_rows, texts, monitor => {
+                self.encoder.encode_batch::<I>(texts, policy(specials), threads, monitor)
             })?;
             Ok((lent(py, ids)?, array(py, offsets)?))
         })
@@ -375,34 +375,17 @@ impl Encoder {
         counted.map_err(|error| in_text(text, error))
     }
 
+    #[pyo3(signature = (texts, threads, specials, are_rows = false))]
     fn count_tokens_batch<'py>(
         &self,
         py: Python<'py>,
         texts: &Bound<'py, PyAny>,
         threads: usize,
         specials: Option<&SpecialPolicy>,
+        are_rows: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let texts = Texts::from_iterable("texts", 0, texts)?;
-        let readable = texts.characters()?;
-        let counts = PyMonitor::run(py, None, |monitor| {
-            self.encoder.count_batch(&readable, policy(specials), threads, monitor)
-        })
-        .map_err(|error| texts.locate(error))?;
-        array(py, counts)
-    }
-
-    /// The number of ids of each row of a column of text.
-    fn count_rows<'py>(
-        &self,
-        py: Python<'py>,
-        texts: &Bound<'py, PyAny>,
-        threads: usize,
-        specials: Option<&SpecialPolicy>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let column = TextColumn::of("texts", texts)?;
-        let chunks = column.chunks();
-        let counts = PyMonitor::run(py, None, |monitor| {
-            self.encoder.count_batch(&Rows::of(&chunks)?.items, policy(specials), threads, monitor)
+        let counts = with_texts!(py, texts, are_rows, texts, monitor => {
+            self.encoder.count_batch(texts, policy(specials), threads, monitor)
         })?;
         array(py, counts)
     }

@@ -109,7 +109,7 @@ def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, special
             raise ValueError(f"type is {kind}; ids come as list or large_list of uint16, uint32, int32 or int64")
     if encoder.n_vocab - 1 > _LARGEST[item]:
         raise ValueError(f"type holds ids up to {_LARGEST[item]}, but this tokenizer has {encoder.n_vocab - 1}")
-    ids, offsets = encoder.encode_rows(rows, threads, specials)
+    ids, offsets = encoder.encode_batch_to_numpy(rows, threads, specials, are_rows=True)
     values = pyarrow.array(ids.astype(item, copy=False))
     narrow, is_large = _narrowed(offsets, None if kind is None else types.is_large_list(kind))
     if kind is None:
@@ -120,7 +120,7 @@ def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, special
 def n_tokens(encoder: _core.Encoder, texts: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
     """The number of ids of each row, as a pyarrow.Array of int64."""
     rows = _rows("texts", texts)
-    counts = encoder.count_rows(rows, threads, specials)
+    counts = encoder.count_tokens_batch(rows, threads, specials, are_rows=True)
     return _column(import_pyarrow().int64(), len(rows), rows, [counts])
 
 
