@@ -328,7 +328,9 @@ fn splitter_of_a_document_in_any_two_blocks_keeps_the_pretokens() {
     let text = "it's a test  of<|a|> b 東京 の   <|a|> b c x y zz<|end of it|>12345678 <|end of it|\n\n \n a b c d'll \u{3000}e";
     for pattern in ["gpt2", "cl100k", "o200k", r"\S+|\s+", r"(?<=a)b|."] {
         let pretokenizer = Arc::new(Pretokenizer::new(named_pattern(pattern).unwrap_or(pattern)).unwrap());
-        for (specials, split) in [&specials, &few, &within, &none].iter().flat_map(|s| [(*s, false), (*s, true)]) {
+        for (specials, split) in
+            [&specials, &few, &within, &none].iter().flat_map(|s| [(*s, false), (*s, true)])
+        {
             let whole = found(&[Documents::from_texts(&[text]).unwrap()], &pretokenizer, specials, split);
             for (at, _) in text.char_indices() {
                 let (left, right) = text.split_at(at);

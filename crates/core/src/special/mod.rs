@@ -308,7 +308,10 @@ mod tests {
             [(0, 3, 0), (3, 7, 0), (7, 13, 0), (18, 19, 2), (19, 20, 1)]
         );
         // Unlike others, one that stays text hides none.
-        assert_eq!(found(&["x b", "b"], &[("x b", "after_space"), ("b", "after_space")], "xx b"), [(2, 4, 1)]);
+        assert_eq!(
+            found(&["x b", "b"], &[("x b", "after_space"), ("b", "after_space")], "xx b"),
+            [(2, 4, 1)]
+        );
     }
 
     #[test]

@@ -70,8 +70,9 @@ impl Rules {
             of_tokens[token] |= 1u8 << rule;
         }
         let pass = |is_late: bool| {
-            let is_of_pass =
-                |&token: &usize| (of_tokens[token] & (NORMALIZED | ANY_CASE | NFC | AFTER_SPACE) != 0) == is_late;
+            let is_of_pass = |&token: &usize| {
+                (of_tokens[token] & (NORMALIZED | ANY_CASE | NFC | AFTER_SPACE) != 0) == is_late
+            };
             let of_pass = (0..tokens.len()).filter(is_of_pass).collect::<Vec<_>>();
             let literals: Vec<(String, u32)> = of_pass.iter().map(|&token| tokens[token].clone()).collect();
             let in_any_case = of_pass.iter().any(|&token| of_tokens[token] & ANY_CASE != 0);
