@@ -184,7 +184,8 @@ pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<M
             let Some(pattern) = said.pattern else {
                 let known: Vec<String> = names().map(|name| format!("'{name}'")).collect();
                 return Err(Error::Invalid(format!(
-                    "{name}: a .tiktoken file does not say how text is split; load it with pattern=, a regular expression or one of {}",
+                    "{name}: a .tiktoken file does not say how text is split; load it with pattern=, a regular expression or one of {}, \
+                     and with special_tokens=, which it does not hold either",
                     known.join(", ")
                 )));
             };
