@@ -166,20 +166,25 @@ fn split_in_one_pass(
     on_progress: OnProgress<'_>,
 ) -> Result<usize> {
     one_pass.fill(text, from, u32::MAX, some)?;
-    let (mut at, mut split_at) = (from, from);
+    let mut at = from;
     let until = from + some.last().map_or(0, |&distance| distance as usize);
-    ends.grow(some.len(), "pretoken ends")?;
-    for &distance in &*some {
-        let end = from + distance as usize;
-        if split_at < end {
-            split_at = next_split(rest, text, at, until);
+    let mut left = some.as_slice();
+    while !left.is_empty() {
+        let split_at = next_split(rest, text, at, until);
+        let n_whole = left.iter().take_while(|&&distance| from + distance as usize <= split_at).count();
+        let (whole, more) = left.split_at(n_whole);
+        ends.grow(n_whole, "pretoken ends")?;
+        ends.extend(whole.iter().map(|&distance| from + distance as usize));
+        at = whole.last().map_or(at, |&distance| from + distance as usize);
+        left = more;
+        if let Some((&distance, more)) = left.split_first() {
+            let end = from + distance as usize;
+            match end - at {
+                1 => ends.try_push(end, "pretoken ends")?,
+                _ => split(rest, text, at, end, ends, on_progress)?,
+            }
+            (at, left) = (end, more);
         }
-        if split_at < end {
-            split(rest, text, at, end, ends, on_progress)?;
-        } else {
-            ends.try_push(end, "pretoken ends")?;
-        }
-        at = end;
     }
     // A first pretoken of more than 4 GiB is left as it is found to be: too long.
     if at == from {
