@@ -150,8 +150,12 @@ class Model:
             "normalizer": checked_normalizer(normalizer),
             "special_rules": _checked_rules(special_rules, special_tokens),
         }
-        if "dummy_prefix" not in normalizer and any(rule == "after_space" for _, rule in special_rules):
-            raise ValueError("special_rules: 'after_space' goes with the normalizer's step 'dummy_prefix' only")
+        # Llama's, where a space stands before each text and decoding drops it.
+        has_prefix = fields["pattern"] == CHARACTERS and "dummy_prefix" in normalizer
+        if not has_prefix and any(rule == "after_space" for _, rule in special_rules):
+            raise ValueError(
+                "special_rules: 'after_space' goes with merging of characters and the normalizer step 'dummy_prefix' only"
+            )
         columns.check_special_tokens(list(special_tokens.items()))
         for name, value in fields.items():
             object.__setattr__(self, name, value)

@@ -61,7 +61,7 @@ _DROPPED = frozenset(
 # Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
 _DEFAULT = ("clean_up_tokenization_spaces", False)
 _CLASS = "PreTrainedTokenizerFast"
-# The classes of transformers that split a text by GPT-2's pattern, or by what a tokenizer.json says.
+# Classes of transformers, without "Tokenizer": of models that have GPT-2's pattern, and of any tokenizer.json.
 _AS_GPT2 = {
     *(
         "GPT2",

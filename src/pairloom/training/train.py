@@ -82,9 +82,9 @@ def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
 
 
 def checked_texts(corpus: Any) -> Any:
-    """The texts of a corpus that a caller gives, or a `Corpus`: of a str itself, with a warning if a file is named so.
+    """The texts of what a caller gives as a corpus; a `Corpus` as it is.
 
-    Raises TypeError for a path, and for what is no texts.
+    A str is one text, with a warning if a file has that name. Raises TypeError for a path, and for what is no texts.
     """
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")

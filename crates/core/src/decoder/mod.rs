@@ -69,7 +69,8 @@ impl Decoder {
         };
         specials.tokens().iter().try_for_each(|(token, id)| set(*id, token.as_bytes()))?;
         vocabulary.tokens().try_for_each(|(id, token)| set(id, token))?;
-        let with_space = specials.tokens().iter().enumerate().filter(|&(index, _)| specials.has_space(index));
+        let with_space =
+            specials.tokens().iter().enumerate().filter(|&(index, _)| specials.includes_space(index));
         for (_, (token, id)) in with_space {
             set(*id, format!(" {token}").as_bytes())?;
         }

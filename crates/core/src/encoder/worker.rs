@@ -172,9 +172,9 @@ impl Worker {
         let (mut at, mut place) = (0, start);
         for found in Finder::new(specials, text) {
             let (literal, id) = &specials.tokens()[found.index];
-            let has_space = specials.has_space(found.index);
+            let includes_space = specials.includes_space(found.index);
             // The token includes the first character of the text, so that the space before the text is alone.
-            let is_alone = has_space && at == found.start && found.end - at > literal.len();
+            let is_alone = includes_space && at == found.start && found.end - at > literal.len();
             let (document, at_place) = match is_alone && place != Place::Within {
                 true => (" ", Place::Within),
                 false => (&text[at..found.start], place),
@@ -185,7 +185,7 @@ impl Worker {
             }
             output.put(*id)?;
             at = found.end;
-            place = if has_space { Place::Within } else { Place::AfterSpecial };
+            place = if includes_space { Place::Within } else { Place::AfterSpecial };
         }
         self.encode_document(shared, &text[at..], place, output, on_progress)
     }

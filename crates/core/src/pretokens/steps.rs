@@ -37,7 +37,7 @@ pub(super) enum Step {
     Threes(Threes),
     /// The rest of the patterns see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
-    /// [`Step::ByteLevel`] with the patterns behind it, if all of these are automata.
+    /// [`Step::ByteLevel`] and all patterns after it in one step, if each of them is an automaton.
     Letters(Box<Letters>),
 }
 

@@ -66,8 +66,8 @@ impl SpecialTokens {
     }
 
     /// Whether a token includes the space before it, as the rule `after_space` has it.
-    pub fn has_space(&self, index: usize) -> bool {
-        self.rules.as_ref().is_some_and(|rules| rules.has_space(index))
+    pub fn includes_space(&self, index: usize) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.includes_space(index))
     }
 
     /// No special tokens at all.

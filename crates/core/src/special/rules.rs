@@ -84,7 +84,7 @@ impl Rules {
     }
 
     /// Whether a token includes the space before it.
-    pub(super) fn has_space(&self, token: usize) -> bool {
+    pub(super) fn includes_space(&self, token: usize) -> bool {
         self.of_tokens[token] & AFTER_SPACE != 0
     }
 

@@ -2,7 +2,8 @@
 
 Both run fancy-regex, but pairloom runs some patterns by other engines, and keeps what a pattern does not match. It
 writes a named pattern without possessive quantifiers and without `$`, so that every engine agrees about it. tiktoken's
-files and objects carry the owner's text: reading that gives the named pattern, and writing that gives the text again.
+files and objects have the text that tiktoken publishes: it becomes the named pattern when read, and that text again
+when written.
 """
 
 from typing import Final
