@@ -154,7 +154,7 @@ class Model:
         has_prefix = fields["pattern"] == CHARACTERS and "dummy_prefix" in normalizer
         if not has_prefix and any(rule == "after_space" for _, rule in special_rules):
             raise ValueError(
-                "special_rules: 'after_space' goes with merging of characters and the normalizer step 'dummy_prefix' only"
+                "special_rules: 'after_space' goes with merging of characters and the normalizer's 'dummy_prefix' only"
             )
         columns.check_special_tokens(list(special_tokens.items()))
         for name, value in fields.items():
