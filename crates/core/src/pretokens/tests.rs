@@ -488,6 +488,23 @@ fn random_sequences_of_patterns_equal_the_backtracking_regex() {
     }
 }
 
+#[test]
+fn letters_after_an_automaton_equal_the_backtracking_regex() {
+    let first = [r" ?\p{L}+| ?\p{N}+|\s+", r"\S+|\s+", r"\p{L}+"];
+    let letters = ["[0-9]", r"\p{N}+", "[0-9][0-9][0-9]", "Ġ", "[Ġa]b?", "(?#contiguous)[b1]"];
+    let (mut random, parts) = (Random(0x1E77_E125), ["a", "b", " ", "1", "23", "456", ".", "é", "\u{2028}"]);
+    for _ in 0..if cfg!(debug_assertions) { 20 } else { 200 } {
+        let mut steps = vec![first[random.below(first.len())].to_owned(), "(?#byte_level)".to_owned()];
+        steps.extend((0..1 + random.below(2)).map(|_| letters[random.below(letters.len())].to_owned()));
+        let (compiled, oracle) = (compiled_at_every_tier(&steps), Pretokenizer::by_regex(&steps).unwrap());
+        for _ in 0..20 {
+            let parts = &parts[..parts.len() - 2 * random.below(2)];
+            let text: String = (0..random.below(60)).map(|_| parts[random.below(parts.len())]).collect();
+            assert_equal(&compiled, &oracle, &text);
+        }
+    }
+}
+
 /// " " is no pretoken before "\u{2028}" where that ends the segment, which the first pattern decides three characters later.
 #[test]
 fn a_match_that_begins_later_is_the_end_of_a_segment_before_it() {
