@@ -1,4 +1,5 @@
-//! The classes of characters that an automaton reads: characters that no set of the pattern tells apart are one class.
+//! Maps characters to the classes that an automaton reads: characters that no set of the pattern tells apart share a
+//! class.
 
 use std::collections::HashMap;
 
@@ -6,21 +7,21 @@ use regex_syntax::hir::ClassUnicode;
 
 use super::unicode;
 
-/// The most sets of characters in a pattern.
+/// The most sets of characters that a pattern can have.
 pub const MAX_SETS: usize = 128;
 
-/// In a table of bytes: the first byte of a longer character.
+/// In [`Alphabet::by_byte`]: the byte begins a longer character.
 const LONGER: u8 = 255;
 
-/// The characters that a pattern tells apart.
+/// The classes of the characters that a pattern tells apart.
 #[derive(Clone)]
 pub struct Alphabet {
     pub n_classes: usize,
-    /// For each class, the sets that it is in, as bits.
+    /// For each class, the sets that contain it, as bits.
     pub sets_of: Vec<u128>,
-    /// By byte: the class of ASCII, or [`LONGER`].
+    /// For each byte, the class of the ASCII character, or [`LONGER`].
     by_byte: [u8; 256],
-    /// For each 256 code points, where their classes begin in `classes`.
+    /// For each 256 code points, where their classes start in `classes`.
     blocks: Vec<u32>,
     classes: Vec<u8>,
 }
@@ -69,20 +70,20 @@ impl Alphabet {
         usize::from(self.classes[self.blocks[(code >> 8) as usize] as usize + (code & 255) as usize])
     }
 
-    /// The alphabet of bytes: each is in the class of its letter in GPT-2's byte alphabet.
+    /// Returns an alphabet of bytes: each byte has the class of its letter in GPT-2's byte alphabet.
     pub fn of_letters(&self) -> Self {
         let class_of = |byte| self.class_of(unicode::byte_letter(byte)) as u8;
         Alphabet { by_byte: std::array::from_fn(|byte| class_of(byte as u8)), ..self.clone() }
     }
 
-    /// The class of a character of one byte; `None` for the first byte of a longer one.
+    /// Returns the class of a one-byte character; `None` for the first byte of a longer one.
     #[inline(always)]
     pub fn class_of_byte(&self, byte: u8) -> Option<usize> {
         let class = self.by_byte[usize::from(byte)];
         (class != LONGER).then_some(usize::from(class))
     }
 
-    /// The class and the length of the character at `at`; of the end of the text, one more than the last class, and 1.
+    /// Returns the class and the length of the character at `at`; at the end of the text, `n_classes` and 1.
     #[inline(always)]
     pub fn class_at(&self, bytes: &[u8], at: usize) -> (usize, usize) {
         let Some(&byte) = bytes.get(at) else { return (self.n_classes, 1) };

@@ -11,8 +11,8 @@
 //! \s+(?!\S)|\s+                    other white space; its last character is left for the next pretoken
 //! ```
 //!
-//! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. The differential tests in `tests.rs`
-//! compare with a regex engine.
+//! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. Differential tests in `tests.rs`
+//! compare the scanner with a regex engine.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
@@ -21,11 +21,11 @@ use super::shared_rules::{self, Lines};
 use super::unicode::{LETTER, MARK, NUMBER, SPACE, class_at};
 use super::window::{Window, run_starts};
 
-/// How members of the family differ.
+/// The variants of the family.
 ///
-/// `N_DIGITS`: the size of a group of numbers, 0 for any size. `MARKS`: combining marks belong to words. `KEEP_TRAILING`
-/// (cl100k): white space at the end of the text is one pretoken, with or without newlines. `ATTACH`: newlines after
-/// symbols belong to these.
+/// `N_DIGITS`: the size of a group of numbers, 0 for any size. `MARKS`: combining marks belong to words.
+/// `KEEP_TRAILING` (cl100k): white space at the end of the text is one pretoken, with or without newlines. `ATTACH`:
+/// newlines after symbols belong to the symbols.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Cl100k<
     const N_DIGITS: u32,
@@ -54,7 +54,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool, const AT
             !window.space,
             is_last,
         );
-        // Runs of symbols, unless a ' ' before them starts the pretoken.
+        // Each run of symbols starts a pretoken, unless a ' ' before it does.
         let symbols = run_starts(other) & !(block.equal(b' ') << 1);
         // A single symbol before a word is its prefix; so is white space other than a newline (`plain`).
         let prefixes = symbols & window.before::<ASCII>(word);
@@ -62,7 +62,7 @@ impl<const N_DIGITS: u32, const MARKS: bool, const KEEP_TRAILING: bool, const AT
         let mut starts =
             in_space | symbols | words | shared_rules::numbers::<B, ASCII, N_DIGITS>(window, window.number);
         let apostrophes = block.rare(b'\'', prefixes);
-        // A contraction at the start of a pretoken ends after its letters; another pretoken starts there.
+        // A contraction at the start of a pretoken ends with its letters; the next pretoken starts there.
         if apostrophes != 0 {
             let (one, two) = shared_rules::contractions::<B, true, ASCII>(block);
             starts |= (apostrophes & one >> 1) << 2 | (apostrophes & two >> 1) << 3;

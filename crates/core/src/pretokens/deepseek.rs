@@ -1,4 +1,4 @@
-//! The three patterns of DeepSeek V3, hand-written, in one pass.
+//! DeepSeek V3's three patterns, hand-written, in one pass.
 //!
 //! Each pattern splits the segments that the previous one left. The first two isolate numbers in groups of three
 //! (`\p{N}{1,3}`) and runs of Chinese and kana (`[一-龥぀-ゟ゠-ヿ]+`). The third one splits each segment by itself, so no
@@ -13,8 +13,8 @@
 //!
 //! Characters that none of them matches (control characters, joiners) are pretokens of their own.
 //!
-//! Source: the published tokenizer.json. The differential tests in `tests.rs` compare with a regex engine that runs the
-//! three patterns in turn.
+//! Source: the published tokenizer.json. Differential tests in `tests.rs` compare the scanner with a regex engine that
+//! runs the three patterns in turn.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Members, Text};
@@ -56,10 +56,9 @@ impl Rules for DeepSeek {
         starts |= run_starts(unmatched) | unmatched & window.before::<ASCII>(word);
         starts |= shared_rules::numbers::<B, ASCII, 3>(window, number);
         if !ASCII {
-            // After ASCII punctuation only ASCII letters belong to the pretoken: the rest of the word is another
-            // pretoken.
+            // After ASCII punctuation only ASCII letters belong to the pretoken; the rest of the word is another one.
             starts |= ascii_letters.wrapping_add(prefixes << 1) & !ascii_letters & word;
-            // The third byte of the next character decides whether it is CJK, hence 58 and not 60.
+            // Whether the next character is CJK depends on its third byte, hence 58 and not 60.
             unknown_from = unknown_from.min(58).min((unmatched & cjk).trailing_zeros());
         }
         Starts { starts, unknown_from, reach: Reach::CONTRACTIONS }
@@ -107,26 +106,27 @@ impl Rules for DeepSeek {
     }
 }
 
-/// A segment that the first two patterns leave: text without numbers, either all CJK or without CJK.
+/// A segment that the first two patterns leave: text without numbers that is either all CJK or has none.
 struct Segment<'t> {
     text: Text<'t>,
     is_cjk: bool,
 }
 
 impl Segment<'_> {
-    /// The class and the length of the character at `at`; `None` at the end of the segment.
+    /// Returns the class and the length of the character at `at`; `None` at the end of the segment.
     fn class_at(&self, at: usize) -> Option<(u8, usize)> {
         let (class, n_bytes) = class_at(&self.text, at)?;
         (class & NUMBER == 0 && is_cjk_at(&self.text, at) == self.is_cjk).then_some((class, n_bytes))
     }
 
-    /// The end of the longest run of characters of `classes` that starts at `at`; `classes` must not contain numbers.
+    /// Returns the end of the longest run of characters of `classes` that starts at `at`. `classes` must not contain
+    /// numbers.
     fn skip(&self, at: usize, classes: u8) -> usize {
         self.text.skip(at, InSegment { classes, is_cjk: self.is_cjk })
     }
 }
 
-/// Characters of some classes, either all CJK or all not.
+/// Characters of some classes that are all CJK, or all not.
 #[derive(Clone, Copy)]
 struct InSegment {
     classes: u8,
@@ -146,13 +146,13 @@ impl Members for InSegment {
     }
 }
 
-/// `[一-龥぀-ゟ゠-ヿ]`
+/// Whether the character at `at` is one of `[一-龥぀-ゟ゠-ヿ]`.
 fn is_cjk_at(text: &str, at: usize) -> bool {
     let character = text.get(at..).and_then(|rest| rest.chars().next());
     matches!(character, Some('一'..='龥' | '\u{3040}'..='\u{30ff}'))
 }
 
-/// [`is_cjk_at`] for a window: compares the three bytes of each character with the ends of the ranges.
+/// [`is_cjk_at`] on a window: compares the three bytes of each character with the ends of the ranges.
 #[inline(always)]
 fn cjk<B: Block>(block: B) -> u64 {
     let (e3, e4, e5) = (block.at_least(0xe3), block.at_least(0xe4), block.at_least(0xe5));

@@ -1,8 +1,8 @@
-//! The entries of the table of [`super::one_pass`], and how far it was read.
+//! The entries of the table of [`super::one_pass`], and how far a text was read with it.
 
-/// Bits of an entry: a pretoken ends before the character, all patterns start anew there, a pretoken ends before the last
-/// character, before the last two, at the mark; the mark is before the last two from now on; the loop stops. The row of
-/// the next state is above them.
+/// The bits of an entry, in order: a pretoken ends before the character; all patterns start anew there; a pretoken
+/// ends before the previous character; before the last two; at the mark; the mark moves to before the last two; the
+/// loop stops. The row of the next state is in the bits above them.
 pub(super) const HERE: usize = 1;
 pub(super) const ANEW: usize = 2;
 pub(super) const ONE_BACK: usize = 4;
@@ -11,30 +11,30 @@ pub(super) const AT_MARK: usize = 16;
 pub(super) const MARK: usize = 32;
 pub(super) const STOP: usize = 64;
 pub(super) const N_BITS: u32 = 8;
-/// In no entry: there is no room for more ends.
+/// Never in an entry: there is no room for more ends.
 pub(super) const FULL: usize = 128;
-/// What few entries say.
+/// The bits that few entries have.
 pub(super) const RARE: usize = STOP | ONE_BACK | TWO_BACK | AT_MARK | MARK | FULL;
 
-/// The entry, with another row.
+/// Returns the entry with another row.
 pub(super) fn leading_to(entry: u32, row: usize) -> u32 {
     (row as u32) << N_BITS | entry & ((1 << N_BITS) - 1)
 }
 
-/// How far the table was read.
+/// How far a text was read with the table.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Read {
     pub row: usize,
     pub at: usize,
-    /// The ends so far, and those up to the last one at which all patterns start anew.
+    /// The number of ends so far, and of those up to the last one at which all patterns start anew.
     pub n: usize,
     pub n_sure: usize,
-    /// Where a pretoken may have ended.
+    /// Where a pretoken ends if the automata find so later.
     pub mark: usize,
 }
 
 impl Read {
-    /// Does what an entry says that is decided at once, but rarely.
+    /// Does what the rare bits of an entry ask for.
     pub fn take_rare(&mut self, entry: usize, text: &str, room: &mut [u32]) {
         let before = |at: usize| text.floor_char_boundary(at.saturating_sub(1));
         let (one_back, two_back) = (before(self.at), before(before(self.at)));

@@ -1,10 +1,10 @@
-//! What the parts of a parsed pattern match, as far as automata ask: one character of a set, nothing, a first character.
+//! What automata ask about the parts of a parsed pattern: the set of one character, empty matches, first characters.
 
 use fancy_regex::{Assertion, Expr, LookAround};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-/// The characters that a lookahead takes, and whether it takes the end of the text.
+/// Returns the characters that a lookahead accepts, and whether it accepts the end of the text.
 pub fn seen(expression: &Expr) -> Option<(ClassUnicode, bool)> {
     match expression {
         Expr::Assertion(Assertion::EndText) => Some((ClassUnicode::empty(), true)),
@@ -20,7 +20,7 @@ pub fn seen(expression: &Expr) -> Option<(ClassUnicode, bool)> {
     }
 }
 
-/// The characters that an expression for one character takes.
+/// Returns the characters that an expression for one character matches.
 pub fn set_of(expression: &Expr) -> Option<ClassUnicode> {
     match expression {
         Expr::Group(inner) => set_of(inner),
@@ -57,10 +57,10 @@ pub fn set_of_class(class: &str, ignores_case: bool) -> Option<ClassUnicode> {
     }
 }
 
-/// A set that is asked for one character after another.
+/// A set for fast lookups of one character after another.
 pub struct Set {
     set: ClassUnicode,
-    /// Its characters of ASCII.
+    /// Its ASCII characters, as bits.
     ascii: u128,
 }
 
@@ -93,7 +93,7 @@ pub fn is_one_character(pattern: &str) -> bool {
     Expr::parse_tree(pattern).is_ok_and(|tree| set_of(&tree.expr).is_some())
 }
 
-/// Whether an expression may match nothing.
+/// Whether an expression can match nothing.
 pub fn can_be_empty(expression: &Expr) -> bool {
     match expression {
         Expr::Group(inner) => can_be_empty(inner),
@@ -106,10 +106,10 @@ pub fn can_be_empty(expression: &Expr) -> bool {
     }
 }
 
-/// The characters with which a match can begin, of any pattern; `None` if that is not known, or if it may match nothing
-/// anywhere.
+/// Returns the characters that can begin a match of any pattern; `None` if they are unknown, or if the pattern can
+/// match nothing.
 pub fn first_characters(pattern: &str) -> Option<ClassUnicode> {
-    // A flag for the rest of the pattern, such as (?x), would take in what is put around it.
+    // After a flag such as (?x), a `#` begins a comment, which would swallow what is put after the pattern.
     if pattern.contains('#') {
         return None;
     }
@@ -121,7 +121,7 @@ pub fn first_characters(pattern: &str) -> Option<ClassUnicode> {
     (!is_open).then_some(set)
 }
 
-/// The first characters of an expression, and whether what follows it may be the first.
+/// Returns the first characters of an expression, and whether what follows it can come first.
 fn first(expression: &Expr) -> Option<(ClassUnicode, bool)> {
     let in_turn = |parts: &[Expr]| {
         let mut set = ClassUnicode::empty();
@@ -150,7 +150,7 @@ fn first(expression: &Expr) -> Option<(ClassUnicode, bool)> {
             None => Some((ClassUnicode::empty(), true)),
         },
         Expr::Repeat { child, lo, .. } => first(child).map(|(set, is_open)| (set, is_open || *lo == 0)),
-        // What it sees must be there, so that it is the first character.
+        // A lookahead must match, so its first character is the first one.
         Expr::LookAround(inner, LookAround::LookAhead) => first(inner),
         Expr::LookAround(..) | Expr::Assertion(_) | Expr::Empty => Some((ClassUnicode::empty(), true)),
         other => Some((set_of(other)?, false)),

@@ -1,4 +1,4 @@
-//! The scanner of each named pattern.
+//! Maps named patterns to their scanners.
 
 use super::cl100k::Cl100k;
 use super::deepseek::DeepSeek;
@@ -8,11 +8,11 @@ use super::scan::fill;
 use crate::cpu::CpuTier;
 use crate::error::Result;
 
-/// [`super::Pretokenizer::fill`] for one named pattern, with the instructions of a tier that this processor has. No
-/// ends if the first or the second is too far away.
+/// [`super::Pretokenizer::fill`] for one named pattern, with the instructions of a tier that this processor has.
+/// Returns no ends if the first or the second one is too far away.
 pub(super) type Fill = fn(CpuTier, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<()>;
 
-/// The scanner of a named pattern.
+/// Returns the scanner of a named pattern.
 pub(super) fn scanner_for(name: &str) -> Option<Fill> {
     Some(match name {
         "gpt2" => fill::<Gpt2<{ gpt2::TOGETHER }>>,

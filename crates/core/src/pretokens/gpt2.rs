@@ -1,6 +1,6 @@
 //! The GPT-2 pattern, hand-written: `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 //!
-//! Source: `encoder.py` of GPT-2. The differential tests in `tests.rs` compare with a regex engine.
+//! Source: `encoder.py` of GPT-2. Differential tests in `tests.rs` compare the scanner with a regex engine.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Members, Text};
@@ -9,18 +9,18 @@ use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
 use super::window::{Window, changes, run_starts};
 
-/// `APART`: the numbers that are split off first, each as a pretoken of its own or in runs. The pattern then splits the
-/// text between numbers, so a number is like the end of the text for what precedes it.
+/// `APART`: which numbers are split off first, one by one or in runs. The pattern then splits the text between them,
+/// so for the text before it a number is like the end of the text.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Gpt2<const APART: u8>;
 
 /// No numbers are split off first.
 pub(super) const TOGETHER: u8 = 0;
-/// Each number is.
+/// Each number is split off.
 pub(super) const NUMBERS: u8 = 1;
-/// Each number is, those of Unicode 17 too (HuggingFace's step Digits).
+/// Each number is split off, including those of Unicode 17 (HuggingFace's step Digits).
 pub(super) const DIGITS: u8 = 2;
-/// Each run of [`DIGITS`] is.
+/// Each run of numbers as in [`DIGITS`] is split off.
 pub(super) const DIGIT_RUNS: u8 = 3;
 
 impl<const APART: u8> Rules for Gpt2<APART> {
@@ -30,18 +30,19 @@ impl<const APART: u8> Rules for Gpt2<APART> {
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {
         let Window { block, valid, letter, space, .. } = *window;
         let number = if ASCII || APART < DIGITS { window.number } else { window.number | new_digits(window) };
-        // All bytes of the character after white space decide whether it is a digit that the masks do not know.
+        // Whether the character after white space is a digit that the masks do not know depends on all its bytes.
         let unknown_from = if ASCII || APART < DIGITS || is_last { 64 } else { 58 };
         let after_space = block.equal(b' ') << 1;
-        // ` ?\p{L}+` and the like: a run of a class starts a pretoken, unless the ' ' before it does. This is the first
-        // character of each run, including runs of the class that has no mask.
+        // ` ?\p{L}+` and the like: the first character of each run of a class starts a pretoken, unless the ' ' before
+        // it does. The changes include the starts of runs of the class that has no mask.
         let mut starts = (changes(letter) | changes(number) | changes(space)) & !after_space;
-        // `\s+(?!\S)`: the last white space of a run before other text starts the next pretoken (' ') or is a pretoken.
+        // `\s+(?!\S)`: the last white space of a run before other text starts the next pretoken (' ') or is a
+        // pretoken.
         let follows = if APART > TOGETHER { valid & !(space | number) } else { valid & !space };
         starts |= space & window.before::<ASCII>(follows);
         match APART {
             TOGETHER => {}
-            // The pattern splits a run where digits follow that are no numbers to it.
+            // The pattern itself splits a run where digits follow that are not numbers to it.
             DIGIT_RUNS => starts |= run_starts(window.number) | run_starts(number & !window.number),
             _ => starts |= shared_rules::numbers::<B, ASCII, 1>(window, number),
         }
@@ -49,8 +50,7 @@ impl<const APART: u8> Rules for Gpt2<APART> {
         if apostrophes == 0 {
             return Starts { starts, unknown_from, reach: Reach::NEIGHBORS };
         }
-        // A pretoken may start at bit 0 of the window; if none does, this only adds bits among the bytes that are
-        // known.
+        // A pretoken can start at bit 0 of the window; if none does, this only adds bits among the known bytes.
         let apostrophes = apostrophes & (starts | 1) & letter >> 1;
         // A contraction: no start at its first letter, one after its last.
         if apostrophes != 0 {
@@ -109,7 +109,7 @@ impl<const APART: u8> Rules for Gpt2<APART> {
     }
 }
 
-/// Digits of Unicode 17 only, or characters that are neither these nor letters, numbers or white space.
+/// Only digits that are new in Unicode 17, or characters that are neither these nor letters, numbers or white space.
 #[derive(Clone, Copy)]
 struct NewDigits {
     are_members: bool,
@@ -128,13 +128,13 @@ impl Members for NewDigits {
     }
 }
 
-/// `[\u{11DE0}-\u{11DE9}\u{16FF4}-\u{16FF6}]`: digits that are not in Unicode 16.
+/// Whether the character at `at` is one of `[\u{11DE0}-\u{11DE9}\u{16FF4}-\u{16FF6}]`: digits that Unicode 16 lacks.
 fn is_new_digit(text: &str, at: usize) -> bool {
     let character = text.get(at..).and_then(|rest| rest.chars().next());
     matches!(character, Some('\u{11de0}'..='\u{11de9}' | '\u{16ff4}'..='\u{16ff6}'))
 }
 
-/// [`is_new_digit`] for a window.
+/// [`is_new_digit`] on the masks of a window.
 #[inline(always)]
 fn new_digits<B: Block>(window: &Window<B>) -> u64 {
     let (block, four) = (window.block, window.leads[2]);

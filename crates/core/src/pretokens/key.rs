@@ -1,11 +1,11 @@
-//! Pretokens as keys of hash tables: sixteen bytes.
+//! Pretokens as 16-byte keys of hash tables.
 //!
 //! The key of a pretoken of 1 to [`MAX_BYTES`] bytes is its bytes, padded with 0xff, which no UTF-8 text contains. So
-//! equal keys mean equal pretokens, and comparing two follows no pointer. The last byte is always padding, so tables
-//! may use its bits as flags. Making a key is a load and an OR with a mask from a table, on every processor.
+//! equal keys mean equal pretokens, and comparing two keys follows no pointer. The last byte is always padding, so
+//! tables can use its bits as flags. Making a key is a load and an OR with a mask from a table, on every processor.
 //!
 //! Hashes are three rounds of AES or, without AES, a folded multiplication (as in wyhash). Each [`KeyHasher`] has new
-//! random seeds, so no text can be made in advance whose pretokens collide. Two rounds would not prevent that: for keys
+//! random seeds, so nobody can prepare a text whose pretokens collide. Two rounds would not prevent that: for keys
 //! that differ only in bytes 3, 4, 9 and 14, each four bytes of the hash depend on one byte of the previous round, so
 //! 32 bits of the hash have only 256 values. No result depends on the seeds.
 
@@ -13,16 +13,16 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::cpu::CpuTier;
 
-/// The longest pretoken that is its own key.
+/// The length of the longest pretoken that can be its own key.
 pub(crate) const MAX_BYTES: usize = 15;
 
-/// Bytes that loading a key reads, whatever the length of the pretoken.
+/// The number of bytes that loading a key reads, whatever the length of the pretoken.
 pub(crate) const LOAD_BYTES: usize = 16;
 
-/// The byte that fills a key after the bytes of the pretoken.
+/// Fills a key after the bytes of the pretoken.
 const PADDING: u8 = 0xff;
 
-/// The key of a short pretoken: its bytes in memory order, `lo` first, as little-endian numbers.
+/// The key of a short pretoken: its bytes in memory order, as two little-endian numbers, `lo` first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub(crate) struct PretokenKey {
@@ -30,8 +30,7 @@ pub(crate) struct PretokenKey {
     pub(crate) hi: u64,
 }
 
-/// The padding of a pretoken of n bytes is the [`LOAD_BYTES`] bytes that start at `LOAD_BYTES - n`, the number of
-/// padding bytes.
+/// The [`LOAD_BYTES`] bytes from index p on pad a pretoken that needs p bytes of padding.
 static PADDINGS: [u8; 2 * LOAD_BYTES] = {
     let mut paddings = [0; 2 * LOAD_BYTES];
     let mut index = LOAD_BYTES;
@@ -43,17 +42,17 @@ static PADDINGS: [u8; 2 * LOAD_BYTES] = {
 };
 
 impl PretokenKey {
-    /// The key of no pretoken.
+    /// Differs from the key of every pretoken.
     pub(crate) const EMPTY: PretokenKey = PretokenKey { lo: 0, hi: 0 };
 
-    /// The key of the pretoken at `start` that has `n_padding` bytes less than a key.
+    /// Loads the key of the pretoken at `start`, which is `n_padding` bytes shorter than a key.
     ///
-    /// # Safety
-    /// [`LOAD_BYTES`] bytes are readable at `start`, and `n_padding` is at most as many.
+    /// # Safety [`LOAD_BYTES`] bytes must be readable at `start`, and `n_padding` must be at most [`LOAD_BYTES`].
     #[inline(always)]
     pub(crate) unsafe fn load(start: *const u8, n_padding: usize) -> PretokenKey {
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each of 0..=16 on.
+        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each index of 0..=16
+        // on.
         let (bytes, padding) = unsafe {
             let padding = PADDINGS.as_ptr().add(n_padding);
             (start.cast::<[[u8; 8]; 2]>().read_unaligned(), padding.cast::<[[u8; 8]; 2]>().read_unaligned())
@@ -63,11 +62,10 @@ impl PretokenKey {
         PretokenKey { lo: lo | padding_lo, hi: hi | padding_hi }
     }
 
-    /// [`load`](Self::load) into `key`, which also stays in a register: if it were written in halves and read as a
-    /// whole, the read would wait for the stores.
+    /// [`load`](Self::load) into `key`, which also stays in a register: reading back as a whole what was written in
+    /// halves would wait for the stores.
     ///
-    /// # Safety
-    /// As for `load`.
+    /// # Safety As for `load`.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn load_vector(
@@ -77,8 +75,8 @@ impl PretokenKey {
     ) -> std::arch::x86_64::__m128i {
         use std::arch::x86_64::*;
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: Every x86-64 processor has SSE2. The caller vouches for 16 readable bytes at `start`; PADDINGS has 16
-        // bytes from each of 0..=16 on; a key has 16 bytes.
+        // SAFETY: Every x86-64 processor has SSE2. The caller vouches for 16 readable bytes at `start`; PADDINGS has
+        // 16 bytes from each index of 0..=16 on; `key` has 16 bytes, aligned to 16.
         unsafe {
             let padding = _mm_loadu_si128(PADDINGS.as_ptr().wrapping_add(n_padding).cast());
             let bytes = _mm_or_si128(_mm_loadu_si128(start.cast()), padding);
@@ -87,14 +85,14 @@ impl PretokenKey {
         }
     }
 
-    /// Whether a pretoken with this last byte may be its own key. All UTF-8 may; arbitrary bytes that end like the
-    /// padding would have the key of a shorter pretoken.
+    /// Whether a pretoken with this last byte can be its own key. Any UTF-8 can; bytes that end like the padding would
+    /// have the key of a shorter pretoken.
     #[inline(always)]
     pub(crate) fn can_end_in(byte: u8) -> bool {
         byte != PADDING
     }
 
-    /// The key of a pretoken, if it is short enough and [`can_end_in`](Self::can_end_in) its last byte.
+    /// Returns the key of a pretoken that is short enough and whose last byte [`can_end_in`](Self::can_end_in).
     pub(crate) fn from_short(pretoken: &[u8]) -> Option<PretokenKey> {
         let n_bytes = pretoken.len();
         if n_bytes > MAX_BYTES || !pretoken.last().copied().is_some_and(PretokenKey::can_end_in) {
@@ -106,19 +104,19 @@ impl PretokenKey {
         Some(unsafe { PretokenKey::load(padded.as_ptr(), LOAD_BYTES - n_bytes) })
     }
 
-    /// Whether the keys are equal, without a branch. The derived comparison has a branch after the first half, which is
-    /// mispredicted half the time if two keys share a set.
+    /// Compares without a branch. The derived comparison branches after the first half, which is mispredicted half the
+    /// time if two keys share a set.
     #[inline(always)]
     pub(crate) fn equals(self, other: PretokenKey) -> bool {
         (self.lo ^ other.lo) | (self.hi ^ other.hi) == 0
     }
 
-    /// The pretoken and its padding.
+    /// Returns the pretoken and its padding.
     pub(crate) fn padded(self) -> [u8; LOAD_BYTES] {
         (u128::from(self.hi) << 64 | u128::from(self.lo)).to_le_bytes()
     }
 
-    /// The length of the pretoken in bytes.
+    /// Returns the length of the pretoken in bytes.
     pub(crate) fn n_bytes(self) -> usize {
         LOAD_BYTES - ((u128::from(self.hi) << 64 | u128::from(self.lo)).leading_ones() / 8) as usize
     }
@@ -132,19 +130,19 @@ pub(crate) struct KeyHasher {
 }
 
 impl KeyHasher {
-    /// A hasher with new seeds and the instructions of `tier`, which the processor must have.
+    /// Creates a hasher with new seeds and the instructions of `tier`, which the processor must have.
     pub(crate) fn new(tier: CpuTier) -> Self {
         let state = RandomState::new();
         KeyHasher { seeds: [0u64, 1, 2, 3].map(|number| state.hash_one(number)), tier }
     }
 
-    /// The tier, which the processor was checked to have.
+    /// Returns the tier, which the processor was checked to have.
     #[inline(always)]
     pub(crate) fn tier(self) -> CpuTier {
         self.tier
     }
 
-    /// The hash of a key.
+    /// Returns the hash of a key.
     #[inline]
     pub(crate) fn hash(self, key: PretokenKey) -> u64 {
         #[cfg(target_arch = "x86_64")]
@@ -165,11 +163,11 @@ impl KeyHasher {
         fold(key.lo ^ self.seeds[0], key.hi ^ self.seeds[1])
     }
 
-    /// The hash of bytes of any length, from their blocks of 16 and their last 16.
+    /// Returns the hash of bytes of any length: of their blocks of 16, then of their last 16.
     #[inline(always)]
     pub(crate) fn hash_bytes(self, bytes: &[u8]) -> u64 {
         match (bytes.first_chunk(), bytes.last_chunk()) {
-            // Most long pretokens.
+            // Most long pretokens are shorter than 32 bytes.
             (Some(first), Some(last)) if bytes.len() < 32 => {
                 self.hash_block(self.hash_block(self.seeds[0] ^ bytes.len() as u64, first), last)
             }
@@ -189,14 +187,15 @@ impl KeyHasher {
         blocks.iter().chain([last]).fold(hash, |hash, block| self.hash_block(hash, block))
     }
 
-    /// Extends the hash of some bytes by a block.
+    /// Extends a hash by a block.
     #[inline(always)]
     fn hash_block(self, hash: u64, block: &[u8; 16]) -> u64 {
         let block = u128::from_le_bytes(*block);
         fold(block as u64 ^ hash, (block >> 64) as u64 ^ self.seeds[1])
     }
 
-    /// The seeds: the first is mixed with a key before a multiplication or the rounds of AES, the second in each round.
+    /// Returns the seeds. The first is mixed into a key before the multiplication or the AES rounds, the second in
+    /// each round.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn seed_vectors(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
@@ -208,25 +207,23 @@ impl KeyHasher {
     }
 }
 
-/// Both halves of a product, folded: a mixing step from the family of wyhash.
+/// Folds both halves of a product: a mixing step of the wyhash family.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The instructions that hash keys in a loop.
+/// Hashes keys in a loop, with the instructions of some tier.
 pub(crate) trait HashKey {
     /// [`KeyHasher::hash`].
     ///
-    /// # Safety
-    /// The processor has the instructions, and the hasher's tier is theirs.
+    /// # Safety The processor must have the instructions, and the hasher's tier must be theirs.
     unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64;
 
-    /// [`PretokenKey::load`] into `key`; returns its hash.
+    /// Loads a key into `key` ([`PretokenKey::load`]); returns its hash.
     ///
-    /// # Safety
-    /// As for both.
+    /// # Safety As for [`hash`](Self::hash) and [`PretokenKey::load`].
     #[inline(always)]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         // SAFETY: The caller promises the same.
@@ -246,7 +243,7 @@ pub(crate) mod hashes {
     pub(crate) use super::{Aes as Avx2, Aes as Avx512};
 }
 
-/// A folded multiplication.
+/// Hashes by a folded multiplication.
 pub(crate) struct Folded;
 
 impl HashKey for Folded {
@@ -255,7 +252,7 @@ impl HashKey for Folded {
         hasher.folded(*key)
     }
 
-    /// Mixes both halves with the seeds at once.
+    /// Mixes the seeds into both halves at once.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
@@ -270,7 +267,7 @@ impl HashKey for Folded {
     }
 }
 
-/// Three rounds of AES.
+/// Hashes by three rounds of AES.
 #[cfg(target_arch = "x86_64")]
 pub(crate) struct Aes;
 
@@ -305,7 +302,7 @@ impl HashKey for Aes {
     }
 }
 
-/// Three rounds of AES with the instructions of ARM, which mix in the round's key first, not last.
+/// Hashes by three rounds of AES with ARM's instructions, which mix in the round key first, not last.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(crate) struct ArmAes;
 
@@ -340,8 +337,8 @@ impl HashKey for ArmAes {
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         use std::arch::aarch64::*;
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each of 0..=16 on; a
-        // key has 16 bytes.
+        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each index of 0..=16
+        // on; `key` has 16 bytes.
         let bytes = unsafe {
             let padding = vld1q_u8(PADDINGS.as_ptr().add(n_padding));
             let bytes = vorrq_u8(vld1q_u8(start), padding);
@@ -355,11 +352,11 @@ impl HashKey for ArmAes {
 /// A text from which [`LOAD_BYTES`] bytes can be loaded at each offset, with zeros after its end.
 pub(crate) struct PaddedText<'a> {
     pub(crate) text: &'a [u8],
-    /// At each offset before this one, [`LOAD_BYTES`] bytes of the text can be loaded.
+    /// At each offset below this one, [`LOAD_BYTES`] bytes of the text can be loaded.
     whole_end: usize,
     /// The offset of `tail` in the text.
     tail_start: usize,
-    /// The last bytes of the text, and zeros.
+    /// The last bytes of the text, followed by zeros.
     tail: [u8; 2 * LOAD_BYTES],
 }
 
@@ -373,13 +370,14 @@ impl<'a> PaddedText<'a> {
         PaddedText { text, whole_end: text.len().saturating_sub(LOAD_BYTES - 1), tail_start, tail }
     }
 
-    /// Whether [`LOAD_BYTES`] bytes of the text itself can be loaded at `offset`; then also at any offset before.
+    /// Whether [`LOAD_BYTES`] bytes of the text itself can be loaded at `offset`. If so, they can at any offset before
+    /// it.
     #[inline(always)]
     pub(crate) fn is_inside(&self, offset: usize) -> bool {
         offset < self.whole_end
     }
 
-    /// The key of the pretoken from `start` to `end`, as [`PretokenKey::from_short`] makes it.
+    /// Returns the key of the pretoken from `start` to `end`, as [`PretokenKey::from_short`] does.
     #[inline]
     pub(crate) fn key(&self, start: usize, end: usize) -> Option<PretokenKey> {
         let pretoken = &self.text[start..end];
@@ -393,11 +391,10 @@ impl<'a> PaddedText<'a> {
         Some(unsafe { PretokenKey::load(pretoken.as_ptr(), LOAD_BYTES - pretoken.len()) })
     }
 
-    /// Loads the key of the pretoken at `start` that has `n_padding` bytes less than a key; returns its hash.
+    /// Loads the key of the pretoken at `start`, which is `n_padding` bytes shorter than a key; returns its hash.
     ///
-    /// # Safety
-    /// As for [`HashKey::hash`]. `start` is within the text, and with `INSIDE` also [inside](Self::is_inside).
-    /// `n_padding` is at most [`LOAD_BYTES`].
+    /// # Safety As for [`HashKey::hash`]. `start` must be within the text, with `INSIDE` also
+    /// [inside](Self::is_inside), and `n_padding` at most [`LOAD_BYTES`].
     #[inline(always)]
     pub(crate) unsafe fn load<H: HashKey, const INSIDE: bool>(
         &self,
@@ -412,8 +409,8 @@ impl<'a> PaddedText<'a> {
         } else {
             self.tail.as_ptr().wrapping_add((start - self.tail_start).min(LOAD_BYTES))
         };
-        // SAFETY: Before `whole_end`, 16 bytes of the text can be read. From there on `start` is at most 16 bytes after
-        // `tail_start`, and 16 bytes of `tail` can be read there. The caller promises the rest.
+        // SAFETY: At an offset below `whole_end`, 16 bytes of the text can be read. Any other `start` is at most 16
+        // bytes after `tail_start`, and 16 bytes of `tail` can be read there. The caller promises the rest.
         unsafe { H::load(hasher, bytes, n_padding, key) }
     }
 }
@@ -446,7 +443,7 @@ mod tests {
         assert_eq!(PaddedText::new(b"a\xff and sixteen bytes more").key(0, 2), None);
     }
 
-    /// With two rounds of AES, 32 bits of the hashes of each group of keys have 256 values.
+    /// With two rounds of AES, 32 bits of the hashes in each group of keys would have only 256 values.
     #[test]
     fn keys_that_differ_in_bytes_which_rounds_of_aes_mix_last_have_different_hashes() {
         for tier in CpuTier::available() {
@@ -463,7 +460,7 @@ mod tests {
                     .collect();
                 hashes.sort_unstable();
                 hashes.dedup();
-                // Of this many random numbers two are equal in two of a thousand tries.
+                // Among so many random numbers, two are equal in two of a thousand tries.
                 assert!(hashes.len() > 4000, "{tier:?} {places:?}: {}", hashes.len());
             }
         }

@@ -1,11 +1,11 @@
-//! Splits documents into pretokens, and finds where a text may be cut safely.
+//! Splits documents into pretokens, and finds where a text can be cut safely.
 //!
-//! A pretoken is a part of a document inside of which merges happen, never across. The pretokens of a document cover it
-//! without gaps: text that a custom pattern does not match is a pretoken of its own.
+//! A pretoken is a part of a document. Merges happen inside pretokens, never across their edges. The pretokens of a
+//! document cover it without gaps: text that a custom pattern does not match is a pretoken, too.
 //!
-//! A named pattern (`patterns.rs`) is scanned by hand-written code at 64 bytes a step: `scan.rs` explains the loop, and
-//! there is a file for each family of patterns. Any other pattern is run by a regex engine (`regex.rs`). `tests.rs`
-//! checks that both give the same pretokens.
+//! Named patterns (`patterns.rs`) have hand-written scanners, which read 64 bytes a step: `scan.rs` explains the loop,
+//! and each family of patterns has a file. A regex engine runs any other pattern (`regex.rs`). `tests.rs` checks that
+//! both find the same pretokens.
 
 mod alphabet;
 mod as_written;
@@ -65,7 +65,7 @@ pub(crate) use threes::word_boundary;
 pub(crate) use unicode::byte_letter;
 pub use unicode_tables::UNICODE_VERSION;
 
-/// How many patterns may split in turn. Published tokenizers have up to four; compiling thousands takes seconds.
+/// The most patterns that can split in turn. Published tokenizers have up to four; compiling thousands takes seconds.
 pub const MAX_PATTERNS: usize = 32;
 
 /// Splits documents into pretokens. Immutable, so threads share one.
@@ -73,39 +73,39 @@ pub struct Pretokenizer {
     patterns: Vec<String>,
     engine: Engine,
     normalizer: Vec<normalizer::Step>,
-    /// The automaton of a single named pattern, built when it is first needed.
+    /// The automaton of a single named pattern, built on first use.
     automaton: OnceLock<Option<Dfa>>,
 }
 
 enum Engine {
     /// The hand-written scanner of a named pattern.
     Named(Fill, CpuTier),
-    /// Any other patterns, which split in turn.
+    /// Any other patterns. They split in turn.
     Sequence(Vec<Step>),
-    /// Cuts that no token of a vocabulary of characters spans.
+    /// Cuts between characters that no token of the vocabulary spans.
     Characters(Box<CharacterCuts>),
 }
 
 impl Pretokenizer {
-    /// Compiles a pattern; the exact text of a named pattern gets a hand-written scanner.
+    /// Compiles a pattern. If it is exactly the text of a named pattern, it gets the hand-written scanner.
     ///
     /// [`Error::Pattern`] if it does not compile.
     pub fn new(pattern: &str) -> Result<Self> {
         Self::sequence(&[pattern])
     }
 
-    /// Compiles patterns that split in turn: each splits the segments that the one before left, matches and gaps alike,
-    /// and sees nothing outside of its segment.
+    /// Compiles patterns that split in turn: each splits the segments that the previous one left, matches and gaps
+    /// alike, and sees nothing outside its segment.
     ///
-    /// [`Error::Pattern`] if one does not compile or there are more than [`MAX_PATTERNS`], or more than [`MAX_PATTERN_BYTES`] of
-    /// them together, [`Error::Invalid`] if there is none.
+    /// [`Error::Invalid`] if there are no patterns. [`Error::Pattern`] if one does not compile, or if there are more
+    /// than [`MAX_PATTERNS`] or, together, more than [`MAX_PATTERN_BYTES`].
     pub fn sequence<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
         Self::at_tier(patterns, CpuTier::best())
     }
 
-    /// Like [`Pretokenizer::sequence`], with the instructions of `tier` instead of the best ones.
+    /// Like [`Pretokenizer::sequence`], but with the instructions of `tier` instead of the best ones.
     ///
-    /// For tests and measurements: all tiers give the same pretokens. [`Error::Invalid`] if the processor lacks these
+    /// For tests and measurements: all tiers find the same pretokens. [`Error::Invalid`] if the processor lacks these
     /// instructions.
     pub fn at_tier<S: AsRef<str>>(patterns: &[S], tier: CpuTier) -> Result<Self> {
         tier.check_available()?;
@@ -117,12 +117,12 @@ impl Pretokenizer {
 
     /// Like [`Pretokenizer::sequence`], but always with the backtracking regex engine.
     ///
-    /// For tests and measurements: it gives the same pretokens.
+    /// For tests and measurements: it finds the same pretokens.
     pub fn by_regex<S: AsRef<str>>(patterns: &[S]) -> Result<Self> {
         Self::compile(patterns, CpuTier::best(), RegexScanner::backtracking)
     }
 
-    /// Cuts text where no token of `vocabulary` spans the cut; its merging starts with characters
+    /// Cuts text wherever no token of `vocabulary` can span the cut. Its merging must start with characters
     /// ([`Vocabulary::from_characters`]).
     pub fn of_characters(vocabulary: &Vocabulary) -> Result<Self> {
         let cuts = Box::new(CharacterCuts::new(vocabulary)?);
@@ -167,20 +167,20 @@ impl Pretokenizer {
         Pretokenizer { patterns, engine, normalizer: Vec::new(), automaton: OnceLock::new() }
     }
 
-    /// The same, with steps that change documents before they are split: [`Pretokenizer::normalized`] applies them.
+    /// Adds steps that change documents before they are split. [`Pretokenizer::normalized`] applies them.
     #[must_use]
     pub fn with_normalizer(mut self, steps: Vec<normalizer::Step>) -> Self {
         self.normalizer = steps;
         self
     }
 
-    /// What decoding does with spaces at the beginning of a text, as SentencePiece has it.
+    /// Returns how decoding treats spaces at the start of a text, following SentencePiece.
     pub fn leading_spaces(&self) -> LeadingSpaces {
         match self.engine {
             Engine::Characters(_) if self.normalizer.contains(&normalizer::Step::CollapseSpaces) => {
                 LeadingSpaces::OneOfEachDropped
             }
-            // Decoding puts a space before each token where encoding leaves them out.
+            // Encoding leaves spaces out and decoding puts one before each token, so the first one is dropped.
             Engine::Characters(_)
                 if self.leaves_words() || self.normalizer.iter().any(normalizer::Step::is_prefix) =>
             {
@@ -190,17 +190,17 @@ impl Pretokenizer {
         }
     }
 
-    /// Whether white space is left out.
+    /// Whether a step of the normaliser leaves white space out.
     pub(crate) fn leaves_words(&self) -> bool {
         self.normalizer.iter().any(|step| matches!(step, normalizer::Step::Words(_)))
     }
 
-    /// Whether bytes that are no token are left out of pretokens.
+    /// Whether the encoder drops bytes that are not tokens from pretokens.
     pub(crate) fn drops_missing_bytes(&self) -> bool {
         self.normalizer.contains(&normalizer::Step::DropMissingBytes)
     }
 
-    /// The document at `place` as it is to be split; borrowed if the steps of the normaliser change nothing.
+    /// Returns the document at `place` as it will be split; borrowed if the normaliser changes nothing.
     #[inline]
     pub fn normalized<'a>(&self, document: &'a str, place: Place) -> Result<Cow<'a, str>> {
         if self.normalizer.is_empty() {
@@ -213,33 +213,35 @@ impl Pretokenizer {
         normalizer::normalized(&self.normalizer, whole, place, document)
     }
 
-    /// Whether a document is split as it is: the normaliser changes nothing of it.
+    /// Whether the normaliser leaves a document as it is.
     pub(crate) fn leaves(&self, document: &str) -> bool {
         matches!(self.normalized(document, Place::Start), Ok(Cow::Borrowed(_)))
     }
 
-    /// The text of the pattern; of several patterns, the last one.
+    /// Returns the text of the pattern; of several patterns, the last one.
     pub fn pattern(&self) -> &str {
         self.patterns.last().map_or("", String::as_str)
     }
 
-    /// The texts of all patterns, in the order in which they split.
+    /// Returns the texts of all patterns, in the order in which they split.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }
 
-    /// Replaces `ends` by the ends of the pretokens that follow `from`, as distances from there; gives the offset in the
+    /// Replaces `ends` by the ends of the pretokens after `from`, as distances from `from`; returns the offset in the
     /// document where the last one ends.
     ///
-    /// `from` is 0 or what the call before gave for the same `document`; if [`Pretokenizer::is_memoryless`], any
-    /// pretoken's end. There is at least one end unless `from == document.len()`, and at most [`ENDS_PER_FILL`].
-    /// [`Error::Pattern`] if the regex engine gives up on the text; [`Error::Invalid`] if one of the first two pretokens
-    /// has more than 4 GiB, or what several patterns must split at once.
+    /// `from` must be 0 or the result of the previous call for the same `document`; if
+    /// [`Pretokenizer::is_memoryless`], the end of any pretoken. There is at least one end unless `from ==
+    /// document.len()`, and at most [`ENDS_PER_FILL`]. [`Error::Pattern`] if the regex engine gives up on the text;
+    /// [`Error::Invalid`] if one of the first two pretokens, or the text that several patterns must split at once, is
+    /// longer than 4 GiB.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<usize> {
         self.fill_with_progress(document, from, ends, &mut |_| Ok(()))
     }
 
-    /// The same, which `on_progress` may stop. Only regex engines call it, since they can take any time for one call.
+    /// [`Pretokenizer::fill`], which `on_progress` can stop. Only regex engines call it: one call of theirs can take
+    /// any time.
     #[inline]
     pub fn fill_with_progress(
         &self,
@@ -260,38 +262,39 @@ impl Pretokenizer {
         }
     }
 
-    /// Whether a pretoken depends on nothing before it, and little after it. Exactly:
+    /// Whether pretokens depend on nothing before them and on little after them. Exactly:
     ///
-    /// 1. The text from any pretoken's start on, pretokenized by itself, gives the same pretokens.
+    /// 1. A text that starts at the start of any pretoken has the same pretokens from there on as the whole.
     /// 2. Text appended to a document changes at most its last two pretokens (`safe_cuts::N_UNSETTLED`).
     ///
-    /// Only then is a text that goes on divided by scanning (`safe_cuts.rs`). True for every hand-written scanner, and
-    /// tested. Not assumed of any other pattern: even `a*b|a`, without lookbehind and anchors, breaks the second rule.
-    /// Nor of one with a normaliser, which changes whole documents.
+    /// A growing text is divided by scanning (`safe_cuts.rs`) only if this is true. It is for every hand-written
+    /// scanner, which tests check. It is not assumed of any other pattern: even `a*b|a`, which has no lookbehind and
+    /// no anchors, breaks the second rule. Nor is it true with a normaliser, which changes whole documents.
     pub fn is_memoryless(&self) -> bool {
         matches!(self.engine, Engine::Named(..)) && self.normalizer.is_empty()
     }
 
-    /// Whether the pretokens of a text from the end of any one on depend on nothing before it, if no step of a normaliser
-    /// changes it. So texts can be joined.
+    /// Whether the pretokens after the end of any pretoken are independent of the text before it, as long as no step
+    /// of the normaliser changes the text. If so, texts can be joined.
     pub(crate) fn looks_ahead_only(&self) -> bool {
         self.engine_name() != "backtracking"
     }
 
-    /// Whether a text may be cut between some characters, see `safe_cuts.rs`.
+    /// Whether a text can be cut between some pairs of characters; see `safe_cuts.rs`.
     pub fn has_cuts(&self) -> bool {
         self.has_cuts_within() && !self.normalizer.iter().any(normalizer::Step::depends_on_place)
     }
 
-    /// The same where a part that is not the first of its document is known as such ([`Place::Within`]).
+    /// [`has_cuts`](Self::has_cuts) for callers that mark every part after a document's first as [`Place::Within`].
     pub(crate) fn has_cuts_within(&self) -> bool {
         self.looks_ahead_only()
     }
 
-    /// Whether the last pretoken of a document covers `at`, whatever follows the document, and then ends where one that begins
-    /// at `at` would, if merging is left aside. False where that is not known.
+    /// Whether it is proved that, whatever follows the document, its last pretoken covers `at` and ends where a
+    /// pretoken that starts at `at` would end (merging aside). False if unknown.
     ///
-    /// It is if an automaton is in the same state at the end of the document, and a match ends there whatever comes next.
+    /// The proof: an automaton that starts at the last pretoken and one that starts at `at` end the document in the
+    /// same state, and their last match so far ends at the same place after `at`.
     pub(crate) fn goes_on_alike(&self, document: &str, at: usize, place: Place) -> Result<bool> {
         let (before, after) = document.split_at(at);
         let mut after = after.chars();
@@ -300,9 +303,9 @@ impl Pretokenizer {
         else {
             return Ok(false);
         };
-        // In a form of Unicode a mark would change the character directly before it only.
+        // In a Unicode normalisation form, a mark changes only the character directly before it.
         let has_table = self.normalizer.iter().any(|step| matches!(step, normalizer::Step::Charsmap(_)));
-        // A word ends where its part of the text does.
+        // A word ends where its part of the text ends.
         if self.leaves_words() {
             return Ok(false);
         }
@@ -325,7 +328,7 @@ impl Pretokenizer {
         let ends = self.ends(document)?;
         let start_of = |nth_last: usize| ends.len().checked_sub(nth_last + 1).map_or(0, |end| ends[end]);
         let (last, one_before, bytes) = (start_of(1), start_of(2), document.as_bytes());
-        // Text that is appended changes the last two pretokens at most, the first of them only if its match may go on.
+        // Appended text changes at most the last two pretokens, and the first of them only if its match can go on.
         if at <= last || last > 0 && automaton.at_end(bytes, one_before).0 != DEAD {
             return Ok(false);
         }
@@ -333,7 +336,7 @@ impl Pretokenizer {
         Ok(state != DEAD && end > at && automaton.at_end(bytes, at) == (state, end))
     }
 
-    /// Whether a pretoken ends between these characters, whatever else the text has, so that it may be cut there.
+    /// Whether a pretoken ends between these characters whatever the rest of the text is, so that it can be cut there.
     fn ends_between(&self, before: char, after: char) -> bool {
         let ends = match &self.engine {
             Engine::Named(..) => safe_cuts::is_cut_of_named_patterns(before, after),
@@ -345,7 +348,8 @@ impl Pretokenizer {
         ends && normalizer::is_cut(&self.normalizer, before, after)
     }
 
-    /// What splits documents: "scanner" (hand-written), "dfa" (automata), or "backtracking" where any of the patterns needs it.
+    /// Returns what splits documents: "scanner" (hand-written), "dfa" (automata), or "backtracking" if any pattern
+    /// needs it.
     pub fn engine_name(&self) -> &'static str {
         let is_automaton = match &self.engine {
             Engine::Named(..) | Engine::Characters(_) => return "scanner",
@@ -354,7 +358,8 @@ impl Pretokenizer {
         if is_automaton { "dfa" } else { "backtracking" }
     }
 
-    /// Whether the matches of a single pattern surely leave no gaps in any text; not all patterns that do are known.
+    /// Whether matches of a single pattern are proved to leave no gaps in any text; false for some patterns that leave
+    /// none.
     pub fn is_total(&self) -> bool {
         match &self.engine {
             Engine::Named(..) => true,
@@ -363,12 +368,12 @@ impl Pretokenizer {
         }
     }
 
-    /// All ends of the pretokens of `document`.
+    /// Returns the ends of all pretokens of `document`.
     pub fn ends(&self, document: &str) -> Result<Vec<usize>> {
         self.ends_with_progress(document, &mut |_| Ok(()))
     }
 
-    /// The same, which `on_progress` may stop.
+    /// [`Pretokenizer::ends`], which `on_progress` can stop.
     pub fn ends_with_progress(&self, document: &str, on_progress: OnProgress<'_>) -> Result<Vec<usize>> {
         let (mut all, mut some, mut from) = (Vec::new(), Vec::new(), 0);
         while from < document.len() {
@@ -382,7 +387,7 @@ impl Pretokenizer {
     }
 }
 
-/// What [`Pretokenizer::fill`] says of a text whose first end is too far away.
+/// The error of [`Pretokenizer::fill`] for a text whose first end is too far away.
 #[cold]
 fn too_long(from: usize) -> Error {
     Error::Invalid(format!(

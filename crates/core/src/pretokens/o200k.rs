@@ -1,20 +1,21 @@
 //! The o200k family, hand-written: o200k, Tekken, Kimi.
 //!
-//! As [`super::cl100k`], except for words:
+//! Like [`super::cl100k`], except for words:
 //!
 //! ```text
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
 //! ```
 //!
-//! So a word is upper-case letters followed by lower-case ones; letters without case and marks count as both; a
+//! So a word is upper-case letters followed by lower-case ones. Letters without case and marks count as both. A
 //! contraction belongs to the word before it.
 //!
 //! The masks leave three rare cases to the character loop: upper case after letters without case, where the split
-//! depends on whether lower case follows, at any distance; marks after symbols; Han symbols and numbers after others.
+//! depends on whether lower case follows, at any distance; marks after symbols; a Han character that is not a
+//! letter after any other character that is not.
 //!
-//! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. The differential tests in `tests.rs`
-//! compare with a regex engine.
+//! Source: tiktoken's `openai_public.py` and the published tokenizer.json files. Differential tests in `tests.rs`
+//! compare the scanner with a regex engine.
 
 use super::byte_block::Block;
 use super::runs::{Classes, Text};
@@ -23,7 +24,7 @@ use super::shared_rules::{self, Lines};
 use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, UPPER, class_at, class_of_code};
 use super::window::{Window, run_starts};
 
-/// How members of the family differ.
+/// The variants of the family.
 ///
 /// `N_DIGITS`: the size of a group of numbers. `CONTRACTIONS`: a contraction belongs to the word before it. `SLASHES`:
 /// slashes among the newlines after symbols belong to the symbols, too. `ISOLATE_HAN`: a run of Han is a pretoken.
@@ -126,12 +127,12 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const I
 impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const ISOLATE_HAN: bool>
     O200k<N_DIGITS, CONTRACTIONS, SLASHES, ISOLATE_HAN>
 {
-    /// Characters of words, except those of `case`.
+    /// Matches the characters of words, except those of `case`.
     fn word_without(case: u8) -> Classes {
         Classes { any_of: LETTER | MARK, none_of: if ISOLATE_HAN { case | HAN } else { case } }
     }
 
-    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`, with its backtracking.
+    /// Finds the end of `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`, with its backtracking.
     fn word_with_lower(text: Text<'_>, at: usize) -> Option<usize> {
         let end = text.skip(at, Self::word_without(LOWER));
         let all = text.skip(end, Self::word_without(UPPER));
@@ -145,7 +146,8 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const I
         Some(at + offset + character.len_utf8())
     }
 
-    /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*`, after [`Self::word_with_lower`] found nothing.
+    /// Finds the end of `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*` if [`Self::word_with_lower`]
+    /// found none.
     fn word_of_upper(text: Text<'_>, at: usize) -> Option<usize> {
         let end = text.skip(at, Self::word_without(LOWER));
         (end > at).then_some(end)

@@ -1,12 +1,12 @@
 //! The named patterns.
 //!
-//! A pattern is a list of regexes, mostly of one, that split in turn: each splits the segments that the one before
-//! left, matches and gaps alike, and sees nothing outside of its segment.
+//! A pattern is a list of regexes, usually one, that split in turn: each splits the segments that the previous one
+//! left, matches and gaps alike, and sees nothing outside its segment.
 //!
-//! `src/pairloom/named_patterns.json` holds them for the Python package too: name, description, and spellings, which
-//! all give the same pretokens. The first spelling is the one that the name stands for; it avoids quantifiers that
-//! regex engines read differently. The others are texts in use, such as the publisher's own. Only an exact text gets a
-//! hand-written scanner: a pattern that differs by one character may give other pretokens.
+//! The Python package reads them from `src/pairloom/named_patterns.json`, too: name, description, and spellings, which
+//! all find the same pretokens. A name stands for its first spelling, which avoids quantifiers that regex engines read
+//! differently. The others are texts in use, such as the publisher's own. Only an exact text gets a hand-written
+//! scanner: a pattern that differs by one character can find other pretokens.
 
 use std::sync::LazyLock;
 
@@ -21,17 +21,18 @@ static NAMED: LazyLock<Vec<NamedPattern>> = LazyLock::new(|| {
     serde_json::from_str(text).expect("the file is part of the source, and tests read it")
 });
 
-/// The names of the named patterns.
+/// Returns the names of the named patterns.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMED.iter().map(|(name, ..)| name.as_str())
 }
 
-/// The regexes of a named pattern.
+/// Returns the regexes of a named pattern.
 pub fn named_patterns(name: &str) -> Option<&'static [String]> {
     NAMED.iter().find(|(known, ..)| known == name).map(|(_, _, spellings)| spellings[0].as_slice())
 }
 
-/// The regexes of a name, or one regular expression; [`Error::Invalid`] for a bare word that is no name.
+/// Returns the regexes of a name, or the one regular expression itself; [`Error::Invalid`] for a bare word that is not
+/// a name.
 pub fn patterns_of(pattern: &str) -> Result<Vec<String>> {
     if let Some(texts) = named_patterns(pattern) {
         return Ok(texts.to_vec());
@@ -47,7 +48,7 @@ pub fn patterns_of(pattern: &str) -> Result<Vec<String>> {
     Ok(vec![pattern.to_owned()])
 }
 
-/// The regex of a named pattern that has only one.
+/// Returns the regex of a named pattern that has only one.
 pub fn named_pattern(name: &str) -> Option<&'static str> {
     match named_patterns(name) {
         Some([text]) => Some(text),
@@ -55,12 +56,12 @@ pub fn named_pattern(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The GPT-2 pattern.
+/// Returns the GPT-2 pattern.
 pub fn gpt2_pattern() -> &'static str {
     named_pattern("gpt2").unwrap_or_default()
 }
 
-/// The hand-written scanner of a pattern, if a named pattern has exactly this text.
+/// Returns the hand-written scanner of a pattern, if a named pattern has exactly this text.
 pub(super) fn scanner<S: AsRef<str>>(patterns: &[S]) -> Option<Fill> {
     let is_equal =
         |texts: &Vec<String>| texts.iter().map(String::as_str).eq(patterns.iter().map(AsRef::as_ref));
@@ -68,7 +69,7 @@ pub(super) fn scanner<S: AsRef<str>>(patterns: &[S]) -> Option<Fill> {
     scanner_for(name)
 }
 
-/// Every spelling of every named pattern, with its name.
+/// Returns every spelling of every named pattern, with its name.
 pub fn spellings() -> impl Iterator<Item = (&'static str, &'static [String])> {
     NAMED
         .iter()

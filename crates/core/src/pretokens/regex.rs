@@ -1,8 +1,8 @@
-//! Patterns without a hand-written scanner, run by a regex engine.
+//! Runs patterns that have no hand-written scanner with a regex engine.
 //!
 //! Pretokens are the matches, found one after the other, and the gaps between them; empty matches are skipped. Cost:
-//! linear where the pattern can be an automaton, see [`super::dfa`]. Other patterns need `fancy_regex`, which backtracks up
-//! to a limit and then refuses the text; it is asked only from characters on with which a match can begin.
+//! linear if the pattern can be an automaton, see [`super::dfa`]. Other patterns need `fancy_regex`, which backtracks
+//! up to a limit and then refuses the text. It is tried only at characters that can begin a match.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,19 +17,19 @@ use super::threes::WholeNumbers;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// How many bytes the patterns of a pretokenizer may have together. Those of published tokenizers have up to 604, and
-/// compiling takes quadratic time: 0.02 s for this many bytes, minutes for some hundred thousand.
+/// The most bytes that the patterns of a pretokenizer can have together. Those of published tokenizers have up to 604.
+/// Compiling takes quadratic time: 0.02 s for this many bytes, minutes for some hundred thousand.
 pub const MAX_PATTERN_BYTES: usize = 1 << 14;
 
-/// How many bytes the automata of a pretokenizer may take together; building them takes about half a second. A short
-/// pattern may need many: 150 lookaheads with counts up to {1,150} took 600 MB and 4 s.
+/// The most bytes that the automata of a pretokenizer can take together; building them takes about half a second. A
+/// short pattern can need many: 150 lookaheads with counts up to {1,150} took 600 MB and 4 s.
 pub(super) const MAX_AUTOMATA_BYTES: usize = 16 << 20;
 
 /// A compiled pattern.
 pub(super) struct RegexScanner {
     pattern: String,
     engine: Engine,
-    /// Whether a match of nothing counts, except where the search begins.
+    /// Whether an empty match counts, unless it is where the search begins.
     finds_nothing: bool,
 }
 
@@ -38,19 +38,19 @@ enum Engine {
     Backtracking(Box<Backtracking>),
 }
 
-/// How many copies there are of a pattern that backtracks: threads that share one wait for each other's caches.
+/// The number of copies of a backtracking pattern: threads that share one wait for each other's caches.
 const COPIES: usize = 8;
 
 /// A pattern for `fancy_regex`.
 struct Backtracking {
     copies: [OnceLock<Regex>; COPIES],
     max_bytes: usize,
-    /// The characters with which a match can begin, if they are known.
+    /// The characters that can begin a match, if they are known.
     first: Option<Set>,
 }
 
 impl Backtracking {
-    /// The calling thread's copy.
+    /// Returns the calling thread's copy.
     fn regex(&self, pattern: &str) -> Result<&Regex> {
         static N_THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -58,7 +58,7 @@ impl Backtracking {
         }
         let copy = &self.copies[NUMBER.with(|number| number % COPIES)];
         if copy.get().is_none() {
-            // Where a match can begin only at some characters, each of them is tried by itself.
+            // If only some characters can begin a match, each of them is tried by itself.
             let anchored = self.first.as_ref().map(|_| format!(r"\G(?:{pattern})"));
             let built = built(anchored.as_deref().unwrap_or(pattern), self.max_bytes);
             let _ = copy.set(built.map_err(|error| refusal(pattern, &error))?);
@@ -66,7 +66,7 @@ impl Backtracking {
         copy.get().ok_or_else(|| Error::Invalid("a pattern is compiled twice".to_owned()))
     }
 
-    /// The first offset from `from` on where a match can begin; the end of the text if there is none.
+    /// Returns the first offset from `from` on where a match can begin; the end of the text if there is none.
     fn begin(&self, text: &str, from: usize) -> usize {
         let Some(first) = &self.first else { return from };
         let begin = text.get(from..).and_then(|rest| rest.find(|character| first.has(character)));
@@ -95,12 +95,12 @@ pub fn check_length<S: AsRef<str>>(patterns: &[S]) -> Result<()> {
     Err(Error::Pattern { pattern, message })
 }
 
-/// The pattern as `fancy_regex` compiles it: to parts that backtracking joins, each an automaton of its own. Together
-/// they take `max_bytes` at most.
+/// Compiles the pattern with `fancy_regex`, which runs parts of it as automata and joins these by backtracking.
+/// Together the automata take at most `max_bytes`.
 fn built(pattern: &str, max_bytes: usize) -> fancy_regex::Result<Regex> {
     let bytes = pattern.as_bytes();
     let is_one_of = |at: usize, among: &[u8]| bytes.get(at).is_some_and(|byte| among.contains(byte));
-    // Lookaround, atomic groups, possessive repetitions, references, `\K` and `\G` stand between two parts.
+    // Lookaround, atomic groups, possessive repetitions, references, `\K` and `\G` separate two parts.
     let n_joints = (0..bytes.len())
         .filter(|&at| match bytes[at] {
             b'(' => is_one_of(at + 1, b"?") && !is_one_of(at + 2, b":imsx-"),
@@ -115,7 +115,7 @@ fn built(pattern: &str, max_bytes: usize) -> fancy_regex::Result<Regex> {
 }
 
 impl RegexScanner {
-    /// Compiles `pattern`, to an automaton if possible; its automata may take `max_bytes`.
+    /// Compiles `pattern`, to an automaton if possible. Its automata can take up to `max_bytes`.
     pub fn new(pattern: &str, max_bytes: usize) -> Result<Self> {
         let engine = match Dfa::new(pattern, max_bytes) {
             Some(found) => Engine::Automaton(Arc::new(found)),
@@ -124,7 +124,7 @@ impl RegexScanner {
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
     }
 
-    /// The same, also finding matches of nothing.
+    /// [`RegexScanner::new`] for a scanner that also finds empty matches.
     pub fn cutting(pattern: &str, max_bytes: usize) -> Result<Self> {
         let engine = match Dfa::new(pattern, max_bytes).filter(|dfa| !dfa.can_be_empty()) {
             Some(found) => Engine::Automaton(Arc::new(found)),
@@ -139,7 +139,7 @@ impl RegexScanner {
         Ok(RegexScanner { pattern: pattern.to_owned(), engine, finds_nothing: false })
     }
 
-    /// The automaton that runs it, if one does.
+    /// Returns the automaton that runs the pattern, if one does.
     pub fn automaton(&self) -> Option<&Arc<Dfa>> {
         match &self.engine {
             Engine::Automaton(dfa) => Some(dfa),
@@ -147,17 +147,18 @@ impl RegexScanner {
         }
     }
 
-    /// Finds the same matches in numbers, if that is what the pattern does.
+    /// Returns a finder of the same matches, if the pattern groups the digits of whole numbers.
     pub fn whole_numbers(&self) -> Option<WholeNumbers> {
         WholeNumbers::new(&self.pattern)
     }
 
-    /// Whether its matches depend on where the search begins, other than by beginning there or behind it.
+    /// Whether where a search begins changes its matches, beyond excluding those that begin earlier.
     pub fn depends_on_the_last_match(&self) -> bool {
         self.pattern.contains(r"\G") || self.pattern.contains(r"\K")
     }
 
-    /// Start and end of the first match from `from` on that is not empty, or that may be. `failed` is of the same text.
+    /// Returns the start and end of the first match from `from` on, not counting empty ones unless the scanner finds
+    /// these. `failed` must be of the same text.
     pub fn find(&self, text: &str, from: usize, failed: &mut Failed) -> Result<Option<(usize, usize)>> {
         let backtracking = match &self.engine {
             Engine::Automaton(dfa) => return Ok(dfa.find(text, from, failed)),
@@ -170,7 +171,7 @@ impl RegexScanner {
         let regex = backtracking.regex(&self.pattern)?;
         loop {
             let found = regex.find_from_pos(text, at).map_err(|error| refusal(&self.pattern, &error))?;
-            // In a lookahead `\K` may lie after the end, in a lookbehind before `at`.
+            // With `\K` in a lookahead the start can be after the end; in a lookbehind, before `at`.
             let found = found.map(|found| (found.start().clamp(at, found.end()), found.end()));
             let searched = match found {
                 None if backtracking.first.is_none() => return Ok(None),
@@ -205,11 +206,11 @@ fn is_too_large(error: &CompileError) -> bool {
 const MOST_COMPILED: usize = 8;
 
 thread_local! {
-    /// The patterns of the last calls of `matches`: compiling one takes longer than a short text does.
+    /// The patterns of the last calls of `matches`: compiling one takes longer than searching a short text.
     static COMPILED: RefCell<Vec<(String, Rc<RegexScanner>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The matches of a pattern in each of several texts, empty ones left out, as starts and ends in characters.
+/// Returns the matches of a pattern in each text, without empty ones, as starts and ends in characters.
 pub fn matches(pattern: &str, texts: &[String]) -> Result<Vec<Vec<(usize, usize)>>> {
     check_length(&[pattern])?;
     let scanner = COMPILED.with_borrow_mut(|compiled| {

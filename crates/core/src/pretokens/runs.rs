@@ -1,7 +1,7 @@
-//! Skips a run of characters of some class, for the character loops of the scanners.
+//! Skips runs of characters of some class, for the character loops of the scanners.
 //!
 //! The first [`N_SCALAR`] characters are checked one by one, the rest 64 bytes at a time: most runs are words, but a
-//! clause of Chinese or a megabyte of base64 must not lose the speed of [`super::scan`].
+//! clause of Chinese or a megabyte of base64 must be as fast as [`super::scan`].
 
 use std::ops::Deref;
 
@@ -10,17 +10,17 @@ use super::unicode::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER, cla
 use super::window::{LOOKAHEAD_BYTES, WINDOW_BYTES, Window};
 use crate::cpu::{CpuTier, at_tier};
 
-/// Number of characters that are skipped one by one before windows are used.
+/// How many characters are checked one by one before windows are used.
 const N_SCALAR: usize = 8;
 
 /// The bytes of a window at which a character of any length is entirely within the window.
 const COMPLETE: u64 = u64::MAX >> 3;
 
-/// A document, and the instructions with which to scan it.
+/// A document, and the instructions that scan it.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'t> {
     pub text: &'t str,
-    /// Instructions that this processor has, as `Pretokenizer::at_tier` checked.
+    /// Instructions that `Pretokenizer::at_tier` checked the processor to have.
     pub tier: CpuTier,
 }
 
@@ -37,11 +37,11 @@ pub(super) trait Members: Copy {
     /// Whether the character at `at`, which has the class bits `class`, belongs to the run.
     fn has(self, text: &str, at: usize, class: u8) -> bool;
 
-    /// The bytes of a window whose characters belong to the run.
+    /// Returns the bytes of a window whose characters belong to the run.
     fn mask<B: Block>(self, window: &Window<B>) -> u64;
 }
 
-/// Characters that have any of some class bits (0: all characters) and none of some others.
+/// Characters that have any of some class bits (0: any character) and none of others.
 #[derive(Clone, Copy)]
 pub(super) struct Classes {
     pub any_of: u8,
@@ -49,12 +49,12 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Characters that have any of `classes`.
+    /// Matches characters that have any of `classes`.
     pub fn any_of(classes: u8) -> Self {
         Classes { any_of: classes, none_of: 0 }
     }
 
-    /// Characters that have none of `classes`.
+    /// Matches characters that have none of `classes`.
     pub fn none_of(classes: u8) -> Self {
         Classes { any_of: 0, none_of: classes }
     }
@@ -87,7 +87,7 @@ impl Members for Classes {
 }
 
 impl Text<'_> {
-    /// The end of the longest run of `members` that starts at `at`.
+    /// Returns the end of the longest run of `members` that starts at `at`.
     pub fn skip<M: Members>(self, mut at: usize, members: M) -> usize {
         for _ in 0..N_SCALAR {
             match class_at(self.text, at) {
@@ -124,11 +124,10 @@ at_tier! {
     }
 }
 
-/// `Ok`: the end of the run. `Err`: the run continues at least to this offset, and the rest of the text is too short
-/// for a window.
+/// Returns `Ok` with the end of the run, or `Err` with an offset up to which the run goes on, if the rest of the text
+/// is too short for a window.
 ///
-/// # Safety
-/// The processor has the instructions of `B`.
+/// # Safety The processor must have the instructions of `B`.
 #[inline(always)]
 unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members: M) -> Result<usize, usize> {
     let bytes = text.as_bytes();
@@ -146,7 +145,7 @@ unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members:
         if others != 0 {
             return Ok(at + others.trailing_zeros() as usize);
         }
-        // All complete characters belong to the run: continue at the start of the last one.
+        // All complete characters belong to the run: go on from the start of the last one.
         let starts = !window.continuation() & COMPLETE;
         at += 63 - starts.leading_zeros() as usize;
     }

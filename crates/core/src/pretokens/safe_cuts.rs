@@ -1,15 +1,15 @@
-//! Where a text may be cut so that its parts, pretokenized one by one, have the pretokens of the whole.
+//! Finds where a text can be cut so that its parts, pretokenized one by one, have the pretokens of the whole.
 //!
-//! This is the only place that decides it, for counting files, encoding files, and dividing documents. There are two rules.
+//! Counting files, encoding files and dividing documents all ask this module. It has two rules.
 //!
-//! **By two characters** ([`is_safe_cut`]), without scanning. Automata prove where (`dfa.rs`); a normaliser must leave both
-//! characters alone, too. For named patterns let X be a letter or number, and Y be ASCII white space,
-//! ASCII punctuation other than the apostrophe, or a full-width comma or full stop. Every named pattern ends a pretoken
-//! between X and Y, whatever else the text contains:
+//! **By two characters** ([`is_safe_cut`]), without scanning. Automata prove which pairs are safe (`dfa.rs`); a
+//! normaliser must leave both characters alone, too. For named patterns, let X be a letter or number, and Y be ASCII
+//! white space, ASCII punctuation other than the apostrophe, or a full-width comma or full stop. Every named pattern
+//! ends a pretoken between X and Y, whatever the rest of the text is:
 //! - Letters and numbers occur only in alternatives like ` ?\p{L}+`, `\p{N}{1,3}` and
-//!   `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`, where Y can only come first, and in contractions, which contain no Y and end in
-//!   a letter. So a match that contains X ends before Y. This was checked for each alternative of each named pattern,
-//!   and a test checks random texts.
+//!   `[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+`, where Y can only come first, and in contractions, which contain no Y and end
+//!   in a letter. So a match that contains X ends before Y. This was checked for each alternative of each named
+//!   pattern, and a test checks random texts.
 //! - The part before the cut ends in X. Appended text can change its last two pretokens only through `\s+(?!\S)`, a
 //!   contraction that continues, or a run that continues. None of these continues with Y.
 //! - The part after the cut starts where a pretoken starts, which is all that a memoryless pattern needs.
@@ -20,8 +20,8 @@
 //! No cut is inside a special token or at its edge, so both parts together contain the same special tokens as the
 //! whole.
 //!
-//! Memoryless is two promises: scanning may start at the start of any pretoken, and appended text changes at most the
-//! last two pretokens. The second does not follow from a pattern without lookbehind and anchors: `a*b|a` on "aaaa"
+//! Memoryless means two promises: scanning can start at the start of any pretoken, and appended text changes at most
+//! the last two pretokens. The second does not follow from the lack of lookbehind and anchors: `a*b|a` on "aaaa"
 //! changes everything when a b is appended. So only hand-written scanners promise it.
 
 use std::ops::Range;
@@ -32,11 +32,11 @@ use super::unicode::{EAST_ASIAN, is_letter_or_number};
 use crate::error::Result;
 use crate::special::SpecialTokens;
 
-/// Number of pretokens at the end of a text that may change when text is appended: "'", "r" and then "e" become "'re";
-/// "\n", " " and then "\n" become "\n \n".
+/// How many pretokens at the end of a text can change when text is appended: "'", "r" and then "e" become "'re"; "\n",
+/// " " and then "\n" become "\n \n".
 const N_UNSETTLED: usize = 2;
 
-/// How far before the wanted offset a cut is searched.
+/// How far before the wanted offset to search for a cut.
 pub(crate) const REACH_BYTES: usize = 16 << 10;
 
 /// Whether every named pattern ends a pretoken between these characters.
@@ -49,15 +49,15 @@ pub(super) fn is_cut_of_named_patterns(before: char, after: char) -> bool {
     follows && is_letter_or_number(before)
 }
 
-/// Whether the pretokenizer ends a pretoken at `at`, whatever the rest of the text is. The bytes may be invalid UTF-8, or
-/// start and end inside a character.
+/// Whether the pretokenizer ends a pretoken at `at`, whatever the rest of the text is. The bytes can be invalid UTF-8,
+/// or start and end inside a character.
 pub(crate) fn is_safe_cut(pretokenizer: &Pretokenizer, bytes: &[u8], at: usize) -> bool {
     let (before, after) = bytes.split_at(at);
     let Some(after) = first_char(after) else { return false };
     last_char(before).is_some_and(|before| pretokenizer.ends_between(before, after))
 }
 
-/// The first character, if `bytes` begin with valid UTF-8.
+/// Returns the first character, if `bytes` begin with valid UTF-8.
 fn first_char(bytes: &[u8]) -> Option<char> {
     let n_bytes = match bytes.first()? {
         ..=0x7f => 1,
@@ -68,13 +68,13 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     std::str::from_utf8(bytes.get(..n_bytes)?).ok()?.chars().next()
 }
 
-/// The last character, if `bytes` end in valid UTF-8.
+/// Returns the last character, if `bytes` end in valid UTF-8.
 fn last_char(bytes: &[u8]) -> Option<char> {
     let start = bytes.iter().rposition(|&byte| byte & 0xc0 != 0x80)?;
     std::str::from_utf8(&bytes[start..]).ok()?.chars().next()
 }
 
-/// The last offset in `range` that is safe by [`is_safe_cut`].
+/// Returns the last offset in `range` that is safe by [`is_safe_cut`].
 pub(crate) fn last_safe_cut(
     pretokenizer: &Pretokenizer,
     bytes: &[u8],
@@ -84,8 +84,9 @@ pub(crate) fn last_safe_cut(
     range.rev().find(|&at| is_safe_cut(pretokenizer, bytes, at) && !specials.touches(bytes, at))
 }
 
-/// Whether none of the special tokens covers the offset `at` or has an edge there, also in a longer text and where some have
-/// rules: the white space that these include ends before a character that is none.
+/// Whether no special token covers the offset `at` or has an edge there, even if the text goes on and tokens have
+/// rules. Those can include white space, which ends before a character that is not: so `at` must not follow white
+/// space.
 pub(crate) fn is_free(text: &str, at: usize, specials: &[&SpecialTokens]) -> bool {
     specials.iter().all(|specials| {
         let is_spaced = || text[..at].ends_with(char::is_whitespace);
@@ -95,7 +96,7 @@ pub(crate) fn is_free(text: &str, at: usize, specials: &[&SpecialTokens]) -> boo
     })
 }
 
-/// The last offset in `range` that is safe by [`is_safe_cut`], also in a longer text and where special tokens have rules.
+/// Returns the last offset in `range` that is safe by [`is_safe_cut`] and [free](is_free), even if the text goes on.
 pub(crate) fn last_free_cut(
     pretokenizer: &Pretokenizer,
     text: &str,
@@ -105,9 +106,9 @@ pub(crate) fn last_free_cut(
     range.rev().find(|&at| is_safe_cut(pretokenizer, text.as_bytes(), at) && is_free(text, at, specials))
 }
 
-/// The part of a file that starts at cut `number` of `n_parts` and ends at the next cut that exists. `None` if there is no
-/// cut `number`: then the part before goes on. Cut 0 is the start of the file, and cut `n_parts` its end; those between
-/// must depend only on the file, so that the jobs on both sides of a cut agree.
+/// Returns the part of a file from cut `number` of `n_parts` to the next cut that exists. `None` if there is no cut
+/// `number`, so that the part before it goes on. Cut 0 is the start of the file, and cut `n_parts` its end; those
+/// between must depend only on the file, so that the jobs on both sides of a cut agree.
 pub(crate) fn part_at(
     number: u64,
     n_parts: u64,
@@ -128,7 +129,7 @@ pub(crate) fn part_at(
 pub struct Cut {
     /// The offset in bytes.
     pub at: usize,
-    /// Whether a special token ends a document there, so that no document is divided.
+    /// Whether a special token ends a document there, so that the cut divides no document.
     pub is_boundary: bool,
 }
 
@@ -137,33 +138,34 @@ pub struct Cut {
 pub struct SafeCuts {
     pretokenizer: Arc<Pretokenizer>,
     specials: Arc<SpecialTokens>,
-    /// Whether special tokens end documents; otherwise they are ordinary text.
+    /// Whether special tokens end documents; if not, they are ordinary text.
     specials_split: bool,
 }
 
 impl SafeCuts {
-    /// Cuts for texts with this pattern and these special tokens.
+    /// Creates a finder of cuts in texts with this pattern and these special tokens.
     pub fn new(pretokenizer: Arc<Pretokenizer>, specials: Arc<SpecialTokens>, specials_split: bool) -> Self {
         SafeCuts { pretokenizer, specials, specials_split }
     }
 
-    /// The length in bytes of the longest special token.
+    /// Returns the length in bytes of the longest special token.
     pub fn longest_special(&self) -> usize {
         self.specials.longest()
     }
 
-    /// Whether special tokens end documents where only the whole text says which literals are such.
+    /// Whether special tokens end documents, but have rules, so that only the whole text tells which literals are
+    /// special.
     fn needs_the_whole(&self) -> bool {
         self.specials_split && self.specials.has_rules()
     }
 
-    /// Whether a part after a cut is split as a document of its own.
+    /// Whether a part after a cut is split like a document of its own.
     pub fn keeps_place(&self) -> bool {
         self.pretokenizer.has_cuts()
     }
 
-    /// The last cut of a text that begins with a pretoken, and that goes on: found by two characters, or else by scanning.
-    /// `None` if all of it must be kept together.
+    /// Returns the last cut of a text that starts where a pretoken starts and that goes on: by two characters, or else
+    /// by scanning. `None` if the whole text must be kept together.
     pub fn last(&self, text: &str) -> Result<Option<Cut>> {
         match self.near(text, text.len()) {
             Some(cut) => Ok(Some(cut)),
@@ -171,7 +173,7 @@ impl SafeCuts {
         }
     }
 
-    /// The last cut by two characters that is at most [`REACH_BYTES`] before `wanted`.
+    /// Returns the last cut by two characters that is at most [`REACH_BYTES`] before `wanted`.
     pub fn near(&self, text: &str, wanted: usize) -> Option<Cut> {
         if !self.pretokenizer.has_cuts() || self.needs_the_whole() {
             return None;
@@ -183,25 +185,26 @@ impl SafeCuts {
         Some(Cut { at, is_boundary: false })
     }
 
-    /// The last cut by scanning, of a text as for [`last`](Self::last): in what is after its last special token, if the
-    /// pattern is memoryless, or else after that token.
+    /// Returns the last cut by scanning, of a text as for [`last`](Self::last): after its last special token if the
+    /// pattern is memoryless and has a cut there, else right after that token.
     pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
         if self.needs_the_whole() {
             return Ok(None);
         }
         let longest = self.specials.longest().max(1);
-        // A special token may start in the last `longest - 1` bytes and end after the text.
+        // A special token can start in the last `longest - 1` bytes and end after the text.
         let Some(visible) = text.len().checked_sub(longest - 1) else { return Ok(None) };
         let visible = text.floor_char_boundary(visible);
         let mut start = 0;
         if self.specials_split {
             while let Some(found) = self.specials.find(text.as_bytes(), start) {
                 if found.start > visible {
-                    // One that is not completely visible may begin before it.
+                    // A token that is not completely visible can begin before this one.
                     break;
                 }
                 if found.end > visible {
-                    // It may be part of a longer special token that starts there, too: a document ends there in any case.
+                    // It can be part of a longer special token that starts there, too: either way a document ends
+                    // there.
                     return Ok((found.start > 0).then_some(Cut { at: found.start, is_boundary: true }));
                 }
                 start = found.end;
@@ -232,11 +235,10 @@ impl SafeCuts {
     }
 }
 
-/// The number of ends that following text cannot change, of `n_ends` ends that one call of `Pretokenizer::fill`
-/// returned.
+/// Of the `n_ends` ends that one call of `Pretokenizer::fill` returned, returns how many following text cannot change.
 ///
-/// If the call reached the end of the text, all but the last [`N_UNSETTLED`]. Otherwise all but one, which the next
-/// call will find again: so the call that reaches the end has two ends to hold back.
+/// If the call reached the end of the text: all but the last [`N_UNSETTLED`]. If not: all but one, which the next call
+/// finds again, so that the call that reaches the end has two ends to hold back.
 fn n_settled(n_ends: usize, is_at_end: bool) -> usize {
     n_ends.saturating_sub(if is_at_end { N_UNSETTLED } else { 1 })
 }

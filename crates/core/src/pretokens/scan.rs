@@ -1,6 +1,6 @@
 //! The main loop of the hand-written scanners, shared by all families of patterns.
 //!
-//! [`super::window`] turns 64 bytes into bit masks, [`Rules`] turns the masks into the starts of pretokens.
+//! [`super::window`] turns 64 bytes into bit masks; [`Rules`] turn the masks into starts of pretokens.
 
 use super::byte_block;
 use super::byte_block::Block;
@@ -11,16 +11,16 @@ use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::prefetch::prefetch;
 
-/// Most ends that one call of `Pretokenizer::fill` returns. Only several patterns without a hand-written scanner may
-/// return more.
+/// The most ends that one call of `Pretokenizer::fill` returns. Only several patterns without a hand-written scanner
+/// can return more.
 pub const ENDS_PER_FILL: usize = 4096;
-/// How far from its start a call looks for pretokens: ends are distances of four bytes.
+/// How far from its start a call looks for pretokens. Ends are four-byte distances.
 const MOST_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
-/// How far ahead of a window text is prefetched. Scanning advances by some kilobytes at a time, with random accesses in
-/// between, so the processor does not prefetch by itself.
+/// How far ahead of a window text is prefetched. Scanning advances some kilobytes at a time, with random accesses in
+/// between, so the hardware does not prefetch by itself.
 const AHEAD_BYTES: usize = 2048;
-/// Bits of a window that do not depend on the bytes after it: a character has up to four bytes. For windows of ASCII
-/// see [`Reach`].
+/// How many bits of a window do not depend on bytes after it: a character has up to four bytes. For ASCII windows see
+/// [`Reach`].
 const RELIABLE: u32 = 60;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
@@ -45,48 +45,48 @@ const RELIABLE: u32 = 60;
 // Why it is correct:
 // 1. Each window starts where a pretoken starts. For every pattern that has a scanner that is all the context it needs
 //    (see `Pretokenizer::is_memoryless`), so no state is carried from one window to the next, and no rule looks to the
-//    left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". With local rules a window may
-//    instead start with a character and as many bytes as the rules look back (`Reach::before`); the starts in these
-//    bytes were output before.
+//    left of its window. Bit 0 of a mask shifted left is 0, which means "nothing before". With local rules a window can
+//    instead start at any character: its first `Reach::before` bytes are context, whose starts were output before.
 // 2. Only starts that the window decides are output. Rules look ahead to the next character, up to four bytes, so the
 //    last bits are dropped; a rule that needs more (a run of white space that continues after the window) returns the
 //    first bit that is undecided. The next window starts at the last start, so dropped bits are looked at again.
 // 3. Each round advances: by most of a window, or because the highest bit of `starts` is at least 1, or by a pretoken
 //    that continues after the decided bytes. The character loop runs only if a window has no start, and the round ends
-//    there, so no byte is looked at a third time.
+//    there, so no byte is read more than twice.
 //
 // What was chosen for speed:
-// 1. Windows overlap by a part of a pretoken, about a tenth of the work, and loads are unaligned. In exchange no rule
-//    has a second case for the edge between two windows.
+// 1. Windows overlap by a part of a pretoken (about a tenth of the work), and loads are unaligned. In exchange, no rule
+//    needs a second case for the edge between two windows.
 // 2. The loop is generic over the instruction set (`Block`), and everything in it is `#[inline(always)]`, so that it is
 //    compiled once for each `#[target_feature]` function below. A function that is not inlined into those would be
 //    compiled without their instructions.
-// 3. A window of only ASCII has a copy of the rules without the masks of other characters (`const ASCII`); a window
-//    whose characters have at most two bytes, as in most European languages, has another copy.
-// 4. With local rules the next window starts at a distance that does not depend on starts, so that it need not wait for
-//    them: a fixed distance, if the character there is ASCII. For these rules windows of ASCII have a loop of their
-//    own, for which the compiler keeps more in registers.
-// 5. Ends are written without checking the capacity: `fill` reserves room for all of them. They are distances of four
-//    bytes instead of offsets of eight: C is scanned 16 to 39 % faster.
+// 3. The rules are compiled again for windows of only ASCII (`const ASCII`), without the masks of other characters, and
+//    again for windows whose characters have at most two bytes, as in most European languages.
+// 4. With local rules the distance to the next window does not depend on the starts, so the next window need not wait
+//    for them. It is fixed if the character there is ASCII. ASCII windows of these rules have a loop of their own, in
+//    which the compiler keeps more in registers.
+// 5. Ends are written without checking the capacity: `fill` reserves room for all of them. They are four-byte distances
+//    instead of eight-byte offsets: C is scanned 16 to 39 % faster.
 //
-// Tried, by `cargo run --release --example scan -- FILE gpt2`:
-// - Any `bool` in the distance to the next window: C 15 % slower with AVX2, 38 % with AVX-512. It is written to the low
-//   byte of a register, which waits for the register's old value.
-// - The next window always at the start of a character, or the two fixed distances as branches: 4 to 10 % slower.
-// - More than four characters beyond ASCII set one by one (`Window::add_few`): no faster. Ends from tables of four
+// Tried, measured with `cargo run --release --example scan -- FILE gpt2`:
+// - Computing the distance to the next window with any `bool`: C 15 % slower with AVX2, 38 % with AVX-512. A `bool` is
+//   written to the low byte of a register, which waits for the register's old value.
+// - Starting each window at the start of a character, or choosing between the two fixed distances by branches: 4 to
+//   10 % slower.
+// - Setting more than four characters beyond ASCII one by one (`Window::add_few`): no faster. Ends from tables of four
 //   bits: C 20 % slower.
-// - 512 to 8,192 ends per call: no difference beyond noise, or 1 to 4 % slower.
+// - 512 to 8,192 ends per call: within the noise, or 1 to 4 % slower.
 //
 // The character loop (`Rules::next_end`) also handles pretokens longer than a window. It skips long runs with windows
-// of its own (see `runs`), so that a megabyte of one letter takes linear time and is still fast.
+// of its own (see `runs`), so a megabyte of one letter takes linear time and is still fast.
 
 /// The starts of pretokens in a window.
 pub(super) struct Starts {
     /// Bytes at which a pretoken starts; bit 0 is ignored.
     pub starts: u64,
-    /// The first byte that the window cannot decide; 64 if there is none.
+    /// The first byte that the window cannot decide; 64 if it decides all.
     pub unknown_from: u32,
-    /// How far around a character these rules looked.
+    /// How far around a character the rules looked.
     pub reach: Reach,
 }
 
@@ -99,17 +99,18 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// The characters beside it: there is no apostrophe in the window.
+    /// One character on each side: the window has no apostrophe.
     pub const NEIGHBORS: Reach = Reach { ahead: 1, before: 1 };
     /// Contractions: an apostrophe and the two letters after it, or the characters before the apostrophe of "'ll".
     pub const CONTRACTIONS: Reach = Reach { ahead: 2, before: 4 };
 }
 
 impl Starts {
-    /// The starts of a window that decides at most its first `n_reliable` bits. The end of the text counts as one.
+    /// Returns the starts among the bits that the window decides, at most `n_reliable`. The end of the text counts as
+    /// a start.
     #[inline(always)]
     fn decided(self, n_reliable: u32, valid: u64, is_last: bool) -> u64 {
-        // The bit after `valid`; 0 if the text does not end in this window.
+        // The bit after those of `valid`; 0 if the text does not end in this window.
         let end_of_text = valid.wrapping_add(1);
         let n_decided = self.unknown_from.min(if is_last { 64 } else { n_reliable });
         let decided = u64::MAX.checked_shr(64 - n_decided).unwrap_or(0);
@@ -119,29 +120,29 @@ impl Starts {
 
 /// The rules of a family of patterns, twice: on masks, and character by character. Both find the same pretokens.
 pub(super) trait Rules: Copy + Default {
-    /// Whether a window may start at any character: only the [`Reach::before`] bytes before a character matter.
+    /// Whether a window can start at any character, because only [`Reach::before`] bytes before a character matter.
     const ARE_LOCAL: bool = false;
 
-    /// The classes that the rules use for characters beyond ASCII, except letters, numbers and white space.
+    /// The classes that the rules use for characters beyond ASCII, apart from letters, numbers and white space.
     const CLASSES: u8 = 0;
 
-    /// The starts in a window that starts where a pretoken starts, or with [`Reach::before`] bytes in which the caller
-    /// knows the starts. The rules may look ahead four bytes; the caller drops the bits that this makes unreliable.
+    /// Returns the starts in a window. It starts where a pretoken starts, or with [`Reach::before`] bytes whose starts
+    /// the caller knows. The rules can look ahead four bytes; the caller drops the bits that this makes unreliable.
     ///
-    /// `ASCII` promises that the window has nothing else; `is_last` that the text ends with `window.valid`.
+    /// `ASCII` promises that the window has only ASCII; `is_last` that the text ends with `window.valid`.
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts;
 
-    /// The end of the pretoken that starts at `at`, found character by character.
+    /// Returns the end of the pretoken that starts at `at`, found character by character.
     fn next_end(self, text: Text<'_>, at: usize) -> usize;
 }
 
-/// [`super::Pretokenizer::fill`] with the instructions of `tier`. `Pretokenizer::at_tier`, which checked the tier, is
-/// the only one that hands out this function.
+/// [`super::Pretokenizer::fill`] with the instructions of `tier`. Only `Pretokenizer::at_tier` hands this function
+/// out, after checking the tier.
 pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut Vec<u32>) -> Result<()> {
     fill_within::<R>(tier, text, from, MOST_BYTES, ends)
 }
 
-/// [`fill`] with another limit than [`MOST_BYTES`], not above it.
+/// [`fill`] with a limit of `most_bytes`, at most [`MOST_BYTES`].
 fn fill_within<R: Rules>(
     tier: CpuTier,
     text: &str,
@@ -149,7 +150,7 @@ fn fill_within<R: Rules>(
     most_bytes: usize,
     ends: &mut Vec<u32>,
 ) -> Result<()> {
-    // Text before `from` does not matter: see 1 above.
+    // Text before `from` does not matter: see point 1 above.
     let (rules, text) = (R::default(), Text { text: &text[from..], tier });
     ends.clear();
     ends.grow(ENDS_PER_FILL + WINDOW_BYTES, "pretoken ends")?;
@@ -159,7 +160,7 @@ fn fill_within<R: Rules>(
 }
 
 at_tier! {
-    /// [`fill_within`], which reserved the room.
+    /// [`fill_within`], after it reserved the room.
     unsafe fn fill_at_tier<B in byte_block, R: Rules>(
         rules: R,
         text: Text<'_>,
@@ -171,11 +172,10 @@ at_tier! {
     }
 }
 
-/// The ends of the pretokens of `text` until there are enough, or one is more than `most_bytes` from the start. None if
-/// the first or the second is. `most_bytes` is at most [`MOST_BYTES`].
+/// Writes the ends of the pretokens of `text`, until there are enough or the next is more than `most_bytes` from the
+/// start; writes none if the first or the second one is. `most_bytes` is at most [`MOST_BYTES`].
 ///
-/// # Safety
-/// The processor has the instructions of `B`, and `ends` has room for `ENDS_PER_FILL + WINDOW_BYTES`.
+/// # Safety The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + WINDOW_BYTES`.
 #[inline(always)]
 unsafe fn fill_with_isa<B: Block, R: Rules>(
     rules: R,
@@ -188,7 +188,7 @@ unsafe fn fill_with_isa<B: Block, R: Rules>(
     let out = ends.as_mut_ptr();
     let mut n_ends = 0;
     let mut at = 0;
-    // The bits of the window at `at` that are decided already.
+    // The bits of the window at `at` that are already decided.
     let mut known = 1;
     // A window that starts before this offset needs no padding.
     let inside = stop.min((bytes.len() + 1).saturating_sub(WINDOW_BYTES + LOOKAHEAD_BYTES));
@@ -229,7 +229,7 @@ unsafe fn fill_with_isa<B: Block, R: Rules>(
         };
         let starts = window.starts & !known;
         if R::ARE_LOCAL && is_inside {
-            // SAFETY: write_offsets may write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
+            // SAFETY: `write_offsets` can write 64 entries from n_ends on; n_ends <= ENDS_PER_FILL - 64, so they are
             // within the room that was reserved.
             n_ends += unsafe { B::write_offsets(starts, at as u32, out.add(n_ends)) };
             at += window.next as usize;
@@ -238,7 +238,7 @@ unsafe fn fill_with_isa<B: Block, R: Rules>(
         }
         known = 1;
         if starts == 0 {
-            // SAFETY: n_ends is at most the number of entries that were written.
+            // SAFETY: Entries 0..n_ends were written.
             let last = if n_ends == 0 { 0 } else { unsafe { *out.add(n_ends - 1) as usize } };
             at = rules.next_end(text, last);
             if at > stop {
@@ -265,16 +265,15 @@ unsafe fn fill_with_isa<B: Block, R: Rules>(
 struct Decided {
     /// Starts of pretokens; the end of the text counts as one.
     starts: u64,
-    /// Where the next window may start if the rules are local, whatever the starts.
+    /// Where the next window can start if the rules are local; independent of the starts.
     next: u32,
-    /// The bits of the next window that are decided here.
+    /// The bits of the next window that this one decides.
     known: u64,
 }
 
-/// The starts that the window at `bytes` decides.
+/// Returns the starts that the window at `bytes` decides.
 ///
-/// # Safety
-/// As for [`Window::load`], with 67 readable bytes.
+/// # Safety As for [`Window::load`], with 67 readable bytes.
 #[inline(always)]
 unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> Decided {
     // SAFETY: The caller promises the same.
@@ -315,7 +314,7 @@ mod tests {
     use super::super::gpt2::{Gpt2, TOGETHER};
     use super::*;
 
-    /// The ends until the end of the text, or until a call returns none.
+    /// Returns all ends, or those until a call returns none.
     fn ends_within(tier: CpuTier, text: &str, most_bytes: usize) -> Vec<usize> {
         let (mut all, mut from, mut ends) = (Vec::new(), 0, Vec::new());
         while from < text.len() {

@@ -1,8 +1,8 @@
-//! Patterns that split in turn: several, or one that no scanner and no table runs.
+//! Patterns that split in turn: several, or one that neither a scanner nor a table runs.
 //!
-//! Each pattern splits the segments that the one before left, its matches and the gaps between them alike, and sees
-//! nothing outside of its segment. In a tokenizer.json this is a `Sequence`; `steps.rs` says how one of them splits.
-//! Cost: each pattern runs once over the text.
+//! Each pattern splits the segments that the previous one left, matches and gaps alike, and sees nothing outside its
+//! segment. In a tokenizer.json this is a `Sequence`; `steps.rs` says how each one splits. Cost: each pattern runs
+//! once over the text.
 
 use super::one_pass::OnePass;
 use super::scan::ENDS_PER_FILL;
@@ -12,12 +12,12 @@ use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 
-/// Patterns are searched one by one in segments of so many bytes: faster than to make ready for a table.
+/// In segments of up to this many bytes, searching the patterns one by one is faster than setting up a table.
 const SHORT_BYTES: usize = 64;
 
-/// [`super::Pretokenizer::fill`] by patterns of which the first splits the document. One pattern: ends within `most_bytes`; several: all ends, or
-/// none if the last is further away. A segment of the first pattern is always finished, since a later call could not tell where
-/// it began: there may be more than `ENDS_PER_FILL` ends.
+/// [`super::Pretokenizer::fill`] for steps in turn. A single step returns the ends within `most_bytes`; several return
+/// all ends that they found, or none if the last one is further away. A segment of the first step is always finished,
+/// since a later call could not tell where it began: there can be more than `ENDS_PER_FILL` ends.
 pub(super) fn fill(
     steps: &[Step],
     text: &str,
@@ -42,7 +42,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Appends the ends, as offsets in the text.
+/// Appends the ends as offsets in the text.
 fn find(
     steps: &[Step],
     text: &str,
@@ -64,7 +64,8 @@ fn find(
         }
         _ => return split(steps, text, from, text.len(), ends, on_progress),
     };
-    // A later call could not tell where the match at `from` ended, and might find another one there.
+    // If true, go on to the end: a later call could not tell where the match at `from` ended, and might find another
+    // there.
     let is_whole = *joining == Joining::Next && scanner.depends_on_the_last_match();
     let (mut at, mut search) = (from, Search { searched: from, ..Search::default() });
     while at < text.len() && (is_whole || ends.len() < ENDS_PER_FILL) {
@@ -76,7 +77,7 @@ fn find(
     Ok(())
 }
 
-/// Appends the ends that `steps` make in the segment of `text` from `start` to `end`.
+/// Appends the ends that `steps` find in the segment of `text` from `start` to `end`.
 fn split(
     steps: &[Step],
     text: &str,
@@ -130,7 +131,8 @@ fn split(
     Ok(())
 }
 
-/// Appends the ends that `rest` makes from `from` on between cuts of digits in threes, until there are `most`.
+/// Cuts digits in threes from `from` on and appends the ends that `rest` finds between the cuts, until there are
+/// `most`.
 fn split_in_threes(
     threes: &Threes,
     rest: &[Step],
@@ -155,7 +157,7 @@ fn split_in_threes(
     Ok(())
 }
 
-/// Appends the ends that `rest` makes in the next pretokens of a pass from `from` on; returns where the last one ends.
+/// Appends the ends that `rest` finds in the next pretokens of a pass from `from` on; returns the end of the last one.
 fn split_in_one_pass(
     one_pass: &OnePass,
     rest: &[Step],
@@ -186,7 +188,7 @@ fn split_in_one_pass(
             (at, left) = (end, more);
         }
     }
-    // A first pretoken of more than 4 GiB is left as it is found to be: too long.
+    // A first pretoken of more than 4 GiB is passed on as one, for the caller to refuse.
     if at == from {
         ends.try_push(text.len(), "pretoken ends")?;
         at = text.len();
@@ -194,7 +196,7 @@ fn split_in_one_pass(
     Ok(at)
 }
 
-/// An offset from `at` on, at most `until`, before which `steps` split nothing.
+/// Returns an offset from `at` to `until` before which `steps` split nothing.
 fn next_split(steps: &[Step], text: &str, at: usize, until: usize) -> usize {
     let rest = text.as_bytes().get(at..until).unwrap_or_default();
     let next = match steps {

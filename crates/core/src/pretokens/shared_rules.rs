@@ -6,10 +6,10 @@ use super::byte_block::Block;
 use super::unicode::{NUMBER, SPACE, class_at};
 use super::window::{Window, run_starts};
 
-/// The number of bytes after the apostrophe at `at` that belong to a contraction (`s d m t ll ve re`); 0 if it is not
+/// Returns how many bytes after the apostrophe at `at` belong to a contraction (`s d m t ll ve re`); 0 if it is not
 /// one.
 ///
-/// `FOLD`: letters of any case, and U+017F (long s), which case folding maps to s.
+/// `FOLD`: letters of any case count, and U+017F (long s), which case folding maps to s.
 #[inline]
 pub(super) fn contraction<const FOLD: bool>(text: &str, at: usize) -> usize {
     let rest = text.as_bytes().get(at + 1..).unwrap_or_default();
@@ -22,8 +22,8 @@ pub(super) fn contraction<const FOLD: bool>(text: &str, at: usize) -> usize {
     }
 }
 
-/// [`contraction`] on masks, without regard to apostrophes: bytes that are the only letter of a contraction, and bytes
-/// that are the first of two.
+/// [`contraction`] on masks, ignoring apostrophes. Returns the bytes that are the only letter of a contraction, and
+/// the first bytes of two-letter ones.
 #[inline(always)]
 pub(super) fn contractions<B: Block, const FOLD: bool, const ASCII: bool>(block: B) -> (u64, u64) {
     let folded = if FOLD { block.or(0x20) } else { block };
@@ -38,8 +38,8 @@ pub(super) fn contractions<B: Block, const FOLD: bool, const ASCII: bool>(block:
     (one, two)
 }
 
-/// The end of `\s+(?!\S)|\s+`: a run leaves its last character to the next pretoken, unless the run is one character
-/// long or ends the text.
+/// Returns the end of `\s+(?!\S)|\s+`: a run leaves its last character to the next pretoken, unless the run is one
+/// character long or ends the text.
 pub(super) fn spaces_end(text: &str, at: usize) -> usize {
     let mut end = at;
     let mut last = at;
@@ -53,8 +53,8 @@ pub(super) fn spaces_end(text: &str, at: usize) -> usize {
     end
 }
 
-/// The end of `\s*[\r\n]+|\s+(?!\S)|\s+`: a run of white space ends after its last newline. With `KEEP_TRAILING`,
-/// `\s+$|` comes first: a run that ends the text stays whole.
+/// Returns the end of `\s*[\r\n]+|\s+(?!\S)|\s+`: a run of white space ends after its last newline. With
+/// `KEEP_TRAILING`, `\s+$|` comes first: a run that ends the text stays whole.
 pub(super) fn lines_end<const KEEP_TRAILING: bool>(text: &str, at: usize) -> usize {
     let mut end = at;
     let mut last = at;
@@ -84,16 +84,16 @@ pub(super) fn lines_end<const KEEP_TRAILING: bool>(text: &str, at: usize) -> usi
 
 /// The result of [`lines`].
 pub(super) struct Lines {
-    /// White space other than newlines, outside of `attached`.
+    /// White space other than newlines, without `attached`.
     pub plain: u64,
     /// White space that starts a pretoken.
     pub starts: u64,
-    /// See [`super::scan::Starts`].
+    /// As in [`super::scan::Starts`].
     pub unknown_from: u32,
 }
 
 /// [`lines_end`] on masks. `attached`: newlines that belong to symbols before them. A run leaves its last character to
-/// the next pretoken only if that starts in `follows`; anything else counts as the end of the text.
+/// the next pretoken only if that one starts in `follows`; anything else counts as the end of the text.
 #[inline(always)]
 pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
     window: &Window<B>,
@@ -109,7 +109,7 @@ pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
     let mut indents = plain & newlines << 1;
     let mut unknown_from = 64;
     if indents != 0 {
-        // Newlines that follow plain white space: the plain run before each has no start.
+        // Newlines after plain white space: the plain run before each of them starts no pretoken.
         let mut closing = newlines & plain << 1;
         while closing != 0 {
             let below = (closing & closing.wrapping_neg()) - 1;
@@ -123,7 +123,7 @@ pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
                 indents &= !first_of_run(plain, window.valid);
             }
         } else if plain >> 63 != 0 {
-            // The run continues after the window, perhaps to a newline.
+            // The run goes on after the window, perhaps to a newline.
             let open = indents & first_of_run(plain, u64::MAX);
             unknown_from = open.trailing_zeros();
         }
@@ -132,7 +132,7 @@ pub(super) fn lines<B: Block, const ASCII: bool, const KEEP_TRAILING: bool>(
     Lines { plain, starts, unknown_from }
 }
 
-/// The first bit of the run of `mask` that ends at the highest bit of `within`; `within` is 2^n - 1.
+/// Returns the first bit of the run of `mask` that ends at the highest bit of `within`, which is 2^n - 1.
 #[inline(always)]
 fn first_of_run(mask: u64, within: u64) -> u64 {
     let gaps = !mask & within;
@@ -140,14 +140,14 @@ fn first_of_run(mask: u64, within: u64) -> u64 {
     1u64.checked_shl(64 - gaps.leading_zeros()).unwrap_or(0)
 }
 
-/// The bits of `mask` from each of `seeds` (bits of `mask`) to the end of its run: the carry of the addition passes
-/// through the run and clears it, as in simdjson's search for runs of backslashes.
+/// Returns the bits of `mask` from each of `seeds` (bits of `mask`) to the end of its run. The carry of the addition
+/// passes through the run and clears it, as when simdjson looks for runs of backslashes.
 #[inline(always)]
 pub(super) fn extend_runs(mask: u64, seeds: u64) -> u64 {
     mask & (!mask.wrapping_add(seeds) | seeds)
 }
 
-/// The end of `\p{N}{1,MAX}` at `at`.
+/// Returns the end of `\p{N}{1,MAX}` at `at`.
 #[inline]
 pub(super) fn numbers_end<const MAX: u32>(text: &str, at: usize) -> usize {
     let mut end = at;
@@ -160,8 +160,8 @@ pub(super) fn numbers_end<const MAX: u32>(text: &str, at: usize) -> usize {
     end
 }
 
-/// [`numbers_end`] on masks: the first number of each run and every `MAX`-th after it; `MAX` is 1, 2 or 3. 0: only
-/// the first.
+/// [`numbers_end`] on masks: returns the first number of each run and every `MAX`-th after it. `MAX` is 1, 2 or 3, or
+/// 0 for only the first.
 #[inline(always)]
 pub(super) fn numbers<B: Block, const ASCII: bool, const MAX: u32>(window: &Window<B>, number: u64) -> u64 {
     if MAX == 1 {

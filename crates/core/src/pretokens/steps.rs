@@ -1,18 +1,19 @@
-//! One of the patterns that split in turn: a regular expression, what becomes of its matches, or a change of alphabet.
+//! One of the patterns that split in turn: a regular expression and what its matches are joined to, or a change of
+//! alphabet.
 //!
-//! A comment at the beginning of a pattern's text says how it splits, as tokenizer.json files can:
+//! A comment at the start of a pattern says how it splits, with the choices of tokenizer.json files:
 //!
 //! | comment | pretokens |
 //! |---|---|
-//! | none | matches and the gaps between them; a match of nothing is none |
-//! | `(?#isolated)` | the same, but a match of nothing cuts |
+//! | none | matches and the gaps between them; empty matches are ignored |
+//! | `(?#isolated)` | the same, but empty matches cut |
 //! | `(?#contiguous)` | adjacent matches are one pretoken |
 //! | `(?#merged_with_previous)` | a match is joined to the gap before it |
-//! | `(?#merged_with_next)` | a match is joined to the gap behind it |
-//! | `(?#byte_level)`, alone | none yet: the patterns behind it see the bytes of a segment as GPT-2's byte alphabet |
+//! | `(?#merged_with_next)` | a match is joined to the gap after it |
+//! | `(?#byte_level)`, alone | none yet: later patterns see the bytes of a segment as letters of GPT-2's byte alphabet |
 //!
-//! Under all of the comments a match of nothing cuts, except where a match has just ended. Such a pattern is slower than
-//! one without a comment: it may search for a match twice.
+//! With any of these comments, an empty match cuts unless a match has just ended there. Such a pattern is slower than
+//! one without a comment: it can search for a match twice.
 
 use std::sync::Arc;
 
@@ -35,9 +36,9 @@ pub(super) enum Step {
     OnePass(Box<OnePass>),
     /// Runs of digits are cut in threes from the right.
     Threes(Threes),
-    /// The rest of the patterns see bytes as the letters of GPT-2's byte alphabet.
+    /// The patterns after this one see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
-    /// [`Step::ByteLevel`] and all patterns after it in one step, if each of them is an automaton.
+    /// [`Step::ByteLevel`] and all patterns after it in one step, if all of these are automata.
     Letters(Box<Letters>),
 }
 
@@ -50,7 +51,7 @@ pub(super) enum Joining {
     Next,
 }
 
-/// As one of several patterns: those after it see the bytes of a segment as letters of GPT-2's byte alphabet.
+/// Used as one of several patterns: those after it see the bytes of a segment as letters of GPT-2's byte alphabet.
 pub const BYTE_LEVEL: &str = "(?#byte_level)";
 const COMMENTS: [(&str, Joining); 4] = [
     ("(?#isolated)", Joining::Nothing),
@@ -60,8 +61,8 @@ const COMMENTS: [(&str, Joining); 4] = [
 ];
 
 impl Step {
-    /// The step that the text means; a text without a comment is compiled by `compile`. Its automata may take
-    /// `max_bytes`.
+    /// Builds the step that the text stands for. `compile` compiles texts without a comment. The automata can take up
+    /// to `max_bytes`.
     pub fn new(
         pattern: &str,
         max_bytes: usize,
@@ -85,7 +86,7 @@ impl Step {
 }
 
 impl Step {
-    /// Whether an automaton finds the matches, if there are any.
+    /// Whether an automaton finds the matches, or no search is needed.
     pub fn is_automaton(&self) -> bool {
         match self {
             Step::Split(scanner, _) => scanner.automaton().is_some(),
@@ -93,7 +94,7 @@ impl Step {
         }
     }
 
-    /// The automaton, if its matches and gaps are all that there is to it.
+    /// Returns the automaton, if the step only splits into its matches and gaps.
     fn splitting(&self) -> Option<Arc<Dfa>> {
         match self {
             Step::Split(scanner, Joining::Nothing) => scanner.automaton().map(Arc::clone),
@@ -101,8 +102,8 @@ impl Step {
         }
     }
 
-    /// Whether it leaves the characters in different segments, whatever else the text has; `None` if a later step decides
-    /// it: no match has the first one, so that both are in a gap.
+    /// Whether the step puts the characters in different segments, whatever the rest of the text is. `None` if later
+    /// steps decide: no match contains `before`, so the two are in one gap, or apart already.
     pub fn ends_between(&self, before: char, after: char) -> Option<bool> {
         match self {
             Step::OnePass(one_pass) => one_pass.ends_between(before, after),
@@ -117,7 +118,7 @@ impl Step {
         }
     }
 
-    /// Whether its matches surely leave no gaps in any text.
+    /// Whether its matches are proved to leave no gaps in any text.
     pub fn is_total(&self) -> bool {
         match self {
             Step::OnePass(one_pass) => one_pass.is_total(),
@@ -125,7 +126,7 @@ impl Step {
         }
     }
 
-    /// The steps, with those in one that automata can run in one pass.
+    /// Merges steps that automata can run in one pass into one step.
     pub fn grouped(steps: Vec<Step>, tier: CpuTier) -> Vec<Step> {
         let (mut grouped, mut dfas) = (Vec::new(), Vec::new());
         let mut kept = Vec::new();
@@ -154,17 +155,18 @@ impl Step {
     }
 }
 
-/// What is known of a text while a pattern is searched in it.
+/// What is known about a text while a pattern is searched in it.
 #[derive(Default)]
 pub(super) struct Search {
-    /// The end of the last match that was found; where the search begins at first.
+    /// The end of the last match found; at first, where the search begins.
     pub searched: usize,
     pub failed: Failed,
 }
 
-/// The next pretoken of a pattern from `from` on, where one begins: its start and end. Before it is a gap.
+/// Returns the start and end of the pattern's next pretoken from `from` on. Text between `from` and its start is a
+/// gap.
 ///
-/// Where it backtracks, `on_progress` may stop it before each match.
+/// If the pattern backtracks, `on_progress` can stop it before each match.
 pub(super) fn next(
     scanner: &RegexScanner,
     joining: Joining,
@@ -180,8 +182,8 @@ pub(super) fn next(
         Ok(scanner.find(text, from, failed)?.unwrap_or((text.len(), text.len())))
     };
     if joining == Joining::Next {
-        // Every match begins a pretoken. The match at `from` is not searched again: what `\G` and `\K` match depends on
-        // where the search begins.
+        // Every match begins a pretoken. The match at `from` is not searched again: what `\G` and `\K` match depends
+        // on where the search begins.
         loop {
             let (start, end) = find(*searched)?;
             *searched = end;
@@ -205,20 +207,20 @@ pub(super) fn next(
     Ok((start, end))
 }
 
-/// The text with a letter of GPT-2's byte alphabet for each byte.
+/// Returns the text with a letter of GPT-2's byte alphabet for each byte.
 pub(super) fn letters_of(text: &str) -> Result<String> {
-    // Half of the letters take two bytes.
+    // About half of the letters take two bytes.
     let mut bytes: Vec<u8> = Vec::with_room(2 * text.len(), "a text in the byte alphabet")?;
     for byte in text.bytes() {
         bytes.extend_from_slice(
             char::from_u32(byte_letter(byte)).unwrap_or_default().encode_utf8(&mut [0; 4]).as_bytes(),
         );
     }
-    // They are letters.
+    // They are letters, so this cannot fail.
     Ok(String::from_utf8(bytes).unwrap_or_default())
 }
 
-/// Turns ends in `letters` that follow `ends[first..]` into ends in the text from `start` on.
+/// Turns ends in `letters` into ends in the text, where the letters stand for the bytes from `start` on.
 pub(super) fn to_bytes(letters: &str, start: usize, ends: &mut [usize]) {
     let mut n_letters = 0;
     let mut at = 0;

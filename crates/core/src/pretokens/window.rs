@@ -1,37 +1,37 @@
-//! 64 bytes of a document as bit masks: bit i is byte i.
+//! 64 bytes of a document as bit masks, in which bit i is for byte i.
 //!
-//! There is one mask for each class of characters; a character of several bytes has its class on each of its bytes.
-//! Cost: a few vector operations for ASCII; [`Block::classes`] looks up all other characters. The masks are simdjson's
-//! method (see [`super::scan`]); classes come from this library's Unicode tables.
+//! There is one mask for each class of characters; all bytes of a longer character have its class. Cost: a few vector
+//! operations for ASCII; [`Block::classes`] looks up all other characters. The masks are simdjson's method (see
+//! [`super::scan`]); the classes come from this library's Unicode tables.
 
 use super::byte_block::{Block, classes};
 use super::unicode;
 
-/// Bytes in a window.
+/// The number of bytes in a window.
 pub(super) const WINDOW_BYTES: usize = 64;
 
-/// How far after a window the decoding of its last character may read.
+/// How many bytes after a window the decoding of its last character can read.
 pub(super) const LOOKAHEAD_BYTES: usize = 3;
 
 /// The masks of one window.
 ///
-/// Functions with `const ASCII: bool` promise with `true` that no byte is above 0x7f, so that each byte is a character.
-/// Such windows need no [`Window::add_non_ascii`].
+/// With `const ASCII: bool` set, functions rely on each byte being an ASCII character. Such windows need no
+/// [`Window::add_non_ascii`].
 #[derive(Clone, Copy)]
 pub(super) struct Window<B> {
     /// The bytes themselves, for masks that few rules need.
     pub block: B,
-    /// Bytes that belong to the text: all of them, except in the last window.
+    /// The bytes that belong to the text: all of them, except in the last window.
     pub valid: u64,
     /// Letters: `\p{L}`.
     pub letter: u64,
-    /// Lower-case letters. This mask and the next four have characters beyond ASCII only on request.
+    /// Lower-case letters. This mask and the next four include characters beyond ASCII only on request.
     pub lower: u64,
     /// Upper-case and title-case letters.
     pub upper: u64,
     /// Combining marks.
     pub mark: u64,
-    /// Characters of the script Han.
+    /// Characters of the Han script.
     pub han: u64,
     /// Punctuation and symbols.
     pub symbol: u64,
@@ -46,11 +46,10 @@ pub(super) struct Window<B> {
 }
 
 impl<B: Block> Window<B> {
-    /// The masks of the 64 bytes at `bytes`, of which those in `valid` belong to the text.
+    /// Computes the masks of the 64 bytes at `bytes`, of which those in `valid` belong to the text.
     ///
-    /// # Safety
-    /// 64 bytes are readable, 67 if any is above 0x7f. They start at the first byte of a character, are UTF-8 as far as
-    /// `valid`, and 0 after that.
+    /// # Safety 64 bytes must be readable, 67 if any is above 0x7f. They must start at the first byte of a character,
+    /// and be UTF-8 in `valid` and 0 after it.
     #[inline(always)]
     pub unsafe fn load(bytes: *const u8, valid: u64) -> Self {
         // SAFETY: 64 bytes are readable by contract.
@@ -82,8 +81,8 @@ impl<B: Block> Window<B> {
         self.block.at_least(0xe0) == 0
     }
 
-    /// Adds the characters beyond ASCII: letters, numbers, white space and the classes in `wanted`. `TWO` promises that
-    /// none has more than two bytes.
+    /// Adds the characters beyond ASCII: letters, numbers, white space and the classes in `wanted`. `TWO` promises
+    /// that none is longer than two bytes.
     ///
     /// # Safety
     /// As for [`Window::load`], with the same `bytes`.
@@ -96,7 +95,7 @@ impl<B: Block> Window<B> {
         }
         let (three, four) = if TWO { (0, 0) } else { (self.block.at_least(0xe0), self.block.at_least(0xf0)) };
         self.leads = [two & !three, three & !four, four];
-        // First bytes that show that the character is a letter, if no other class of letters is wanted: these need no
+        // First bytes that show that the character is a letter. If no other class of letters is wanted, they need no
         // lookup.
         let letters =
             if B::HAS_BLOCK_CLASSES || wanted & (unicode::LOWER | unicode::UPPER | unicode::HAN) != 0 {
@@ -104,9 +103,9 @@ impl<B: Block> Window<B> {
             } else {
                 letter_leads::<B, TWO>(self.block)
             };
-        // `high & !two` are the continuation bytes, 0x80..=0xbf. A second byte is any of them, a third one follows a
-        // continuation byte, a fourth one follows two. `second` includes later ones, too: it only filters bits that
-        // `spread` shifts there from a lead.
+        // `high & !two` are the continuation bytes, 0x80..=0xbf. A second byte is any of them; a third byte follows
+        // one continuation byte, a fourth one follows two. `second` includes third and fourth bytes, too, which is
+        // harmless: it only filters bits that `spread` shifts there from a lead.
         let second = self.high & !two;
         let third = second & second << 1;
         let continuation = [second, third, third & second << 2];
@@ -118,7 +117,7 @@ impl<B: Block> Window<B> {
         // SAFETY: The caller promises the same.
         let classes = unsafe { self.block.classes(bytes, left) };
         self.letter |= spread::<TWO>(letters | classes.any_of(unicode::LETTER), continuation);
-        // Few windows have any.
+        // Few windows have numbers or white space beyond ASCII.
         if B::HAS_BLOCK_CLASSES || classes.has_any_of(unicode::NUMBER | unicode::SPACE) {
             self.number |= spread::<TWO>(with::<B>(classes, unicode::NUMBER), continuation);
             self.space |= spread::<TWO>(with::<B>(classes, unicode::SPACE), continuation);
@@ -130,8 +129,8 @@ impl<B: Block> Window<B> {
         self.symbol |= spread::<TWO>(with::<B>(classes, unicode::SYMBOL & wanted), continuation);
     }
 
-    /// [`add_non_ascii`](Self::add_non_ascii) for the characters that start at `leads`, one by one: faster than masks
-    /// of all bytes if they are few.
+    /// [`add_non_ascii`](Self::add_non_ascii) one by one for the characters that start at `leads`: faster than masks
+    /// of all bytes if there are few.
     ///
     /// # Safety
     /// As for [`Window::load`], with the same `bytes`.
@@ -167,14 +166,14 @@ impl<B: Block> Window<B> {
         }
     }
 
-    /// Continuation bytes.
+    /// Returns the continuation bytes.
     #[inline(always)]
     pub fn continuation(&self) -> u64 {
         let [two, three, four] = self.leads;
         self.high & !(two | three | four)
     }
 
-    /// First bytes of the characters whose next character is in `mask`.
+    /// Returns the first bytes of the characters whose next character is in `mask`.
     #[inline(always)]
     pub fn before<const ASCII: bool>(&self, mask: u64) -> u64 {
         if ASCII {
@@ -184,7 +183,7 @@ impl<B: Block> Window<B> {
         mask >> 1 & !self.high | mask >> 2 & two | mask >> 3 & three | mask >> 4 & four
     }
 
-    /// First bytes of the characters that follow those in `mask`, a mask of first bytes.
+    /// Returns the first bytes of the characters that follow those in `mask`, a mask of first bytes.
     #[inline(always)]
     pub fn after<const ASCII: bool>(&self, mask: u64) -> u64 {
         if ASCII {
@@ -204,16 +203,16 @@ fn has_at_most_four(mut mask: u64) -> bool {
     mask == 0
 }
 
-/// First bytes of the characters that have any of the bits in `class`; no instructions if `class` is 0.
-// A function, since closures cannot be `#[inline(always)]`: compiled outside of its caller it would lose the caller's
+/// Returns the first bytes of the characters that have any bit of `class`; compiles to nothing if `class` is 0.
+// A function, since closures cannot be `#[inline(always)]`: compiled outside its caller, one would lose the caller's
 // target features.
 #[inline(always)]
 fn with<B: Block>(classes: B, class: u8) -> u64 {
     if class == 0 { 0 } else { classes.any_of(class) }
 }
 
-/// All bytes of the characters whose first bytes are `mask`; `continuation` are the second, third and fourth bytes of
-/// characters.
+/// Returns all bytes of the characters whose first bytes are `mask`. `continuation` has the second, third and fourth
+/// bytes of characters.
 #[inline(always)]
 fn spread<const TWO: bool>(mask: u64, continuation: [u64; 3]) -> u64 {
     if TWO {
@@ -222,7 +221,7 @@ fn spread<const TWO: bool>(mask: u64, continuation: [u64; 3]) -> u64 {
     mask | mask << 1 & continuation[0] | mask << 2 & continuation[1] | mask << 3 & continuation[2]
 }
 
-/// First bytes that show by themselves, or with the second byte, that the character is a letter. This finds most
+/// Returns the first bytes that show, alone or with the second byte, that the character is a letter. This finds most
 /// characters of Latin, Cyrillic, Han and Hangul text.
 ///
 /// ```text
@@ -244,18 +243,18 @@ fn letter_leads<B: Block, const TWO: bool>(block: B) -> u64 {
     if maybe == 0 {
         return letters;
     }
-    // Exclude U+00D7 and U+00F7, U+45C0 to U+45FF (which are letters), and U+4DC0 to U+4DFF. The second byte of the
-    // last byte is not in the window.
+    // Exclude U+00D7 and U+00F7, U+45C0 to U+45FF (which are letters), and U+4DC0 to U+4DFF. Also exclude a lead in
+    // the last byte: its second byte is outside the window.
     letters & !(maybe & (block.within_any([(0x97, 0x97), (0xb7, 0xb7)]) >> 1 | 1 << 63))
 }
 
-/// Bytes that are in `mask` while the byte before is not, or vice versa.
+/// Returns the bytes that are in `mask` while the byte before is not, or vice versa.
 #[inline(always)]
 pub(super) fn changes(mask: u64) -> u64 {
     mask ^ mask << 1
 }
 
-/// The first byte of each run in `mask`.
+/// Returns the first byte of each run in `mask`.
 #[inline(always)]
 pub(super) fn run_starts(mask: u64) -> u64 {
     mask & !(mask << 1)
@@ -287,7 +286,7 @@ mod tests {
                 bytes[at..].fill(b' ');
             }
         }
-        // Most letters of these scripts are found; otherwise this would not pay.
+        // Most letters of these scripts must be found, or this would not pay.
         assert!(n_found > 5 * 30_000, "{n_found}");
     }
 }

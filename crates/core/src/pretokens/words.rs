@@ -1,7 +1,7 @@
-//! Rewrites a text as its words, each with a space after it, for tokenizers that leave white space out.
+//! Rewrites a text as its words, each followed by a space, for tokenizers that leave white space out.
 //!
-//! So do CLIP's, and HuggingFace's pre-tokenizers Whitespace, WhitespaceSplit and BertPreTokenizer. In the text that is
-//! rewritten spaces divide words, whatever divided them before, so that what follows needs no rule of its own.
+//! CLIP's tokenizer does so, and so do HuggingFace's pre-tokenizers Whitespace, WhitespaceSplit and BertPreTokenizer.
+//! In the rewritten text spaces divide words, whatever divided them before, so later steps need no rule of their own.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// From a JSON list of patterns that split in turn: pretokens that are white space are left out, the others are words.
+    /// Parses a JSON list of patterns that split in turn. Pretokens of white space are left out; the others are words.
     pub fn from_json(text: &str) -> Result<Self> {
         let patterns: Vec<String> = serde_json::from_str(text).map_err(|_| {
             Error::Invalid(format!("the words of a normalizer must be a list of patterns, not {text}"))
@@ -25,7 +25,7 @@ impl Words {
         Ok(Words { cuts: Pretokenizer::sequence(&patterns)? })
     }
 
-    /// The words of a text, each with a space after it.
+    /// Returns the words of a text, each followed by a space.
     pub(super) fn rewritten(&self, text: &str) -> Result<String> {
         let (mut words, mut ends, mut from) = (String::new(), Vec::new(), 0);
         while from < text.len() {
