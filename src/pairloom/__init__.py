@@ -1,6 +1,6 @@
 """pairloom trains, applies and moves byte-level BPE tokenizers.
 
-Names are imported when they are first used: the command line handles signals before anything of size is loaded.
+Names are imported on first use, so that the command line can install signal handlers before it loads anything large.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pairloom.errors import ResumeError as ResumeError
 from pairloom.errors import SpecialTokenError as SpecialTokenError
 from pairloom.errors import UnknownTokenIdError as UnknownTokenIdError
 
-# As in `typing`, which takes ten times as long to import as everything here.
+# Type checkers treat this like `typing.TYPE_CHECKING`; importing `typing` would take ten times as long as this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pairloom._core import UNICODE_VERSION as UNICODE_VERSION
@@ -68,7 +68,7 @@ __all__ = sorted([*_MODULES, *(name for name in globals() if name.endswith("Erro
 
 
 def __getattr__(name: str) -> object:
-    """The public names, and the modules of the package."""
+    """Imports a public name, or a module of the package, on first use."""
     if name in _MODULES:
         value = getattr(importlib.import_module(f"pairloom.{_MODULES[name]}"), name)
         globals()[name] = value

@@ -1,10 +1,10 @@
-"""`python -m pairloom` is the command `pairloom`."""
+"""`python -m pairloom` runs the command `pairloom`."""
 
-# Loaded by the interpreter itself, as all that comes before signals are handled; typeshed has no stub of it.
+# Until signals are handled, import only modules that the interpreter has loaded already. typeshed has no stub for this.
 import _signal  # type: ignore[import-not-found]
 import sys
 
-# Ctrl-C while the next line reads files ends the process without a traceback; `main` has handlers of its own.
+# Ctrl-C during the next import ends the process without a traceback; `main` installs its own handlers.
 if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 

@@ -2,10 +2,10 @@
 
 Long calls release the interpreter, call `report(stage, done, total)` about ten times a second from the calling
 thread, and stop within a fraction of a second on a signal or when `report` raises. `threads=0` means all cores.
-Text that is not valid Unicode (lone surrogates) is a UnicodeEncodeError; memory that the system or `max_memory`
-refuses is a MemoryError. In calls that take several texts or lists of ids, errors name the index of the invalid one.
-Objects that change (Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, ByteLimit, BlockEncoder) serve one call
-at a time: a concurrent call, from another thread or from a callback, is a RuntimeError.
+Lone surrogates in text raise UnicodeEncodeError; an allocation that the system or `max_memory` refuses raises
+MemoryError. In calls that take several texts or lists of ids, errors name the index of the invalid one. Mutable objects
+(Counter, StreamEncoder, DecodeStream, PlainText, JsonLines, ByteLimit, BlockEncoder) serve one call at a time: a
+concurrent call, from another thread or from a callback, raises RuntimeError.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,17 +20,17 @@ NORMALIZERS: tuple[str, ...]
 NORMALIZER_PREFIXES: tuple[str, str, str, str]
 UNICODE_VERSION: str
 CLIP_PATTERNS: tuple[str, ...]
-"""What CLIP's words are, as tokenizer.json files write it."""
+"""The patterns of CLIP's words, as tokenizer.json files write them."""
 DIGIT: str
-"""The digits by which a tokenizer.json's step Digits splits, as a class of characters."""
+"""The character class that the step Digits of a tokenizer.json splits on."""
 PUNCTUATION: str
-"""The same of the step Punctuation."""
+"""The character class that the step Punctuation of a tokenizer.json splits on."""
 
 def cpu_tier() -> str:
-    """The instructions that the hot loops use: "avx512", "avx2", "neon" or "portable".
+    """Returns the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".
 
-    The best that the processor has and that the environment variable PAIRLOOM_DISABLE_CPU_FEATURES (names apart by
-    commas, read once) leaves. Results do not depend on it.
+    It is the best one that the processor has and that the environment variable PAIRLOOM_DISABLE_CPU_FEATURES
+    (comma-separated names, read once) does not disable. Results do not depend on it.
     """
 
 DEBUG_ASSERTIONS: bool
@@ -65,35 +65,37 @@ class ModelColumns:
         ranks: bool,
         priorities: npt.NDArray[np.uint32] | None = None,
     ) -> None:
-        """Raises ValueError unless the columns are those of a tokenizer."""
+        """Raises ValueError unless the columns are a valid tokenizer."""
 
     @staticmethod
     def from_pairs(
         pairs: npt.NDArray[np.uint32], *, byte_order: bytes, first_byte: int, first_merge: int
     ) -> ModelColumns:
-        """The columns of uint32 [m, 2] pairs of symbols: 0..255 are byte values, 256 + r is the result of merge r.
+        """Builds columns from uint32 [m, 2] pairs of symbols: 0..255 are byte values, 256 + r is the result of merge r.
 
-        Bytes have ids from `first_byte` on, in `byte_order`; results have ids from `first_merge` on, above those.
+        Bytes get ids from `first_byte` on, in `byte_order`; results get ids from `first_merge` on, above the bytes.
         """
 
     def tokens(self) -> dict[int, bytes]: ...
     def missing_bytes(self) -> list[int]: ...
     def check_special_tokens(self, special_tokens: list[tuple[str, int]]) -> None:
-        """Raises ValueError unless they can stand beside these tokens."""
+        """Raises ValueError if special tokens conflict with these tokens."""
 
     def one_form(self) -> ModelColumns | None:
-        """The columns that stand for all which encode as these do when whole pretokens are looked up first.
+        """Returns the canonical form of all columns that encode like these when whole pretokens are looked up first.
 
-        None: there are no others, since the pairs are not those of the ranks.
+        None if the pairs differ from those that the ranks imply: then no other columns encode alike.
         """
 
     def lists(self) -> dict[str, bytes]:
-        """The long values of a file of schema 2 as JSON, by key: its lists of numbers and the bytes of its tokens."""
+        """Returns the long values of a schema 2 file as JSON, by key: lists of numbers, and the bytes of tokens."""
 
     def equals(self, other: ModelColumns) -> bool: ...
 
 def format_of(head: bytes, name: str) -> str:
-    """The format of a file that begins so: "pairloom", "huggingface", "tiktoken" or "tekken"; FormatError if none."""
+    """Returns the format of a file that begins with `head`: "pairloom", "huggingface", "tiktoken" or "tekken"; else
+    raises FormatError.
+    """
 
 def read_model(
     format: str,
@@ -104,10 +106,10 @@ def read_model(
     beside: bytes | None,
     are_ordinary: bool,
 ) -> dict[str, Any]:
-    """The fields of a `Model` by name, from a file that messages call `name`; FormatError, MissingKeyError.
+    """Reads the fields of a `Model`, by name, from a file that messages call `name`; FormatError, MissingKeyError.
 
-    post_processor and tokenizer_config are JSON as the file has it. beside: what other files say of a tokenizer.json's
-    added tokens: a JSON list of added_tokens_decoder, or null, and of literals with a role.
+    post_processor and tokenizer_config are JSON as in the file. beside: a JSON list of two items from the files next to
+    a tokenizer.json: its added_tokens_decoder or null, and the literals that have a role.
     """
 
 def read_gpt2(
@@ -118,54 +120,61 @@ def read_gpt2(
     pattern: _Pattern | None,
     special_tokens: _Specials,
 ) -> dict[str, Any]:
-    """The fields of a `Model` by name, from a vocab.json and a merges.txt; FormatError."""
+    """Reads the fields of a `Model`, by name, from a vocab.json and a merges.txt; FormatError."""
 
 def model_of_ranks(columns: ModelColumns, name: str, pattern: _Pattern, special_tokens: _Specials) -> dict[str, Any]:
-    """The fields of a `Model` by name, of tokens whose ids are ranks; FormatError that begins with `name`."""
+    """Returns the fields of a `Model`, by name, for tokens whose ids are ranks; a FormatError begins with `name`."""
 
 def read_added_tokens(
     data: bytes, name: str, forms: list[str]
 ) -> tuple[dict[str, int], frozenset[str], tuple[tuple[str, str], ...]]:
-    """Ids, literals that are not special, and rules of a list of added tokens in JSON; FormatError naming `name`.
+    """Reads a JSON list of added tokens: (ids, literals that are not special, rules); a FormatError names `name`.
 
-    forms: the steps of the normaliser, after which tokens that are normalized would be found.
+    forms: the normaliser's steps; tokens marked "normalized" are searched for after these.
     """
 
 def pairs_of_ranks(
     token_bytes: bytes, token_ends: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
-    """(rows [m, 3] of left, right, merged id; unreachable; tokens of a missing byte), by index in rank order."""
+    """Returns (rows [m, 3] of left, right, merged; unreachable tokens; tokens with a byte that is not a token).
+
+    All are indices of tokens in rank order.
+    """
 
 def pretokenize(text: str, pattern: _Pattern) -> list[bytes]:
-    """The pretokens of one document."""
+    """Returns the pretokens of one document."""
 
 def pattern_engine(pattern: _Pattern) -> Literal["scanner", "dfa", "backtracking"]:
-    """What runs a pattern: a scanner written by hand, automata, or a regex engine that backtracks."""
+    """Returns what runs a pattern: a handwritten scanner, automata, or a backtracking regex engine."""
 
 def is_total(pattern: _Pattern) -> bool:
-    """Whether the matches of a pattern surely leave no gaps in any text."""
+    """Whether the matches of a pattern are known to leave no gaps in any text."""
 
 def check_run_as_written(pattern: str) -> None:
-    """Raises FormatError for a pattern that tiktoken's engine runs otherwise than written, PatternError for none."""
+    """Raises FormatError if tiktoken's engine runs the pattern differently, PatternError if it is invalid."""
 
 def can_match_nothing(pattern: str) -> bool:
-    r"""Whether a match may be empty, or leave text out by `\K`; PatternError if the pattern does not parse."""
+    r"""Whether a match can be empty, or can leave out text with `\K`; PatternError if the pattern does not parse."""
 
 def matches(texts: list[str], pattern: str) -> list[list[tuple[int, int]]]:
-    """The matches of a pattern that are not empty, in each text, as (start, end) in characters."""
+    """Returns the nonempty matches of a pattern in each text, as (start, end) in characters."""
 
 def normalized(texts: list[str], steps: list[str]) -> list[str]:
-    """Each text as the steps of a normaliser leave it; ValueError for an unknown step."""
+    """Returns each text after the steps of a normaliser; ValueError for an unknown step."""
 
 def read_oniguruma(pattern: str) -> tuple[str, bool]:
-    """(pattern of a tokenizer.json for pairloom, if it may match nothing); PatternError names what is not taken."""
+    """Translates a pattern of a tokenizer.json: (pattern, whether it can match nothing); PatternError names what is
+    not supported.
+    """
 
 def write_oniguruma(pattern: str) -> tuple[str, bool]:
-    """(the pattern for a tokenizer.json, if it may match nothing); PatternError names what cannot be written."""
+    """Translates a pattern for a tokenizer.json: (pattern, whether it can match nothing); PatternError names what
+    cannot be written.
+    """
 
 @final
 class Counter:
-    """Counts batches of texts, or files; `finish` freezes the result and ends the counter."""
+    """Counts the pretokens of texts and files; `finish` returns the result and ends the counter."""
 
     def __init__(
         self,
@@ -178,16 +187,16 @@ class Counter:
         report: _Report,
     ) -> None: ...
     def count_texts(self, texts: Iterable[str], first: int = 0) -> None:
-        """Counts texts, each a document; errors count them from `first` on."""
+        """Counts texts, each a document; errors number them from `first` on."""
 
     def count_arrow(self, texts: Any) -> None:
-        """Counts the rows of an Arrow column of text, each a document; nulls are left out."""
+        """Counts the rows of an Arrow column of text, each a document; skips nulls."""
 
     def add_counts(self, counts: PretokenCounts) -> None:
-        """Adds counts and their totals."""
+        """Adds the counts and their totals."""
 
     def add_rows(self, pretokens: Any, counts: npt.NDArray[np.uint64]) -> int:
-        """Adds an Arrow column of pretokens with their counts, not to the totals; returns the bytes that they count."""
+        """Adds an Arrow column of pretokens with their counts, and returns their bytes; the totals do not change."""
 
     def add_totals(self, n_bytes: int, n_documents: int, n_special_literals: int) -> None:
         """Adds to the totals."""
@@ -196,17 +205,17 @@ class Counter:
         """Counts UTF-8 files, each a document; OSError, CorpusError (file, byte offset)."""
 
     def count_block(self, documents: Documents, *, n_bytes_read: int = 0) -> None:
-        """Counts the documents of a block; an open one is joined with the next block.
+        """Counts the documents of a block; an open document continues in the next block.
 
-        n_bytes_read: what reading holds meanwhile, which counts towards `max_memory`.
+        n_bytes_read: the memory that reading holds meanwhile, which counts towards `max_memory`.
         """
 
     def finish(self) -> PretokenCounts:
-        """The counts of all that was given."""
+        """Returns the counts of everything added."""
 
 @final
 class PretokenCounts:
-    """Distinct pretokens with their counts as columns; only `add` changes them, and no other call may run meanwhile."""
+    """Distinct pretokens with their counts, as columns. Only `add` changes them; no other call can run meanwhile."""
 
     n_bytes: int
     n_documents: int
@@ -214,26 +223,26 @@ class PretokenCounts:
 
     def __len__(self) -> int: ...
     def sorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """(bytes, ends [n], counts [n]) in the order of the pretokens' bytes."""
+        """Returns (bytes, ends [n], counts [n]), sorted by the pretokens' bytes."""
 
     def unsorted_columns(self) -> tuple[bytes, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """The same in any order, which takes no time."""
+        """Returns (bytes, ends [n], counts [n]) in any order, without sorting."""
 
     def pruned(self, min_count: int) -> PretokenCounts:
-        """The counts of at least `min_count`, with the totals of all."""
+        """Returns the pretokens that occur at least `min_count` times, with unchanged totals."""
 
     def minus(self, other: PretokenCounts) -> PretokenCounts:
-        """The counts less `other`; CountsError where it has more of anything."""
+        """Returns these counts minus `other`; CountsError if any count or total of `other` is larger."""
 
     def copied(self) -> PretokenCounts:
-        """A copy."""
+        """Returns a copy."""
 
     def add(self, other: PretokenCounts) -> None:
-        """Adds `other`, another object, in place; after an error nothing has changed. ValueError on overflow."""
+        """Adds `other`, a different object, in place; ValueError on overflow. After an error nothing has changed."""
 
     @staticmethod
     def merged(parts: list[PretokenCounts]) -> PretokenCounts:
-        """The sum of several counts; ValueError on overflow."""
+        """Returns the sum of several counts; ValueError on overflow."""
 
     @staticmethod
     def from_columns(
@@ -243,16 +252,17 @@ class PretokenCounts:
         totals: tuple[int, int, int],
         are_distinct: bool = False,
     ) -> PretokenCounts:
-        """Counts from columns that fit together, else ValueError; totals: n_bytes, n_documents, n_special_literals.
+        """Builds counts from columns; ValueError if they do not fit together.
 
-        Equal pretokens are added, and zero counts dropped, unless there are neither, which is not checked.
+        totals: n_bytes, n_documents, n_special_literals. Sums equal pretokens and drops zero counts. are_distinct
+        promises that there are neither, and is not checked.
         """
 
 class Rules(TypedDict, total=False):
     n_merges: Required[int]
     min_frequency: Required[int]
     max_token_bytes: Required[int | None]
-    """Most units of one, for `train_alphabet`."""
+    """The limit for one token; for `train_alphabet`, in units of the alphabet."""
     tie_break: str
     byte_order: bytes
     max_memory: int | None
@@ -262,19 +272,19 @@ class Rules(TypedDict, total=False):
 def train(
     counts: PretokenCounts, rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None, npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
-    """Learns merges: (uint32 [m, 2] of symbols, shortage, uint32 [m * n_traced, 2], uint64 [m * n_traced]); symbols
-    0..255 are byte values, 256 + r is the result of merge r.
+    """Learns merges: (uint32 [m, 2] of symbols, shortage, uint32 [m * n_traced, 2], uint64 [m * n_traced]).
 
-    The last two are the best n_traced pairs at each merge, the one that is merged first, and their counts (0: no pair).
+    Symbols 0..255 are byte values; 256 + r is the result of merge r. The last two arrays hold, for each merge, the best
+    n_traced pairs, beginning with the merged one, and their counts (0: no pair).
 
-    byte_order: the 256 byte values in the order of their ids. shortage: None where m is n_merges, else whether pairs
-    are left that are rarer than min_frequency, and pairs that would make a token longer than max_token_bytes.
+    byte_order: the 256 byte values in the order of their ids. shortage: None if m is n_merges, else whether pairs are
+    left that are rarer than min_frequency, and whether pairs are left that make a token longer than max_token_bytes.
     """
 
 def count_units(counts: PretokenCounts, are_bytes: bool) -> list[tuple[int, list[int]]]:
-    """(unit, how often it occurs at each place of a pretoken) by ascending unit, which is a byte or a code point.
+    """Counts units (bytes or code points): (unit, its count at each place of a pretoken), by ascending unit.
 
-    The places: 0 inside, plus 1 at the start, plus 2 at the end.
+    The index of the place is 0 inside, plus 1 at the start, plus 2 at the end.
     """
 
 def train_alphabet(
@@ -286,37 +296,39 @@ def train_alphabet(
     rules: Rules,
     report: _Report,
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """As `train`, over an alphabet; a merge makes symbol max(n_symbols, 256), the next one the next.
+    """Like `train`, but over an alphabet; merges make the symbols max(n_symbols, 256), + 1, ...
 
-    units: (unit, its symbol at each place of `count_units`), 2^32 - 1 for none; units that are not listed are left out.
-    named: tokens as symbols of units, and the symbol that a merge takes which makes one; that one does not count.
+    units: (unit, its symbol at each place of `count_units`, 2^32 - 1 for none); unlisted units are left out.
+    named: (symbols of a token's units, the token's symbol): a merge that makes such a token gets that symbol, and does
+    not count towards n_merges.
     """
 
 def train_first_seen(
     pretokens: dict[bytes, int], rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """As `train`, under minbpe's tie rule; the pretokens come in the order in which the corpus first holds them."""
+    """Like `train`, but with minbpe's tie rule; `pretokens` is in the order of first occurrence in the corpus."""
 
 def train_parity(
     groups: list[PretokenCounts], references: list[PretokenCounts], rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """As `train`, each step by the group whose text costs most; references: none, or one for each group."""
+    """Like `train`, but each step merges for the group whose text costs most; references: empty, or one per group."""
 
 def extend(
     counts: PretokenCounts, encoder: Encoder, rules: Rules, report: _Report
 ) -> tuple[npt.NDArray[np.uint32], tuple[bool, bool] | None]:
-    """The merges that follow those of `encoder`, as ids [m, 2] (the first makes the largest id of a token + 1, and so
-    on), and the reason as of `train`.
+    """Learns the merges that follow those of `encoder`: (ids [m, 2], shortage as in `train`).
+
+    The first new merge makes the id after the largest id of a token, the second the next one, and so on.
     """
 
 def encode_counts(
     counts: PretokenCounts, encoder: Encoder, *, threads: int, report: _Report, max_memory: int | None = None
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """(ids, ends [n], counts [n]): the ids of each pretoken, where they end in `ids`, and how often it occurs."""
+    """Returns (ids, ends [n], counts [n]): the ids of all pretokens, each one's end offset, and how often it occurs."""
 
 @final
 class SpecialPolicy:
-    """Which special tokens are recognised (literal, id) and which literals raise SpecialTokenError."""
+    """The special tokens to recognise, as (literal, id), and the literals that raise SpecialTokenError."""
 
     def __init__(
         self, *, allowed: list[tuple[str, int]], disallowed: list[str], rules: list[tuple[str, str]] = ...
@@ -324,7 +336,7 @@ class SpecialPolicy:
 
 @final
 class Encoder:
-    """Encoder and decoder of one tokenizer; immutable, safe from many threads at once."""
+    """Encoder and decoder of one tokenizer; immutable and thread-safe."""
 
     n_vocab: int
 
@@ -341,13 +353,13 @@ class Encoder:
         cache_bytes: int | None = None,
         skipped: list[int] = ...,
     ) -> None:
-        """skipped: ids that decoding leaves out on request."""
+        """skipped: the ids that decoding leaves out with skips=True."""
 
     def encode(self, text: str, specials: SpecialPolicy | None = None, threads: int | None = None) -> list[int]:
-        """threads: as everywhere for a long text; None is 0, but 1 in a worker process."""
+        """threads: used for a long text only; None means 0, but 1 in a worker process."""
 
     def encode_beginning(self, text: str, limit: int, specials: SpecialPolicy | None) -> tuple[list[int], int]:
-        """More than `limit` ids, or all, and how many characters of the text these are."""
+        """Returns (ids, n_chars): more than `limit` ids, or all, and the number of characters they encode."""
 
     def encode_with_dropout(
         self, text: str, threshold: int, seed: int, specials: SpecialPolicy | None = None
@@ -364,10 +376,10 @@ class Encoder:
     def encode_batch_to_numpy(
         self, texts: Any, threads: int, specials: SpecialPolicy | None, are_rows: bool = False
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-        """(ids [total], offsets int64 [n + 1]) of an iterable of str, or of the rows of an Arrow column of text."""
+        """Encodes an iterable of str, or the rows of an Arrow column of text: (ids [total], offsets int64 [n + 1])."""
 
     def encode_file(self, path: str | PathLike[str], threads: int, report: _Report, specials: str) -> npt.NDArray[Any]:
-        """specials: "recognise", "ordinary" or "error" is what literals of special tokens are, as in all that reads."""
+        """specials: how special tokens are treated, "recognise", "ordinary" or "error", as in `encode_stream`."""
 
     def count_tokens(
         self, text: str, limit: int | None, specials: SpecialPolicy | None = None, threads: int | None = None
@@ -375,11 +387,11 @@ class Encoder:
     def count_tokens_batch(
         self, texts: Any, threads: int, specials: SpecialPolicy | None, are_rows: bool = False
     ) -> npt.NDArray[np.int64]:
-        """int64 [n], of an iterable of str or of the rows of an Arrow column of text."""
+        """Returns int64 [n] for an iterable of str, or for the rows of an Arrow column of text."""
 
     def encode_stream(self, specials: str) -> StreamEncoder: ...
     def session(self, specials: SpecialPolicy | None = None) -> Session:
-        """A session with an empty text."""
+        """Returns a session with an empty text."""
 
     def decode(self, ids: _Ids, errors: str | None = None, skips: bool = False) -> str: ...
     def decode_bytes(self, ids: _Ids) -> bytes: ...
@@ -389,7 +401,7 @@ class Encoder:
     def token_to_id(self, token: bytes) -> int | None: ...
     def merges(self) -> list[tuple[bytes, bytes]]: ...
     def token_byte_lengths(self) -> npt.NDArray[np.int64]:
-        """int64 [n_vocab], 0 where an id is unused."""
+        """Returns int64 [n_vocab], 0 for an unused id."""
 
 @final
 class Session:
@@ -400,35 +412,35 @@ class Session:
     n_chars: int
 
     def append(self, text: str) -> tuple[int, npt.NDArray[Any]]:
-        """(keep, ids): the first `keep` ids stay, and `ids` follow them."""
+        """Appends text, and returns (keep, ids): the first `keep` ids stay, and `ids` follow them."""
 
     def truncate(self, n_chars: int) -> tuple[int, npt.NDArray[Any]]:
-        """The same, back to a prefix of the text."""
+        """Cuts the text back to a prefix, and returns (keep, ids) as `append` does."""
 
     def fork(self) -> Session: ...
     def __len__(self) -> int:
-        """The number of ids."""
+        """Returns the number of ids."""
 
 @final
 class StreamEncoder:
-    """Encodes the concatenation of the texts it is given, holding back what may still change."""
+    """Encodes the concatenation of the texts pushed, holding back ids that can still change."""
 
     def push(self, text: str) -> list[int]: ...
     def finish(self) -> list[int]: ...
 
 @final
 class DecodeStream:
-    """Decodes id by id, holding back a character that is not whole yet."""
+    """Decodes id by id, holding back an incomplete character."""
 
     def push(self, token_id: int) -> str:
-        """The characters that are whole by now."""
+        """Returns the characters that are now complete."""
 
     def finish(self) -> str:
-        """The rest; what is held back cannot become whole any more."""
+        """Returns the rest, decoding an incomplete character as malformed bytes."""
 
 @final
 class Documents:
-    """A block of documents: text, and where documents end in it; immutable.
+    """A block of documents: text, and the offsets where documents end; immutable.
 
     Text after the last end belongs to an open document, which the next block continues.
     """
@@ -439,56 +451,60 @@ class Documents:
 
     @staticmethod
     def joined(blocks: Sequence[Documents]) -> Documents:
-        """One block of consecutive ones."""
+        """Joins consecutive blocks."""
 
     @staticmethod
     def from_texts(texts: Iterable[str], *, first: int = 0) -> Documents:
-        """Each text is a document; `first` is the index of the first one, for messages."""
+        """Makes each text a document; messages number the texts from `first` on."""
 
     def __len__(self) -> int:
-        """How many documents end here."""
+        """Returns the number of documents that end in this block."""
 
     def ends(self) -> npt.NDArray[np.int64]:
-        """int64 [n], in bytes of the text."""
+        """Returns the end offsets of documents, int64 [n], in bytes of the text."""
 
     def texts(self) -> list[str]:
-        """The documents that end here; the first may have begun in an earlier block."""
+        """Returns the documents that end in this block, without text of the first one that is in earlier blocks."""
 
     def open_text(self) -> str:
-        """The text after the last end."""
+        """Returns the text after the last end."""
 
     def skip(self, first: int) -> Documents:
-        """The documents from number `first` on."""
+        """Returns the block without its first `first` documents."""
 
     def count_words(self, in_word: bool) -> tuple[int, bool]:
-        """(words that begin here, whether the text ends in one); words are apart by white space."""
+        """Returns (number of words that begin in this block, whether it ends inside a word); white space ends words.
+
+        in_word: whether the previous block ended inside a word.
+        """
 
 @final
 class TextColumns:
-    """Makes documents of Arrow's columns of text, a row each; a row that is not UTF-8 is replaced, left out, or a
-    CorpusError that names it.
+    """Makes documents of Arrow columns of text, one per row. In a row that is not UTF-8, malformed bytes are replaced,
+    or the row is skipped, or a CorpusError names it.
     """
 
     def __init__(self, name: str, *, replace: bool, skip: bool) -> None: ...
     def read(self, texts: Any, first_row: int) -> tuple[Documents, npt.NDArray[np.uint64]]:
-        """(documents, the numbers of rows left out) of an Arrow column of text.
+        """Reads an Arrow column of text: (documents, the numbers of the skipped rows).
 
-        CorpusError for a null, or bytes that are not UTF-8, unless `skip` or `replace`: of row first_row + i.
+        A null, or bytes that are not UTF-8, raise a CorpusError for row first_row + i, unless `skip` or `replace`
+        allows them.
         """
 
 def not_text(begin: bytes) -> str | None:
-    """What a file is that begins with `begin` (512 bytes are enough) and is not text, and the remedy."""
+    """Names the type of a file that is not text, and the remedy; None for text. 512 bytes in `begin` are enough."""
 
 @final
 class ContentDigest:
-    """XXH3, 128 bits, of the bytes that are pushed."""
+    """The 128-bit XXH3 digest of the bytes pushed."""
 
     def push(self, data: bytes) -> None: ...
     def hex(self) -> str: ...
 
 @final
 class PlainText:
-    """Reads one file of plain text, piece by piece; CorpusError (file, byte offset) for invalid UTF-8."""
+    """Reads one plain text file piece by piece; CorpusError (file, byte offset) for invalid UTF-8."""
 
     def __init__(self, name: str, *, separator: str | None, replace: bool, keeps_separator: bool = False) -> None: ...
     def push(self, data: bytes) -> Documents: ...
@@ -496,7 +512,7 @@ class PlainText:
 
 @final
 class JsonLines:
-    """Reads one field of a file of JSON lines, piece by piece; CorpusError (file, line) for a broken record."""
+    """Reads one field of a JSON lines file piece by piece; CorpusError (file, line) for a broken record."""
 
     n_skipped: int
     messages: list[str]
@@ -511,16 +527,16 @@ class JsonLines:
         origins: bool = False,
         id_field: list[str] = [],
     ) -> None:
-        """origins: whether they are noted."""
+        """origins: whether to record line numbers and ids for `take_origins`."""
 
     def push(self, data: bytes) -> Documents: ...
     def finish(self) -> Documents: ...
     def take_origins(self) -> tuple[npt.NDArray[np.int64], list[str | None]]:
-        """Of each document since the last call the number of its line, from 1, and its id: [] without `id_field`."""
+        """Returns (line numbers from 1, ids) of the documents since the last call; ids are [] without `id_field`."""
 
 @final
 class ByteLimit:
-    """Cuts documents to doc_cap bytes each and max_bytes together."""
+    """Truncates documents to doc_cap bytes each and max_bytes in total."""
 
     is_full: bool
 
@@ -530,7 +546,7 @@ class ByteLimit:
 
 @final
 class BlockEncoder:
-    """Encodes documents block after block; `begin_id` and `end_id` are put before and after each document."""
+    """Encodes documents block by block, with `begin_id` and `end_id` before and after each document."""
 
     def __init__(
         self,
@@ -544,12 +560,12 @@ class BlockEncoder:
     def push(
         self, documents: Documents, *, name: str = "", first: int = 0
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """(ids [n], ends int64, literals int64 [m, 3]).
+        """Returns (ids [n], ends int64, literals int64 [m, 3]).
 
-        ends: where documents end in ids; ids after that belong to the open document. literals: (document, special
-        token, how often) of what is plain text, documents counted by the ends before them. name and first: the file,
-        and its documents before these, for messages.
+        ends: the offsets in ids where documents end; ids after the last end belong to the open document. literals:
+        (document, special token, count) of special tokens encoded as plain text; `document` is the number of ends
+        before it. name, first: the file and the number of its documents before this block, for messages.
         """
 
 def check_ascending(bytes: bytes, ends: npt.NDArray[np.uint64]) -> None:
-    """Raises ValueError naming the first row that is not greater, byte by byte, than the one before it."""
+    """Raises ValueError that names the first row not greater than the previous one, compared byte by byte."""

@@ -9,7 +9,7 @@ _DRAW_BITS = 53
 
 
 def encode(core: _core.Encoder, text: str, policy: _core.SpecialPolicy | None, dropout: Any, seed: Any) -> list[int]:
-    """The ids of `text`, each possible merge skipped with the probability `dropout` before each merge."""
+    """Returns the ids of `text`; at each step, every possible merge is skipped with probability `dropout`."""
     if dropout is None:
         raise ValueError("seed is given without dropout; pass dropout=, a probability")
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):

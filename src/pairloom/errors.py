@@ -1,31 +1,31 @@
-"""The exception tree: each error is also the built-in that a user would catch.
+"""The exception tree: each error also derives from the built-in exception that a user would catch.
 
-Messages say what, where and the remedy.
+Messages say what went wrong, where, and how to fix it.
 """
 
 
 class PairloomError(Exception):
-    """The root of all errors that pairloom defines."""
+    """Base class of all errors that pairloom defines."""
 
 
 class SpecialTokenError(PairloomError, ValueError):
-    """A text holds a special token that the caller disallowed."""
+    """A text contains a special token that the caller disallowed."""
 
 
 class UnknownTokenIdError(PairloomError, KeyError):
-    """An id that the vocabulary does not hold."""
+    """An id that is not in the vocabulary."""
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument; a sentence reads better.
+        # KeyError would show the repr of the message.
         return str(self.args[0]) if self.args else ""
 
 
 class MissingByteError(PairloomError, ValueError):
-    """A byte that a hand-made vocabulary has no token for."""
+    """A byte that has no token in the vocabulary."""
 
 
 class PatternError(PairloomError, ValueError):
-    """A pattern that does not compile, or that gave up on a text."""
+    """A pattern that does not compile, or whose regex engine gave up on a text."""
 
 
 class CorpusError(PairloomError, ValueError):
@@ -33,15 +33,15 @@ class CorpusError(PairloomError, ValueError):
 
 
 class CountsError(PairloomError, ValueError):
-    """Pretoken counts that do not fit together, or a damaged counts file."""
+    """Pretoken counts that were made in incompatible ways, or a damaged counts file."""
 
 
 class CheckpointError(PairloomError, ValueError):
-    """A checkpoint that is damaged, or that belongs to another training or corpus."""
+    """A checkpoint that is damaged, or that belongs to another training run or corpus."""
 
 
 class ResumeError(PairloomError, ValueError):
-    """A folder of shards that another model, corpus or set of options made."""
+    """A folder of shards that was made with another model, corpus or set of options."""
 
 
 class FormatError(PairloomError, ValueError):
@@ -49,7 +49,7 @@ class FormatError(PairloomError, ValueError):
 
 
 class MissingKeyError(FormatError, KeyError):
-    """A model file that lacks a key it must have."""
+    """A model file without a required key."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

@@ -1,7 +1,7 @@
-"""Model: everything that defines a tokenizer, as columns. Models are equal exactly if the tokenizers are.
+"""Model: everything that defines a tokenizer, as columns. Two tokenizers are equal if and only if their Models are.
 
-File formats, training and callers build Models, and the core builds its encoder from one. A Model is immutable, and
-its constructor checks all of it, in a few milliseconds for 100,000 tokens.
+File formats, training and callers build Models; the core builds its encoder from one. A Model is immutable. Its
+constructor validates everything, which takes a few milliseconds for 100,000 tokens.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ MergeRule = Literal["pairs", "ranks", "priorities"]
 Pattern = str | tuple[str, ...]
 
 DECODE_ERRORS = ("strict", "replace", "replace_bytes", "replace_runs", "ignore")
-"""How malformed bytes can be decoded; "replace_bytes" puts U+FFFD for each byte, as SentencePiece does, "replace_runs"
-for each byte of a run of byte tokens that is not UTF-8 as a whole, as HuggingFace does."""
+"""How malformed bytes can be decoded. "replace_bytes" writes U+FFFD for each malformed byte, as SentencePiece does.
+"replace_runs" writes it for every byte of a run of byte tokens if the run is not valid UTF-8, as HuggingFace does."""
 
 CHARACTERS = "(?#characters)"
-"""The pattern of tokenizers whose merging starts with characters, as SentencePiece's does."""
+"""The pattern of tokenizers that merge characters instead of bytes, as SentencePiece does."""
 
 NORMALIZERS = _core.NORMALIZERS
+"""The normaliser steps that are plain names."""
 DROP_STEP = "drop_missing_bytes"
-"""The steps that a normaliser can have."""
+"""The normaliser step that leaves out bytes without a token."""
 
 CHARSMAP, UNKNOWN, UNKNOWN_EACH, WORDS = _core.NORMALIZER_PREFIXES
-"""How steps of a normaliser begin: the table of a SentencePiece model, in base64; the id of characters without a token;
-the words of a text, and the patterns that cut it as JSON."""
+"""The prefixes of normaliser steps that carry data: a SentencePiece table in base64; the id for characters without a
+token (two forms, see `Model`); a JSON list of the patterns that find words."""
 
 _MAX_STEPS = 5
 
@@ -47,44 +48,44 @@ LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
 CARRIED = "tokenizer.json"
-"""The setting of a tokenizer_config that holds what a tokenizer.json says and encoding here does not apply."""
+"""The key of tokenizer_config for the parts of a tokenizer.json that are kept but not applied here (padding, ...)."""
 
 
 class Model:
-    """Ordinary tokens, how they merge, special tokens, pattern and decode errors; immutable, its arrays read-only.
+    """Ordinary tokens, how they merge, special tokens, pattern and decode errors. Immutable, with read-only arrays.
 
-    columns: tokens and merges, which the core has checked; `columns_of` makes them of the arrays that are named first.
+    columns: tokens and merges, checked by the core. `columns_of` builds them from these arrays:
     token_ids: uint32 [n], strictly ascending; gaps are allowed.
-    token_bytes: all tokens one after the other, each at least a byte and no two equal; token_ends: uint64 [n], where
-    each ends in it.
+    token_bytes: the concatenated bytes of all tokens, which are distinct and not empty. token_ends: uint64 [n], the end
+    offset of each token in token_bytes.
     merges: uint32 [m, 3], rows (left id, right id, merged id) in rank order; empty under rule "ranks".
-    rule: "pairs" merges exactly the pairs of `merges`; "ranks" merges any pair whose joined bytes are a token, the
-    least id first (what tiktoken does).
+    rule: "pairs" merges exactly the pairs of `merges`; "ranks" merges any pair whose joined bytes are a token, lowest
+    id first (what tiktoken does).
     ignore_merges: a pretoken that is a token becomes that token without merging (tiktoken always; HuggingFace's
     ignore_merges).
-    special_tokens: literal -> id, ids distinct; kept apart from the tokens, since their bytes may be equal. One that
-    has the id of a token has its bytes too.
-    pattern: the text of the pretoken pattern, or a tuple of patterns, each splitting what the one before left.
-    plain_specials: those of special_tokens that HuggingFace counts as text: decoding there never skips them.
+    special_tokens: literal -> id, ids distinct. They are kept apart from the tokens because both can have the same
+    bytes. A special token that shares a token's id has that token's bytes.
+    pattern: the text of the pretoken pattern, or a tuple of patterns, each splitting what the previous one left.
+    plain_specials: the special tokens that HuggingFace counts as text; its decoding never skips them.
     post_processor: what HuggingFace puts around a text on request (BOS, EOS), as the canonical JSON of an object; None
     if nothing. It is kept for tokenizer.json and changes no ids here.
     tokenizer_config: the tokenizer_config.json of a model folder (bos_token, eos_token, chat_template and so on), as
     the canonical JSON of an object; None if there is none. It changes no ids.
-    normalizer: steps that change each text between special tokens before it is split, in order: "nfc", "nfd", "nfkc",
-    "nfkd" (Unicode 16.0), "lowercase", and last "prefix_space", a space before a text that begins with none.
-    "drop_missing_bytes" leaves bytes that are no token out of pretokens. Files of SentencePiece have others.
-    "words:LIST" leaves the words of a text, each with a space after it: what the patterns cut that is no white space.
-    "unknown:ID" and "unknown_each:ID": characters without a token become that id, one for several in a row or each.
-    Empty: text stays as it is.
-    priorities: uint32 [n], under rule "priorities" only: the priority of each token in merging, 0 first, 2**32 - 1 for
-    one that is found as a whole and never merged. Any two neighbours whose joined bytes are a token merge, the leftmost
-    of equal priority first: SentencePiece's scores. Merging starts with characters then (pattern CHARACTERS).
-    training: how the tokenizer was trained, as the canonical JSON of an object, for training that continues
-    (`TrainingConfig.record`); None if that is not known. Models that differ in nothing else are equal.
-    special_rules: (literal, rule) of special tokens that do not count wherever they stand, ascending; the rules are
-    SPECIAL_RULES, and `reference.special_rules` defines them.
+    normalizer: steps that change each text between special tokens, in order, before it is split. Empty: no change.
+    "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), "lowercase"; "prefix_space", always last, puts a space before a text
+    that does not begin with one. "drop_missing_bytes" removes bytes without a token from pretokens. "words:LIST" splits
+    the text by the patterns of LIST, drops the white space, and puts a space after each remaining piece.
+    "unknown:ID" and "unknown_each:ID" replace characters without a token by that id: one id for a run of them, or one
+    for each. SentencePiece files use further steps.
+    priorities: uint32 [n], only under rule "priorities" (SentencePiece's scores): the merge priority of each token.
+    0 merges first; 2**32 - 1 marks a token that is matched as a whole and never merged. Any two neighbours whose joined
+    bytes are a token merge; of equal priorities the leftmost goes first. Requires the pattern CHARACTERS.
+    training: how the tokenizer was trained (`TrainingConfig.record`), as the canonical JSON of an object, so that
+    training can continue; None if unknown. Comparing Models ignores it.
+    special_rules: sorted (literal, rule) pairs, for special tokens that are recognised only in some places. The rules
+    are SPECIAL_RULES; `reference.special_rules` defines them.
 
-    Raises TypeError for columns of another type or shape, ValueError for a promise that is broken.
+    Raises TypeError for columns of another type or shape, ValueError for a condition above that does not hold.
     """
 
     __slots__ = (
@@ -150,7 +151,7 @@ class Model:
             "normalizer": checked_normalizer(normalizer),
             "special_rules": _checked_rules(special_rules, special_tokens),
         }
-        # Llama's, where a space stands before each text and decoding drops it.
+        # As in Llama: encoding puts a space before each text, and decoding drops it.
         has_prefix = fields["pattern"] == CHARACTERS and "dummy_prefix" in normalizer
         if not has_prefix and any(rule == "after_space" for _, rule in special_rules):
             raise ValueError(
@@ -161,17 +162,18 @@ class Model:
             object.__setattr__(self, name, value)
 
     def replaced(self, **fields: Any) -> Model:
-        """The Model with some of its fields and columns changed; TypeError for an unknown one."""
+        """Returns the Model with some fields or columns replaced; TypeError for an unknown name."""
         kept = {name: getattr(self, name) for name in self.__slots__}
         if changed := {name: fields.pop(name) for name in _COLUMNS if name in fields}:
             kept["columns"] = columns_of(**{**{name: getattr(self, name) for name in _COLUMNS}, **changed})
         return Model(**{**kept, **fields})
 
     def one_form(self) -> Model:
-        """The one form that stands for all models which encode every text as this one does by ranks.
+        """Returns the canonical form of a model that can be written as pairs or as ranks, so that equal models compare
+        equal.
 
-        That is pairs where every token of several bytes can be made by merging, and else ranks. A model that does not
-        look whole pretokens up, or whose pairs are not those of its ranks, comes back as it is.
+        The form is pairs if merging can make every token of several bytes, else ranks. A model without ignore_merges,
+        or whose pairs differ from those that its ranks imply, is returned unchanged.
         """
         columns = self.columns.one_form() if self.ignore_merges else None
         return self if columns is None else self.replaced(columns=columns, ignore_merges=columns.ranks)
@@ -183,7 +185,7 @@ class Model:
         special_tokens: Mapping[str, int],
         **fields: Any,
     ) -> Model:
-        """The Model with other tokens, merges and ids of special tokens, and with `fields` changed."""
+        """Returns the Model with these tokens, merges and special tokens, and with `fields` replaced."""
         kept = {name: getattr(self, name) for name in (*self.__slots__, "rule") if name != "columns"}
         return Model.from_tokens(tokens, merges, **{**kept, "special_tokens": special_tokens, **fields})
 
@@ -194,12 +196,12 @@ class Model:
 
     @property
     def token_bytes(self) -> bytes:
-        """All tokens one after the other."""
+        """The concatenated bytes of all tokens."""
         return self.columns.token_bytes
 
     @property
     def token_ends(self) -> npt.NDArray[np.uint64]:
-        """uint64 [n]: where each token ends in `token_bytes`."""
+        """uint64 [n]: the end offset of each token in `token_bytes`."""
         return self.columns.token_ends
 
     @property
@@ -209,7 +211,7 @@ class Model:
 
     @property
     def rule(self) -> MergeRule:
-        """What merges: the pairs of `merges`, or any two tokens whose joined bytes are a token."""
+        """The rule that decides what can merge; see `Model`."""
         return "ranks" if self.columns.ranks else "priorities" if self.columns.has_priorities else "pairs"
 
     @property
@@ -224,9 +226,10 @@ class Model:
         raise AttributeError("a Model cannot be changed")
 
     def of_single_bytes(self) -> Model:
-        """The model of the 256 bytes, after the largest id, that cuts and normalises texts as this one, and drops none.
+        """Returns a model that cuts and normalises texts like this one but never merges: each byte becomes one id.
 
-        So its ids say what of a text is merged here.
+        The ids of the 256 bytes follow this model's largest id. No byte is dropped. So its ids show the bytes that this
+        model merges.
         """
         first = max([self.columns.n_ids, *(token_id + 1 for token_id in self.special_tokens.values())])
         return Model.from_tokens(
@@ -249,9 +252,9 @@ class Model:
         decode_errors: DecodeErrors = "replace",
         **fields: Any,
     ) -> Model:
-        """Builds the columns from a map id -> bytes and merges as id triples (left, right, merged).
+        """Builds a Model from a map id -> bytes and merges as id triples (left, right, merged).
 
-        fields: the others of the constructor, of which `pattern` must be given.
+        fields: other arguments of the constructor; `pattern` is required.
         """
         import numpy as np
 
@@ -268,7 +271,7 @@ class Model:
         return cls(columns, **{**rest, **fields})
 
     def check_merges_bytes(self, what: str) -> None:
-        """Raises ValueError, which says that `what` cannot be done, where merging starts with characters."""
+        """Raises ValueError if this model merges characters or drops white space; the message begins with `what`."""
         if self.pattern == CHARACTERS:
             raise ValueError(
                 f"{what}: this tokenizer merges characters, as SentencePiece does, and not bytes; that is not supported"
@@ -278,37 +281,37 @@ class Model:
 
     @property
     def usual_errors(self) -> DecodeErrors:
-        """The decode_errors that the libraries of other formats have, and that loading their files sets."""
+        """The decode_errors that other libraries use, and that loading their files sets."""
         return "replace_runs" if self.pattern == CHARACTERS else "replace"
 
     @property
     def normalizer_names(self) -> tuple[str, ...]:
-        """The steps of the normalizer for people: of a charsmap, which has hundreds of kilobytes, its kind alone."""
+        """The normalizer's steps in a readable form: without the data of steps that can have hundreds of kilobytes."""
         return tuple(step.partition(":")[0] if step.startswith((CHARSMAP, WORDS)) else step for step in self.normalizer)
 
     @property
     def unknown(self) -> tuple[int, bool] | None:
-        """The id of characters without a token, and whether it is one for several in a row; None if none says so."""
+        """(id for characters without a token, whether a run of them becomes one id); None if there is no such id."""
         found = [step.partition(":") for step in self.normalizer if step.startswith((UNKNOWN, UNKNOWN_EACH))]
         return (int(found[0][2]), found[0][0] == UNKNOWN.rstrip(":")) if found else None
 
     @property
     def words(self) -> list[str] | None:
-        """The patterns by which a step of the normalizer finds words; None if there is no such step."""
+        """The patterns of the normalizer's "words:" step; None if there is no such step."""
         found = [step for step in self.normalizer if step.startswith(WORDS)]
         return json.loads(found[0].removeprefix(WORDS)) if found else None
 
     @property
     def strips(self) -> bool:
-        """Whether some special token takes white space along, which decoding does not give back."""
+        """Whether some special token absorbs adjacent white space, which decoding does not restore."""
         return any(rule in ("lstrip", "rstrip") for _, rule in self.special_rules)
 
     def missing_bytes(self) -> list[int]:
-        """The byte values of 0 to 255 that are no token, ascending: text that holds one cannot be encoded."""
+        """Returns the byte values without a token, ascending; text that contains one cannot be encoded."""
         return self.columns.missing_bytes()
 
     def tokens(self) -> dict[int, bytes]:
-        """The ordinary tokens as a map id -> bytes, ids ascending."""
+        """Returns the ordinary tokens as a map id -> bytes, ids ascending."""
         return self.columns.tokens()
 
     def __eq__(self, other: object) -> bool:
@@ -335,7 +338,7 @@ def columns_of(
     rule: MergeRule,
     priorities: npt.NDArray[np.uint32] | None = None,
 ) -> _core.ModelColumns:
-    """The columns of a Model, checked as it says; ValueError."""
+    """Returns the columns of a Model, checked as its docstring says; ValueError if they are not valid."""
     return _core.ModelColumns(
         token_ids=token_ids,
         token_bytes=token_bytes,
@@ -347,7 +350,7 @@ def columns_of(
 
 
 def canonical_json(value: Any) -> str:
-    """`value` as JSON in its one canonical form: keys sorted, no spaces; ValueError where it has none.
+    """Returns `value` as canonical JSON, with sorted keys and no spaces; ValueError if JSON cannot represent it.
 
     >>> canonical_json({"b": 1, "a": [None]})
     '{"a":[null],"b":1}'
@@ -363,7 +366,7 @@ def canonical_json(value: Any) -> str:
 
 
 def checked_normalizer(steps: Any) -> tuple[str, ...]:
-    """The steps of a normaliser as a tuple: None, a name, or several; TypeError or ValueError for anything else.
+    """Returns normaliser steps, given as None, a name or several, as a tuple; else raises TypeError or ValueError.
 
     >>> checked_normalizer("nfc")
     ('nfc',)
@@ -385,7 +388,7 @@ def checked_normalizer(steps: Any) -> tuple[str, ...]:
 
 
 def _checked_rules(rules: Any, special_tokens: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
-    """The rules in order, each once; ValueError for one that is unknown or of no special token."""
+    """Returns the rules sorted and without duplicates; ValueError for an unknown rule or special token."""
     for rule in rules:
         if not isinstance(rule, tuple) or len(rule) != 2:
             raise TypeError(f"special_rules must hold pairs (literal, rule), not {shown(rule)}")
@@ -396,19 +399,19 @@ def _checked_rules(rules: Any, special_tokens: Mapping[str, int]) -> tuple[tuple
 
 
 def config_of(model: Model) -> dict[str, Any]:
-    """The settings of `model.tokenizer_config` as a dict of its own; empty where there are none."""
+    """Returns the settings of `model.tokenizer_config` as a new dict, which is empty if there are none."""
     config: dict[str, Any] = {} if model.tokenizer_config is None else json.loads(model.tokenizer_config)
     return config
 
 
 def literal_of(value: Any) -> str | None:
-    """The text of a token that is written as a str or as an object with the key "content"; None for anything else."""
+    """Returns the text of a token given as a str or as an object with the key "content"; None for anything else."""
     content = value.get("content") if isinstance(value, dict) else value
     return content if isinstance(content, str) and content else None
 
 
 def _reencoded(name: str, text: Any) -> str:
-    """The canonical JSON of the object that `text` holds."""
+    """Returns the JSON object `text` in canonical form; TypeError or ValueError if it is not one."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str of JSON or None, not {type(text).__name__}")
     try:
@@ -438,10 +441,10 @@ def _checked_pattern(pattern: Any) -> Pattern:
 def assign_special_ids(
     tokens: Mapping[int, bytes], special_tokens: Sequence[str] | Mapping[str, int]
 ) -> dict[str, int]:
-    """The special tokens with an id each: from a dict as given; from a list, the id whose bytes match, else the next
-    id past the largest.
+    """Returns an id for each special token: a dict gives the ids; in a list, a token takes the id whose bytes match,
+    else the next id after the largest.
 
-    tokens: id -> bytes, what the special tokens join. Raises TypeError for a bare str or an id that is no int,
+    tokens: the existing tokens, id -> bytes. Raises TypeError for a bare str or an id that is not an int,
     ValueError for an empty or repeated token and for an id that is negative or given twice.
     """
     literals = check_special_tokens(special_tokens)

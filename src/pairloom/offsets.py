@@ -1,6 +1,6 @@
-"""Where tokens lie in a text: byte and character spans from the lengths of tokens. Defined in `reference.offsets`.
+"""Computes the byte and character spans of tokens in a text from their lengths. Defined in `reference.offsets`.
 
-Cost: two passes over the ids, and for text that is not ASCII two over its bytes.
+Cost: two passes over the ids, plus two over the bytes of text that is not ASCII.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Spans = npt.NDArray[np.int64]
 
 
 class TokenSpans:
-    """Where the tokens of one tokenizer lie; `core` is its encoder."""
+    """Finds the spans of one tokenizer's tokens; `core` is its encoder."""
 
     def __init__(self, model: Model, core: _core.Encoder) -> None:
         self._model = model
@@ -30,22 +30,23 @@ class TokenSpans:
         self._spaces = {i for literal, i in model.special_tokens.items() if literal.startswith(" ")}
 
     def lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
-        """The number of bytes of each of the ids, which must be known."""
+        """Returns the number of bytes of each id; every id must be known."""
         return self._lengths[np.asarray(ids, np.int64)]
 
     def of(self, text: str, ids: Any, has_added_spaces: bool = False) -> Spans:
-        """The byte spans [n, 2] of the ids of `text`; ValueError where encoding changes the text.
+        """Returns the byte spans [n, 2] of the ids of `text`; ValueError if encoding changes the text.
 
-        has_added_spaces: the text has the spaces that the normaliser adds.
+        has_added_spaces: `text` already contains the spaces that the normaliser adds.
         """
         data = text.encode()
         spans = byte_spans(self.lengths_of(ids))
-        # A space that encoding put before the text, and decoding dropped, lies nowhere in it.
+        # Encoding put a space before the text, which is not in `text`.
         n_prefix = int(spans[-1, 1]) - len(data) if len(spans) and self._model.pattern == CHARACTERS else 0
         spans = np.maximum(spans - n_prefix, 0)
         if not (self._model.normalizer or self._model.strips):
             return spans
-        # Decoding drops the space that such a special token begins with, not the prefix, which comes after the token.
+        # If the first token is special and begins with a space, decoding drops that space, not the prefix, which comes
+        # after the token. Then the spans are wrong even if the decoded bytes equal the text.
         is_same = self._core.decode_bytes(ids) == data and not (n_prefix and int(ids[0]) in self._spaces)
         is_put_back = is_same and not has_added_spaces and self._is_space_put_back(data, ids, spans)
         if is_put_back or not (is_same or self._model.normalizer):
@@ -62,16 +63,17 @@ class TokenSpans:
         return spans
 
     def _is_space_put_back(self, data: bytes, ids: Any, spans: Spans) -> bool:
-        """Whether a special token took a space along, and the normaliser put one before what follows."""
+        """Whether a special token took a following space along, and the normaliser then put one back."""
         takers = [self._model.special_tokens[each] for each, rule in self._model.special_rules if rule == "rstrip"]
         ends = spans[np.isin(np.asarray(ids, np.int64), takers), 1]
         return any(data[end : end + 1] == b" " for end in ends.tolist())
 
 
 def recognised(tokenizer: Tokenizer, text: str, ids: Any, **specials: Any) -> npt.NDArray[np.bool_]:
-    """Of each of the ids of `text` whether it is a special token that was recognised, by these options of `encode`.
+    """Returns for each id of `text` whether it is a special token that `encode` recognised with the options `specials`.
 
-    The id of one that does not count wherever it stands may be that of a token of merging.
+    The id alone can be ambiguous: merging can also make the token of a special token that has rules. Then the text is
+    encoded a second time, with a model of single bytes, to find where the special tokens are.
     """
     model, ids = tokenizer.model, np.asarray(ids, np.int64)
     ids_of = model.special_tokens
@@ -90,16 +92,16 @@ def recognised(tokenizer: Tokenizer, text: str, ids: Any, **specials: Any) -> np
 
 
 def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:
-    """The spans [n, 2] of tokens of these lengths, one after the other."""
+    """Returns the spans [n, 2] of adjacent tokens with these lengths."""
     ends = np.cumsum(lengths)
     return np.stack([ends - lengths, ends], axis=1)
 
 
 def char_spans(text: str, spans: Spans) -> Spans:
-    """The characters [n, 2] that each byte span of the text touches; an empty span touches none."""
+    """Returns the span of the characters that each byte span of the text touches, [n, 2]; an empty span stays empty."""
     if text.isascii() or not len(spans):
         return spans
-    # How many characters begin before each byte.
+    # The number of characters that begin before each byte.
     n_before = np.concatenate([[0], np.cumsum(_begins_character(text.encode()))])
     starts, ends = spans.T
     ends = n_before[ends]
@@ -107,11 +109,14 @@ def char_spans(text: str, spans: Spans) -> Spans:
 
 
 def starts_of_tokens(blob: bytes, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The character in which each token begins, the tokens being of these lengths in `blob`; as tiktoken has it."""
-    # Decoding drops the spaces that encoding put before the text: they lie nowhere in it.
+    """Returns the index of the character in which each token begins, as tiktoken defines it.
+
+    blob: the text; lengths: of its tokens, in bytes.
+    """
+    # Decoding drops the spaces that encoding put before the text, so they are not in `blob`.
     n_dropped = int(lengths.sum()) - len(blob)
     starts = np.maximum(byte_spans(lengths)[:, 0] - n_dropped, 0)
-    # A token that was dropped whole may stand where the text ends.
+    # A token that was dropped entirely can begin at the end of the text.
     begins = np.append(_begins_character(blob), True)
     before = np.concatenate([[0], np.cumsum(begins)])[starts]
     offsets: npt.NDArray[np.int64] = np.maximum(before - (begins[starts] == 0), 0)
@@ -119,6 +124,6 @@ def starts_of_tokens(blob: bytes, lengths: npt.NDArray[np.int64]) -> npt.NDArray
 
 
 def _begins_character(data: bytes) -> npt.NDArray[np.bool_]:
-    """Of each byte whether it is the first of a character."""
+    """Returns for each byte whether it is the first byte of a character."""
     begins: npt.NDArray[np.bool_] = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
     return begins

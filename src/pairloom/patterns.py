@@ -1,13 +1,13 @@
 """The named patterns.
 
-The texts are in named_patterns.json, which the core reads too. For each name it has a description and spellings. A
-spelling is one regular expression, or several that split one after the other; the matches are the pretokens. The first
-spelling defines the name. It uses neither possessive quantifiers nor `$`, because engines disagree about these; tests
-check that it matches exactly what the owner's text matches. The other spellings are published ones that give the same
-pretokens.
+The core reads them from named_patterns.json too. That file has a description and several spellings for each name. A
+spelling is one regular expression, or several, each splitting the pieces that the previous one left; the matches are
+the pretokens. The first spelling defines the name. It avoids possessive quantifiers and `$`, because engines disagree
+about them; tests check that it matches exactly what the model owner's text matches. The other spellings are published
+ones that produce the same pretokens.
 
 Sources: OpenAI's gpt-2 and tiktoken (r50k_base, cl100k_base, o200k_base); the tokenizer.json, tekken.json and Python
-files that the other models are published with.
+files published with the other models.
 """
 
 import json
@@ -31,24 +31,26 @@ def _text(steps: list[str]) -> str | tuple[str, ...]:
 SPELLINGS: Final[Mapping[str, tuple[str | tuple[str, ...], ...]]] = MappingProxyType(
     {name: tuple(map(_text, spellings)) for name, _, spellings in _NAMED}
 )
-"""All spellings of each named pattern that give the same pretokens; the first is what the name means."""
+"""The spellings of each named pattern, which all produce the same pretokens; the first one defines the name."""
 
 PATTERNS: Final[Mapping[str, str | tuple[str, ...]]] = MappingProxyType(
     {name: spellings[0] for name, spellings in SPELLINGS.items()}
 )
-"""Every name that can be given where a pattern is asked for; several texts split one after the other."""
+"""The regular expression of each named pattern; if it is a tuple, each one splits the pieces of the previous one."""
 
 GPT2: Final = str(PATTERNS["gpt2"])
 """The text of the pattern "gpt2"."""
 
 BYTE_LEVEL: Final = "(?#byte_level)"
-"""As one of several patterns: those behind it see the bytes of a segment as letters of GPT-2's byte alphabet."""
+"""A marker in a tuple of patterns: the patterns after it see bytes, written as letters of GPT-2's byte alphabet."""
 
 _COMMENT: Final = re.compile(r"\(\?#(isolated|contiguous|merged_with_previous|merged_with_next)\)")
 
 
 def uncommented(pattern: str) -> tuple[str | None, str]:
-    """What a pattern says about its matches (see `reference.pretokens`), None if nothing, and its regular expression.
+    """Splits a pattern into its leading comment about matches (None if absent) and its regular expression.
+
+    `reference.pretokens.split` says what the comments mean.
 
     >>> uncommented("(?#contiguous)[0-9]")
     ('contiguous', '[0-9]')
@@ -58,7 +60,7 @@ def uncommented(pattern: str) -> tuple[str | None, str]:
 
 
 def commented(pattern: str, comment: str) -> str:
-    """The pattern with what is said about its matches.
+    """Returns the pattern with a comment that says how its matches split the text.
 
     >>> commented("[0-9]", "contiguous")
     '(?#contiguous)[0-9]'
@@ -71,15 +73,16 @@ def pattern_text(pattern: Literal["gpt2", "cl100k", "o200k"]) -> str: ...
 @overload
 def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]: ...
 def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    r"""Gives the text of a named pattern; a regular expression comes back as it is, a tuple part by part (one part
-    alone as a str).
+    r"""Returns the regular expression of a named pattern, and a regular expression unchanged.
+
+    A tuple is translated part by part; if one part results, it is returned as a str.
 
     >>> pattern_text("gpt2") == GPT2
     True
     >>> pattern_text(r"\\S+|\\s+")
     '\\\\S+|\\\\s+'
 
-    A bare word is taken for a name: ValueError lists the known ones if it is none of them.
+    A bare word is taken as a name; if it is unknown, a ValueError lists the known names.
     """
     if isinstance(pattern, tuple):
         if not pattern:
@@ -109,7 +112,7 @@ def _steps(text: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def pattern_name(text: str | tuple[str, ...]) -> str | None:
-    """The name of the pattern with exactly this text, or None.
+    """Returns the name of the pattern with exactly this text, or None.
 
     >>> pattern_name(GPT2)
     'gpt2'

@@ -1,6 +1,6 @@
-"""Runs the post_processor of a tokenizer.json: what stands around the ids of one text or of two.
+"""Runs the post_processor of a tokenizer.json, which puts special tokens around the ids of one text or a pair.
 
-Defined in `reference.post_processor`. Types: ByteLevel (offsets only), TemplateProcessing, BertProcessing,
+Defined in `reference.post_processor`. Supports ByteLevel (offsets only), TemplateProcessing, BertProcessing,
 RobertaProcessing, and a Sequence with at most one of the last three.
 """
 
@@ -14,7 +14,7 @@ from pairloom.errors import FormatError
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The place of a text: 0 is the first, 1 the second."""
+    """A template's placeholder for a text; index 0 is the first text, 1 the second."""
 
     index: int
     type_id: int
@@ -22,7 +22,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """Special tokens that are put there."""
+    """Special tokens that a template inserts."""
 
     ids: tuple[int, ...]
     tokens: tuple[str, ...]
@@ -34,10 +34,11 @@ Template = tuple[Text | Special, ...]
 
 @dataclass(frozen=True, slots=True)
 class PostProcessor:
-    """The templates of one text and of two, and how offsets are trimmed.
+    """The templates for one text and for a pair, and how offsets are trimmed.
 
-    types_overflowing: whether what truncation cut off gets the type ids of its text, too.
-    trims: for each step that takes the spaces off the offsets, whether it takes the first space of a text for a prefix.
+    trims: one entry for each step that trims spaces off the offsets: its add_prefix_space, which treats the first space
+    of a text as added.
+    types_overflowing: whether the parts that truncation cut off get the type ids of their text, too.
     """
 
     single: Template
@@ -46,11 +47,11 @@ class PostProcessor:
     types_overflowing: bool = False
 
     def n_added(self, is_pair: bool) -> int:
-        """How many special tokens it adds."""
+        """Returns the number of special tokens that it adds."""
         return sum(len(piece.ids) for piece in (self.pair if is_pair else self.single) if isinstance(piece, Special))
 
     def surrounded(self, ids: Sequence[int], pair: Sequence[int] | None = None) -> list[int]:
-        """The ids with all that stands around them."""
+        """Returns the ids with the special tokens around them."""
         found: list[int] = []
         for piece in self.single if pair is None else self.pair:
             if isinstance(piece, Special):
@@ -64,7 +65,7 @@ PLAIN = PostProcessor((Text(0, 0),), (Text(0, 0), Text(1, 1)))
 
 
 def post_processor_of(text: str | None) -> PostProcessor:
-    """The post-processor that a Model keeps as JSON; FormatError for one that pairloom does not know."""
+    """Parses the post-processor that a Model keeps as JSON; FormatError for a type that pairloom does not know."""
     if text is None:
         return PLAIN
     try:

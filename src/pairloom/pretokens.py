@@ -1,6 +1,6 @@
-"""`pretokenize`: the pretokens of a text, to see what a pattern does.
+"""`pretokenize` shows how a pattern splits a text.
 
-Training and encoding use the same splitter in the core, without Python objects.
+Training and encoding use the same splitter in the core, but make no Python objects.
 """
 
 from pairloom import _core
@@ -9,11 +9,10 @@ from pairloom.patterns import pattern_text
 
 
 def pretokenize(text: str, pattern: Pattern = "gpt2") -> list[bytes]:
-    r"""The pretokens of `text`, one document; joined they are text.encode().
+    r"""Returns the pretokens of `text`, which is one document; joined, they are text.encode().
 
-    Text that a custom pattern does not match is a pretoken of its own. Named patterns take time linear in the text; a
-    regular expression may look at a stretch of it again for each match (`\s+$|\w+|\s` on a long run of white space is
-    quadratic), which Ctrl-C stops. Raises PatternError for a pattern that does not compile, UnicodeEncodeError for lone
-    surrogates.
+    Each stretch that a custom pattern does not match becomes a pretoken. Named patterns take linear time. A regular
+    expression can rescan text for each match (`\s+$|\w+|\s` is quadratic on a long run of white space); Ctrl-C stops
+    it. Raises PatternError for a pattern that does not compile, UnicodeEncodeError for lone surrogates.
     """
     return _core.pretokenize(text, pattern_text(pattern))

@@ -1,4 +1,4 @@
-"""Sessions: a text that grows at its end, as a conversation does, and its ids. Defined in `reference.sessions`."""
+"""Sessions: the ids of a text that grows at its end, such as a conversation. Defined in `reference.sessions`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """What a call changed: the first `keep` ids stay, and `ids` (an array [n]) follow them."""
+    """The change that a call made: the first `keep` ids stay, and `ids` (an array [n]) follow them."""
 
     keep: int
     ids: npt.NDArray[np.unsignedinteger[Any]]
@@ -21,9 +21,10 @@ class Change(NamedTuple):
 
 @final
 class Session:
-    """A text that grows at its end; its ids are always `tokenizer.encode(text)`. Made by `Tokenizer.session`.
+    """A text that grows at its end, and its ids, which always equal `tokenizer.encode(text)`.
 
-    It is for one thread at a time: a call while another runs is a RuntimeError. Forks are independent.
+    `Tokenizer.session` makes it. Use it from one thread at a time: a concurrent call raises RuntimeError. Forks are
+    independent.
     """
 
     __slots__ = ("_core",)
@@ -32,18 +33,18 @@ class Session:
         self._core = core
 
     def append(self, text: str) -> Change:
-        """Appends `text`, in time that depends on it and hardly on the length of the session.
+        """Appends `text`. The time depends on `text`, and hardly on the length of the session.
 
-        Raises what `encode` raises (SpecialTokenError, UnicodeEncodeError, ...); then nothing has changed.
+        Raises the errors of `encode` (SpecialTokenError, UnicodeEncodeError, ...) and then changes nothing.
         """
         return Change(*self._core.append(text))
 
     def truncate(self, n_chars: int) -> Change:
-        """Cuts the text back to its first `n_chars` characters; ValueError where it has fewer."""
+        """Cuts the text back to its first `n_chars` characters; ValueError if it has fewer."""
         return Change(*self._core.truncate(check_int("n_chars", n_chars, least=0)))
 
     def fork(self) -> Session:
-        """Another session with the same text, most of which both share; neither changes the other."""
+        """Returns an independent session with the same text; the two share most of the memory."""
         return Session(self._core.fork())
 
     @property
@@ -58,7 +59,7 @@ class Session:
 
     @property
     def n_chars(self) -> int:
-        """The number of characters of the text."""
+        """The number of characters in the text."""
         return self._core.n_chars
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Which special tokens a call recognises and which it refuses: `allowed_special` and `disallowed_special`."""
+"""`allowed_special` and `disallowed_special`: which special tokens a call recognises, and which raise an error."""
 
 from collections.abc import Collection
 from typing import Any, Final, Literal
@@ -11,18 +11,18 @@ Allowed = Literal["all"] | Collection[str]
 
 ALL: Final = "all"
 NONE: Final = ()
-"""The defaults of calls: a call that has both needs no policy."""
+"""The default arguments; a call with both defaults needs no policy."""
 
-# The most policies that are cached: the core builds a matcher for each.
+# Limit of the cache: the core builds a matcher for each policy.
 _MOST_POLICIES = 16
 
 _NO_LITERALS: frozenset[str] = frozenset()
-# All are recognised, none is refused.
+# Recognises all special tokens and refuses none.
 _DEFAULT = (None, _NO_LITERALS)
 
 
 class SpecialPolicies:
-    """The policies of a tokenizer, each built at its first use and cached."""
+    """The policies of a tokenizer, each built on first use and cached."""
 
     __slots__ = ("_cached", "_model")
 
@@ -34,7 +34,7 @@ class SpecialPolicies:
         return len(self._cached)
 
     def of(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
-        """The policy for the two arguments of a call; None is the default, which recognises all."""
+        """Returns the policy for these two arguments; None for the default, which recognises all special tokens."""
         key = _literals("allowed_special", allowed), _literals("disallowed_special", disallowed)
         if key == _DEFAULT:
             return None
@@ -53,13 +53,13 @@ class SpecialPolicies:
         return _core.SpecialPolicy(
             allowed=[(token, i) for token, i in specials.items() if token in may],
             disallowed=sorted(must_not),
-            # What a caller names is recognised, though it stays text otherwise.
+            # Naming a special token lifts the rule "ordinary", which keeps it as text.
             rules=[rule for rule in self._model.special_rules if allowed is None or rule[1] != "ordinary"],
         )
 
 
 def _literals(name: str, tokens: Any) -> frozenset[str] | None:
-    """The literals that a call names; None for "all"."""
+    """Returns the literals that a call names; None for "all"."""
     if isinstance(tokens, str) and tokens == "all":
         return None
     if type(tokens) is tuple and not tokens:

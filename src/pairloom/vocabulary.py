@@ -1,6 +1,6 @@
-"""Builds and changes vocabularies: from bytes, truncated to a smaller size, with more special tokens.
+"""Builds vocabularies from bytes, and truncates, renumbers and compares them, and adds special tokens.
 
-Each function returns a new Model.
+Functions that change a Model return a new one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def from_bytes(
     pattern: Pattern,
     decode_errors: DecodeErrors,
 ) -> Model:
-    """A Model of a vocabulary id -> bytes and merges as byte pairs in rank order."""
+    """Builds a Model from a vocabulary id -> bytes and merges as byte pairs in rank order."""
     check_choice("decode_errors", decode_errors, ("strict", "replace", "ignore"))
     tokens = _checked_vocab(vocab)
     specials = assign_special_ids(tokens, special_tokens or {})
@@ -62,7 +62,7 @@ def from_bytes(
                 f"special token {shown(text)} is given id {token_id}, which the vocabulary gives to"
                 f" {shown(tokens[token_id])}"
             )
-        # A byte, or what a merge makes, stays an ordinary token unless another id has the same bytes.
+        # A single byte, or the result of a merge, also stays an ordinary token unless another id has the same bytes.
         is_needed = len(data) == 1 or data in merged_bytes
         if not is_needed or n_ids_of[data] > (token_id in tokens):
             ordinary.pop(token_id, None)
@@ -102,7 +102,7 @@ def _checked_merges(merges: Any) -> Sequence[tuple[bytes, bytes]]:
 
 
 def missing_bytes_text(model: Model) -> str | None:
-    """How many of the 256 bytes the model lacks, and which; None if it has all.
+    """Returns a message that names the bytes without a token; None if all 256 have one.
 
     >>> missing_bytes_text(Model.from_tokens({b: bytes([b]) for b in range(253)}, pattern="a"))
     'the vocabulary has no token for 3 of the 256 bytes (0xfd-0xff)'
@@ -123,17 +123,17 @@ _MOST_RUNS = 12
 
 
 def unreachable_text(model: Model) -> str | None:
-    """How many tokens the merges never make, and what to pass; None if they make all.
+    """Returns a message about tokens that the merges never make; None if they make all.
 
-    Merges that come after those that make their parts, as learned ones do, are taken to make what they say. In any
-    other order each token is encoded.
+    If each merge comes after the merges of its parts, as in training, every merge is taken to make its token. In any
+    other order, each token's bytes are encoded to find out.
     """
     if model.rule != "pairs" or model.ignore_merges or model.pattern == CHARACTERS:
         return None
     lengths = np.diff(model.token_ends, prepend=np.uint64(0))
     left, right, made = np.searchsorted(model.token_ids, model.merges.T)
     ranks = np.arange(len(made))
-    # The first merge that makes each token: -1 for a byte, beyond the last one where none does.
+    # The rank of the first merge that makes each token: -1 for a single byte, len(made) if there is none.
     first = np.where(lengths == 1, -1, len(made))
     first[made[::-1]] = ranks[::-1]
     is_in_order = np.all(np.maximum(first[left], first[right]) < ranks)
@@ -151,7 +151,7 @@ def unreachable_text(model: Model) -> str | None:
 
 
 def tokens_made(model: Model) -> set[int]:
-    """The ids of the tokens that merging makes of their own bytes, however the pattern cuts them."""
+    """Returns the ids of the tokens that merging makes of their own bytes, ignoring the pattern."""
     tokens = model.tokens()
     whole = _core.Encoder(
         columns=model.columns,
@@ -164,7 +164,7 @@ def tokens_made(model: Model) -> set[int]:
         cache_bytes=None,
     )
     if model.pattern == CHARACTERS:
-        # Tokens such as <0x41> are made of the bytes of characters that have none.
+        # Byte fallback makes tokens such as <0x41>, for characters without a token.
         is_fallback = re.compile(rb"<0x[0-9A-F]{2}>").fullmatch
         return {i for i, token in tokens.items() if is_fallback(token) or whole.encode_ordinary(token.decode()) == [i]}
     lookup = merge_lookup(model, tokens)
@@ -174,7 +174,7 @@ def tokens_made(model: Model) -> set[int]:
         try:
             ids: list[int | None] = [*whole.encode_ordinary(token.decode())]
         except (UnicodeDecodeError, MissingByteError):
-            # Bytes that are no text.
+            # Not text: merge its bytes directly.
             ids = merged([id_of_byte.get(byte) for byte in token], lookup).symbols
         if ids == [token_id]:
             made.add(token_id)
@@ -188,10 +188,10 @@ def truncated(
     specials_counted: bool | None = None,
     keep_ids: bool = False,
 ) -> Model:
-    """The Model that training to the smaller `vocab_size` would have given; keep_ids: its tokens with their old ids.
+    """Returns the Model that training to the smaller `vocab_size` would have made; keep_ids leaves its ids unchanged.
 
-    Whether vocab_size counts the special tokens that training put into the vocabulary follows from the config; without
-    one, and with special tokens, the caller must pass it.
+    The config says whether vocab_size counts the special tokens. Without a config, a model with special tokens needs
+    specials_counted.
     """
     check_int("vocab_size", vocab_size)
     check_bool("keep_ids", keep_ids)
@@ -224,16 +224,16 @@ def truncated(
 
 
 def made_ids(model: Model) -> list[int]:
-    """The ids that merges make, each once, in rank order."""
+    """Returns the ids that merges make, without duplicates, in rank order."""
     return list(dict.fromkeys(model.merges[:, 2].tolist()))
 
 
 def laid_out(model: Model, n_made: int, first: int | None) -> Model:
-    """The Model without the tokens that merges make after the first `n_made`.
+    """Returns the Model with only the first `n_made` tokens that merges make, optionally renumbered.
 
-    first: None leaves the ids. A number is the id of the first token that a merge makes; the others follow, and then
-    the special tokens from `first` on, in their order and with their gaps (`reference.numbered_as_trained`).
-    Raises ValueError where other tokens are in the way.
+    first: None keeps all ids. Otherwise merged tokens get the ids `first`, `first + 1`, ..., followed by the special
+    tokens that had ids from `first` on, in their order and with their gaps (`reference.numbered_as_trained`).
+    Raises ValueError if another token has an id from `first` on.
     """
     made = made_ids(model)
     kept = without_tokens(model, made[n_made:])
@@ -252,22 +252,22 @@ def laid_out(model: Model, n_made: int, first: int | None) -> Model:
 
 
 def without_tokens(model: Model, removed: Collection[int]) -> Model:
-    """The Model without these ordinary tokens and the merges that name them."""
+    """Returns the Model without these ordinary tokens and the merges that use them."""
     tokens = {token_id: token for token_id, token in model.tokens().items() if token_id not in removed}
     merges = model.merges[~np.isin(model.merges, list(removed)).any(axis=1)]
     return model.with_tokens(tokens, merges, model.special_tokens)
 
 
 def compacted(model: Model) -> Model:
-    """The Model with ids without gaps, in the order that they have."""
+    """Returns the Model with its ids renumbered 0, 1, ... in the same order."""
     ids = sorted({*model.token_ids.tolist(), *model.special_tokens.values()})
     return _renumbered(model, {token_id: number for number, token_id in enumerate(ids)})
 
 
 def refilled(old: Model, pruned: Model, extended: Model) -> Model:
-    """`extended`, which has more tokens than `pruned`, with those ids of `old` for them that are free in `pruned`.
+    """Returns `extended` with its new tokens moved to the ids of `old` that pruning freed.
 
-    A token that `old` had gets its id back; the others take the rest in their order. Warns of ids that no token takes.
+    A token that `old` had gets its id back; the others take the remaining free ids in order. Warns if ids stay unused.
     """
     extended = as_pairs(extended)
     tokens, kept = extended.tokens(), set(pruned.token_ids.tolist())
@@ -285,7 +285,7 @@ def refilled(old: Model, pruned: Model, extended: Model) -> Model:
 
 
 def as_pairs(model: Model) -> Model:
-    """The Model with merges in the place of ranks."""
+    """Returns the Model with explicit merges instead of ranks."""
     if model.rule != "ranks":
         return model
     rows, _, _ = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
@@ -293,7 +293,7 @@ def as_pairs(model: Model) -> Model:
 
 
 def _renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
-    """The Model with other ids, also in what a tokenizer.json puts around texts."""
+    """Returns the Model with new ids, also in its post-processor and the carried parts of a tokenizer.json."""
     specials = {literal: new_id.get(token_id, token_id) for literal, token_id in model.special_tokens.items()}
     around: dict[str, str] = {}
     if model.post_processor is not None:
@@ -308,7 +308,7 @@ def _renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
 
 
 def _with_new_ids(value: Any, new_id: Mapping[int, int], key: str = "") -> Any:
-    """A JSON value, of this key, with other ids: those of post-processors of a tokenizer.json and its padding."""
+    """Replaces the ids in a JSON value of a tokenizer.json's post-processor or padding; `key` is the value's key."""
     if isinstance(value, dict):
         return {name: _with_new_ids(part, new_id, name) for name, part in value.items()}
     if isinstance(value, list):
@@ -317,10 +317,10 @@ def _with_new_ids(value: Any, new_id: Mapping[int, int], key: str = "") -> Any:
 
 
 class VocabularyChanges(NamedTuple):
-    """Which rows of an embedding change from an old vocabulary to a new one.
+    """The embedding rows that change between an old and a new vocabulary.
 
-    new: int64 [n], ids of tokens that the old one lacks. moved: int64 [m, 2], old and new id of tokens that have
-    another. removed: int64 [k], old ids of tokens that are gone.
+    new: int64 [n], ids of tokens that the old one lacks. moved: int64 [m, 2], old and new id of tokens whose id
+    changed. removed: int64 [k], old ids of tokens that are gone.
     """
 
     new: npt.NDArray[np.int64]
@@ -329,7 +329,7 @@ class VocabularyChanges(NamedTuple):
 
 
 def changes(old: Model, new: Model) -> VocabularyChanges:
-    """What changes from `old` to `new`; tokens are the same by their bytes, special tokens by their text."""
+    """Returns the changes from `old` to `new`, comparing tokens by their bytes and special tokens by their text."""
     before, after = (
         {**{token: token_id for token_id, token in model.tokens().items()}, **model.special_tokens}
         for model in (old, new)
@@ -343,7 +343,7 @@ def changes(old: Model, new: Model) -> VocabularyChanges:
 
 
 def warn_of_moved(old: Model, new: Model) -> None:
-    """Warns if ids of `old` are others in `new`."""
+    """Warns if tokens of `old` have other ids in `new`."""
     n_moved = len(changes(old, new).moved)
     specials = {literal: i for literal, i in old.special_tokens.items() if new.special_tokens[literal] != i}
     if n_moved:
@@ -358,7 +358,7 @@ def warn_of_moved(old: Model, new: Model) -> None:
 
 
 def with_special_tokens(model: Model, special_tokens: Specials) -> Model:
-    """The Model with more special tokens; ValueError for one that it has already or an id that is taken."""
+    """Returns the Model with more special tokens; ValueError for one that exists already or an id that is taken."""
     tokens = model.tokens()
     taken = {**tokens, **{i: text.encode() for text, i in model.special_tokens.items()}}
     added = assign_special_ids(taken, special_tokens)

@@ -1,8 +1,8 @@
 """Tokenizer: the public interface to training, encoding, decoding and files.
 
 A tokenizer is immutable and can be used from many threads at once. It holds a `Model` (its definition) and the core's
-encoder built from it. Its methods stand in one module for each kind of work; calling one costs what calling a method
-of the class itself costs, since CPython caches where it found a method.
+encoder built from it. Its methods are in base classes, one module for each kind of work. This costs nothing at a call,
+since CPython caches where it found a method.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from pairloom.tokenizer.settings_methods import SettingsMethods
 from pairloom.tokenizer.training_methods import TrainingMethods
 from pairloom.tokenizer.vocabulary_methods import VocabularyMethods
 
-# NumPy, training, corpora and other formats would triple the time of `pairloom encode --text hi`. So what that command
-# runs (this package, `model.py`, `formats`) imports them in the functions that need them.
+# Importing NumPy, training, corpora and other formats would triple the time of `pairloom encode --text hi`. So the
+# modules that this command uses (this package, `model.py`, `formats`) import them in the functions that need them.
 if TYPE_CHECKING:
     from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
     from pairloom.dropin.tiktoken_encoding import Encoding
@@ -39,9 +39,9 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
 
     Tokenizer(vocab, merges, special_tokens=None, *, pattern="gpt2", decode_errors="replace") takes a
     dict[int, bytes] and byte pairs in rank order. `special_tokens` is a list (each takes the id whose bytes match,
-    else the next id past the largest) or a dict str -> id. Warns of tokens that no merges lead to, and of a vocabulary
-    that lacks some of the 256 bytes (missing_bytes: as in `load`). Raises ValueError for merges whose parts or
-    result the vocabulary lacks.
+    else the next id after the largest) or a dict str -> id. Warns about tokens that the merges never make, and about a
+    vocabulary without some of the 256 bytes (missing_bytes: as in `load`). Raises ValueError for merges whose parts or
+    result are not in the vocabulary.
     """
 
     __slots__ = ()
@@ -65,18 +65,18 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         self._hold(model)
 
     def as_tiktoken(self, name: str = "pairloom") -> Encoding:
-        """An object that behaves as tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.
+        """Returns an object that behaves like tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.
 
-        Special tokens in a text are errors there by default: `encode(text, allowed_special="all")` recognises them.
+        As in tiktoken, special tokens in a text raise an error unless you call `encode(text, allowed_special="all")`.
         """
         from pairloom.dropin.tiktoken_encoding import Encoding
 
         return Encoding(check_str("name", name), self)
 
     def as_huggingface(self) -> HuggingFaceTokenizer:
-        """An object that behaves as tokenizers.Tokenizer for encoding and decoding and runs on this tokenizer.
+        """Returns an object that encodes and decodes like tokenizers.Tokenizer and runs on this tokenizer.
 
-        The library is not needed. Raises FormatError for a post-processor that cannot be run.
+        The tokenizers library is not needed. Raises FormatError for a post-processor that cannot be run.
         """
         from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 
@@ -89,10 +89,10 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         other: Tokenizer | None = None,
         specials: str = "recognise",
     ) -> View:
-        """The texts as coloured tokens: a page that a notebook shows, and that `View.save` writes for a browser.
+        """Shows texts as coloured tokens, in a page that notebooks display and that `View.save` writes for a browser.
 
-        texts: one text, several, or a dict from name to text; at most 8 MB in all. other: a tokenizer to show beside
-        this one, differences marked. specials: as in `encode_file`. Raises ValueError for more text.
+        texts: one text, several, or a dict from name to text; at most 8 MB in total, else ValueError. other: a
+        tokenizer to show beside this one, with the differences marked. specials: as in `encode_file`.
         """
         from pairloom.view.view import View
 
@@ -134,13 +134,13 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
 
 
 def check_tokenizer(name: str, value: Any) -> Tokenizer:
-    """`value`, if it is a Tokenizer; else TypeError."""
+    """Returns `value` if it is a Tokenizer; else raises TypeError."""
     if not isinstance(value, Tokenizer):
         raise TypeError(f"{name} must be a Tokenizer, not {type(value).__name__}; Tokenizer.load reads one from a file")
     return value
 
 
-# The tasks of an engine's worker bring the same tokenizer again and again.
+# The tasks of an engine's worker unpickle the same tokenizer again and again.
 @lru_cache(maxsize=1)
 def _unpickled(data: bytes, training: str | None) -> Tokenizer:
     model = reader.read("pairloom", data, "the pickled tokenizer")

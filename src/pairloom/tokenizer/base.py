@@ -1,4 +1,4 @@
-"""What the methods of a tokenizer share: its model, the core's encoder of it, and how one is made of a model."""
+"""TokenizerBase: a tokenizer's state (its model and the core's encoder), and how to build one from a model."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Specials = Sequence[str] | Mapping[str, int]
 PathLike = str | os.PathLike[str]
 
 SPECIALS = ("recognise", "ordinary", "error")
-"""How literals of special tokens in files and streams are encoded."""
+"""How special tokens in files and streams are treated: as their ids, as plain text, or as a SpecialTokenError."""
 
 
 class TokenizerBase:
-    """The state of a `Tokenizer`: the classes with its methods derive from it, one for each kind of work."""
+    """The state of a `Tokenizer`. The classes with its methods, one for each kind of work, derive from this one."""
 
     __slots__ = ("_core", "_model", "_native", "_policies", "_post_processor", "_spans")
 
@@ -48,14 +48,14 @@ class TokenizerBase:
             cache_bytes=cache_bytes,
             skipped=[i for token, i in model.special_tokens.items() if token not in model.plain_specials],
         )
-        # Without the interpreter's lock a thread takes an object that another one made from a slot under a lock of the
-        # tokenizer, at every call, and threads wait for it; not so once the object has had a weak reference.
+        # In free-threaded Python, reading an object made by another thread from a slot locks the tokenizer at each
+        # call, so threads wait for each other. An object that has had a weak reference is read without the lock.
         if not getattr(sys, "_is_gil_enabled", lambda: True)():
             weakref.ref(self._core)
 
     @classmethod
     def from_model(cls, model: Model, *, name: str | None = None) -> Self:
-        """A tokenizer with the given model; every format and trainer uses it.
+        """Returns a tokenizer with the given model; all formats and trainers end here.
 
         name: the file that the model was read from, for messages. Raises PatternError for a pattern that does not
         compile, FormatError for a model that is too large for the core's tables.
@@ -78,7 +78,7 @@ class TokenizerBase:
 
     @property
     def id_dtype(self) -> np.dtype[Any]:
-        """uint16 when every id fits, else uint32."""
+        """uint16 if every id fits, else uint32."""
         import numpy as np
 
         return np.dtype(np.uint16 if self.n_vocab <= 65536 else np.uint32)

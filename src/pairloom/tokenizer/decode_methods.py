@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DecodeMethods(TokenizerBase):
-    """Decoding of ids, of many lists, of columns, and id by id."""
+    """Decodes ids: one list, many lists, an Arrow column, or id by id."""
 
     __slots__ = ()
 
@@ -26,11 +26,11 @@ class DecodeMethods(TokenizerBase):
         *,
         skip_special_tokens: bool = False,
     ) -> str:
-        """The text of `ids` (list, integer array or iterable of int).
+        """Returns the text of `ids` (list, integer array or iterable of int).
 
-        skip_special_tokens: leave special tokens out, all but those that HuggingFace counts as text.
-        errors: "strict" raises UnicodeDecodeError on malformed bytes, "replace" gives U+FFFD, "ignore" drops them;
-        None is the tokenizer's own. Raises UnknownTokenIdError (a KeyError).
+        skip_special_tokens: leave out special tokens, except those that HuggingFace counts as text.
+        errors: "strict" raises UnicodeDecodeError on malformed bytes, "replace" writes U+FFFD, "ignore" drops them;
+        None means the tokenizer's `decode_errors`. Raises UnknownTokenIdError (a KeyError).
         """
         if errors is None and skip_special_tokens is False:
             return self._core.decode(ids)
@@ -39,21 +39,21 @@ class DecodeMethods(TokenizerBase):
         return self._core.decode(ids, errors, check_bool("skip_special_tokens", skip_special_tokens))
 
     def decode_bytes(self, ids: Iterable[int] | npt.NDArray[Any]) -> bytes:
-        """The bytes of `ids`; raises UnknownTokenIdError (a KeyError)."""
+        """Returns the bytes of `ids`; raises UnknownTokenIdError (a KeyError)."""
         return self._core.decode_bytes(ids)
 
     def decode_batch(
         self, list_of_ids: Iterable[Iterable[int] | npt.NDArray[Any]], *, skip_special_tokens: bool = False
     ) -> list[str]:
-        """The text of each list of ids; errors name the index of the list. skip_special_tokens: as in `decode`."""
+        """Returns the text of each list of ids; errors name the list's index. skip_special_tokens: as in `decode`."""
         return self._core.decode_batch(list_of_ids, check_bool("skip_special_tokens", skip_special_tokens))
 
     def decode_arrow(self, list_of_ids: Any, errors: str | None = None) -> Any:
-        """The text of each row of an Arrow column of ids, as a column of string; a null stays a null.
+        """Decodes each row of an Arrow column of ids, and returns a string column; nulls stay null.
 
-        list_of_ids: list, large_list or fixed_size_list of any integer, from any library as in `encode_arrow`. errors:
-        as in `decode`. Long columns are large_string. Raises TypeError for what is no Arrow column, ValueError for a
-        column of another kind, UnknownTokenIdError (a KeyError), UnicodeDecodeError.
+        list_of_ids: a list, large_list or fixed_size_list of any integer type, from any library, as in `encode_arrow`.
+        errors: as in `decode`. Long results are large_string. Raises TypeError for anything but an Arrow column,
+        ValueError for a column of another type, UnknownTokenIdError (a KeyError), UnicodeDecodeError.
         """
         from pairloom._internal import arrow
 
@@ -63,10 +63,10 @@ class DecodeMethods(TokenizerBase):
         return arrow.decoded(list_of_ids, lambda rows: [self._core.decode(ids, errors) for ids in rows])
 
     def decode_with_offsets(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[str, list[int]]:
-        """(text, offsets): the text of `ids`, and the index of the character in which each token begins.
+        """Returns (text, offsets): the text of `ids`, and the index of the character in which each token begins.
 
-        As tiktoken has it: a token that begins inside a character has that one's index. Raises UnicodeDecodeError for
-        malformed bytes, UnknownTokenIdError (a KeyError).
+        As in tiktoken, a token that begins inside a character gets that character's index. Raises UnicodeDecodeError
+        for malformed bytes, UnknownTokenIdError (a KeyError).
         """
         import numpy as np
 
@@ -79,10 +79,10 @@ class DecodeMethods(TokenizerBase):
         return text, starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
 
     def canonicalize(self, ids: Iterable[int] | npt.NDArray[Any]) -> tuple[list[int], int | None]:
-        """(canonical, first): the ids that `encode` gives the text of `ids`, and the index of the first that differs.
+        """Returns (canonical, first): what `encode` returns for the text of `ids`, and the index of the first change.
 
-        `first` is None where all are the same. Raises UnicodeDecodeError where the ids are of no text, as those of a
-        part of a character, and UnknownTokenIdError (a KeyError).
+        `first` is None if nothing changes. Raises UnicodeDecodeError if the ids do not decode to text (part of a
+        character, for example), and UnknownTokenIdError (a KeyError).
         """
         check_several("ids", "int", ids)
         given = list(ids)
@@ -90,7 +90,7 @@ class DecodeMethods(TokenizerBase):
         return canonical, _first_difference(given, canonical)
 
     def is_canonical(self, ids: Iterable[int] | npt.NDArray[Any]) -> bool:
-        """Whether `ids` are those that `encode` gives their text; False where they are of no text."""
+        """Whether `encode` returns exactly `ids` for their text; False if they do not decode to text."""
         try:
             return self.canonicalize(ids)[1] is None
         except UnicodeDecodeError:
@@ -99,17 +99,17 @@ class DecodeMethods(TokenizerBase):
     def decode_stream(
         self, prompt_ids: Iterable[int] | npt.NDArray[Any] = (), *, skip_special_tokens: bool = False
     ) -> _core.DecodeStream:
-        """An object that decodes id by id: push(id) -> str returns what is complete, finish() -> str the rest.
+        """Returns an object that decodes id by id: push(id) returns the text that is complete, finish() the rest.
 
-        prompt_ids: the ids before, whose text is left out; a character that they begin is returned once it is whole.
-        skip_special_tokens: as in `decode`. It is for one thread at a time: a call while another runs is a
-        RuntimeError.
+        prompt_ids: the ids before the first push. Their text is not returned, except a character that they begin and
+        later ids complete. skip_special_tokens: as in `decode`. Use the object from one thread at a time: a concurrent
+        call raises RuntimeError.
         """
         return self._core.decode_stream(prompt_ids, check_bool("skip_special_tokens", skip_special_tokens))
 
 
 def _first_difference(given: Sequence[int], canonical: Sequence[int]) -> int | None:
-    """The index of the first id that is not the same in both, or that only one has; None where there is none."""
+    """Returns the index of the first id that differs or that only one list has; None if the lists are equal."""
     if given == canonical:
         return None
     pairs = zip(given, canonical, strict=False)

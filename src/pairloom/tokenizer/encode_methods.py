@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from pairloom.sessions import Session
 
 _ALL: Final = 0
-"""The default of `threads` for one text, compared by identity, so that short texts need no check."""
+"""The default of `threads` for one text. It is compared by identity, so that short texts need no check."""
 
 
 class EncodeMethods(TokenizerBase):
-    """Encoding of a text, of many, of columns, files and streams; counting of tokens."""
+    """Encodes one text, many texts, Arrow columns, files and streams; counts tokens."""
 
     __slots__ = ()
 
@@ -73,22 +73,23 @@ class EncodeMethods(TokenizerBase):
         threads: int = 0,
         max_tokens: int | None = None,
     ) -> list[int] | tuple[list[int], int]:
-        """The ids of `text`, special tokens recognised; with `pair`, those of both texts.
+        """Returns the ids of `text`, with special tokens recognised; with `pair`, the ids of both texts.
 
-        add_special_tokens: put around them what the post-processor of a tokenizer.json says (BOS, EOS).
-        allowed_special: which special tokens become their id, "all" by default; the others are plain text.
-        disallowed_special: special tokens that raise SpecialTokenError; "all" means all minus the allowed.
-        dropout: BPE-dropout, for training models: the probability, 0 to 1, with which each possible merge is left out
-        at each step; the ids decode to the same text. seed: an int, required with it; equal seeds give equal ids on
+        add_special_tokens: add the special tokens that the post-processor of a tokenizer.json puts around texts
+        (BOS, EOS).
+        allowed_special: the special tokens that become their ids, "all" by default; the others are plain text.
+        disallowed_special: the special tokens that raise SpecialTokenError; "all" means all that are not allowed.
+        dropout: BPE-dropout, for training models: the probability (0 to 1) of skipping each possible merge at each
+        step. The ids still decode to the same text. seed: an int, required with dropout; equal seeds give equal ids on
         every machine.
-        threads: for a text of half a megabyte or more; 0 is all there are.
-        max_tokens: return (ids, n_chars): the first `max_tokens` of the ids, and how many characters of `text` are all
-        in them. The rest of the text is hardly read, unless special tokens are disallowed.
-        Raises SpecialTokenError, UnicodeEncodeError for lone surrogates, MissingByteError, PatternError for a pattern
-        that gives up on the text, ValueError and TypeError for arguments (such as dropout without seed).
+        threads: used for a text of half a megabyte or more; 0 means all cores.
+        max_tokens: return (ids, n_chars): the first `max_tokens` ids, and how many characters of `text` they cover
+        completely. Little of the remaining text is read, unless special tokens are disallowed.
+        Raises SpecialTokenError, UnicodeEncodeError for lone surrogates, MissingByteError, PatternError if the pattern
+        gives up on the text, ValueError and TypeError for invalid arguments (such as dropout without seed).
         """
         if pair is None and add_special_tokens is False and dropout is None and seed is None and max_tokens is None:
-            # Nearly all calls: looking up the policy would be a third of their time.
+            # The common case; looking up the policy would take a third of its time.
             if allowed_special is ALL and disallowed_special is NONE and threads is _ALL:
                 return self._core.encode(text)
             policy = self._policies.of(allowed_special, disallowed_special)
@@ -124,7 +125,7 @@ class EncodeMethods(TokenizerBase):
         return ids[:max_tokens], int(char_spans(read, self._token_spans().of(read, ids))[max_tokens, 0])
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """The ids of `text`; special tokens are plain text."""
+        """Returns the ids of `text`, with special tokens taken as plain text."""
         return self._core.encode_ordinary(text)
 
     def encode_batch(
@@ -135,18 +136,18 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> list[list[int]]:
-        """The ids of each text, on `threads` threads (0: all)."""
+        """Returns the ids of each text, computed on `threads` threads (0: all cores)."""
         policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.encode_batch(text_list(texts), resolve_threads(threads), policy)
 
     def encode_ordinary_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
-        """The ids of each text; special tokens are plain text."""
+        """Returns the ids of each text, with special tokens taken as plain text."""
         return self.encode_batch(texts, threads=threads, allowed_special=())
 
     def encode_to_numpy(
         self, text: str, *, threads: int = 0, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """The ids of `text` as an array [n] of `id_dtype`; threads: as in `encode`."""
+        """Returns the ids of `text` as an array [n] of `id_dtype`; threads: as in `encode`."""
         policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.encode_to_numpy(text, policy, _resolved(threads))
 
@@ -158,7 +159,7 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64]]:
-        """(ids, offsets): all ids in one array of `id_dtype`; text i has ids[offsets[i]:offsets[i + 1]].
+        """Returns (ids, offsets): all ids in one array of `id_dtype`; text i has ids[offsets[i]:offsets[i + 1]].
 
         ids: [total]; offsets: int64 [n + 1].
         """
@@ -173,9 +174,9 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> tuple[list[int], npt.NDArray[np.int64]]:
-        """(ids, spans): the ids of `text`, and where each token lies in it, int64 [n, 2] of start and end.
+        """Returns (ids, spans): the ids of `text`, and the span of each token in it, int64 [n, 2] of start and end.
 
-        unit: "char" counts characters, "byte" bytes of UTF-8. Tokens that split a character among them have all of it.
+        unit: "char" counts characters, "byte" UTF-8 bytes. If tokens share a character, the span of each includes it.
         Raises ValueError for a text that the tokenizer's normaliser changes.
         """
         from pairloom.offsets import char_spans
@@ -194,9 +195,9 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """(ids, offsets, spans): text i has ids[offsets[i]:offsets[i + 1]] and the same rows of spans.
+        """Returns (ids, offsets, spans): text i has ids[offsets[i]:offsets[i + 1]] and the same rows of spans.
 
-        ids: [total] of `id_dtype`; offsets: int64 [n + 1]; spans: int64 [total, 2], each from the start of its text.
+        ids: [total] of `id_dtype`; offsets: int64 [n + 1]; spans: int64 [total, 2], relative to the start of each text.
         """
         import numpy as np
 
@@ -222,13 +223,13 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> Any:
-        """The ids of each row of an Arrow column of text, as a column of lists; no Python object is made for a row.
+        """Encodes each row of an Arrow column of text, and returns a column of lists, without Python objects for rows.
 
         texts: anything with `__arrow_c_stream__` or `__arrow_c_array__` (pyarrow, polars, DuckDB, pandas, nanoarrow):
-        string or binary in any layout, chunked or not, or a table of one such column. A null stays a null.
-        type: list or large_list of uint16, uint32, int32 or int64; None is list of `id_dtype` (large_list from 2**31
-        ids on). Returns a pyarrow.Array, and needs pyarrow. Raises TypeError for what is no Arrow
-        column, ValueError for a column or `type` of another kind, UnicodeDecodeError for bytes that are not UTF-8.
+        string or binary in any layout, chunked or not, or a table of one such column. Nulls stay null.
+        type: list or large_list of uint16, uint32, int32 or int64; None means list of `id_dtype` (large_list from 2**31
+        ids on). Returns a pyarrow.Array, and needs pyarrow. Raises TypeError for anything but an Arrow column,
+        ValueError for another type of column or `type`, UnicodeDecodeError for bytes that are not UTF-8.
         """
         policy = self._policies.of(allowed_special, disallowed_special)
         from pairloom._internal import arrow
@@ -236,19 +237,20 @@ class EncodeMethods(TokenizerBase):
         return arrow.encoded(self._core, texts, type, resolve_threads(threads), policy)
 
     def encode_iterable(self, iterable: Iterable[str], *, specials: str = "recognise") -> Iterator[int]:
-        """Yields the ids of the joined texts, in memory that depends on the longest pretoken only.
+        """Yields the ids of the joined texts; the memory needed depends only on the longest pretoken.
 
-        specials: literals of special tokens are their ids ("recognise"), plain text ("ordinary") or a SpecialTokenError
-        ("error").
+        specials: encode special tokens as their ids ("recognise") or as plain text ("ordinary"), or raise
+        SpecialTokenError ("error").
         """
         check_texts("iterable", iterable)
         check_choice("specials", specials, SPECIALS)
         return _stream(self._core.encode_stream(specials), iterable)
 
     def session(self, text: str = "", *, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE) -> Session:
-        """A session: a text that grows at its end, whose ids are always those of `encode`, at the cost of what is new.
+        """Returns a `Session`: a text that grows at its end, whose ids always equal those of `encode`.
 
-        allowed_special and disallowed_special are as in `encode`, which names the errors, too.
+        Appending costs about as much as encoding the new text. allowed_special, disallowed_special and the errors are
+        those of `encode`.
         """
         from pairloom.sessions import Session
 
@@ -260,10 +262,10 @@ class EncodeMethods(TokenizerBase):
     def encode_file(
         self, path: PathLike, *, threads: int = 0, progress: Progress = None, specials: str = "recognise"
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """The ids of a whole UTF-8 file as an array [n] of `id_dtype`.
+        """Returns the ids of a whole UTF-8 file as an array [n] of `id_dtype`.
 
-        specials: literals of special tokens are their ids ("recognise"), plain text ("ordinary") or a SpecialTokenError
-        ("error"). Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
+        specials: encode special tokens as their ids ("recognise") or as plain text ("ordinary"), or raise
+        SpecialTokenError ("error"). Raises OSError, and CorpusError (file, byte offset) for invalid UTF-8.
         """
         from pairloom.corpus import first_bytes, streams
 
@@ -293,9 +295,9 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> int:
-        """The number of ids of `text`, at most `limit`: counting stops there, and reads little more of the text.
+        """Returns the number of ids of `text`, but at most `limit`, where counting and reading of the text stop.
 
-        threads: as in `encode`, where there is no limit.
+        threads: as in `encode`; unused with a limit.
         """
         if limit is None and allowed_special is ALL and disallowed_special is NONE and threads is _ALL:
             return self._core.count_tokens(text, None)
@@ -312,7 +314,7 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> npt.NDArray[np.int64]:
-        """The number of ids of each text: int64 [n]."""
+        """Returns the number of ids of each text: int64 [n]."""
         policy = self._policies.of(allowed_special, disallowed_special)
         return self._core.count_tokens_batch(text_list(texts), resolve_threads(threads), policy)
 
@@ -324,9 +326,9 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> Any:
-        """The number of ids of each row of an Arrow column of text, as a column of int64; a null stays a null.
+        """Returns the number of ids of each row of an Arrow column of text, as an int64 column; nulls stay null.
 
-        texts, the result and the errors are as in `encode_arrow`.
+        texts, the type of the result and the errors are as in `encode_arrow`.
         """
         policy = self._policies.of(allowed_special, disallowed_special)
         from pairloom._internal import arrow
@@ -341,11 +343,12 @@ class EncodeMethods(TokenizerBase):
         specials: str = "recognise",
         threads: int = 0,
     ) -> _core.BlockEncoder:
-        """An encoder of blocks of documents, as a `Corpus` reads them.
+        """Returns an encoder for blocks of documents, which a `Corpus` reads.
 
-        begin_id and end_id are put before and after each document. specials: literals of special tokens are their ids
-        ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for an id that the
-        tokenizer does not have. The encoder is for one thread at a time: a call while another runs is a RuntimeError.
+        begin_id and end_id are put before and after each document. specials: encode special tokens as their ids
+        ("recognise") or as plain text ("ordinary"), or raise SpecialTokenError ("error"). Raises ValueError for an id
+        that the tokenizer does not have. Use the encoder from one thread at a time: a concurrent call raises
+        RuntimeError.
         """
         for name, id in (("begin_id", begin_id), ("end_id", end_id)):
             if id is not None and check_int(name, id, least=0) >= self.n_vocab:
@@ -363,7 +366,7 @@ class EncodeMethods(TokenizerBase):
 
 
 def _resolved(threads: int) -> int | None:
-    """The threads for one text; None leaves it to the core, which asks only for a long text."""
+    """Returns the thread count for one text; None lets the core decide, which it does only for a long text."""
     return None if threads is _ALL else resolve_threads(threads)
 
 
@@ -382,7 +385,7 @@ def _stream(stream: _core.StreamEncoder, pieces: Iterable[str]) -> Iterator[int]
 
 
 def text_list(texts: Any) -> list[str]:
-    """The texts as a list; a bare str is a TypeError."""
+    """Returns the texts as a list; TypeError for a bare str."""
     if isinstance(texts, list):
         return texts
     check_texts("texts", texts)

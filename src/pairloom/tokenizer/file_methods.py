@@ -15,7 +15,7 @@ from pairloom.tokenizer.base import PathLike, Specials, TokenizerBase
 
 
 class FileMethods(TokenizerBase):
-    """Files, and objects of other libraries."""
+    """Reads and writes files, and converts from and to other libraries' objects."""
 
     __slots__ = ()
 
@@ -30,8 +30,8 @@ class FileMethods(TokenizerBase):
     ) -> Self:
         """Loads a GPT-2 vocab.json and merges.txt.
 
-        Raises OSError, FormatError naming file and place when one is damaged. missing_bytes: as
-        in `load`. Pickled objects are refused: load them yourself, and pass them to Tokenizer().
+        missing_bytes: as in `load`. Raises OSError, and FormatError that names file and place if a file is damaged.
+        Pickled objects are refused: load them yourself, and pass them to Tokenizer().
         """
         from pairloom.vocabulary import unreachable_text
 
@@ -52,16 +52,16 @@ class FileMethods(TokenizerBase):
         special_tokens: Specials | None = None,
         missing_bytes: MissingBytes | None = None,
     ) -> Self:
-        """Loads a tokenizer from a file, or from a folder that holds one; either may be at a URL of fsspec (s3://...).
+        """Loads a tokenizer from a file, or from a folder that contains one; both can be fsspec URLs (s3://...).
 
-        Of a model folder tokenizer_config.json, special_tokens_map.json and the chat template are read too: they say
-        `eos_token_id` and its like, and name special tokens that the tokenizer's own file lacks.
+        In a model folder, tokenizer_config.json, special_tokens_map.json and the chat template are read too: they
+        define `eos_token_id` and the like, and special tokens that are missing in the tokenizer's own file.
 
         format: "pairloom", "huggingface", "tiktoken", "gpt2", "tekken", "sentencepiece" or "gguf"; detected if None.
-        pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt); pattern: for
-        a GGUF file of an unknown pre-tokenizer.
-        missing_bytes: where the vocabulary lacks a byte, "raise" MissingByteError at a text that holds it, or "drop" it
-        as HuggingFace does; None warns when such a vocabulary is loaded, and raises.
+        pattern, special_tokens: for formats that do not store them (.tiktoken, vocab.json and merges.txt); pattern also
+        for a GGUF file with an unknown pre-tokenizer.
+        missing_bytes: what to do with a byte that has no token: "raise" MissingByteError when a text contains it, or
+        "drop" it as HuggingFace does. None means "raise", and also warns while loading.
         Raises OSError, FormatError with the cause, the location and the remedy, PatternError for a pattern that does
         not compile.
         """
@@ -78,10 +78,10 @@ class FileMethods(TokenizerBase):
     def from_pretrained(
         cls, repo: str, *, revision: str | None = None, missing_bytes: MissingBytes | None = None
     ) -> Self:
-        """The tokenizer of a repository of the HuggingFace hub, as "Qwen/Qwen3-8B"; needs the extra "huggingface".
+        """Loads the tokenizer of a HuggingFace hub repository such as "Qwen/Qwen3-8B"; needs the extra "huggingface".
 
-        Its tokenizer's files are fetched into the cache of huggingface_hub, and no weights. revision: a branch, tag or
-        a commit; name a commit for the same ids tomorrow. Raises what huggingface_hub raises, and else as `load`.
+        Only tokenizer files are downloaded, into huggingface_hub's cache. revision: a branch, tag or commit; name a
+        commit to get the same ids tomorrow. Raises the errors of huggingface_hub and of `load`.
         """
         hub = import_optional("huggingface_hub", "Tokenizer.from_pretrained")
         patterns = list(formats.FILES_OF_A_FOLDER)
@@ -91,20 +91,20 @@ class FileMethods(TokenizerBase):
     def save(self, path: PathLike, overwrite: bool = False, *, format: str | None = None) -> None:
         """Saves atomically as "pairloom", "huggingface", "tiktoken" or "gpt2" (a folder).
 
-        format: None is "tiktoken" for a path that ends in .tiktoken, a FormatError for a name of other programs'
-        formats (tokenizer.json, vocab.json, .pkl), and "pairloom" for any other. Equal tokenizers give equal bytes, but
-        that pairloom's own file keeps how they were trained. Warns about what the format does not store. Raises
-        FileExistsError unless `overwrite`, NotADirectoryError for a file in the place of the folder, FormatError when
-        the format cannot express this tokenizer exactly.
+        format: None means "tiktoken" for a path that ends in .tiktoken, and "pairloom" for others; names that other
+        programs use (tokenizer.json, vocab.json, .pkl) then raise FormatError. Equal tokenizers are saved as equal
+        bytes, except that pairloom's own file also records how they were trained. Warns about what the format does not
+        store. Raises FileExistsError unless `overwrite`, NotADirectoryError if a file is in the place of the folder,
+        FormatError if the format cannot express this tokenizer exactly.
         """
         formats.save(self._model, path, overwrite=overwrite, format=format)
 
     def save_pretrained(self, path: PathLike, overwrite: bool = False) -> None:
-        """Saves a folder that transformers loads: tokenizer.json, tokenizer_config.json, special_tokens_map.json, and
-        chat_template.jinja if there is a chat template.
+        """Saves a folder that transformers can load: tokenizer.json, tokenizer_config.json, special_tokens_map.json,
+        and chat_template.jinja if there is a chat template.
 
-        Raises FileExistsError for a file that is there unless `overwrite`, NotADirectoryError for one in the place of
-        the folder, FormatError when a tokenizer.json cannot express this tokenizer exactly.
+        Raises FileExistsError for an existing file unless `overwrite`, NotADirectoryError if a file is in the place of
+        the folder, FormatError if a tokenizer.json cannot express this tokenizer exactly.
         """
         formats.save_pretrained(self._model, path, overwrite=overwrite)
 
@@ -117,9 +117,9 @@ class FileMethods(TokenizerBase):
         *,
         missing_bytes: MissingBytes | None = None,
     ) -> Self:
-        """The tokenizer of a map token -> rank, as tiktoken and rustbpe have it.
+        """Makes a tokenizer from a map token -> rank, the format of tiktoken and rustbpe.
 
-        pattern: a regular expression or the name of one. Raises FormatError for ranks that are no vocabulary.
+        pattern: a regular expression or the name of one. Raises FormatError for ranks that do not form a vocabulary.
         """
         if not isinstance(mergeable_ranks, Mapping):
             raise TypeError(f"mergeable_ranks must be a dict from bytes to int, not {type(mergeable_ranks).__name__}")
@@ -130,17 +130,17 @@ class FileMethods(TokenizerBase):
 
     @classmethod
     def from_tiktoken(cls, encoding: Any, *, missing_bytes: MissingBytes | None = None) -> Self:
-        """The tokenizer of a tiktoken.Encoding, with the same ids; FormatError if it lacks some of the 256 bytes."""
+        """Converts a tiktoken.Encoding, with the same ids; FormatError if it lacks some of the 256 bytes."""
         model = formats.tiktoken.from_tiktoken(encoding)
         name = f"tiktoken encoding {encoding.name!r}"
         model = formats.with_missing_bytes(model, name, missing_bytes)
         return cls.from_model(model, name=name)
 
     def to_tiktoken(self, name: str = "pairloom") -> Any:
-        """A tiktoken.Encoding with the same ids; needs the extra "tiktoken", FormatError if that is impossible.
+        """Returns a tiktoken.Encoding with the same ids; FormatError if that is impossible. Needs the extra "tiktoken".
 
-        It decodes malformed bytes as tiktoken does, to U+FFFD: a tokenizer of other decode_errors gives a warning. So
-        does one with special tokens that HuggingFace does not call special, since tiktoken has one kind.
+        Like tiktoken, it decodes malformed bytes to U+FFFD, and warns if this tokenizer's decode_errors differ. It also
+        warns about special tokens that HuggingFace does not call special, since tiktoken has one kind only.
         """
         self._warn_of_decode_errors("a tiktoken.Encoding")
         if plain := sorted(self._model.plain_specials):
@@ -149,11 +149,10 @@ class FileMethods(TokenizerBase):
 
     @classmethod
     def from_huggingface(cls, source: Any, *, missing_bytes: MissingBytes | None = None) -> Self:
-        """The tokenizer of a tokenizers.Tokenizer, of an object that wraps one, or of a path.
+        """Converts a tokenizers.Tokenizer or an object that wraps one, or loads the path of a tokenizer.json or folder.
 
-        The path is that of a tokenizer.json or of a folder with one. With encode_special_tokens=True the special tokens
-        of the object are plain text unless `allowed_special` names them. Raises OSError, FormatError for what cannot be
-        expressed, and where bytes are no tokens.
+        If the object has encode_special_tokens=True, its special tokens are plain text here unless `allowed_special`
+        names them. Raises OSError, and FormatError for a tokenizer that cannot be expressed or lacks bytes.
         """
         model = formats.huggingface.from_huggingface(source)
         name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the {type(source).__name__}"
@@ -161,17 +160,17 @@ class FileMethods(TokenizerBase):
         return cls.from_model(model, name=name)
 
     def to_huggingface(self) -> Any:
-        """A tokenizers.Tokenizer with the same ids; needs the extra "huggingface", FormatError if that is impossible.
+        """Returns a tokenizers.Tokenizer with the same ids; FormatError if impossible. Needs the extra "huggingface".
 
-        It decodes malformed bytes as the library does, to U+FFFD: a tokenizer of other decode_errors gives a warning.
+        Like that library, it decodes malformed bytes to U+FFFD, and warns if this tokenizer's decode_errors differ.
         """
         self._warn_of_decode_errors("a tokenizers.Tokenizer")
         return formats.huggingface.to_huggingface(self._model)
 
     def native_file(self) -> bytes:
-        """What `save` writes in pairloom's own format, without how it was trained: equal tokenizers give equal bytes.
+        """Returns pairloom's own file without the training record, so that equal tokenizers return equal bytes.
 
-        They are kept, for pickles and manifests.
+        The bytes are cached; pickles and manifests use them.
         """
         if self._native is None:
             self._native = formats.native.write(self._model.replaced(training=None))

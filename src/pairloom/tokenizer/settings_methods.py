@@ -1,4 +1,4 @@
-"""The methods that show what else a tokenizer is made of, and that change it: pattern, normaliser, names of tokens."""
+"""The methods that show and change a tokenizer's other settings: pattern, normaliser, cache, names of tokens."""
 
 from __future__ import annotations
 
@@ -30,33 +30,34 @@ class SettingsMethods(TokenizerBase):
 
     @property
     def model(self) -> Model:
-        """The tokenizer's definition as columns; file formats translate it."""
+        """The tokenizer's definition as columns; file formats are converted from and to it."""
         return self._model
 
     @property
     def config(self) -> TrainingConfig | None:
-        """How it was trained, as pairloom's own files say it; None if it was constructed, or is of another's file."""
+        """How it was trained, which pairloom's own files record; None if constructed, or loaded from another format."""
         from pairloom.training.config import TrainingConfig
 
         return TrainingConfig.of_model(self._model)
 
     @property
     def pattern(self) -> Pattern:
-        """The text of the pretoken pattern, or a tuple of them, each splitting what the one before left."""
+        """The text of the pretoken pattern, or a tuple of patterns, each splitting what the previous one left."""
         return self._model.pattern
 
     @property
     def pattern_engine(self) -> Literal["scanner", "dfa", "backtracking"]:
-        """What splits texts: "scanner" (written by hand for the pattern), "dfa" (automata, for what is regular), or
-        "backtracking" where any part of the pattern needs it, which is slower and divides no text among threads."""
+        """What splits texts: "scanner" (handwritten for the pattern), "dfa" (automata, for regular patterns), or
+        "backtracking" if any part of the pattern needs it, which is slower and cannot split one text among threads."""
         return "scanner" if self._model.pattern == CHARACTERS else _core.pattern_engine(self._model.pattern)
 
     @property
     def normalizer(self) -> str | tuple[str, ...] | None:
-        """What changes each text between special tokens before it is split: None, a step or a tuple of steps.
+        """The steps that change each text between special tokens before it is split: None, a step or a tuple of steps.
 
-        Steps: "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), "lowercase", and "prefix_space", a space before a text that
-        begins with none; files have others (`Model`). Every encoding method applies them, and training does not.
+        Steps: "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), "lowercase", and "prefix_space", which puts a space before a
+        text that does not begin with one; `Model` lists others, which come from files. Every encoding method applies
+        the steps; training does not.
         """
         steps = self._model.normalizer
         return None if not steps else steps[0] if len(steps) == 1 else steps
@@ -64,23 +65,23 @@ class SettingsMethods(TokenizerBase):
     @property
     def is_lossless(self) -> bool:
         """Whether decode(encode(x)) == x for every text: no normaliser, a token for each of the 256 bytes, and no
-        special token that takes white space along."""
+        special token that absorbs white space."""
         return not self._model.normalizer and not self._model.missing_bytes() and not self._model.strips
 
     @property
     def decode_errors(self) -> DecodeErrors:
-        """How malformed bytes are decoded by default: "strict", "replace" or "ignore"."""
+        """How malformed bytes are decoded by default: "strict", "replace", "ignore", or another of `DECODE_ERRORS`."""
         return self._model.decode_errors
 
     def with_normalizer(self, normalizer: str | Sequence[str] | None) -> Self:
-        """The same tokenizer with this normaliser (see `normalizer`), or with none; ValueError for an unknown step."""
+        """Returns the tokenizer with this normaliser (see `normalizer`), or without; ValueError for an unknown step."""
         return self.from_model(self._model.replaced(normalizer=checked_normalizer(normalizer)))
 
     def with_cache_bytes(self, cache_bytes: int) -> Self:
-        """The same tokenizer with a cache of at most `cache_bytes`, which all threads share.
+        """Returns the tokenizer with a cache of at most `cache_bytes`, which all threads share.
 
-        The cache maps pretokens to their ids. Default 96 MiB; up to 1.5 times that while the table is resized. Its size
-        changes speed, never ids.
+        The cache maps pretokens to their ids. The default is 96 MiB; resizing the table can use 1.5 times that for a
+        moment. The size affects speed, never ids.
         """
         tokenizer = type(self).__new__(type(self))
         tokenizer._hold(self._model, check_int("cache_bytes", cache_bytes, least=0))
@@ -95,22 +96,22 @@ class SettingsMethods(TokenizerBase):
         return self._model.post_processor
 
     def without_post_processor(self) -> Self:
-        """The same tokenizer without the post-processor, for formats that cannot store it."""
+        """Returns the tokenizer without the post-processor, for formats that cannot store it."""
         return self.from_model(self._model.replaced(post_processor=None))
 
     @property
     def tokenizer_config(self) -> dict[str, Any]:
-        """The settings that a model folder's tokenizer_config.json holds: names of special tokens, chat template, ...
+        """The settings of a model folder's tokenizer_config.json: names of special tokens, chat template, ...
 
-        They change no ids. Saved by `save_pretrained` and in pairloom's own files.
+        They change no ids. `save_pretrained` and pairloom's own files store them.
         """
         return config_of(self._model)
 
     def with_tokenizer_config(self, **settings: Any) -> Self:
-        """The same tokenizer with these settings changed, or removed where they are None.
+        """Returns the tokenizer with these settings changed; a value of None removes the setting.
 
-        A setting whose name ends in _token (bos_token, eos_token, pad_token, unk_token) must be one of the special
-        tokens: else ValueError.
+        Raises ValueError if a setting whose name ends in _token (bos_token, eos_token, pad_token, unk_token) does not
+        name a special token.
         """
         config = self.tokenizer_config
         for name, value in settings.items():
@@ -149,12 +150,12 @@ class SettingsMethods(TokenizerBase):
 
     @property
     def unk_token_id(self) -> int | None:
-        """The id of the token named for unknown text; encoding never gives it, since bytes can be any text."""
+        """The id of the token named for unknown text; byte-level encoding never returns it."""
         return self._named_id("unk_token")
 
     @property
     def chat_template(self) -> str | None:
-        """The text of the chat template, which pairloom keeps and does not run; of several, the one named default."""
+        """The chat template, which pairloom stores but does not run; if there are several, the one named "default"."""
         found = self.tokenizer_config.get("chat_template")
         if isinstance(found, list):
             named = {each.get("name"): each.get("template") for each in found if isinstance(each, dict)}

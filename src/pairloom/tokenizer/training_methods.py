@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TrainingMethods(TokenizerBase):
-    """Training from a corpus or from counts, and training on."""
+    """Trains on a corpus or on counts; extends, prunes and adapts a tokenizer."""
 
     __slots__ = ()
 
@@ -35,21 +35,22 @@ class TrainingMethods(TokenizerBase):
         parity_reference: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> Self:
-        """Trains on a str (one document) or an iterable of str (each a document).
+        """Trains on a str (one document) or an iterable of str (each one a document).
 
-        Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place.
-        `open(path)` is an iterable of lines, so `train(open(path), n)` takes every line for a document; for whole
+        Batches (lists of str, Arrow columns of text) also work, as the items of the iterable or instead of it.
+        `open(path)` is an iterable of lines, so `train(open(path), n)` makes a document of every line; for whole
         files use `train_files`. `fields` are those of `TrainingConfig`.
 
-        max_memory: bytes. trace: a function that gets a `TrainingStep` for each merge
-        (the pair, its count, the pairs that came next, ties) when all are learned.
-        parity: named corpora (str, iterables of str, `Corpus`) or PretokenCounts, as of languages, in the place of a
-        corpus, which is None; each step merges the best pair of the one that takes the most tokens a byte, or with
-        `parity_reference`, texts by the same names that say the same, the most tokens of those (arXiv 2508.04796). Of
-        equal ones the first counts, and one without a pair left is passed over.
+        max_memory: bytes. trace: a function that is called after training with a `TrainingStep` for each merge
+        (the pair, its count, the pairs that came next, ties).
+        parity: a dict from name to corpus (str, iterable of str, `Corpus`) or PretokenCounts, one for each language,
+        for example; pass corpus=None with it. Each step merges the best pair of the corpus that takes the most tokens
+        per byte. parity_reference: a dict with the same names whose texts have the same meaning; each step then picks
+        the corpus whose reference takes the most tokens (arXiv 2508.04796). Ties go to the first corpus; a corpus
+        without a pair left is skipped.
         Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
-        Raises ValueError when vocab_size is too small, TypeError for wrong types, MemoryError when `max_memory` would
-        be exceeded.
+        Raises ValueError if vocab_size is too small, TypeError for wrong types, MemoryError if `max_memory` would be
+        exceeded.
         """
         from pairloom.training.config import TrainingConfig
         from pairloom.training.train import check_reading, train_on_texts
@@ -84,16 +85,16 @@ class TrainingMethods(TokenizerBase):
         trace: Trace | None = None,
         **fields: Any,
     ) -> Self:
-        """Trains on UTF-8 files, each a document unless corpus_specials="split" cuts it.
+        """Trains on UTF-8 files; each file is a document unless corpus_specials="split" cuts it.
 
-        `fields` are those of `TrainingConfig`; for options of reading pass a `Corpus` to `train`.
+        `fields` are those of `TrainingConfig`. For options that control reading, pass a `Corpus` to `train`.
 
         checkpoint: a folder that stores the counts; calling again with the same arguments resumes. max_memory: bytes.
         trace: as in `train`.
         Warns if the vocabulary is smaller than `vocab_size`, or too large for uint16 only because of special tokens.
-        Raises OSError for a file that cannot be read, CorpusError for invalid UTF-8, ValueError when vocab_size is too
-        small, MemoryError when `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged or of
-        another training, or whose files have changed, FileExistsError for one that is in use.
+        Raises OSError for a file that cannot be read, CorpusError for invalid UTF-8, ValueError if vocab_size is too
+        small, MemoryError if `max_memory` would be exceeded, CheckpointError for a checkpoint that is damaged, belongs
+        to another training run, or whose files have changed, FileExistsError for a checkpoint that is in use.
         """
         from pairloom.training.config import TrainingConfig
         from pairloom.training.train import train_on_files
@@ -115,11 +116,11 @@ class TrainingMethods(TokenizerBase):
         trace: Trace | None = None,
         **fields: Any,
     ) -> Self:
-        """Trains on counts made before, here or elsewhere; the same model as training on their corpus.
+        """Trains on counts, which can come from another machine; the result is the same as training on their corpus.
 
-        The pattern is that of the counts unless `fields` name one. trace: as in `train`. Raises CountsError when the
-        counts were cut in another way than the configuration asks for, MemoryError when `max_memory` (bytes) would be
-        exceeded.
+        The pattern is that of the counts unless `fields` name one. trace: as in `train`. Raises CountsError if the
+        counts were cut with another pattern or other special tokens than the configuration has, MemoryError if
+        `max_memory` (bytes) would be exceeded.
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
         from pairloom.training.config import TrainingConfig
@@ -147,20 +148,20 @@ class TrainingMethods(TokenizerBase):
         max_memory: int | None = None,
         **fields: Any,
     ) -> Self:
-        """The tokenizer with the tokens that training learns next; all ids stay.
+        """Continues training on a corpus, and returns the tokenizer with the new tokens added; existing ids stay.
 
-        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. It is normalised, and cut by the rules of
-        special tokens, where this tokenizer does so (counts are not, which a warning says), split by `pattern` (None:
-        that of the counts, or this tokenizer's own), encoded, and training goes on to `vocab_size`, or until there are
-        `n_tokens` more. New tokens take the ids after the largest. keep_ids=False numbers tokens and special tokens as
-        one training would have, and warns with the number of ids that move; `changes_from` lists them. The new
-        tokenizer splits by the pattern; one that crosses words makes superwords.
+        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. Texts are normalised and cut at special tokens
+        as this tokenizer does (counts are taken as they are, with a warning), split by `pattern` (None: that of the
+        counts, or this tokenizer's), and encoded. Training then continues to `vocab_size`, or for `n_tokens` more
+        tokens. New tokens get the ids after the largest. keep_ids=False numbers tokens and special tokens as a single
+        training run would, and warns with the number of ids that move; `changes_from` lists them. The new tokenizer
+        uses the pattern; a pattern that crosses words makes superwords.
 
-        It continues as it was trained (`config`), or by `profile`; `fields` are those of `TrainingConfig` (tie_break,
-        min_frequency, max_token_bytes, ...). A tokenizer of another library's file with special tokens takes n_tokens:
-        nothing says whether its vocab_size counts them. Raises ValueError for a smaller vocab_size and for a vocabulary
-        that lacks some of the 256 bytes; CountsError for counts that were cut in another way; OSError and CorpusError
-        as reading the corpus does; MemoryError when `max_memory` (bytes) would be exceeded.
+        Training continues with the tokenizer's `config`, or with `profile`; `fields` are those of `TrainingConfig`
+        (tie_break, min_frequency, max_token_bytes, ...). A tokenizer from another library's file that has special
+        tokens needs n_tokens: nothing says whether vocab_size counts them. Raises ValueError for a smaller vocab_size,
+        and for a vocabulary without some of the 256 bytes; CountsError for counts that were cut in another way; OSError
+        and CorpusError while reading the corpus; MemoryError if `max_memory` (bytes) would be exceeded.
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
         from pairloom.training.extend import Extension, extend_counted
@@ -188,14 +189,14 @@ class TrainingMethods(TokenizerBase):
         progress: Progress = None,
         max_memory: int | None = None,
     ) -> Self:
-        """The tokenizer without the tokens that a corpus uses least: down to `vocab_size`, or `n_tokens` of them.
+        """Removes the tokens that a corpus uses least: down to `vocab_size`, or `n_tokens` of them.
 
-        corpus: as for `extend`; counts are those of this tokenizer's pattern. Only a token goes that no other token
-        left is merged from; its uses are then uses of its parts (Purason et al. 2025). Bytes and special tokens stay.
-        All ids stay, with gaps; keep_ids=False closes the gaps, and warns with the number of ids that move, which
-        `changes_from` lists. vocab_size is counted as in training; a tokenizer of another library's file with special
-        tokens takes n_tokens. Raises ValueError for a larger vocab_size, too many tokens, or a corpus without text,
-        CountsError for other counts, MemoryError when `max_memory` (bytes) would be exceeded.
+        corpus: as for `extend`; counts must be made with this tokenizer's pattern. A token can go only if no remaining
+        token is merged from it; its uses then become uses of its parts (Purason et al. 2025). Bytes and special tokens
+        stay. The remaining ids stay, with gaps; keep_ids=False closes the gaps, and warns with the number of ids that
+        move; `changes_from` lists them. vocab_size means the same as in training. A tokenizer from another library's
+        file that has special tokens needs n_tokens. Raises ValueError for a larger vocab_size, too many tokens, or a
+        corpus without text, CountsError for other counts, MemoryError if `max_memory` (bytes) would be exceeded.
         """
         from pairloom.training.prune import counts_of_tokenizer, n_to_remove, pruned
 
@@ -216,11 +217,11 @@ class TrainingMethods(TokenizerBase):
         max_memory: int | None = None,
         **fields: Any,
     ) -> Self:
-        """`prune` by `n_tokens`, then `extend` by as many on the same corpus: as many tokens, and no id beyond those.
+        """Replaces the `n_tokens` tokens that a corpus uses least: `prune`, then `extend` on the same corpus.
 
-        All ids stay, and new tokens take the ids that became free, in ascending order: the embedding keeps its shape,
-        and `changes_from` says which rows are new. keep_ids=False closes the gaps instead, so that new tokens follow
-        the others, as files of ranks need it. `fields` and `profile` are those of `extend`.
+        The remaining ids stay, and new tokens take the freed ids in ascending order, so the embedding keeps its shape;
+        `changes_from` says which rows are new. keep_ids=False closes the gaps instead and puts new tokens after the
+        others, as files of ranks need it. `fields` and `profile` are those of `extend`.
         """
         from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The methods that show the vocabulary and change it."""
+"""The methods that inspect and change the vocabulary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class VocabularyMethods(TokenizerBase):
-    """Ids, the bytes of tokens, merges and special tokens."""
+    """Gives access to ids, token bytes, merges and special tokens, and changes them."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class VocabularyMethods(TokenizerBase):
         return self._core.n_vocab
 
     def get_vocab(self) -> dict[str, int]:
-        """Token -> id as HuggingFace has it: tokens in the GPT-2 byte alphabet, special tokens as their text."""
+        """Returns token -> id as HuggingFace does: tokens in GPT-2's byte alphabet, special tokens as their text."""
         return formats.huggingface.vocab_of(self._model)
 
     @property
@@ -42,7 +42,7 @@ class VocabularyMethods(TokenizerBase):
 
     @property
     def merges(self) -> list[tuple[bytes, bytes]]:
-        """(left bytes, right bytes) in rank order; one canonical pair per reachable token where ranks define them."""
+        """(left bytes, right bytes) in rank order; if ranks define merging, one canonical pair per reachable token."""
         return self._core.merges()
 
     @property
@@ -52,13 +52,14 @@ class VocabularyMethods(TokenizerBase):
 
     @property
     def special_rules(self) -> dict[str, tuple[str, ...]]:
-        """Literal -> the rules of a special token that does not count wherever it stands.
+        """Literal -> rules, for special tokens that are recognised only in some places or that absorb white space.
 
-        "lstrip", "rstrip": it takes the white space before or behind it along, which decoding does not give back.
-        "single_word": only where no word character is next to it. "normalized": only in what is left after the others.
-        "nfc", "any_case": where a normalised text has it. "after_space": after a space, which it takes along, or at the
-        beginning of a text. "ordinary": it stays text unless `allowed_special` names it.
-        Files of HuggingFace have such tokens.
+        "lstrip", "rstrip": it absorbs the white space before or after it, which decoding does not restore.
+        "single_word": recognised only if no word character is next to it. "normalized": searched for in the text
+        between the others. "nfc": like "normalized", but not where NFC would join its end with a following mark.
+        "any_case": like "nfc", and in any ASCII case. "after_space": recognised after a space, which it absorbs, or at
+        the beginning of a text. "ordinary": stays text unless `allowed_special` names it.
+        HuggingFace files have such tokens.
         """
         rules: dict[str, tuple[str, ...]] = {}
         for literal, rule in self._model.special_rules:
@@ -66,7 +67,7 @@ class VocabularyMethods(TokenizerBase):
         return rules
 
     def token_to_id(self, token: bytes | str) -> int | None:
-        """The id of a token, a str taken for a special token first; None when there is none."""
+        """Returns the id of a token, or None. A str is looked up as a special token first."""
         if isinstance(token, str):
             special = self._model.special_tokens.get(token)
             return special if special is not None else self._core.token_to_id(token.encode())
@@ -78,14 +79,14 @@ class VocabularyMethods(TokenizerBase):
         return self._model.special_tokens.get(token.decode(errors="surrogateescape"))
 
     def id_to_token(self, id: int) -> bytes:
-        """The bytes of a token; raises UnknownTokenIdError (a KeyError)."""
-        self._core.decode_bytes([id])  # raises for what is no id
+        """Returns the bytes of a token; raises UnknownTokenIdError (a KeyError)."""
+        self._core.decode_bytes([id])  # raises if `id` is not an id
         return self._core.id_to_token(id)
 
     def token_byte_lengths(self, *, count_specials: bool = False) -> npt.NDArray[np.int64]:
-        """Bytes of text for each id: int64 [n_vocab], 0 where an id is unused.
+        """Returns the number of text bytes of each id: int64 [n_vocab], 0 for an unused id.
 
-        A special token is no text and counts as 0, as bits per byte require; with count_specials it counts as
+        A special token is not text and counts as 0, as bits per byte require; with count_specials it counts as
         the bytes of its literal.
         """
         lengths = self._core.token_byte_lengths()
@@ -94,11 +95,11 @@ class VocabularyMethods(TokenizerBase):
         return lengths
 
     def bits_per_byte(self, loss: npt.ArrayLike, targets: npt.ArrayLike) -> float:
-        """Bits per byte of text, which compares models of different vocabularies.
+        """Returns the bits per byte of text, which are comparable between models with different vocabularies.
 
-        loss: nats of each target, [...]; targets: ids [...] of the same shape. Targets without bytes of text, which
-        are special tokens and negative numbers (what losses ignore), do not count. Raises ValueError for other shapes
-        and where no target has bytes, UnknownTokenIdError (a KeyError) for an id of n_vocab or more.
+        loss: the loss of each target in nats, [...]; targets: ids [...] of the same shape. Special tokens and negative
+        targets (which losses ignore) have no bytes of text and do not count. Raises ValueError if the shapes differ or
+        no target has bytes, UnknownTokenIdError (a KeyError) for an id of n_vocab or more.
         """
         import numpy as np
 
@@ -116,12 +117,12 @@ class VocabularyMethods(TokenizerBase):
         return float(nats[n_bytes > 0].sum(dtype=np.float64) / np.log(2) / n_bytes.sum())
 
     def truncate_vocab(self, vocab_size: int, *, keep_ids: bool = False, specials_counted: bool | None = None) -> Self:
-        """The tokenizer that training to the smaller `vocab_size` would have given, so special tokens may move.
+        """Returns the tokenizer that training to the smaller `vocab_size` would have made; special tokens can move.
 
         vocab_size has the same meaning as in training. keep_ids: leave all ids as they are. specials_counted: whether
         vocab_size counts the special tokens; required for a tokenizer with special tokens that has no `config`.
-        Warns with the number of ids that move. Raises ValueError if specials_counted is missing, when vocab_size is
-        below the base vocabulary or above what there is, or the tokenizer is not one of merges.
+        Warns with the number of ids that move. Raises ValueError if specials_counted is missing, if vocab_size is below
+        the base vocabulary or above the current size, or if ranks and not merges define the tokenizer.
         """
         from pairloom.training.config import TrainingConfig
         from pairloom.vocabulary import truncated
@@ -130,10 +131,10 @@ class VocabularyMethods(TokenizerBase):
         return self.from_model(truncated(self._model, vocab_size, config, specials_counted, keep_ids))
 
     def changes_from(self, old: TokenizerBase) -> VocabularyChanges:
-        """Which rows of an embedding for `old` must change for this tokenizer: (new, moved, removed).
+        """Returns (new, moved, removed): the rows of an embedding for `old` that must change for this tokenizer.
 
-        new: int64 [n], the ids whose tokens `old` lacks. moved: int64 [m, 2], (old id, id here). removed: int64 [k],
-        ids of `old` whose tokens are gone. Tokens are the same by their bytes, special tokens by their text.
+        new: int64 [n], ids of tokens that `old` lacks. moved: int64 [m, 2], (old id, id here). removed: int64 [k],
+        ids of `old` whose tokens are gone. Tokens are compared by their bytes, special tokens by their text.
         """
         from pairloom.vocabulary import changes
 
@@ -142,10 +143,10 @@ class VocabularyMethods(TokenizerBase):
         return changes(old._model, self._model)
 
     def pieces_of(self, tokens: Iterable[bytes]) -> list[list[int]]:
-        """The ids that merging makes of the bytes of each token, text or not.
+        """Returns the ids that merging makes of the bytes of each token; the bytes need not be UTF-8.
 
-        tokens: those that `changes_from` calls new in a larger tokenizer, whose rows of the embedding can begin as the
-        mean of these. Raises TypeError for a str, MissingByteError.
+        Use it with the tokens of a larger tokenizer that `changes_from` calls new: the mean of the rows of these ids
+        can initialise a new token's embedding row. Raises TypeError for a str, MissingByteError.
         """
         import numpy as np
 
@@ -158,7 +159,7 @@ class VocabularyMethods(TokenizerBase):
         for token in listed:
             if not isinstance(token, bytes):
                 raise TypeError(f"a token must be bytes, not {type(token).__name__}")
-        # Counts keep the order of what ascends.
+        # Sorted, because counts keep the order of ascending pretokens.
         distinct = sorted({*listed} - {b""})
         counts = PretokenCounts.from_items((token, 1) for token in distinct)
         ids, ends, _ = _core.encode_counts(counts.columns, self._core, threads=1, report=None)
@@ -166,7 +167,7 @@ class VocabularyMethods(TokenizerBase):
         return [pieces[token].tolist() if token else [] for token in listed]
 
     def add_special_tokens(self, special_tokens: Specials) -> Self:
-        """A new tokenizer with more special tokens: a list takes the next free ids, a dict names them."""
+        """Returns a tokenizer with more special tokens: those of a list get the next free ids, a dict gives the ids."""
         from pairloom.vocabulary import with_special_tokens
 
         return self.from_model(with_special_tokens(self._model, special_tokens))
