@@ -4,7 +4,7 @@ Exit status: 0, 1 (failed), 2 (wrong usage), 3 (`--strict`, and some input was l
 signal that ended the command.
 """
 
-# Both are loaded by the interpreter itself: until signals are handled nothing else is imported.
+# The interpreter has loaded both already. Nothing else is imported until signals are handled.
 import _signal  # type: ignore[import-not-found]
 import os
 
@@ -13,13 +13,13 @@ _SIGNALS = (_signal.SIGINT, _signal.SIGTERM, *([_signal.SIGHUP] if hasattr(_sign
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command; the exit status. Wrong usage exits with 2 by way of SystemExit.
+    """Runs one command and returns the exit status. Wrong usage raises SystemExit(2).
 
-    `argv` is what follows the program's name, that of the process if it is None.
+    argv: the arguments after the program's name; None takes the process's own.
     """
     if argv is None:
-        # The process is ours. NumPy's OpenBLAS would start a thread for each processor, and they spin for some 40 ms
-        # while the command could use the processors; no command multiplies matrices.
+        # The process is ours, so its environment can be set. OpenBLAS would start a thread per processor, and they
+        # spin for some 40 ms while the command could use the processors; no command multiplies matrices.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     before = _handled_at_once()
     from pairloom.cli.signals import handled
@@ -28,18 +28,18 @@ def main(argv: list[str] | None = None) -> int:
         try:
             from pairloom.cli.commands import run
         except ValueError as error:
-            # The compiled module does not load: PAIRLOOM_DISABLE_CPU_FEATURES names something unknown.
+            # The compiled module refuses to load if PAIRLOOM_DISABLE_CPU_FEATURES names something unknown.
             os.write(2, f"pairloom: {error}\n".encode())
             return 2
         return run(argv, interruptions)
 
 
 def _handled_at_once() -> dict[int, object]:
-    """Has signals end the process without a traceback; gives their handlers of before, none outside the main thread."""
+    """Makes signals end the process without a traceback. Returns the old handlers; none outside the main thread."""
     before: dict[int, object] = {}
     for number in _SIGNALS:
         handler = _signal.getsignal(number)
-        # What is ignored stays so: nohup, and commands in the background of a script.
+        # Ignored signals stay ignored: nohup, and background commands of a script.
         if handler in (_signal.SIG_DFL, _signal.default_int_handler):
             try:
                 _signal.signal(number, _end)

@@ -1,4 +1,4 @@
-"""`pairloom check`: whether a tokenizer still gives the ids of a lock, by class of text."""
+"""`pairloom check`: checks that a tokenizer still gives the ids of a lock, per class of text."""
 
 import argparse
 from pathlib import Path
@@ -12,7 +12,7 @@ HELP = "compare a tokenizer's ids with the digests that pairloom lock printed"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom check`."""
+    """Adds the options of `pairloom check`."""
     add_model(parser)
     parser.add_argument("lock", metavar="FILE", help="what pairloom lock printed")
 

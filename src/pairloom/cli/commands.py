@@ -39,11 +39,11 @@ COMMANDS = (
 )
 
 
-# Commands that may take long and report progress.
+# Commands that can take long and report progress.
 _LONG = frozenset({"train", "prune", "count", "merge-counts", "tokenize", "stats", "compare", "verify"})
 
 
-# What options call a file or a folder.
+# The metavars of options that take a file or folder.
 _FILES = frozenset({"FILE", "PATH", "FOLDER", "DIR", "MODEL"})
 
 
@@ -58,17 +58,17 @@ class _Command(Protocol):
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Reports unknown options before missing required ones, and how a file is named that stands alone."""
+    """Reports unknown options before missing required ones, and says which option a stray file name needs."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse, but exits with 2 at the first unknown option or argument."""
+        """Parses as argparse does, but exits with 2 at the first unknown option or argument."""
         for argument in args or ():
             name = argument.partition("=")[0]
             if name == "--":
                 break
             # An argument with a space is a value.
             if name.startswith("--") and " " not in argument and name not in self._option_string_actions:
-                # Closer than --max-memory is to --max-bytes, which would leave most of a corpus out.
+                # The cutoff keeps --max-memory from suggesting --max-bytes, which would drop most of a corpus.
                 close = difflib.get_close_matches(name, self._option_string_actions, n=1, cutoff=0.7)
                 self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
         namespace, unknown = super().parse_known_args(args, namespace)
@@ -79,7 +79,7 @@ class _CommandParser(argparse.ArgumentParser):
             self.error(f"the argument {unknown[0]} belongs to no option{remedy}")
         for action in self._actions:
             given = getattr(namespace, action.dest, None)
-            # An unset variable of a shell; as a path it would mean the current folder.
+            # An empty value comes from an unset shell variable; as a path it would mean the current folder.
             for value in (given if isinstance(given, list) else [given]) if action.metavar in _FILES else ():
                 name = "/".join(action.option_strings) or action.dest
                 if value == "":
@@ -92,12 +92,12 @@ class _CommandParser(argparse.ArgumentParser):
         return namespace, unknown
 
     def error(self, message: str) -> NoReturn:
-        """As argparse, with names escaped and without secrets of URLs."""
+        """Reports as argparse does, with names escaped and secrets removed from URLs."""
         super().error(shown_message(message))
 
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
-    """The parser of all commands, or of one: importing the others takes longer than to encode a text."""
+    """Returns the parser for all commands, or only for `only`: importing the rest takes longer than encoding a text."""
     parser = argparse.ArgumentParser(
         prog="pairloom", description="Train, apply and move byte-level BPE tokenizers.", allow_abbrev=False
     )
@@ -128,7 +128,7 @@ def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
             status = args.run(args) or 0
         sys.stdout.flush()
     except BaseException as error:
-        # The signal's exception may have been turned into another one.
+        # Something may have replaced the signal's exception by another one.
         if interruptions.number or isinstance(error, KeyboardInterrupt):
             say("interrupted", interruptions.message)
             status = interruptions.status
@@ -158,7 +158,7 @@ def _status_of(error: BaseException, say: Say) -> int | None:
 
 
 def _is_closed_pipe_of_windows(error: BaseException) -> bool:
-    """Whether it is what Windows says, naming no file, of writing to a pipe that the reader has closed."""
+    """Returns whether it is Windows' error, without a file name, for a pipe that the reader closed."""
     is_unnamed = isinstance(error, OSError) and error.errno == errno.EINVAL and error.filename is None
     return os.name == "nt" and is_unnamed
 

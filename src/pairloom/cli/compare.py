@@ -1,4 +1,4 @@
-"""`pairloom compare`: how many documents two tokenizers encode differently, and where they first differ."""
+"""`pairloom compare`: counts the documents that two tokenizers encode differently, and shows the first difference."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ HELP = "compare two tokenizers: ids, token boundaries, tokens and bytes per toke
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom compare`."""
+    """Adds the options of `pairloom compare`."""
     group = parser.add_argument_group("models")
     group.add_argument(
         "--model",
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prints the comparison; the exit status is 0 also if they differ."""
+    """Prints the comparison. The exit status is 0 even if they differ."""
     if args.corpus is not None:
         if args.merges:
             args.wrong_usage("--merges takes --input, not --corpus")
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
-    """The tokenizer of a file, for options that need pairloom's own."""
+    """Loads a file's tokenizer, for options that need pairloom's own."""
     if name.startswith(LIBRARIES):
         raise ValueError(f"{name}: {option} reads files, not libraries; save it as a file")
     return _tokenizer(name, args)
@@ -94,7 +94,7 @@ def _tokenizer(name: str, args: argparse.Namespace) -> Tokenizer:
 
 
 def _is_incomplete(name: str) -> bool:
-    """Whether the file needs --pattern and --special."""
+    """Returns whether the file needs --pattern and --special."""
     return not name.startswith(LIBRARIES) and format_of(Path(name)) in INCOMPLETE
 
 

@@ -18,7 +18,7 @@ INPUT_SKIPPED = 3
 """The exit status of --strict if some of the input was skipped."""
 
 _MOST_SHOWN = 40
-# How long is waited for a pipe that does not block, and how much is read at once.
+# How long to wait for a non-blocking pipe, and how much to read at once.
 _WAIT_SECONDS, _PIECE_BYTES = 0.01, 1 << 20
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -31,7 +31,7 @@ class UsageError(Exception):
 
 
 class Console:
-    """Messages and progress on stderr, as --quiet and --log-json select."""
+    """Writes messages and progress to stderr, as --quiet and --log-json select."""
 
     def __init__(self, *, quiet: bool = False, log_json: bool = False) -> None:
         self.quiet, self._log_json, self._next = quiet, log_json, 0.0
@@ -45,7 +45,7 @@ class Console:
         _write_line(_json(event, message=message) if self._log_json else text)
 
     def wrote(self, path: str, what: str) -> None:
-        """Says what the command has written, unless --quiet is given."""
+        """Reports what the command has written, unless --quiet is given."""
         self.say("note", f"wrote {path}: {what}")
 
     @property
@@ -81,15 +81,15 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
 
 
 def shown_message(message: str) -> str:
-    """A message as the terminal gets it: its names may come from others, and its URLs from those who trust us.
+    """Makes a message safe to show: names in it can come from others, and URLs can hold secrets.
 
-    Control characters are escaped, but for the ends of lines before two spaces, as lists have them; URLs are public.
+    Escapes control characters, except newlines before two spaces, which lists have; removes secrets from URLs.
     """
     return "\n  ".join(map(as_text, without_secrets(message).split("\n  ")))
 
 
 def whole_number(text: str) -> int:
-    """The value of an integer option; a value beyond 64 bits is wrong usage."""
+    """Parses an integer option. A value beyond 64 bits is wrong usage."""
     try:
         number = int(text)
     except ValueError:
@@ -101,7 +101,7 @@ def whole_number(text: str) -> int:
 
 
 def text_argument(text: str) -> str:
-    """The text of --text: arguments that are not UTF-8 arrive as lone surrogates, which are wrong usage."""
+    """Returns the text of --text. Non-UTF-8 arguments arrive as lone surrogates, which are wrong usage."""
     try:
         return os.fsencode(text).decode()
     except UnicodeDecodeError as error:
@@ -109,11 +109,11 @@ def text_argument(text: str) -> str:
 
 
 def read_stdin() -> str:
-    """All of stdin as text; no newline is translated."""
+    """Reads all of stdin as text, without translating newlines."""
     if sys.stdin is None:
         raise UsageError("stdin is closed; name an input, or redirect one")
     raw, data = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), bytearray()
-    # Reading a pipe that does not block returns what is there, or None.
+    # Reading a non-blocking pipe returns what is there, or None if nothing is yet.
     while (piece := raw.read(_PIECE_BYTES)) != b"":
         if piece is None:
             time.sleep(_WAIT_SECONDS)
@@ -126,10 +126,10 @@ def read_stdin() -> str:
 
 
 def write_stdout(text: str) -> None:
-    """Writes `text` to stdout as UTF-8, newlines untouched."""
+    """Writes `text` to stdout as UTF-8, without translating newlines."""
     sys.stdout.flush()
     raw, data = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer), memoryview(text.encode())
-    # A write may take a part: of a disk that gets full, of a pipe when a signal comes or that does not block.
+    # A write can be partial: on a disk that fills up, on a signal, or on a non-blocking pipe.
     while data:
         if n_written := raw.write(data):
             data = data[n_written:]

@@ -1,4 +1,4 @@
-"""`pairloom convert`: write a tokenizer file in another format."""
+"""`pairloom convert`: writes a tokenizer file in another format."""
 
 import argparse
 
@@ -9,7 +9,7 @@ HELP = "write a tokenizer in another format, or fail with the reason if that for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom convert`."""
+    """Adds the options of `pairloom convert`."""
     add_model_arguments(parser)
     parser.add_argument("--output", required=True, metavar="PATH", help="the file to write; a folder for gpt2")
     parser.add_argument("--format", required=True, choices=WRITABLE, help="the format to write")
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Loads and saves; stderr says what was written, and warns about what the format does not store."""
+    """Loads and saves. stderr says what was written, and warns about what the format does not store."""
     tokenizer = load_model(args)
     if args.drop_post_processor:
         tokenizer = tokenizer.without_post_processor()

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _ESCAPES = {r"\n": "\n", r"\t": "\t", r"\r": "\r", r"\0": "\0", r"\\": "\\"}
 
 DEFAULT_PROFILE = "bpetite"
-"""The profile of commands that are given none."""
+"""The profile if no option names one."""
 
 
 def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Adds the options of a corpus, which `corpus_of` reads."""
+    """Adds the options that describe a corpus; `corpus_of` reads them."""
     from pairloom.corpus.sources import InputFormat
 
     group = parser.add_argument_group("corpus")
@@ -62,7 +62,7 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
 
 
 def add_specials_option(parser: argparse.ArgumentParser, default: str = "recognise") -> None:
-    """Adds --specials: how literals of special tokens in the text are encoded."""
+    """Adds --specials: how to encode special tokens' literals that occur in the text."""
     parser.add_argument(
         "--specials",
         choices=SPECIALS,
@@ -72,7 +72,7 @@ def add_specials_option(parser: argparse.ArgumentParser, default: str = "recogni
 
 
 def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corpus:
-    """The corpus that the options describe."""
+    """Returns the corpus that the options describe."""
     from pairloom.corpus import Corpus
 
     separator = "\n" if args.lines else args.separator
@@ -99,7 +99,7 @@ _OF_READING = (
 
 
 def check_reads_nothing(args: argparse.Namespace) -> None:
-    """UsageError where no corpus is read, as with --counts, and an option says how."""
+    """Raises UsageError for options on reading a corpus if none is read, as with --counts."""
     given = [option for option in _OF_READING if getattr(args, option) not in (None, False)]
     if args.text_field != "text":
         given.append("text_field")
@@ -108,7 +108,7 @@ def check_reads_nothing(args: argparse.Namespace) -> None:
 
 
 def check_not_replaced(args: argparse.Namespace, inputs: list[str]) -> None:
-    """UsageError where a file that the command is to replace is one that it reads."""
+    """Raises UsageError if an output of the command would replace one of its inputs."""
     for option in ("output", "trace", "plot"):
         path = getattr(args, option, None)
         if path is not None and Path(path).is_file():
@@ -120,7 +120,7 @@ def check_not_replaced(args: argparse.Namespace, inputs: list[str]) -> None:
 def named_corpora(
     args: argparse.Namespace, option: str, given: list[str], input_errors: str | None = None
 ) -> dict[str, Corpus]:
-    """The corpora that an option names as NAME=PATH, several paths for a name; UsageError for anything else."""
+    """Returns the corpora that an option names as NAME=PATH; a name can have several paths. UsageError otherwise."""
     paths: dict[str, list[str]] = {}
     for each in given:
         name, sign, path = each.partition("=")
@@ -134,7 +134,7 @@ def named_corpora(
 
 
 def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of splitting into pretokens, which `pretoken_fields` reads."""
+    """Adds the options for splitting text into pretokens; `pretoken_fields` reads them."""
     from pairloom.training.config import PROFILES
 
     parser.add_argument(
@@ -154,7 +154,7 @@ def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
 
 
 def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
-    """The fields of `TrainingConfig` that the options set."""
+    """Returns the fields of `TrainingConfig` that the options set."""
     fields = {
         "special_tokens": args.special,
         "pattern": args.pattern,
@@ -165,7 +165,7 @@ def pretoken_fields(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def count_options(config: TrainingConfig, args: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `PretokenCounts.from_texts`."""
+    """Returns the keyword arguments of `PretokenCounts.from_texts`."""
     return {
         "pattern": config.pattern,
         "special_tokens": config.special_tokens,

@@ -1,4 +1,4 @@
-"""`pairloom count`: count the pretokens of a corpus into a counts file; prints one JSON line."""
+"""`pairloom count`: counts the pretokens of a corpus into a counts file; prints one JSON line."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ HELP = "count the pretokens (pieces of about a word) of a corpus into a file, to
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom count`."""
+    """Adds the options of `pairloom count`."""
     parser.add_argument(
         "--output", required=True, metavar="FILE", help="the counts file; Parquet if it ends in .parquet"
     )
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def report(counts: PretokenCounts, started: float) -> dict[str, float]:
-    """The JSON line about counts."""
+    """Returns the JSON line about counts."""
     return {
         "corpus_bytes": counts.n_bytes,
         "documents": counts.n_documents,

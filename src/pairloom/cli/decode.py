@@ -1,4 +1,4 @@
-"""`pairloom decode`: ids to text; nothing is added to the text."""
+"""`pairloom decode`: turns ids into text, and adds nothing to it, not even a newline."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ HELP = "turn ids into text"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom decode`."""
+    """Adds the options of `pairloom decode`."""
     add_model_arguments(parser)
     parser.add_argument(
         "--ids",
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def parse_ids(text: str) -> list[int]:
-    """The ids of a JSON array, or of integers separated by white space; ValueError names the first invalid one."""
+    """Parses a JSON array of ids, or integers separated by white space; ValueError names the first invalid one."""
     if text.lstrip().startswith("["):
         try:
             ids: Any = json.loads(text)

@@ -1,4 +1,4 @@
-"""`pairloom drop`: remove documents from a folder of shards; prints one JSON line."""
+"""`pairloom drop`: removes documents from a folder of shards; prints one JSON line."""
 
 import argparse
 import json
@@ -13,13 +13,13 @@ _MOST_LISTED = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom drop`."""
+    """Adds the options of `pairloom drop`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize --provenance wrote")
     parser.add_argument("--ids", required=True, metavar="FILE", help="the ids, a line each; - for stdin")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Drops the documents; the exit status is 1 if no id is that of a document, now or in an earlier call."""
+    """Drops the documents. The exit status is 1 if no id names a document, present or dropped earlier."""
     if args.ids == "-":
         lines = sys.stdin.buffer.read()
     else:

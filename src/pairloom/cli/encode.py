@@ -1,4 +1,4 @@
-"""`pairloom encode`: text to ids, as a compact JSON array on one line."""
+"""`pairloom encode`: turns text into ids, as a compact JSON array on one line."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ HELP = "turn text into ids"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom encode`."""
+    """Adds the options of `pairloom encode`."""
     add_model_arguments(parser)
     add_specials_option(parser)
     source = parser.add_mutually_exclusive_group()
@@ -36,5 +36,5 @@ def _encoded(tokenizer: Tokenizer, text: str, specials: str) -> list[int]:
         return tokenizer.encode(text)
     if specials == "ordinary":
         return tokenizer.encode_ordinary(text)
-    # The error of encode_iterable names the option; that of encode names keyword arguments.
+    # The errors of encode_iterable name the option `specials`; those of encode name keyword arguments.
     return list(tokenizer.encode_iterable([text], specials=specials))

@@ -1,4 +1,4 @@
-"""`pairloom estimate`: what tokenizing a corpus will take, from a sample of it; prints one JSON line."""
+"""`pairloom estimate`: estimates from a sample what tokenizing a corpus will take; prints one JSON line."""
 
 import argparse
 import dataclasses
@@ -14,7 +14,7 @@ HELP = "estimate the tokens, shards, disk and time that tokenizing a corpus will
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom estimate`."""
+    """Adds the options of `pairloom estimate`."""
     add_model_arguments(parser)
     parser.add_argument(
         "--sample-bytes",

@@ -1,4 +1,4 @@
-"""`pairloom inspect`: the parts of a tokenizer, and how it splits a text."""
+"""`pairloom inspect`: shows the parts of a tokenizer, and how it splits a text."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ _N_SHOWN = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom inspect`."""
+    """Adds the options of `pairloom inspect`."""
     add_model_arguments(parser)
     parser.add_argument(
         "--text", metavar="T", help="show how this text is cut: in colour on a terminal, else as a list of tokens"
@@ -80,7 +80,7 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
 
 
 def _some(entries: list[str]) -> list[str]:
-    """The first few entries, and how many more there are."""
+    """Returns the first few entries, and a line on how many more there are."""
     shown = [f"  {entry}" for entry in entries[:_N_SHOWN]]
     return [*shown, f"  and {len(entries) - _N_SHOWN} more"] if len(entries) > _N_SHOWN else shown
 

@@ -1,4 +1,4 @@
-"""`pairloom lock`: digests of the ids of fixed texts, which `pairloom check` compares with those of another release."""
+"""`pairloom lock`: prints digests of fixed texts' ids, which `pairloom check` compares with another release's."""
 
 import argparse
 
@@ -11,12 +11,12 @@ HELP = "print digests of the ids of fixed texts, for pairloom check"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom lock`."""
+    """Adds the options of `pairloom lock`."""
     add_model(parser)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The model of `pairloom lock` and `pairloom check`."""
+    """Adds the model argument of `pairloom lock` and `pairloom check`."""
     parser.add_argument(
         "model",
         metavar="MODEL",
@@ -27,7 +27,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def side(args: argparse.Namespace) -> Side:
-    """The tokenizer that `add_model` names."""
+    """Loads the tokenizer that `add_model`'s argument names."""
     name = args.model
     return load_side(name) if name.startswith(LIBRARIES) else side_of(load_at(name, args), name)
 

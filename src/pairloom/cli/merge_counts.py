@@ -1,4 +1,4 @@
-"""`pairloom merge-counts`: add counts files into one, and subtract others; prints one JSON line."""
+"""`pairloom merge-counts`: adds counts files into one, and subtracts others; prints one JSON line."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ HELP = "add and subtract counts files with the same pattern and special tokens"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom merge-counts`."""
+    """Adds the options of `pairloom merge-counts`."""
     parser.add_argument("counts", nargs="+", metavar="FILE", help="counts files")
     parser.add_argument(
         "--subtract",
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def load_merged(paths: list[str]) -> PretokenCounts:
-    """The sum of the counts in the files; one file at a time is in memory beside the sum."""
+    """Returns the sum of the counts files. Only one file at a time is in memory besides the sum."""
     times = Counter(map(os.path.realpath, paths))
     if doubled := next((path for path in paths if times[os.path.realpath(path)] > 1), None):
         warn(f"{doubled} is added {times[os.path.realpath(doubled)]} times: it is named more than once")

@@ -1,7 +1,7 @@
-"""Errors and warnings of the library, rewritten for the command line.
+"""Rewrites the library's errors and warnings for the command line.
 
-The library names keyword arguments as the remedy; here they become the command's options. A message about something
-without an option is passed on unchanged.
+The library's remedies name keyword arguments; here these become the command's options. Messages that concern no option
+pass unchanged.
 """
 
 import os
@@ -13,13 +13,13 @@ from typing import Any
 
 
 def _specials(found: re.Match[str]) -> str:
-    """The special tokens of a dict in a message, as options; the message may show only some of them."""
+    """Turns a dict of special tokens in a message into options. The message may show only some of the tokens."""
     options = re.sub(r"('(?:[^'\\]|\\.)*)': ([0-9]+)(?:, )?", r"--special \1=\2' ", found[2])
     return found[1] + options.rstrip()
 
 
 def _made_with(found: re.Match[str]) -> str:
-    """The option in which a run differs from the one that it resumes."""
+    """Returns the option by which a run differs from the run that it resumes."""
     if found[1] == "duplicates":
         return ": was made with another choice of --drop-duplicates and --count-duplicates; resume with the same,"
     name = found[1].replace("_", "-")
@@ -39,14 +39,14 @@ _RENAMED = {"overwrite": "force", "seq_len": "pack", "special_tokens": "special"
 
 
 def _option(found: re.Match[str]) -> str:
-    """An argument, which may have a value, as an option."""
+    """Turns an argument, with or without a value, into an option."""
     before, name, value = found[1] or "", found[2], (found.groupdict().get("value") or "").removeprefix("True")
     plain = re.sub(r'^"([\w-]+)"$', r"\1", value)
     return f"{before}--{_RENAMED.get(name, name.replace('_', '-'))}{f' {plain}' if plain else ''}"
 
 
-# Phrases, and arguments with values; a name alone counts in few places, because it may be part of a path or a text that
-# the message quotes.
+# Phrases, and arguments with values. Bare names are replaced in few contexts only, since they can be part of a path or
+# a text that the message quotes.
 _PHRASES = tuple(
     (re.compile(phrase), replacement)
     for phrase, replacement in (
@@ -75,14 +75,14 @@ _PHRASES = tuple(
 
 
 def with_option_names(message: str) -> str:
-    """The message with options in place of keyword arguments."""
+    """Replaces keyword arguments in a message by options."""
     for phrase, replacement in _PHRASES:
         message = phrase.sub(replacement, message)
     return message
 
 
 def error_message(error: BaseException) -> str:
-    """The message of an error; for an OSError, the path and the reason."""
+    """Returns an error's message; for an OSError, the path and the reason."""
     if not isinstance(error, OSError) or error.strerror is None:
         return with_option_names(str(error))
     reason = with_option_names(error.strerror)

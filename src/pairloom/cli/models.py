@@ -21,7 +21,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = Tru
 
 
 def add_format_arguments(group: argparse._ArgumentGroup) -> None:
-    """Adds the options for what some formats do not store; `load_at` reads them."""
+    """Adds options for what some formats do not store; `load_at` reads them."""
     group.add_argument(
         "--pattern",
         metavar="P",
@@ -42,12 +42,12 @@ def add_format_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def load_model(args: argparse.Namespace) -> Tokenizer:
-    """The tokenizer that the options name."""
+    """Loads the tokenizer that the options name."""
     return load_at(args.model, args, args.model_format)
 
 
 def load_at(path: str, args: argparse.Namespace, format: str | None = None) -> Tokenizer:
-    """The tokenizer at `path`, loaded with the pattern and special tokens of the options."""
+    """Loads the tokenizer at `path` with the options' pattern and special tokens."""
     with_id, without_id = _specials(args.special)
     model = formats.load(
         path,
@@ -61,7 +61,7 @@ def load_at(path: str, args: argparse.Namespace, format: str | None = None) -> T
 
 
 def _specials(all_given: list[str]) -> tuple[dict[str, int], list[str]]:
-    """(special tokens with an id, special tokens without); ValueError for a duplicate."""
+    """Returns (special tokens with an id, special tokens without). ValueError for a duplicate."""
     with_id: dict[str, int] = {}
     without_id: list[str] = []
     for given in all_given:

@@ -1,4 +1,4 @@
-"""`pairloom prune`: remove the tokens that a corpus uses least, or exchange them for its own; prints one JSON line."""
+"""`pairloom prune`: removes the tokens that a corpus uses least, or replaces them; prints one JSON line."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ HELP = "remove the tokens that a corpus uses least"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom prune`."""
+    """Adds the options of `pairloom prune`."""
     add_model_arguments(parser)
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--vocab-size", type=whole_number, metavar="N", help="size of the vocabulary that is left")

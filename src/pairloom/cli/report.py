@@ -1,4 +1,4 @@
-"""Options of `stats` and `compare` for named corpora, and the report on them."""
+"""The options of `stats` and `compare` for named corpora, and the report on those corpora."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from pairloom.cli.corpus_options import named_corpora
 
 
 def add_report_options(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that `print_report` reads, besides those of a corpus."""
+    """Adds the options that `print_report` reads, except the corpus options."""
     parser.add_argument(
         "--corpus",
         action="append",
@@ -33,7 +33,7 @@ def add_plot_options(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> None:
-    """Prints the report of the tokenizers on each --corpus, as text or JSON; the plot is written first."""
+    """Prints the tokenizers' report on each --corpus, as text or JSON; writes the plot first."""
     if args.input is not None:
         raise UsageError("give either --input or --corpus")
     corpora = named_corpora(args, "--corpus", args.corpus)

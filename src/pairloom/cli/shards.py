@@ -1,4 +1,4 @@
-"""`pairloom shards`: what a folder of shards holds, as a table, JSON or a plot."""
+"""`pairloom shards`: shows what a folder of shards holds, as a table, JSON or a plot."""
 
 import argparse
 import json
@@ -13,14 +13,14 @@ HELP = "show what a folder of shards holds: documents, tokens, lengths of docume
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom shards`."""
+    """Adds the options of `pairloom shards`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote, or is writing")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     add_plot_options(parser, "also draw lengths of documents and tokens of inputs")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prints the figures; the plot is written first, so that a failure prints nothing."""
+    """Prints the figures. Writes the plot first, so that a failure prints nothing."""
     if args.plot is not None:
         check_plot(Path(args.plot), args.force)
     stats = shard_stats(args.folder)

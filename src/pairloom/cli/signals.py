@@ -1,7 +1,7 @@
 """Ends a command on SIGINT (Ctrl-C), SIGTERM and SIGHUP: exit status 128 + the signal's number, no traceback.
 
-While modules are imported and options are parsed there is nothing to clean up, so the process ends at once. After that
-the signal becomes an exception in the main thread, so that partial files are removed. A watchdog thread ends the
+While modules are imported and options are parsed, there is nothing to clean up, so a signal ends the process at once.
+After that it becomes an exception in the main thread, so that partial files are removed. A watchdog thread ends the
 process if the main thread does not handle the exception in time, for example inside a library call that never checks
 signals.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-# Seconds that cleaning up may take.
+# The seconds allowed for cleaning up.
 _SECONDS: dict[int, float] = {signal.SIGINT: 0.8, signal.SIGTERM: 5.0}
 if hasattr(signal, "SIGHUP"):  # not on Windows
     _SECONDS[signal.SIGHUP] = 5.0
@@ -28,7 +28,7 @@ class Interrupted(KeyboardInterrupt):
 class Interruptions:
     """The signals received so far.
 
-    number: of the first signal, 0 before it. may_clean_up: the command has begun, so a signal raises an exception
+    number: the first signal's number, or 0. may_clean_up: the command has begun, so a signal raises an exception
     instead of ending the process.
     """
 
@@ -47,7 +47,7 @@ class Interruptions:
         return "interrupted" if self.number in (0, signal.SIGINT) else "terminated"
 
     def handle(self, number: int, _: FrameType | None) -> None:
-        """The signal handler; the interpreter calls it in the main thread."""
+        """Handles a signal; the interpreter calls this in the main thread."""
         is_first = not self.number
         self.number = self.number or number
         if not self.may_clean_up or not is_first:

@@ -1,4 +1,4 @@
-"""`pairloom stats`: compression and vocabulary use of a tokenizer on a corpus, as a table, JSON or a plot."""
+"""`pairloom stats`: measures a tokenizer's compression and vocabulary use on a corpus; a table, JSON or a plot."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ HELP = "measure a tokenizer on a corpus: compression, vocabulary use, Renyi effi
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom stats`."""
+    """Adds the options of `pairloom stats`."""
     add_model_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     what = "token lengths, how often tokens come, compression against vocabulary size and the training curve"
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Prints the figures; the plot is written first, so that a failure prints nothing."""
+    """Prints the figures. Writes the plot first, so that a failure prints nothing."""
     if args.corpus is not None:
         print_report(args, {args.model: load_model(args)})
         return
@@ -79,5 +79,5 @@ def _table(stats: CorpusStats) -> str:
 
 
 def _shown(figure: float, format: str, unit: str = "") -> str:
-    """The figure with its unit; a dash where nothing was counted."""
+    """Formats a figure with its unit; a dash if it is not a finite number."""
     return f"{figure:{format}}{unit}" if math.isfinite(figure) else "-"

@@ -1,4 +1,4 @@
-"""`pairloom tokenize`: encode a corpus into a folder of shards; prints one JSON line."""
+"""`pairloom tokenize`: encodes a corpus into a folder of shards; prints one JSON line."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ HELP = "encode a corpus into shards of ids, which training can map into memory"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom tokenize`."""
+    """Adds the options of `pairloom tokenize`."""
     add_model_arguments(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="a new or empty folder, or a URL")
     parser.add_argument("--format", choices=FORMATS, default="npy", help="format of the shards (%(default)s)")
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         args.console.wrote(args.output, f"shards of {result.n_tokens} tokens")
     if result.n_documents == 0:
-        # Of packed rows a rank may have none though there are documents.
+        # With packing, a rank can end up with no rows although there are documents.
         nothing = "the input holds no document" if pack is None else "the input holds no token for a row of this rank"
         warn(f"{nothing}; there are no shards")
     report = {
@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _split_of(text: str) -> dict[str, float]:
-    """The fractions of `--split`."""
+    """Parses the fractions of `--split`."""
     parts = [part.partition("=") for part in text.split(",")]
     try:
         split = {name: float(share) for name, _, share in parts}
@@ -157,7 +157,7 @@ def _split_of(text: str) -> dict[str, float]:
 
 
 def _pack_of(args: argparse.Namespace) -> dict[str, Any] | None:
-    """The options of `pack_shards`; None without --pack."""
+    """Returns the options of `pack_shards`; None without --pack."""
     if args.pack is not None and args.split is not None:
         args.wrong_usage("--pack and --split: tokenize with --split, then pack each part (pairloom.pack_shards)")
     if args.pack is None:

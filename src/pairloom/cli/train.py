@@ -1,4 +1,4 @@
-"""`pairloom train`: train a tokenizer on a corpus or on counts; prints one JSON line."""
+"""`pairloom train`: trains a tokenizer on a corpus or on counts; prints one JSON line."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ HELP = "train a tokenizer on a corpus, or on counts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom train`."""
+    """Adds the options of `pairloom train`."""
     parser.add_argument("--vocab-size", type=whole_number, metavar="N", help="size of the vocabulary")
     parser.add_argument("--output", required=True, metavar="FILE", help="the tokenizer file to write")
     parser.add_argument(
@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> None:
         fields["min_frequency"] = args.min_frequency
     if args.max_token_bytes is not None:
         fields["max_token_bytes"] = args.max_token_bytes
-    # Fails before training if the result could not be saved: the path is taken, or the format cannot express such a
-    # tokenizer (checked on one without the new merges).
+    # Fail before training if the result cannot be saved: the path is taken, or the format cannot express the tokenizer
+    # (checked on one without the new merges).
     check_target(args.output, args.format, args.force)
     if args.trace is not None:
         if Path(args.trace).resolve() == Path(args.output).resolve():
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> None:
         check_expressible(lay_out((), config), args.output, args.format)
     else:
         pattern = fields.pop("pattern", None)
-        # A file that does not say how it splits text has the pattern of the options.
+        # A file that stores no pattern takes the option's.
         says_none = pattern is not None and format_of(Path(args.extend)) == "tiktoken"
         start = Tokenizer.load(args.extend, pattern=pattern if says_none else None)
         config = Extension.of(start.model, args.vocab_size, pattern, args.profile, **more, fields=fields).config
@@ -169,7 +169,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _line_of(step: TrainingStep) -> str:
-    """The step as a line of JSON, tokens in the GPT-2 byte alphabet, as in a merges.txt."""
+    """Returns the step as a line of JSON, with tokens in the GPT-2 byte alphabet, as in a merges.txt."""
     runners_up = [[to_alphabet(left), to_alphabet(right), count] for left, right, count in step.runners_up]
     pair = [to_alphabet(part) for part in step.pair]
     line = {"rank": step.rank, "pair": pair, "count": step.count, "ties": len(step.ties), "runners_up": runners_up}

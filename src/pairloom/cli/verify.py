@@ -1,4 +1,4 @@
-"""`pairloom verify`: find damage in a folder of shards, a line each, and mend it from the inputs."""
+"""`pairloom verify`: finds damage in a folder of shards, a line each, and repairs it from the inputs."""
 
 import argparse
 
@@ -11,7 +11,7 @@ HELP = "find damage in a folder of shards, and mend it from the inputs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom verify`."""
+    """Adds the options of `pairloom verify`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote")
     parser.add_argument("--deep", action="store_true", help="compare the SHA-256 of every file, too")
     parser.add_argument("--repair", action="store_true", help="encode again what --deep finds damaged; needs --model")
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line for each damage; the exit status is 1 if there is any that was not mended."""
+    """Prints a line for each damaged part. The exit status is 1 if one was not repaired."""
     if args.repair and args.model is None:
         args.wrong_usage("--repair needs --model, the tokenizer that made the shards")
     for option in ("input", "model"):
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         args.folder, deep=args.deep, repair=args.repair, model=model, inputs=args.input, threads=args.threads
     )
     for message in found:
-        # What is mended needs no remedy.
+        # A repaired part needs no remedy, so cut it off.
         print(f"mended: {message.partition(';')[0]}" if args.repair else with_option_names(message))
     args.console.say("note", f"{args.folder}: {len(found) or 'no'} damage{' mended' if args.repair and found else ''}")
     return 1 if found and not args.repair else 0

@@ -1,4 +1,4 @@
-"""`pairloom view`: texts as tokens, in a page for the browser."""
+"""`pairloom view`: writes a browser page that shows texts as tokens."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ HELP = "write a page that shows texts as tokens: ids, ranks, merge trees, merges
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom view`."""
+    """Adds the options of `pairloom view`."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "--model",

@@ -1,4 +1,4 @@
-"""`pairloom where`: which document, record and input tokens come from; a JSON line each."""
+"""`pairloom where`: finds the document, record and input that tokens come from; a JSON line each."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ HELP = "tell where a token of a folder of shards comes from, or where a document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `pairloom where`."""
+    """Adds the options of `pairloom where`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote")
     parser.add_argument("--shard", type=whole_number, metavar="N", help="with --token: the number of the shard, from 0")
     parser.add_argument("--token", type=whole_number, metavar="T", help="the number of a token in it, from 0")
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line for each document found, in packed rows for each part of it; exit status 1 if there is none."""
+    """Prints a line for each document found, or each part of it in packed rows. Exit status 1 if there is none."""
     if (args.shard is None) != (args.token is None) or (args.id is None) == (args.shard is None):
         args.wrong_usage("name --shard and --token, or --id")
     shards = open_shards(args.folder, incomplete=True)
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
             config = shards.manifest.config
             ids = ids[1:] if ids[:1] == [config["bos_id"]] and not origin.before else ids
             ids = ids[:-1] if ids[-1:] == [config["eot_id"]] else ids
-            # A part may begin or end within a character.
+            # A part can begin or end within a character.
             line["text"] = model.decode(ids, errors="replace")
         print(json.dumps(line, ensure_ascii=False))
     if not found:

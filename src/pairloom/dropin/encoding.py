@@ -1,6 +1,6 @@
 """A stand-in for tokenizers.Encoding (0.23): ids with tokens, offsets, words, masks and overflowing parts.
 
-Tokens, offsets and words are computed when they are first asked for, so that ids alone cost no more than a list.
+Tokens, offsets and words are computed on first access, so an Encoding used only for its ids costs no more than a list.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _DIRECTIONS = ("right", "left")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is computed late: of each id its token, its span of characters and the index of its word.
+    """What is computed on first access: each id's token, its span of characters and the index of its word.
 
-    problem: why nobody can tell spans and words, which are then those of no text.
+    problem: why offsets and words are not available, or "". If it is set, those two lists must not be used.
     """
 
     tokens: list[str]
@@ -40,7 +40,7 @@ class Columns:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Encoding:
-    """tokenizers.Encoding; its attributes are the library's."""
+    """A stand-in for tokenizers.Encoding with the library's attributes."""
 
     ids: list[int]
     type_ids: list[int]
@@ -52,7 +52,7 @@ class Encoding:
 
     @classmethod
     def of(cls, ids: list[int], columns: Callable[[], Columns], type_id: int = 0, *, special: int = 0) -> Encoding:
-        """An encoding whose ids are all of a kind."""
+        """Returns an encoding whose ids all have one type id and are either all special or all ordinary."""
         n = len(ids)
         return cls(ids, [type_id] * n, [special] * n, [1] * n, cache(columns))
 
@@ -60,7 +60,7 @@ class Encoding:
         return len(self.ids)
 
     def copy(self) -> Encoding:
-        """Another one of the same content; what is done to it leaves this one as it is."""
+        """Returns an independent copy: changes to it do not affect this encoding."""
         return replace(
             self,
             ids=list(self.ids),
@@ -83,17 +83,17 @@ class Encoding:
 
     @property
     def tokens(self) -> list[str]:
-        """The tokens as the vocabulary writes them."""
+        """The tokens as the vocabulary spells them."""
         return self.columns().tokens
 
     @property
     def offsets(self) -> list[Span]:
-        """The span of characters of each token in its text; ValueError where encoding changed the text."""
+        """Each token's span of characters in its text. Raises ValueError if encoding changed the text."""
         return self._with_places().offsets
 
     @property
     def word_ids(self) -> list[int | None]:
-        """The index of each token's word, a pretoken; None for what was added. ValueError as for `offsets`."""
+        """The index of each token's word (pretoken), None for added special or padding tokens. Raises as `offsets`."""
         return self._with_places().words
 
     def _with_places(self) -> Columns:
@@ -106,7 +106,7 @@ class Encoding:
 
     @property
     def sequence_ids(self) -> list[int | None]:
-        """The index of each token's text; None for what was added."""
+        """The index of each token's text; None for added special or padding tokens."""
         found: list[int | None] = [None] * len(self.ids)
         for index in range(self.n_sequences):
             for at in self._range(index):
@@ -115,11 +115,11 @@ class Encoding:
 
     @property
     def n_sequences(self) -> int:
-        """How many texts it holds."""
+        """The number of texts that were encoded together."""
         return max(len(self.ranges), 1)
 
     def set_sequence_id(self, sequence_id: int) -> None:
-        """Makes all ids those of this text; those of others stay theirs too, as in the library."""
+        """Assigns all ids to this text. As in the library, other texts keep the ids assigned to them before."""
         self.ranges = {**self.ranges, _natural(sequence_id): (0, len(self.ids))}
 
     # From one kind of index to another ----------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Encoding:
         return self.token_to_sequence(token_index) is not None and token_index < len(self.ids)
 
     def token_to_sequence(self, token_index: int) -> int | None:
-        """The text of a token."""
+        """Returns the index of the text that a token belongs to."""
         if _natural(token_index) > len(self.ids):
             return None
         if not self.ranges:
@@ -139,13 +139,13 @@ class Encoding:
         return next((index for index, (start, end) in self.ranges.items() if start <= token_index < end), None)
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Span | None:
-        """The tokens of a word, as first and last + 1."""
+        """Returns a word's tokens as (first, last + 1)."""
         words = self.word_ids
         word_index = _natural(word_index)
         found = []
         for at in self._range(sequence_index):
             word = words[at]
-            # As in the library: a part that was cut off a pair may hold words of both texts, which begin again at 0.
+            # As in the library: an overflowing part of a pair can hold words of both texts, each counted from 0.
             if word is not None and word > word_index:
                 break
             if word == word_index:
@@ -153,33 +153,33 @@ class Encoding:
         return (found[0], found[-1] + 1) if found else None
 
     def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Span | None:
-        """The characters of a word."""
+        """Returns a word's span of characters."""
         span = self.word_to_tokens(word_index, sequence_index)
         return (self.offsets[span[0]][0], self.offsets[span[1] - 1][1]) if span else None
 
     def token_to_chars(self, token_index: int) -> Span | None:
-        """The characters of a token."""
+        """Returns a token's span of characters."""
         return self.offsets[token_index] if self._has(token_index) else None
 
     def token_to_word(self, token_index: int) -> int | None:
-        """The word of a token."""
+        """Returns the index of a token's word."""
         return self.word_ids[token_index] if self._has(token_index) else None
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """The first token that has a character."""
+        """Returns the first token that covers a character."""
         offsets = self.offsets
         char_pos = _natural(char_pos)
         return next((at for at in self._range(sequence_index) if offsets[at][0] <= char_pos < offsets[at][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """The word that has a character."""
+        """Returns the word that covers a character."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
     # Changes ------------------------------------------------------------------------------------------------------
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Keeps `max_length` ids; the rest becomes `overflowing`, each part with `stride` ids of the one before."""
+        """Keeps `max_length` ids; the rest goes to `overflowing`. Each part repeats `stride` ids of the one before."""
         check_choice("direction", direction, _DIRECTIONS)
         n = len(self.ids)
         if _natural(max_length) >= n:
@@ -214,7 +214,7 @@ class Encoding:
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
     ) -> None:
-        """Fills up to `length` ids with `pad_id`; the overflowing parts too."""
+        """Pads this encoding and its overflowing parts to `length` ids with `pad_id`."""
         check_choice("direction", direction, _DIRECTIONS)
         for part in self.overflowing:
             part.pad(length, direction, pad_id, pad_type_id, pad_token)
@@ -237,7 +237,7 @@ class Encoding:
 
     @staticmethod
     def merge(encodings: Sequence[Encoding], growing_offsets: bool = True) -> Encoding:
-        """One encoding of several, with the overflowing parts of each beside all of the others."""
+        """Joins encodings; every overflowing part is combined with every part of the others."""
         merged = Encoding.of([], lambda: Columns([], [], []))
         for encoding in encodings:
             merged = _merged(merged, encoding, growing_offsets)
@@ -261,20 +261,20 @@ class Encoding:
 
 
 def _restored(columns: Columns, *others: Any) -> Encoding:
-    """What was pickled, with the columns that it had."""
+    """Restores a pickled encoding; its columns were computed when it was pickled."""
     names = [name for name in Encoding.__slots__ if name != "columns"]
     return Encoding(columns=lambda: columns, **dict(zip(names, others, strict=True)))
 
 
 def _natural(number: int) -> int:
-    """The int, if it is not negative."""
+    """Returns `number` as an int; OverflowError if it is negative."""
     if (found := operator.index(number)) < 0:
         raise OverflowError(f"can't convert negative int {number} to unsigned")
     return found
 
 
 def _joined(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encoding:
-    """One encoding of two, overflowing parts left out."""
+    """Joins two encodings, without their overflowing parts."""
     n = len(left.ids)
     first, second = left.columns, right.columns
 

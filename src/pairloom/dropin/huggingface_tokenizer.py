@@ -1,9 +1,9 @@
 """A stand-in for tokenizers.Tokenizer (0.23) for encoding and decoding, run by a Tokenizer.
 
-Made by `Tokenizer.as_huggingface`. The library itself is not needed. Post-processors, truncation, padding, pairs, words
-given apart (is_pretokenized) and batches are the library's. What it lacks: training, the async methods
-(`asyncio.to_thread` runs any other), and the parts of the pipeline as objects (model, normalizer, pre_tokenizer,
-decoder); `Tokenizer.to_huggingface` gives those.
+Made by `Tokenizer.as_huggingface`; the library itself is not needed. Post-processors, truncation, padding, pairs, text
+that is already split into words (is_pretokenized) and batches work as in the library. It lacks training, the async
+methods (`asyncio.to_thread` runs any other), and the parts of the pipeline as objects (model, normalizer,
+pre_tokenizer, decoder); for those use `Tokenizer.to_huggingface`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 _NO_TEXT = Columns([], [], [])
 _SPACE = to_alphabet(b" ")
 _LETTERS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
-"""Normalisers that leave a text as it is only where each of its characters stays."""
+"""The normalizer steps that `_as_spelled` can allow: it compares each character to see if they changed a text."""
 _WHITE_SPACE = re.compile(r"[^\S\x1c-\x1f]*")
 _STRATEGIES = ("longest_first", "only_first", "only_second")
 
 
 class HuggingFaceTokenizer:
-    """tokenizers.Tokenizer for encoding and decoding, run by a pairloom Tokenizer."""
+    """A stand-in for tokenizers.Tokenizer that encodes and decodes by a pairloom Tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.encode_special_tokens = False
@@ -63,7 +63,7 @@ class HuggingFaceTokenizer:
         return HuggingFaceTokenizer, (self._tokenizer,), {name: getattr(self, name) for name in names}
 
     def __copy__(self) -> HuggingFaceTokenizer:
-        """With settings of its own; the vocabulary's texts are shared, since a small batch takes a copy too."""
+        """Copies the settings and shares the vocabulary's tables: cheap enough to do for each small batch."""
         made = HuggingFaceTokenizer.__new__(HuggingFaceTokenizer)
         made.__dict__.update(self.__dict__)
         return made
@@ -75,22 +75,22 @@ class HuggingFaceTokenizer:
 
     @property
     def truncation(self) -> dict[str, Any] | None:
-        """The parameters of enable_truncation; None if it is off."""
+        """The arguments of enable_truncation; None if truncation is off."""
         return None if self._truncation is None else dict(self._truncation)
 
     def enable_truncation(
         self, max_length: int, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
     ) -> None:
-        """Cuts what is encoded to `max_length` ids, special tokens included.
+        """Truncates each encoding to `max_length` ids, special tokens included.
 
-        As in the library, nothing is cut where the special tokens alone are more than that.
+        As in the library, nothing is cut if the special tokens alone are more than that.
         """
         check_choice("strategy", strategy, _STRATEGIES)
         check_choice("direction", direction, ("right", "left"))
         check_int("max_length", max_length, least=0)
         check_int("stride", stride, least=0)
         room = max_length - self._post_processor.n_added(False)
-        # A stride of just the room is refused when a text is cut, as by the library.
+        # A stride equal to the room is refused only when a text is cut, as in the library.
         if 0 <= room < stride:
             raise ValueError(f"stride is {stride}, which must be less than max_length without special tokens: {room}")
         self._truncation = {
@@ -106,7 +106,7 @@ class HuggingFaceTokenizer:
 
     @property
     def padding(self) -> dict[str, Any] | None:
-        """The parameters of enable_padding; None if it is off."""
+        """The arguments of enable_padding; None if padding is off."""
         return None if self._padding is None else dict(self._padding)
 
     def enable_padding(
@@ -118,7 +118,7 @@ class HuggingFaceTokenizer:
         length: int | None = None,
         pad_to_multiple_of: int | None = None,
     ) -> None:
-        """Fills what is encoded up to `length` ids, or to the longest of a batch."""
+        """Pads each encoding to `length` ids, by default to the longest of its batch."""
         check_choice("direction", direction, ("right", "left"))
         for name, value in (("pad_id", pad_id), ("pad_type_id", pad_type_id)):
             check_int(name, value, least=0, most=(1 << 32) - 1)
@@ -144,7 +144,7 @@ class HuggingFaceTokenizer:
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
-        """The encoding of a text, or of two; of lists of words if is_pretokenized."""
+        """Encodes a text, or a pair of texts. With is_pretokenized, a text is a list of words."""
         first = self._of_input(sequence, is_pretokenized)
         second = None if pair is None else self._of_input(pair, is_pretokenized, type_id=1)
         return self._padded([self.post_process(first, second, add_special_tokens, _pad=False)])[0]
@@ -152,13 +152,13 @@ class HuggingFaceTokenizer:
     def encode_batch(
         self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """The encoding of each text, pair of texts, or list of words."""
+        """Encodes each text, pair of texts, or list of words."""
         return self._of_batch(input, is_pretokenized, add_special_tokens, fast=False)
 
     def encode_batch_fast(
         self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """The same without tokens, offsets and words: as in the library they are "", (0, 0) and None."""
+        """Like `encode_batch`, but tokens, offsets and words are "", (0, 0) and None, as in the library."""
         return self._of_batch(input, is_pretokenized, add_special_tokens, fast=True)
 
     def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
@@ -170,7 +170,7 @@ class HuggingFaceTokenizer:
                 (self._of_ids(each, text), None) for each, text in zip(ids, inputs, strict=True)
             ]
         else:
-            # Without offsets the library gives both texts of a pair the type 0, until a post-processor sets it.
+            # Without offsets, the library gives both texts of a pair type 0, until a post-processor sets it.
             pairs = [self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
         return self._of_pairs(pairs, add, fast)
 
@@ -181,7 +181,7 @@ class HuggingFaceTokenizer:
         return self._padded([self.post_process(first, second, add, _pad=False) for first, second in pairs])
 
     def around(self) -> tuple[list[int], list[int]] | None:
-        """What stands before and after a text; None where it stands there twice, or type ids are not 0."""
+        """Returns the ids put before and after a text; None if the text occurs twice or a type id is not 0."""
         template = self._post_processor.single
         at = [index for index, piece in enumerate(template) if not isinstance(piece, Special)]
         if len(at) != 1 or any(piece.type_id for piece in template):
@@ -192,7 +192,7 @@ class HuggingFaceTokenizer:
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True, *, _pad: bool = True
     ) -> Encoding:
-        """Truncates, puts special tokens around, and pads, as it is set up; what it is given stays as it is."""
+        """Truncates, adds special tokens and pads, as configured. The arguments stay unchanged."""
         if _pad:
             encoding, pair = encoding.copy(), None if pair is None else pair.copy()
         post = self._post_processor
@@ -200,7 +200,7 @@ class HuggingFaceTokenizer:
         if self._truncation is not None:
             n_added = post.n_added(pair is not None) if add_special_tokens else 0
             limit = self._truncation["max_length"] - n_added
-            # The library takes a limit below 0 for a huge one.
+            # The library treats a limit below 0 as huge, so it cuts nothing.
             if limit >= 0:
                 _truncate(encoding, pair, self._truncation, limit)
         texts = [encoding] if pair is None else [encoding, pair]
@@ -208,7 +208,7 @@ class HuggingFaceTokenizer:
             if not is_plain:
                 text.type_ids = [index] * len(text)
             for each in (text, *text.overflowing):
-                # The library sets no sequence of a single text, nor of what was cut off, without a post-processor.
+                # Without a post-processor, the library sets no sequence for a single text or for overflowing parts.
                 if not is_plain or (pair is not None and each is text):
                     each.set_sequence_id(index)
                 for keep_first_space in post.trims:
@@ -218,7 +218,7 @@ class HuggingFaceTokenizer:
             if not isinstance(piece, Special):
                 text = texts[piece.index]
                 if any(text is part for part in parts):
-                    # A template may name a text twice, with types of their own.
+                    # A template can name a text twice, each time with another type.
                     text = text.copy()
                 retyped = text.overflowing if post.types_overflowing and add_special_tokens else []
                 for each in (text, *retyped) if not is_plain else ():
@@ -230,11 +230,11 @@ class HuggingFaceTokenizer:
         return self._padded([merged])[0] if _pad else merged
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        """How many special tokens the post-processor adds."""
+        """Returns how many special tokens the post-processor adds to one text, or to a pair."""
         return self._post_processor.n_added(is_pair)
 
     def _specials(self) -> dict[str, Any]:
-        """Which special tokens are recognised: with encode_special_tokens, those alone that count as text."""
+        """Returns encoding options: with encode_special_tokens, only added tokens not marked special are recognised."""
         return {"allowed_special": self._tokenizer.model.plain_specials} if self.encode_special_tokens else {}
 
     def _of_pair(self, given: Any, is_pretokenized: bool, type_id: int) -> tuple[Encoding, Encoding | None]:
@@ -269,40 +269,40 @@ class HuggingFaceTokenizer:
             spans = self._tokenizer._token_spans().of(split, ids, spelled is not None)
         except ValueError as error:
             if self._tokenizer.model.strips:
-                # A token that takes white space along is written with it.
+                # lstrip and rstrip tokens are spelled with the white space they absorb, so tokens are unknown too.
                 raise
             return Columns(tokens, [(0, 0)] * len(ids), [None] * len(ids), str(error))
         characters = char_spans(split, spans).copy()
         if spaces or taken:
-            # An added space lies where the character behind it does.
+            # An added space gets the span of the character after it.
             starts, ends = characters.T
             lasts = ends - 1
             starts = starts - np.searchsorted(spaces, starts) + np.searchsorted(taken, starts, "right")
             ends = lasts - np.searchsorted(spaces, lasts) + 1 + np.searchsorted(taken, ends, "right")
             characters = np.stack([starts, ends], axis=1)
         if self._tokenizer.model.words is not None:
-            # A token is spelled with the space that parts words, which is no part of it.
+            # Tokens are spelled with the space between words, which does not belong to their spans.
             for token_id, place in zip(ids, characters, strict=True):
                 if (special := self._special_of.get(token_id)) is not None:
                     place[0] = place[1] - len(special)
                 else:
                     place += split[place[0]] == " ", -(split[place[1] - 1] == " ")
-        # So does a SentencePiece prefix that is a token of its own.
+        # A SentencePiece prefix that is a separate token also gets the span of the character after it.
         characters[:, 1] = np.maximum(characters[:, 1], characters[:, 0] + 1)
         offsets = [(start, end) for start, end in characters.tolist()]
         for at in np.flatnonzero(specials).tolist() if spelled else ():
             if rules := self._tokenizer.special_rules.get(self._special_of[ids[at]]):
                 start, end = offsets[at]
-                # White space that it took along may be special tokens, too.
+                # The white space that rstrip absorbed counts even if it holds other special tokens.
                 offsets[at] = start, end + _n_white(text, end) * ("rstrip" in rules)
                 tokens[at] = text[slice(*offsets[at])]
         return Columns(tokens, offsets, self._words(ids, split, spans, specials))
 
     def _as_spelled(self, ids: list[int], text: str, specials: list[bool]) -> tuple[str, list[int], list[int]] | None:
-        """The text as its tokens spell it, where a normaliser did nothing but add spaces; None otherwise.
+        """Returns the text as its tokens spell it; None if a normalizer did more than add spaces.
 
-        Also the places where the normaliser added a space, and for each character that a special token took along the
-        first place after it.
+        Also returns the positions of the added spaces and, for each white-space character that a special token
+        absorbed, the first position after it.
         """
         model = self._tokenizer.model
         strips = model.strips and model.pattern != CHARACTERS
@@ -315,11 +315,11 @@ class HuggingFaceTokenizer:
         for part, is_special in self._parts(ids, specials):
             rules = self._tokenizer.special_rules.get(part, ()) if is_special else ()
             n, n_white = len(part), _n_white(text, at) if "lstrip" in rules else 0
-            # White space that the token before took along may hold this one.
+            # The white space that the previous token absorbed can hold this token.
             if is_special and not n_white and (found := text.find(part, end, at + n - 1)) >= 0:
                 del taken[found - at :]
                 at = found
-            # The token begins before it, so only what is behind the first letter has moved.
+            # The token's span starts before this white space, so only what follows its first character moves.
             taken += [n_split + 1] * n_white
             at += n_white
             if text[at : at + n] != part:
@@ -337,7 +337,7 @@ class HuggingFaceTokenizer:
         return ("".join(parts), spaces, taken) if at == len(text) else None
 
     def _parts(self, ids: list[int], specials: list[bool]) -> Iterator[tuple[str, bool]]:
-        """The texts of special tokens and of what stands between them, and which it is."""
+        """Yields the text of each special token and of each stretch between them, and whether it is special."""
         start = 0
         for at in np.flatnonzero(specials).tolist():
             if at > start:
@@ -348,7 +348,7 @@ class HuggingFaceTokenizer:
             yield self._tokenizer.decode(ids[start:], "replace"), False
 
     def _words(self, ids: list[int], text: str, spans: Any, specials: list[bool]) -> list[int | None]:
-        """The index of each id's pretoken; a special token is one too."""
+        """Returns the index of each id's pretoken, counting each special token as one."""
         data = text.encode()
         ends: list[int] = []
         begin = 0
@@ -357,14 +357,14 @@ class HuggingFaceTokenizer:
             literal = self._special_of[ids[at]]
             has_space = "after_space" in self._tokenizer.special_rules.get(literal, ())
             spelled = [" " + literal] * has_space + [literal] * (not has_space or start == 0)
-            # An id may be a token's, too, with spaces for U+2581.
+            # The id can also come from an ordinary token (spelled with spaces for U+2581), so compare the text.
             if data[start:end].decode(errors="replace") in spelled:
                 ends += self._pretoken_ends(data[begin:start], begin)
                 ends.append(end)
                 begin = end
         ends += self._pretoken_ends(data[begin:], begin)
         found = np.searchsorted(ends, spans[:, 0], side="right")
-        # A prefix that is a token of its own lies nowhere, and is a word before a special token that takes a space.
+        # A separate prefix token has an empty span; it is a word if a special token that takes a space follows.
         found[1:] += bool(len(ids) > 1 and specials[1] and spans[0, 1] == 0)
         words: list[int | None] = found.tolist()
         return words
@@ -397,7 +397,7 @@ class HuggingFaceTokenizer:
     # Decoding -----------------------------------------------------------------------------------------------------
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
+        """Returns the text of ids. Omits unknown ids, and special tokens unless skip_special_tokens is False."""
         given = list(ids)
         known = [token_id for token_id in given if token_id in self._text_of]
         if len(known) < len(given):
@@ -406,35 +406,35 @@ class HuggingFaceTokenizer:
         return self._tokenizer.decode(known, errors, skip_special_tokens=skip_special_tokens)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
-        """The text of each list of ids."""
+        """Returns the text of each list of ids."""
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
     # What it is ---------------------------------------------------------------------------------------------------
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        """Token -> id, special tokens too unless with_added_tokens is False."""
+        """Returns token -> id, including special tokens unless with_added_tokens is False."""
         return dict(self._vocab) if with_added_tokens else self._model_vocab()
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
-        """The number of tokens."""
+        """Returns the number of tokens."""
         return len(self._vocab) if with_added_tokens else len(self._model_vocab())
 
     def _model_vocab(self) -> dict[str, int]:
         return {to_alphabet(token): token_id for token_id, token in self._tokenizer.model.tokens().items()}
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a token as the vocabulary writes it; None if there is none."""
+        """Returns the id of a token, given as the vocabulary spells it; None if there is no such token."""
         return self._vocab.get(check_str("token", token))
 
     def id_to_token(self, id: int) -> str | None:
-        """The token of an id; None if there is none."""
+        """Returns the token of an id; None if there is no such id."""
         return self._text_of.get(checked_id(id))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Adds special tokens that are not there, str or AddedToken, with the next ids; how many were added.
+        """Adds special tokens (str or AddedToken) that are missing, under the next ids. Returns how many were added.
 
-        As in the library one that the vocabulary writes so has the id that it has there. Raises ValueError for an
-        AddedToken that takes white space along or wants whole words.
+        As in the library, a token that is already in the vocabulary keeps its id. Raises ValueError for an AddedToken
+        with lstrip, rstrip or single_word.
         """
         check_several("tokens", "str or AddedToken", tokens)
         new: dict[str, int] = {}
@@ -454,18 +454,18 @@ class HuggingFaceTokenizer:
         return len(new)
 
     def to_str(self, pretty: bool = False) -> str:
-        """The tokenizer.json, truncation and padding as its file had them; FormatError if none gives the same ids."""
+        """Returns the tokenizer.json, with truncation and padding as loaded. FormatError if no file is exact."""
         if self._truncation is not None or self._padding is not None:
             warn("truncation and padding are not written; enable them again after loading")
         return write(self._tokenizer.model, indent=2 if pretty else None).decode()
 
     def save(self, path: str, pretty: bool = True) -> None:
-        """Writes the tokenizer.json, over a file that is there, as the library does."""
+        """Writes the tokenizer.json. Overwrites an existing file, as the library does."""
         write_file(Path(path), self.to_str(pretty).encode(), True)
 
 
 def _literal(token: Any) -> str:
-    """The text of a str or of an AddedToken of the library."""
+    """Returns the text of a str or of the library's AddedToken."""
     if isinstance(token, str):
         return token
     if not isinstance(literal := getattr(token, "content", None), str):
@@ -477,14 +477,14 @@ def _literal(token: Any) -> str:
 
 
 def checked_id(value: int) -> int:
-    """The id, if it can be one; OverflowError for one such as -100, which the library does not take either."""
+    """Returns the id as an int; OverflowError if it is out of range, such as -100, as in the library."""
     if not 0 <= (found := operator.index(value)) < 1 << 32:
         raise OverflowError(f"an id must be from 0 to {(1 << 32) - 1}, not {shown(value)}")
     return found
 
 
 def _n_white(text: str, at: int) -> int:
-    """How many characters of white space are at a place of a text."""
+    """Returns how many characters of white space begin at `at`."""
     found = _WHITE_SPACE.match(text, at)
     return found.end() - at if found else 0
 
@@ -500,7 +500,7 @@ def _of_special(piece: Special) -> Encoding:
 
 
 def _of_word(columns: Callable[[], Columns], index: int) -> Callable[[], Columns]:
-    """The columns of one word of a text whose words were given apart."""
+    """Returns columns in which all tokens belong to word `index` of an is_pretokenized text."""
 
     def found() -> Columns:
         each = columns()
@@ -510,13 +510,13 @@ def _of_word(columns: Callable[[], Columns], index: int) -> Callable[[], Columns
 
 
 def _without_offsets(encoding: Encoding) -> None:
-    """As encode_batch_fast leaves them: no token, no span and no word of any id."""
+    """Blanks tokens, offsets and words, as encode_batch_fast does."""
     n = len(encoding)
     encoding.columns = lambda: Columns([""] * n, [(0, 0)] * n, [None] * n)
 
 
 def _trim(encoding: Encoding, keep_first_space: bool) -> None:
-    """Takes the spaces at both ends of tokens off their offsets."""
+    """Removes leading and trailing spaces of tokens from their offsets."""
     columns = encoding.columns
 
     def is_space(character: str) -> bool:
@@ -529,7 +529,7 @@ def _trim(encoding: Encoding, keep_first_space: bool) -> None:
             n_leading = next((n for n, c in enumerate(token) if not is_space(c)), len(token))
             n_trailing = next((n for n, c in enumerate(reversed(token)) if not is_space(c)), len(token))
             if n_leading:
-                # Of several spaces the library takes the first for one of the text.
+                # Of several spaces, the library takes the first for a part of the text, not for an added prefix.
                 if keep_first_space and n_leading == 1 and (at == 0 or start == 0):
                     n_leading = 0
                 start = min(start + n_leading, end)
@@ -546,7 +546,7 @@ def _ids_of(template: Template) -> list[int]:
 
 
 def _truncate(first: Encoding, second: Encoding | None, truncation: dict[str, Any], limit: int) -> None:
-    """Cuts one encoding or two to `limit` ids."""
+    """Truncates one encoding, or a pair, to `limit` ids in total."""
     cut = {"stride": truncation["stride"], "direction": truncation["direction"]}
     if limit == 0:
         for each in (first, second):

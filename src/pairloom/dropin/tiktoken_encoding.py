@@ -1,9 +1,8 @@
 """A stand-in for tiktoken.Encoding (0.14): its public methods, arguments, results and errors, run by a Tokenizer.
 
-It lacks encode_with_unstable, tiktoken's experiment with what the last ids of a text may become.
-
-Made by `Tokenizer.as_tiktoken`. tiktoken itself is not needed. Special tokens in a text raise ValueError by default, as
-there. Lone surrogates become U+FFFD and pairs of them one character, as there.
+Made by `Tokenizer.as_tiktoken`; tiktoken itself is not needed. It lacks only encode_with_unstable, tiktoken's
+experimental method for text that may continue. As in tiktoken, special tokens in a text raise ValueError by default,
+pairs of surrogates become one character and lone ones U+FFFD.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Encoding:
-    """tiktoken.Encoding, run by a pairloom Tokenizer; its docstrings are tiktoken's documentation."""
+    """A stand-in for tiktoken.Encoding, run by a pairloom Tokenizer; tiktoken's documentation applies."""
 
     def __init__(self, name: str, tokenizer: Tokenizer) -> None:
         self.name = name
@@ -48,7 +47,7 @@ class Encoding:
     # Encoding ---------------------------------------------------------------------------------------------------
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """The ids of `text`; special tokens are plain text."""
+        """Returns the ids of `text`; special tokens are plain text."""
         try:
             return self._tokenizer.encode_ordinary(text)
         except UnicodeEncodeError:
@@ -61,7 +60,7 @@ class Encoding:
         allowed_special: Literal["all"] | AbstractSet[str] = _NONE,
         disallowed_special: Literal["all"] | Collection[str] = "all",
     ) -> list[int]:
-        """The ids of `text`. Raises ValueError for a disallowed special token in it: by default for any."""
+        """Returns the ids of `text`. Raises ValueError if it holds a disallowed special token: by default any."""
         return self._with_specials(self._tokenizer.encode, text, allowed_special, disallowed_special)
 
     def encode_to_numpy(
@@ -71,20 +70,20 @@ class Encoding:
         allowed_special: Literal["all"] | AbstractSet[str] = _NONE,
         disallowed_special: Literal["all"] | Collection[str] = "all",
     ) -> npt.NDArray[np.uint32]:
-        """The same as an array of uint32; half of a surrogate pair raises UnicodeEncodeError here, as in tiktoken."""
+        """Like `encode`, as a uint32 array. As in tiktoken, a lone surrogate raises UnicodeEncodeError here."""
         allowed, disallowed = self._choice(allowed_special, disallowed_special)
         try:
             found = self._tokenizer.encode_to_numpy(text, allowed_special=allowed, disallowed_special=disallowed)
         except SpecialTokenError:
             self._refuse(text, allowed, disallowed)
         except UnicodeEncodeError:
-            # Special tokens come first.
+            # As in tiktoken, a disallowed special token is reported before a lone surrogate.
             self.encode(text, allowed_special=allowed, disallowed_special=disallowed)
             raise
         return found.astype(np.uint32)
 
     def encode_ordinary_batch(self, text: list[str], *, num_threads: int | None = 8) -> list[list[int]]:
-        """The ids of each text; special tokens are plain text."""
+        """Returns the ids of each text; special tokens are plain text."""
         return self._batch(self.encode_ordinary, text, num_threads, (), ())
 
     def encode_batch(
@@ -95,13 +94,13 @@ class Encoding:
         allowed_special: Literal["all"] | AbstractSet[str] = _NONE,
         disallowed_special: Literal["all"] | Collection[str] = "all",
     ) -> list[list[int]]:
-        """The ids of each text. Raises ValueError for a disallowed special token in one: by default for any."""
+        """Returns the ids of each text. Raises ValueError if one holds a disallowed special token: by default any."""
         allowed, disallowed = self._choice(allowed_special, disallowed_special)
         one = functools.partial(self.encode, allowed_special=allowed, disallowed_special=disallowed)
         return self._batch(one, text, num_threads, allowed, disallowed)
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
-        """The id of one token; KeyError if there is none."""
+        """Returns the id of one token. Raises KeyError if there is no such token."""
         data = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
         if not isinstance(data, bytes):
             raise TypeError(f"a token must be str or bytes, not {type(data).__name__}")
@@ -120,7 +119,7 @@ class Encoding:
             return self._with_specials(encode, _repaired(text), allowed, disallowed)
 
     def _choice(self, allowed: Any, disallowed: Any) -> tuple[Any, Any]:
-        """The arguments as a Tokenizer takes them."""
+        """Returns both arguments in the form that Tokenizer expects."""
         if disallowed == "all":
             return allowed or _NONE, "all"
         return allowed, frozenset(disallowed or ())
@@ -149,52 +148,52 @@ class Encoding:
                 texts, threads=threads or 0, allowed_special=allowed, disallowed_special=disallowed
             )
         except (UnicodeEncodeError, SpecialTokenError):
-            # One after the other, for the repair or the error of the first that is at fault.
+            # Encode one text at a time: this repairs surrogates, or raises the error of the first bad text.
             return [one(text) for text in texts]
 
     # Decoding ---------------------------------------------------------------------------------------------------
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """The bytes of ids; KeyError for an unknown one."""
+        """Returns the bytes of ids. Raises KeyError for an unknown id."""
         return _decoded(self._tokenizer.decode_bytes, tokens)
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
-        """The text of ids, malformed bytes by the error handler `errors`."""
+        """Returns the text of ids; `errors` is the error handler for malformed UTF-8."""
         return self.decode_bytes(tokens).decode("utf-8", errors=errors)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """The bytes of one id; KeyError for an unknown one."""
+        """Returns the bytes of one id. Raises KeyError for an unknown id."""
         return _decoded(lambda tokens: self._tokenizer.id_to_token(tokens[0]), (token,))
 
     def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
-        """The bytes of each id."""
+        """Returns the bytes of each id."""
         return [self.decode_single_token_bytes(token) for token in tokens]
 
     def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
-        """The text of ids, and the character in which each token begins."""
+        """Returns the text of ids, and the index of the character in which each token begins."""
         return _decoded(self._tokenizer.decode_with_offsets, tokens)
 
     def decode_batch(
         self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int | None = 8
     ) -> list[str]:
-        """The text of each list of ids."""
+        """Returns the text of each list of ids."""
         _check_threads(num_threads)
         return [self.decode(tokens, errors) for tokens in batch]
 
     def decode_bytes_batch(self, batch: Sequence[Sequence[int]], *, num_threads: int | None = 8) -> list[bytes]:
-        """The bytes of each list of ids."""
+        """Returns the bytes of each list of ids."""
         _check_threads(num_threads)
         return [self.decode_bytes(tokens) for tokens in batch]
 
     # What it is -------------------------------------------------------------------------------------------------
 
     def token_byte_values(self) -> list[bytes]:
-        """The bytes of all ordinary tokens, sorted."""
+        """Returns the bytes of all ordinary tokens, sorted."""
         return sorted(self._mergeable_ranks)
 
     @property
     def eot_token(self) -> int:
-        """The id of <|endoftext|>; KeyError if there is none."""
+        """The id of <|endoftext|>. Raises KeyError if there is no such token."""
         return self._special_tokens["<|endoftext|>"]
 
     @functools.cached_property
@@ -203,7 +202,7 @@ class Encoding:
         return set(self._special_tokens)
 
     def is_special_token(self, token: int) -> bool:
-        """Whether the id is that of a special token."""
+        """Returns whether the id is a special token's."""
         assert isinstance(token, int)
         return token in self._special_ids
 
@@ -222,7 +221,7 @@ class Encoding:
 
 
 def _repaired(text: str) -> str:
-    """The text with pairs of surrogates joined, and half ones as U+FFFD."""
+    """Joins pairs of surrogates and replaces lone ones by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

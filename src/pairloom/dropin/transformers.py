@@ -1,8 +1,8 @@
 """A tokenizer of transformers (5) whose encoding and decoding pairloom runs.
 
-`fast(tokenizer)` returns an object of a subclass of the tokenizer's own class, so that transformers, datasets, data
-collators and servers take it: chat templates, padding, `pad`, `save_pretrained` and settings are transformers' own. Its
-`_tokenizer`, a tokenizers.Tokenizer, is replaced by `_Backend`, which encodes and decodes by pairloom and leaves
+`fast(tokenizer)` returns an instance of a subclass of the tokenizer's own class, so transformers, datasets, data
+collators and servers accept it. Chat templates, padding, `pad`, `save_pretrained` and settings stay transformers' own.
+Its `_tokenizer`, a tokenizers.Tokenizer, is replaced by `_Backend`, which encodes and decodes with pairloom and leaves
 everything else to the original. Batches of plain texts skip the object that transformers makes for each text.
 """
 
@@ -31,10 +31,10 @@ from pairloom.formats.shared.added_tokens import read_added_tokens
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# What added tokens are tried on, without the cost of a vocabulary.
+# An empty tokenizer for trying added tokens on, without the cost of a vocabulary.
 _EMPTY = '{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}'
 
-# What batches of plain texts are encoded with: the arguments of transformers' `_encode_plus`, and their defaults.
+# Arguments of transformers' `_encode_plus` that the fast path for plain batches takes, with their defaults.
 _DEFAULTS = {
     "add_special_tokens": True,
     "padding_strategy": None,
@@ -48,7 +48,7 @@ _DEFAULTS = {
     "verbose": True,
     "split_special_tokens": None,
 }
-# With any of these a text is encoded as transformers does it, by an object for each.
+# If any of these is set, transformers' own method runs, which makes an object for each text.
 _UNUSUAL = {
     "stride",
     "is_split_into_words",
@@ -58,17 +58,17 @@ _UNUSUAL = {
     "return_length",
 }
 
-# Methods of a tokenizers.Tokenizer that pairloom runs, and that both get.
+# Methods of a tokenizers.Tokenizer that pairloom runs, and methods that are called on both.
 _OURS = ("encode", "encode_batch", "decode")
 _SET_IN_BOTH = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
 
 
 def fast(tokenizer: Any, **settings: Any) -> Any:
-    """A tokenizer of transformers that runs on pairloom.
+    """Returns a transformers tokenizer that runs on pairloom.
 
-    tokenizer: one that transformers loaded, a folder or file that it loads, or a pairloom Tokenizer. settings: what
-    AutoTokenizer.from_pretrained takes, for a folder and for a Tokenizer. Raises FormatError for a tokenizer that is no
-    BPE, or that pairloom cannot run exactly; TypeError for one that has no tokenizer.json.
+    tokenizer: a loaded transformers tokenizer, a folder or file to load, or a pairloom Tokenizer. settings: arguments
+    of AutoTokenizer.from_pretrained, for a folder or a Tokenizer. Raises FormatError for a tokenizer that is not BPE or
+    that pairloom cannot run exactly; TypeError for one that has no tokenizer.json.
     """
     transformers = import_optional("transformers", "pairloom.dropin.transformers")
     if isinstance(tokenizer, pairloom.Tokenizer):
@@ -88,29 +88,29 @@ def fast(tokenizer: Any, **settings: Any) -> Any:
             f"an object of type {type(theirs).__name__} has no tokenizer.json; pass a fast tokenizer of transformers"
         )
     backend = _Backend(theirs._tokenizer)
-    # Of the object itself: a copy, made by way of its file, may number tokens otherwise.
+    # Check the original: copying goes through its file, which can renumber tokens.
     backend.ours()
     found = copy.deepcopy(theirs)
-    # Nor does a copy remember these.
+    # A copy also forgets that these tokens were once added as special.
     for added in still_special(theirs._tokenizer).values():
         found._tokenizer.add_special_tokens([added.content])
         found._tokenizer.add_tokens([added])
     backend.__dict__["original"] = found._tokenizer
     found._tokenizer = backend
-    # The same name, which save_pretrained writes into tokenizer_config.json.
+    # Keep the class name, which save_pretrained writes into tokenizer_config.json.
     found.__class__ = type(type(theirs).__name__, (_Fast, type(theirs)), {"__module__": type(theirs).__module__})
     return found
 
 
 class _Backend:
-    """A tokenizers.Tokenizer, `original`, that encodes and decodes by pairloom."""
+    """Wraps a tokenizers.Tokenizer, `original`; encodes and decodes with pairloom."""
 
     def __init__(self, original: Any) -> None:
-        # forms: the steps of the normaliser, which say what added tokens are taken; None until `made` was made once.
+        # made: the stand-in, None if outdated. forms: the normalizer steps that limit which tokens can be added.
         self.__dict__.update(original=original, made=None, forms=None)
 
     def ours(self) -> HuggingFaceTokenizer:
-        """The stand-in for the original as it is now."""
+        """Returns the stand-in for the original in its current state."""
         if self.made is None:
             settings = json.loads(self.original.to_str())
             settings.update(truncation=None, padding=None)
@@ -156,11 +156,11 @@ class _Backend:
         return _Backend(copy.deepcopy(self.original, memo))
 
     def add_tokens(self, tokens: Any) -> int:
-        """As the library's; FormatError, and nothing is added, for one that pairloom cannot find or number so."""
+        """Adds tokens as the library does; FormatError, adding none, if pairloom cannot find or number one so."""
         return self._added("add_tokens", tokens)
 
     def add_special_tokens(self, tokens: Any) -> int:
-        """As the library's; FormatError as by `add_tokens`."""
+        """Adds special tokens as the library does; raises as `add_tokens`."""
         return self._added("add_special_tokens", tokens)
 
     def _added(self, method: str, tokens: Any) -> int:
@@ -190,7 +190,7 @@ class _Backend:
 
 
 class _Encodings(Sequence[Encoding]):
-    """The encodings of a batch, made when one is asked for."""
+    """The encodings of a batch, made when the first one is accessed."""
 
     def __init__(self, n: int, make: Callable[[], list[Encoding]]) -> None:
         self._n = n
@@ -213,18 +213,18 @@ class _Encodings(Sequence[Encoding]):
 
 
 class _Fast:
-    """What a class of transformers gets first: encoding of batches without an object for each text, and pickling."""
+    """The first base of the class that `fast` makes: encodes batches without an object for each text, and pickles."""
 
     _tokenizer: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # By from_pretrained of the class, and by training on other texts; `fast` does not call it.
+        # Called by from_pretrained and train_new_from_iterator of the class, but not by `fast`.
         super().__init__(*args, **kwargs)
         if not isinstance(self._tokenizer, _Backend):
             self._tokenizer = _Backend(self._tokenizer)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The class was made by `fast`, which makes it again.
+        # `fast` made this class; unpickling calls it to make the class again.
         of: Any = type(self).__bases__[1]
         theirs = of.__new__(of)
         theirs.__dict__.update(self.__dict__, _tokenizer=self._tokenizer.original)
@@ -238,7 +238,7 @@ class _Fast:
         return super()._encode_plus(text, text_pair, **options)  # type: ignore[misc]
 
     def _plain_batch(self, texts: list[str], options: dict[str, Any]) -> Any:
-        """The BatchEncoding of texts; None where it takes more than ids, masks, padding and cutting."""
+        """Returns the BatchEncoding of texts; None if it needs more than ids, masks, padding and truncation."""
         from transformers import BatchEncoding
 
         unknown = options.keys() - _DEFAULTS.keys()
@@ -252,7 +252,7 @@ class _Fast:
         me.set_truncation_and_padding(padding, truncation, stride=0, **{name: known[name] for name in names})
         split = known["split_special_tokens"]
         me._tokenizer.encode_special_tokens = me.split_special_tokens if split is None else split
-        # A copy for this call: another thread may set the tokenizer up otherwise meanwhile.
+        # A copy for this call: another thread can change the tokenizer's settings meanwhile.
         ours: HuggingFaceTokenizer = copy.copy(me._tokenizer.ours())
         ours.encode_special_tokens = me.split_special_tokens if split is None else split
         ours.no_truncation()
@@ -284,7 +284,7 @@ class _Fast:
         totals = lengths + len(around[0]) + len(around[1])
         longest = int(totals.max())
         is_array = known["return_tensors"] is not None
-        # Rows of several lengths, or that are longer than others are filled to.
+        # transformers handles unpadded rows of unequal length, and rows longer than the padding length.
         filled = known["max_length"] if padding.value == "max_length" else longest
         if longest > filled or (is_array and not is_padded and (totals < longest).any()):
             return None
@@ -314,7 +314,7 @@ def _padded(
     around: tuple[list[int], list[int]],
     padding: dict[str, Any] | None,
 ) -> tuple[npt.NDArray[np.int64], ...]:
-    """Ids, type ids and attention mask, int64 [n, width], of the parts of `ids` with what stands around each."""
+    """Returns ids, type ids and attention mask, int64 [n, width]: parts of `ids`, each with `around` added, padded."""
     before, after = around
     totals = lengths + len(before) + len(after)
     width = int(totals.max())
@@ -328,7 +328,7 @@ def _padded(
     mask = (columns >= firsts[:, None]) & (columns < (firsts + totals)[:, None])
     texts = firsts + len(before)
     places = (columns >= texts[:, None]) & (columns < (texts + lengths)[:, None])
-    # The ids of all rows, one after the other.
+    # Copy the ids of all rows in one step: row i takes `lengths[i]` ids from `starts[i]` on.
     taken = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
     found[places] = ids[taken]
     for nth, token_id in enumerate(before):

@@ -1,8 +1,8 @@
-"""File formats, to and from `Model`.
+"""Reads and writes tokenizer files as `Model`.
 
-The core recognises a file's format and reads it (`reader`). `write` of a format's module returns the file's bytes, or
-raises FormatError with the reason if the format cannot express the model exactly. `save` warns about what a format does
-not store, such as the pattern in a .tiktoken file.
+The core detects a file's format and reads it (`reader`). Each format's module has a `write` that returns the file's
+bytes, or raises FormatError with the reason if the format cannot express the model exactly. `save` warns about what a
+format does not store, such as the pattern in a .tiktoken file.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from pairloom.patterns import pattern_name, pattern_text
 PathLike = str | os.PathLike[str]
 MissingBytes = Literal["raise", "drop"]
 MISSING_BYTES: tuple[MissingBytes, ...] = ("raise", "drop")
-"""What encoding does with a byte that is no token."""
+"""What encoding does with a byte that has no token."""
 
 READABLE = ("pairloom", "huggingface", "tiktoken", "gpt2", "tekken", "sentencepiece", "gguf")
 """The names that `load` takes for `format`."""
@@ -54,12 +54,12 @@ FILES_OF_A_FOLDER = (
     "tokenizer.model",
     "*.tiktoken",
 )
-"""What of a model folder belongs to its tokenizer."""
+"""The files of a model folder that belong to its tokenizer."""
 
 _HEAD_BYTES = 4096
 _TEKKEN_NAME, _SENTENCEPIECE_NAME = "tekken.json", "tokenizer.model"
 _GGUF_BYTES = 256 << 20
-# The tokenizer of a GGUF file lies in so many bytes at its beginning; the weights of the model follow.
+# How much of a GGUF file to read: the tokenizer is at its beginning, before the weights of the model.
 
 
 def load(
@@ -72,8 +72,8 @@ def load(
 ) -> Model:
     """Reads a file or folder; arguments, warnings and errors are those of `Tokenizer.load`.
 
-    A folder is read by its tokenizer.json, else by its vocab.json and merges.txt, its tekken.json or its one .tiktoken
-    file; what stands beside it (`pretrained`) is read too.
+    In a folder, reads tokenizer.json, else vocab.json with merges.txt, tekken.json or the one .tiktoken file, and the
+    tokenizer settings beside it (`pretrained`).
     """
     if format is not None:
         check_choice("format", format, READABLE)
@@ -107,7 +107,7 @@ def load(
             if (text := unreachable_text(model)) is not None:
                 warn(f"{file}: {text}")
     else:
-        # Read once: a pipe cannot be read again.
+        # Read only once: the path can be a pipe.
         with file.open("rb") as opened:
             data = opened.read(_HEAD_BYTES)
             data += opened.read(_GGUF_BYTES if data.startswith(b"GGUF") else -1)
@@ -118,7 +118,7 @@ def load(
             raise ValueError(f"{what}; leave out special_tokens=")
         model = read(format, data, str(file), pattern=pattern, special_tokens=special_tokens, beside=companions)
     if format != "pairloom" or missing_bytes is not None:
-        # Who saved a file of pairloom's own was told.
+        # A file in pairloom's own format needs no warning: it was given when the model was first loaded.
         model = with_missing_bytes(model, str(file), missing_bytes)
     if companions is None:
         return model
@@ -133,8 +133,8 @@ def load(
 
 @contextlib.contextmanager
 def _fetched(url: str) -> Iterator[Path]:
-    """A local copy of a file at a URL, or of a folder's files that belong to a tokenizer."""
-    # Here, because it takes long to import.
+    """Copies a file at a URL, or a folder's tokenizer files, and yields the local path."""
+    # Imported here because it is slow to import.
     import tempfile
 
     from pairloom.corpus.remote import copy_remote
@@ -144,7 +144,7 @@ def _fetched(url: str) -> Iterator[Path]:
         copy = Path(local, name.rpartition("/")[2])
         with errors_of_store(name):
             files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
-            # Stores of objects have no folders: a name that nothing begins with is an error here.
+            # Object stores have no folders: if no object's name begins with this one, listing raises an error.
             listed = None if files.isfile(path) else files.ls(path, detail=False)
         if listed is None:
             copy_remote(url, copy)
@@ -160,10 +160,10 @@ def _fetched(url: str) -> Iterator[Path]:
 
 
 def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> Model:
-    """The model, told what to do where its vocabulary, that of `name`, lacks a byte that UTF-8 holds.
+    """Returns the model, set up for bytes of UTF-8 that its vocabulary lacks; `name` is its file, for messages.
 
-    choice: "raise" is MissingByteError at a text that holds one; "drop" leaves such bytes out of pretokens before they
-    are merged, as HuggingFace's library does; None is "raise" with a warning that names them.
+    choice: "raise" raises MissingByteError for a text that holds such a byte; "drop" leaves these bytes out of
+    pretokens before merging, as HuggingFace's library does; None is "raise" with a warning that names them.
     Raises FormatError for "drop" with ignore_merges.
     """
     if choice is not None:
@@ -194,14 +194,14 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
 
 
 def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str | None = None) -> None:
-    """Writes the model atomically: the whole file (for "gpt2" a folder) appears, or nothing.
+    """Writes the model atomically: either the whole file (for "gpt2" a folder) appears, or nothing does.
 
     Arguments, warnings and errors are those of `Tokenizer.save`.
     """
     target = Path(check_path("path", path))
     check_bool("overwrite", overwrite)
     format = _format_for(target, format)
-    # Fails before translating if the target cannot be written.
+    # Fail before translating if the target cannot be written.
     check_target(target, format, overwrite)
     translated = _translated(model, format)
     if isinstance(translated, bytes):
@@ -218,7 +218,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
 
 
 def _not_stored(model: Model, format: str) -> str:
-    """What the format does not store of the model, and how to pass it when loading; empty if nothing."""
+    """Returns a message about what the format does not store, and how to pass it when loading; empty if nothing."""
     missing, arguments = [], []
     if format == "tiktoken":
         missing.append("the pattern")
@@ -239,7 +239,7 @@ def _not_stored(model: Model, format: str) -> str:
 
 
 def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) -> None:
-    """Writes a folder that transformers loads: a tokenizer.json, and the files of `pretrained` beside it."""
+    """Writes a folder for transformers to load: a tokenizer.json and its settings files (`pretrained`)."""
     target = Path(check_path("path", path))
     check_bool("overwrite", overwrite)
     atomic.check_folder(target, (), overwrite)
@@ -253,7 +253,7 @@ def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) ->
 
 
 def _tiktoken_files(folder: Path) -> list[Path]:
-    """The rank files of the folder: *.tiktoken, or the *.model that some publishers call them."""
+    """Returns the folder's rank files: *.tiktoken, or *.model as some publishers call them."""
     files = sorted(folder.glob("*.tiktoken")) or sorted(folder.glob("*.model"))
     found = []
     for path in files:
@@ -264,7 +264,7 @@ def _tiktoken_files(folder: Path) -> list[Path]:
 
 
 def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
-    """Raises the OSError that `save` would raise if the path is taken or its folder does not exist."""
+    """Raises the OSError that `save` would raise if the path exists or its folder does not."""
     target = Path(check_path("path", path))
     if format == "gpt2":
         atomic.check_folder(target, (gpt2.VOCAB_NAME, gpt2.MERGES_NAME), overwrite)
@@ -273,12 +273,12 @@ def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
 
 
 def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
-    """Raises FormatError, without writing anything, where `save` would."""
+    """Raises the FormatError that `save` would raise, without writing anything."""
     target = Path(check_path("path", path))
     _translated(model, _format_for(target, format))
 
 
-# What other programs expect under a name or suffix, and the format that makes it.
+# Names and suffixes that other programs use for their own files, and the format that writes those.
 _NAMES_OF_OTHERS = {
     "tokenizer.json": ("HuggingFace's format", "huggingface"),
     "vocab.json": ("a file of GPT-2's", "gpt2"),
@@ -304,7 +304,7 @@ def _format_for(target: Path, format: str | None) -> str:
 
 
 def _translated(model: Model, format: str) -> bytes | dict[str, bytes]:
-    """The file, or the files of a folder by name."""
+    """Returns the file's bytes, or a folder's files by name."""
     if format == "gpt2":
         return gpt2.write(model)
     writers: dict[str, Callable[[Model], bytes]] = {
@@ -317,7 +317,7 @@ def _translated(model: Model, format: str) -> bytes | dict[str, bytes]:
 
 
 def format_of(path: Path) -> str:
-    """The format of a file or folder, detected by its first bytes; FormatError if unknown."""
+    """Returns the format of a file or folder, detected from the first bytes. FormatError if unknown."""
     if path.is_dir():
         path, format = _in_folder(path, None)
         if format is not None:
@@ -327,7 +327,7 @@ def format_of(path: Path) -> str:
 
 
 def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
-    """The tokenizer's path in the folder (of `format`, if given), and its format if known."""
+    """Returns the tokenizer's path in the folder (of `format`, if given), and its format if known."""
     if format in (None, "huggingface", "pairloom") and (folder / huggingface.FILE_NAME).is_file():
         return folder / huggingface.FILE_NAME, format
     if format is None and gpt2.is_in(folder):

@@ -1,8 +1,8 @@
-"""GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet.
+"""Reads and writes GPT-2's files vocab.json (token -> id) and merges.txt (a pair a line), in the GPT-2 byte alphabet.
 
-Neither file says which entries are special tokens or which pattern splits the text. The caller gives the special
-tokens; the pattern is GPT-2's unless the caller gives another. merges.txt may begin with a `#version` line. An entry of
-vocab.json that is not written in the byte alphabet (a special token with a space in it) is taken literally.
+Neither file says which tokens are special or which pattern splits the text, so the caller passes the special tokens,
+and the pattern if it is not GPT-2's. merges.txt can begin with a `#version` line. An entry of vocab.json that is not
+in the byte alphabet (a special token with a space in it) is taken literally.
 """
 
 import json
@@ -24,12 +24,12 @@ MERGES_NAME = "merges.txt"
 
 
 def is_in(folder: Path) -> bool:
-    """Whether the folder holds one of the two files."""
+    """Returns whether the folder holds one of the two files."""
     return (folder / VOCAB_NAME).is_file() or (folder / MERGES_NAME).is_file()
 
 
 def read(path: Path, *, pattern: Pattern | None = None, special_tokens: Specials | None = None) -> Model:
-    """The Model of the folder's vocab.json and merges.txt."""
+    """Reads the folder's vocab.json and merges.txt."""
     vocab, merges = path / VOCAB_NAME, path / MERGES_NAME
     for file in (vocab, merges):
         if not file.is_file():
@@ -46,17 +46,17 @@ def read_pair(
     pattern: Pattern | None = None,
     special_tokens: Specials | None = None,
 ) -> Model:
-    """The Model of the two files; a special token takes its entry's id, else the next past the largest."""
+    """Reads the two files. A special token takes its entry's id, else the next id after the largest."""
     vocab, merges = os.fspath(vocab_path), os.fspath(merges_path)
     files = (Path(vocab).read_bytes(), as_text(vocab), Path(merges).read_bytes(), as_text(merges))
     return model_of(_core.read_gpt2(*files, pattern, named(special_tokens)), as_text(vocab))
 
 
 def write(model: Model) -> dict[str, bytes]:
-    """The folder's files by name; raises FormatError where they cannot express the model exactly.
+    """Returns the folder's files by name. Raises FormatError if they cannot express the model exactly.
 
-    Special tokens become literal entries; reading treats them as special if the caller lists them. decode_errors is not
-    stored.
+    Special tokens become literal entries, which a reader treats as special only if the caller lists them. decode_errors
+    is not stored.
     """
     check_none(model, "a folder of GPT-2's files")
     if model.rule != "pairs" or model.ignore_merges:

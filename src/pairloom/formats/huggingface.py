@@ -1,9 +1,9 @@
-"""HuggingFace's tokenizer.json for byte-level BPE, and the bridges to the library `tokenizers`.
+"""Writes HuggingFace's tokenizer.json, and converts to and from objects of the library `tokenizers`.
 
-Ids are those of `encode(text, add_special_tokens=False)`. The post_processor is kept in the Model and written to the
-next tokenizer.json; so are truncation and padding, which encoding here does not apply. The file does not store
-decode_errors. All added tokens become special tokens, also those that the file does not call special. What cannot be
-expressed exactly is refused with the reason.
+Ids are those of `encode(text, add_special_tokens=False)`. The Model keeps the post_processor, truncation and padding
+for the next tokenizer.json; encoding here does not apply truncation and padding. The file does not store
+decode_errors. All added tokens become special tokens, even those that the file does not mark as special. A tokenizer
+that cannot be expressed exactly is refused with the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import tokenizers
 
 FILE_NAME = "tokenizer.json"
-"""The name by which the file goes in a folder."""
+"""The file's name in a model folder."""
 
 _CARRIED = ("truncation", "padding")
 _WORD_END, _SPACE = "</w>", to_alphabet(b" ")
@@ -36,7 +36,7 @@ _WHAT = "a tokenizer.json"
 
 
 def write(model: Model, indent: int | None = None) -> bytes:
-    """The file; raises FormatError where no tokenizer.json gives the same ids for every text."""
+    """Returns the file's bytes. Raises FormatError if no tokenizer.json gives the same ids for every text."""
     is_characters = model.pattern == CHARACTERS
     settings = characters.settings(model) if is_characters else _settings(model)
     rows = ranks.pairs(model) if model.rule == "ranks" else model.merges
@@ -67,7 +67,7 @@ def write(model: Model, indent: int | None = None) -> bytes:
             "byte_fallback": is_characters and unknown is None,
             "ignore_merges": model.ignore_merges,
             "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
-            # What ends a word is no token of its own there.
+            # The file has no separate token for the end of a word, so skip the merges with it.
             "merges": [
                 f"{text_of[left]} {text_of[right]}"
                 for left, right, _ in rows.tolist()
@@ -80,7 +80,7 @@ def write(model: Model, indent: int | None = None) -> bytes:
 
 
 def _settings(model: Model) -> dict[str, Any]:
-    """The values of "normalizer", "pre_tokenizer" and "decoder" for byte-level BPE."""
+    """Returns the values of "normalizer", "pre_tokenizer" and "decoder" for byte-level BPE."""
     return {
         "normalizer": write_normalizer(model.normalizer),
         "pre_tokenizer": write_splitters(model.pattern, "prefix_space" in model.normalizer)
@@ -91,19 +91,19 @@ def _settings(model: Model) -> dict[str, Any]:
 
 
 def vocab_of(model: Model) -> dict[str, int]:
-    """All tokens -> ids by ascending id: as a tokenizer.json writes them, special tokens as their text."""
+    """Returns all tokens -> ids in ascending order, spelled as in a tokenizer.json; special tokens are their text."""
     return {text: token_id for token_id, text in texts_of(model).items()}
 
 
 def texts_of(model: Model) -> dict[int, str]:
-    """All ids, ascending -> tokens, written as in `vocab_of`: two may be written alike."""
+    """Returns all ids -> tokens in ascending order, spelled as in `vocab_of`. Two tokens can have one spelling."""
     entries = _spelled(model)
     entries.update((token_id, literal) for literal, token_id in model.special_tokens.items())
     return dict(sorted(entries.items()))
 
 
 def _spelled(model: Model) -> dict[int, str]:
-    """The ordinary tokens as a tokenizer.json writes them."""
+    """Returns the ordinary tokens as a tokenizer.json spells them."""
     spelled = characters.spell if model.pattern == CHARACTERS else to_alphabet
     if model.words is not None and model.pattern != CHARACTERS:
         spelled = _spell_word
@@ -111,13 +111,13 @@ def _spelled(model: Model) -> dict[int, str]:
 
 
 def _spell_word(token: bytes) -> str:
-    """A token of CLIP, where a space after others ends a word."""
+    """Spells a token of CLIP, where a space at the end of a token ends a word."""
     word = token[:-1]
     return to_alphabet(word) + _WORD_END if word and token[-1:] == b" " else to_alphabet(token)
 
 
 def to_huggingface(model: Model) -> tokenizers.Tokenizer:
-    """A tokenizers.Tokenizer that gives the same ids; FormatError where there is none, ImportError without it."""
+    """Returns a tokenizers.Tokenizer with the same ids. FormatError if none has; ImportError without the library."""
     library = import_optional("tokenizers", "to_huggingface")
     rules = tuple(rule for rule in model.special_rules if rule[1] != "ordinary")
     made: tokenizers.Tokenizer = library.Tokenizer.from_str(write(model.replaced(special_rules=rules)).decode())
@@ -132,22 +132,22 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
 
 
 def still_special(backend: Any) -> dict[int, Any]:
-    """The added tokens of a tokenizers.Tokenizer that its decoding skips though its file does not call them special.
+    """Returns the added tokens that `backend` skips when decoding although its file does not call them special.
 
-    The object remembers of each whether it was ever added as special; what is added again takes its other settings.
+    It remembers whether a token was ever added as special; adding it again changes only its other settings.
     """
     return {
         token_id: added
         for token_id, added in getattr(backend, "get_added_tokens_decoder", dict)().items()
-        # A decoder may make nothing of a token that is not skipped.
+        # A decoder can turn a token into no text without skipping it, so compare with decoding unskipped.
         if not added.special and backend.decode([token_id]) == "" != backend.decode([token_id], False)
     }
 
 
 def from_huggingface(source: Any) -> Model:
-    """The Model of a tokenizers.Tokenizer, of a fast tokenizer of transformers, or of a path.
+    """Makes the Model from a tokenizers.Tokenizer, a fast transformers tokenizer, or a path.
 
-    The path is that of a tokenizer.json or of a folder with one in it.
+    The path is a tokenizer.json's, or a folder's that holds one.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
@@ -159,7 +159,7 @@ def from_huggingface(source: Any) -> Model:
     if not hasattr(backend, "to_str"):
         raise TypeError(f"source must be a tokenizers.Tokenizer or a path, not {type(source).__name__}")
     name = f"the {type(source).__name__}"
-    # transformers sets the one by the other whenever it encodes.
+    # transformers sets encode_special_tokens from split_special_tokens whenever it encodes, so look at both.
     flags = ((backend, "encode_special_tokens"), (source, "split_special_tokens"))
     are_ordinary = any(getattr(holder, flag, False) is True for holder, flag in flags)
     data = backend.to_str()

@@ -1,7 +1,8 @@
-"""Writes the native file: schema 1 if it can express the model, else schema 2. docs/formats.md specifies both.
+"""Writes pairloom's own file: schema 1 if it can express the model, else schema 2. docs/formats.md specifies both.
 
-Schema 1 is what bpetite writes, byte for byte: a trained tokenizer of profile "bpetite", readable by a person. Schema 2
-holds everything that a Model can, compact and fast to load. Equal models give equal bytes. The core reads both.
+Schema 1 is bpetite's format, byte for byte: readable by people, and only for a tokenizer trained with profile
+"bpetite". Schema 2 holds every Model and is compact and fast to load. Equal models give equal bytes. The core reads
+both.
 """
 
 import json
@@ -16,12 +17,12 @@ _OPTIONAL_KEYS = ("normalizer", "post_processor", "special_rules", "tokenizer_co
 
 
 def write(model: Model) -> bytes:
-    """The canonical file: sorted keys, no spaces, ASCII."""
+    """Returns the canonical file: sorted keys, no spaces, ASCII."""
     return _schema1(model) if _is_schema1(model) else _schema2(model)
 
 
 def _is_schema1(model: Model) -> bool:
-    """Whether schema 1 can express `model` completely."""
+    """Returns whether schema 1 can express `model` completely."""
     n = 256 + model.columns.n_merges
     return (
         model.rule == "pairs"
@@ -52,13 +53,13 @@ def _ids_are_bytes_and_ranks(model: Model, n: int) -> bool:
 
 
 def _was_trained_by_bpetite(model: Model) -> bool:
-    """Whether training continues by profile "bpetite"; how the corpus was read is told whenever it is."""
+    """Returns whether training continues with profile "bpetite"; how the corpus is read is passed again anyway."""
     record: dict[str, object] = json.loads(model.training or "{}")
     return record.pop("profile", "bpetite") == "bpetite" and record.keys() <= {"corpus_specials", "input_errors"}
 
 
 def _schema1(model: Model) -> bytes:
-    """Tokens as lists of bytes, the special one too; the merge of rank r makes id 256 + r."""
+    """Lists every token's bytes, the special token's too; the merge of rank r makes id 256 + r."""
     n = 256 + len(model.merges)
     tokens = {**model.tokens(), n: _SPECIAL.encode()}
     file = {
@@ -73,7 +74,7 @@ def _schema1(model: Model) -> bytes:
 
 
 def _schema2(model: Model) -> bytes:
-    """Tokens that merges make are not listed; the others are in one base64 string, their ids and lengths in lists."""
+    """Omits tokens that merges make; the others are in one base64 string, with their ids and lengths in lists."""
     file = {
         "decode_errors": model.decode_errors,
         "ignore_merges": model.ignore_merges,

@@ -1,8 +1,8 @@
-"""The files beside the tokenizer in a model folder: names of special tokens (BOS, EOS) and the chat template.
+"""Reads and writes a model folder's settings files: names of special tokens (BOS, EOS) and the chat template.
 
-Read: tokenizer_config.json, special_tokens_map.json, added_tokens.json, chat_template.jinja and the templates in
-additional_chat_templates/. They become one JSON object, `Model.tokenizer_config`, which changes no ids. The special
-tokens that they list join the Model, as transformers adds them.
+The files are tokenizer_config.json, special_tokens_map.json, added_tokens.json, chat_template.jinja and the templates
+in additional_chat_templates/. They become one JSON object, `Model.tokenizer_config`, which changes no ids. The special
+tokens that they list are added to the Model, as transformers does.
 """
 
 import json
@@ -36,19 +36,19 @@ _TEMPLATE_NAME = "chat_template.jinja"
 _TEMPLATES_NAME = "additional_chat_templates"
 _LISTED = "added_tokens_decoder"
 
-# The tokenizer says it; transformers 4 turns it off where the config does not say it too.
+# The tokenizer has this setting itself; transformers 4 turns it off unless the config has it too.
 _PREFIX = "add_prefix_space"
-# Special tokens within a text stay text.
+# Special tokens in a text are treated as ordinary text.
 _SPLIT = "split_special_tokens"
-# What a token that is written as an object may say.
+# The settings of a token that is written as an object.
 _FLAGS = (*FLAGS, "normalized", "special")
-# The order in which transformers adds those that the tokenizer lacks.
+# In the order in which transformers adds the tokens that the tokenizer lacks.
 _ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _SEVERAL = ("extra_special_tokens", "additional_special_tokens")
-# No keys of the files: what tokens say of themselves, by literal, and the tokens of added_tokens.json.
+# Not keys of the files: the settings of tokens written as objects, by literal, and the tokens of added_tokens.json.
 _SAID = "\0said"
 _ADDED = "\0added"
-# Not kept: what the tokenizer.json says already, and names of classes and of code that read other files.
+# Not kept: what the tokenizer.json has already, and names of classes and of code that read other files.
 _DROPPED = frozenset(
     (
         *(_LISTED, "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
@@ -58,10 +58,10 @@ _DROPPED = frozenset(
         CARRIED,
     )
 )
-# Written always, since transformers 4 cleans up spaces otherwise; no setting of its own.
+# Always written, since transformers 4 otherwise cleans up spaces; not kept as a setting when read.
 _DEFAULT = ("clean_up_tokenization_spaces", False)
 _CLASS = "PreTrainedTokenizerFast"
-# Classes of transformers, without "Tokenizer": of models that have GPT-2's pattern, and of any tokenizer.json.
+# Classes of transformers, without "Tokenizer": those for models with GPT-2's pattern, and those for any tokenizer.json.
 _AS_GPT2 = {
     *(
         "GPT2",
@@ -80,14 +80,14 @@ _AS_GPT2 = {
 }
 
 Companions = dict[str, Any]
-"""The merged contents of the files; empty where the folder has none of them."""
+"""The merged contents of the files; empty if the folder has none of them."""
 
 
 def read(folder: Path) -> Companions:
-    """The files of the folder as one object, FormatError for a damaged one."""
+    """Reads the folder's files into one object. Raises FormatError for a damaged file."""
     config = _object(folder / CONFIG_NAME)
     mapped = _object(folder / _MAP_NAME)
-    # As transformers does: these two decide only beside a config that lists no added tokens.
+    # As in transformers, the other two files count only if the config lists no added tokens.
     if _LISTED not in config:
         config = {**config, **mapped, **{key: config[key] for key in _SEVERAL if config.get(key)}}
         if added := _object(folder / _ADDED_NAME):
@@ -101,7 +101,7 @@ def read(folder: Path) -> Companions:
         given = config.get("chat_template")
         first = {"default": given} if isinstance(given, str) else {}
         config["chat_template"] = [{"name": name, "template": text} for name, text in {**first, **templates}.items()]
-    # A token as an object says how it is recognised: of those that the tokenizer has it says so itself.
+    # A token written as an object has rules for recognising it. They matter only for tokens that the tokenizer lacks.
     listed = [value for key in _SEVERAL if type(config.get(key)) is list for value in config[key]]
     said: dict[str, dict[str, Any]] = {}
     for value in [*_values(config), *listed]:
@@ -112,7 +112,7 @@ def read(folder: Path) -> Companions:
 
 
 def settings_of(tokenizer: Any) -> Companions:
-    """The names of special tokens and the chat template of a tokenizer of transformers; empty for any other object."""
+    """Returns a transformers tokenizer's names of special tokens and chat template; empty for any other object."""
     named = getattr(tokenizer, "special_tokens_map", None)
     if not isinstance(named, dict):
         return {}
@@ -124,12 +124,12 @@ def settings_of(tokenizer: Any) -> Companions:
 
 
 def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
-    """The special tokens that the files list, for a vocabulary that does not say which they are."""
+    """Returns the special tokens that the files list, for a vocabulary that does not mark its own."""
     return _listed(config, name).ids or _named(config)
 
 
 def check_class(config: Companions, name: str) -> None:
-    """Refuses a class of transformers that splits a text otherwise than GPT-2's, which vocab.json does not say."""
+    """Raises FormatError if the transformers class may split text unlike GPT-2, which a vocab.json does not say."""
     kind = str(config.get("tokenizer_class") or _CLASS)
     if kind.removesuffix("Fast").removesuffix("Tokenizer") not in _AS_GPT2:
         raise FormatError(
@@ -140,7 +140,7 @@ def check_class(config: Companions, name: str) -> None:
 
 
 def check_listed(special_tokens: Mapping[str, int], vocab: Path) -> None:
-    """Refuses ids that files beside a vocab.json list where transformers would take others: the next free ones."""
+    """Raises FormatError for listed special tokens to which transformers would give other ids: the next free ones."""
     ids = dict(sorted(special_tokens.items(), key=lambda entry: entry[1]))
     if n := n_misplaced(ids, parse(vocab.read_bytes(), str(vocab))):
         raise FormatError(
@@ -150,9 +150,9 @@ def check_listed(special_tokens: Mapping[str, int], vocab: Path) -> None:
 
 
 def apply(model: Model, config: Companions, name: str, *, incomplete: bool = False) -> Model:
-    """The model with the special tokens and the settings of the files; FormatError where they contradict it.
+    """Returns the model with the files' special tokens and settings. FormatError if the files contradict the model.
 
-    incomplete: the model's special tokens are those of the files, since its own format does not store them.
+    incomplete: the model's special tokens come from these files, since its own format does not store them.
     """
     if not config:
         return model
@@ -176,7 +176,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             rules = (*model.special_rules, *(rule for rule in rules if rule[0] in added))
             plain = model.plain_specials | (plain & added.keys())
             model = model.replaced(plain_specials=plain, special_rules=rules)
-            # Refuses those that would be found in the normalised text.
+            # Refuse tokens that would be searched for in the normalized text.
             joining = [entry for entry in _entries(config, name) if entry.get("content") in added]
             read_added_tokens(joining, f"{name}: {CONFIG_NAME}", forms_of(model))
             _check_overlaps(before, added, name)
@@ -186,7 +186,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
         if incomplete and config.get(_PREFIX) is True and not has_prefix:
             model = model.replaced(normalizer=(*model.normalizer, "prefix_space"))
             has_prefix = True
-        # Those that only these files describe.
+        # Special tokens that only have a role or a name in these files, without an id.
         if named := [
             literal for literal in _named(config) if literal not in (ids if incomplete else model.special_tokens)
         ]:
@@ -226,14 +226,14 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
 
 
 def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:
-    """Refuses tokens that a tokenizer.json lacks and that get other ids than `ids` has: the next free ones.
+    """Refuses tokens missing from a tokenizer.json whose ids in `ids` are not those they would get, the next free ones.
 
-    Where the vocabulary has holes, tokenizers counts its entries for that, and may give an id that another token has.
+    If the vocabulary has holes, tokenizers counts its entries instead, and may choose an id that another token has.
     """
     tokens = model.tokens()
     taken = {*tokens, *model.special_tokens.values()}
     n_ids = max(taken, default=-1) + 1
-    # Those that follow a special token which has the largest id follow it in any case.
+    # If a special token has the largest id, the next ids follow it even if there are holes.
     is_known = len(taken) == n_ids or n_ids - 1 in model.special_tokens.values()
     id_of = {token: token_id for token_id, token in tokens.items()}
     for literal, token_id in sorted(ids.items(), key=lambda entry: entry[1]):
@@ -256,7 +256,7 @@ def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:
 
 
 def _check_overlaps(model: Model, joining: Collection[str], name: str) -> None:
-    """Refuses tokens that overlap with those that the model has: a Model does not keep which are looked for first."""
+    """Refuses tokens that overlap with the model's own: a Model does not record which ones are searched for first."""
     literals = list(dict.fromkeys((*model.special_tokens, *joining)))
     for later in (joining, model.special_tokens):
         entries = [
@@ -271,14 +271,14 @@ def _check_overlaps(model: Model, joining: Collection[str], name: str) -> None:
 
 
 def without_split(model: Model) -> Model:
-    """The model as its tokenizer.json says it, where the config beside that says that special tokens stay text."""
+    """Returns the model as in its tokenizer.json: whether special tokens stay text is left to the config beside it."""
     if config_of(model).get(_SPLIT) is not True:
         return model
     return model.replaced(special_rules=tuple(rule for rule in model.special_rules if rule[1] != "ordinary"))
 
 
 def write(model: Model) -> dict[str, bytes]:
-    """The files beside the tokenizer.json, by name."""
+    """Returns the settings files by name."""
     config = {**config_of(model), "tokenizer_class": _CLASS}
     config.pop(CARRIED, None)
     config.setdefault(*_DEFAULT)
@@ -292,27 +292,27 @@ def write(model: Model) -> dict[str, bytes]:
 
 
 def identity_of(config: Companions) -> bytes:
-    """What the files say of added tokens, as the core's reader takes it; equal only for equal files.
+    """Returns what the files say about added tokens, in the core reader's format. Equal only for equal files.
 
-    As transformers reads them: an entry of added_tokens_decoder says anew how its token is recognised, and a token that
-    has a role is special.
+    As in transformers, an entry of added_tokens_decoder replaces a token's rules, and a token with a role (such as
+    bos_token) is special.
     """
     return json.dumps([config.get(_LISTED), _roles(config)], sort_keys=True).encode()
 
 
 def forms_of(model: Model) -> list[str]:
-    """The steps of the normaliser that change what added tokens are looked for in."""
+    """Returns the normalizer steps that run before added tokens are searched for."""
     skipped = {DROP_STEP, *(step.rstrip(":") for step in (UNKNOWN, UNKNOWN_EACH, WORDS))}
     if model.pattern != CHARACTERS:
         skipped.add("prefix_space")
     elif not {"first_prefix", "prefix_space"}.isdisjoint(model.normalizer):
-        # Those of a Metaspace, which comes after added tokens are found.
+        # The steps of a Metaspace, which runs after added tokens are found.
         skipped |= {"spaces", "first_prefix", "prefix_space"}
     return [step for step in (each.partition(":")[0] for each in model.normalizer) if step not in skipped]
 
 
 def _listed(config: Companions, name: str) -> AddedTokens:
-    """The tokens of added_tokens_decoder, or else of added_tokens.json."""
+    """Returns the tokens of added_tokens_decoder, else of added_tokens.json."""
     return read_added_tokens(_entries(config, name), f"{name}: {CONFIG_NAME}")
 
 
@@ -333,7 +333,7 @@ def _entries(config: Companions, name: str) -> list[dict[str, Any]]:
 
 
 def _named(config: Mapping[str, Any]) -> list[str]:
-    """The literals that have a role or are called special tokens, each once."""
+    """Returns, each once, the literals that have a role or are listed as special tokens."""
     extra, several = (config.get(key) or [] for key in _SEVERAL)
     if extra and not isinstance(extra, Mapping):
         several = extra
@@ -344,14 +344,14 @@ def _named(config: Mapping[str, Any]) -> list[str]:
 
 
 def _roles(config: Mapping[str, Any]) -> list[str]:
-    """The literals that have a role: bos_token, eos_token, and those that a model has besides."""
+    """Returns the literals that have a role: bos_token, eos_token, and any others of the model."""
     extra = config.get("extra_special_tokens")
     found = map(literal_of, [*_values(config), *(extra.values() if isinstance(extra, Mapping) else [])])
     return [literal for literal in found if literal]
 
 
 def _values(config: Mapping[str, Any]) -> list[Any]:
-    """What the roles are given, in the order in which transformers adds tokens."""
+    """Returns the values of the roles, in the order in which transformers adds tokens."""
     others = [key for key in config if key.endswith("_token") and key not in _ROLES]
     return [config.get(key) for key in (*_ROLES, *others)]
 

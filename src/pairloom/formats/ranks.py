@@ -1,9 +1,9 @@
-"""A rank list: bytes -> rank, as in tiktoken.Encoding and nanochat. Ranks are ids.
+"""Reads and writes a rank list: bytes -> rank, as in tiktoken.Encoding and nanochat. Ranks are ids.
 
-Merging by ranks (merge the neighbours whose joined bytes are the token of the least rank; a pretoken that is a token is
-not merged) and merging by pairs are different rules. By ranks, one pair produces each token
-(proved in crates/core/src/vocabulary/rank_merges.rs), so both rules agree if every token can be produced by merging.
-Such a vocabulary becomes a Model with rule "pairs" in every format, so that equal tokenizers compare equal.
+Merging by ranks and merging by pairs are different rules. By ranks, the neighbours whose joined bytes are the token of
+the lowest rank merge, and a pretoken that is a token is not split. Then exactly one pair produces each token (proved in
+crates/core/src/vocabulary/rank_merges.rs), so both rules agree if merging can produce every token.
+Such a vocabulary becomes a Model with rule "pairs" in every format, so equal tokenizers compare equal.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 def read(
     ranks: Mapping[bytes, int], *, pattern: Pattern, special_tokens: Mapping[str, int], name: str = "rank list"
 ) -> Model:
-    """The Model of a rank list; `name` is what messages call it."""
+    """Makes the Model of a rank list; messages call it `name`."""
     fields: dict[str, Any] = {"ignore_merges": True, "special_tokens": special_tokens, "pattern": pattern}
     return model_of({"columns": columns_of(ranks, name), "decode_errors": "replace", **fields}, name).one_form()
 
 
 def columns_of(ranks: Mapping[bytes, int], name: str) -> _core.ModelColumns:
-    """The tokens of a rank list, their ids being ranks; FormatError that begins with `name` where it is none."""
+    """Returns a rank list's tokens, with ranks as ids. If it is invalid, raises FormatError, beginning with `name`."""
     tokens: dict[int, bytes] = {}
     for token, rank in ranks.items():
         if type(token) is not bytes or not token:
@@ -45,7 +45,7 @@ def columns_of(ranks: Mapping[bytes, int], name: str) -> _core.ModelColumns:
 
 
 def write(model: Model) -> dict[bytes, int]:
-    """The rank list; raises FormatError where it would not encode every text as the model does."""
+    """Returns the rank list. Raises FormatError if it would not encode every text as the model does."""
     if model.rule == "pairs" and (reason := _why_not_ranks(model)):
         raise FormatError(f"ranks cannot express this tokenizer: {reason}; save as 'huggingface' or 'pairloom'")
     alone = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
@@ -62,9 +62,9 @@ def write(model: Model) -> dict[bytes, int]:
 
 
 def pairs(model: Model) -> npt.NDArray[np.uint32]:
-    """The merges [m, 3] that encode as the ranks of the model's tokens do: one for each token that merging makes.
+    """Returns merges [m, 3] that encode as the ranks of the model's tokens do: one for each token that merging makes.
 
-    Raises FormatError when a token is made of a byte that is none, so that no list of pairs can name it.
+    Raises FormatError if a token contains a byte that has no token, so no list of pairs can make it.
     """
     rows, _, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
     if len(nameless):
@@ -76,10 +76,10 @@ def pairs(model: Model) -> npt.NDArray[np.uint32]:
 
 
 def _why_not_ranks(model: Model) -> str | None:
-    """Why merging by the ids of joined bytes does not do what the model's pairs do; None if it does.
+    """Returns why merging by the ids of joined bytes differs from merging by the model's pairs; None if it does not.
 
-    It does when the merges make ids in ascending order and hold each token's one pair. Further pairs of the same token,
-    which other tools write, never stand side by side.
+    They agree if the merges make ids in ascending order and include the one pair by which ranks make each token. Other
+    pairs for a token, which some tools write, never occur side by side.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Reads a tokenizer file. The core has one reader for each format; this makes the `Model` of what it returns."""
+"""Reads a tokenizer file with the core's reader for its format, and makes a `Model` of the result."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def read(
     beside: Companions | None = None,
     are_ordinary: bool = False,
 ) -> Model:
-    """The Model of a file of `formats.READABLE`, but for "gpt2"; messages call it `name`.
+    """Reads a file of any format in `formats.READABLE` except "gpt2"; messages call it `name`.
 
-    pattern, special_tokens: for "tiktoken"; pattern: for "gguf" too. beside: what other files of a tokenizer.json's
-    folder say (`pretrained`).
+    pattern: for "tiktoken" and "gguf". special_tokens: for "tiktoken". beside: the other files in a tokenizer.json's
+    folder (`pretrained`).
     are_ordinary: the special tokens of a tokenizer.json stay text (`special_rules`).
-    Raises MissingKeyError for a missing key, ValueError for a pattern that is needed, PatternError for
-    one that does not compile, FormatError for other defects.
+    Raises MissingKeyError for a missing key, ValueError if a pattern is needed, PatternError for a
+    pattern that does not compile, FormatError for other defects.
     """
     from pairloom.formats.pretrained import identity_of
 
@@ -58,13 +58,13 @@ def read(
 
 
 def named(special_tokens: Specials | None) -> list[tuple[str, int]] | list[str]:
-    """The special tokens as the core takes them: with their ids, or in the order in which they get the next ones."""
+    """Returns the special tokens in the core's format: with ids, or in the order in which they get the next ids."""
     ids = assign_special_ids({}, special_tokens or {})
     return list(ids.items()) if isinstance(special_tokens, Mapping) else list(ids)
 
 
 def model_of(fields: dict[str, Any], name: str) -> Model:
-    """The Model of what the core has read from the file `name`."""
+    """Makes the Model from the fields that the core read from the file `name`."""
     try:
         model = Model(**fields)
         if model.training not in (None, _BPETITE):

@@ -1,6 +1,7 @@
-"""Writes Mistral's tekken.json: tokens by rank, the special tokens before them, and the pattern.
+"""Writes Mistral's tekken.json: tokens by rank, special tokens, and the pattern.
 
-An id is a rank plus the number of special tokens. mistral-common runs the pattern by tiktoken.
+Special tokens have the first ids; any other id is the rank plus their number. mistral-common runs the pattern with
+tiktoken.
 """
 
 import base64
@@ -14,7 +15,7 @@ from pairloom.model import Model
 
 
 def write(model: Model) -> bytes:
-    """The file; raises FormatError where no tekken.json gives the same ids for every text."""
+    """Returns the file's bytes. Raises FormatError if no tekken.json gives the same ids for every text."""
     check_none(model, "a tekken.json")
     for_tiktoken(model.pattern)
     tokens, n_specials = ranks.write(model), len(model.special_tokens)

@@ -1,6 +1,6 @@
-"""tiktoken's file: one token a line, in base64, with its rank; and the bridges to the library `tiktoken`.
+"""Writes tiktoken's file (each line a token in base64 and its rank), and converts objects of the library `tiktoken`.
 
-The file stores neither pattern nor special tokens; the caller gives them.
+The file stores neither pattern nor special tokens, so the caller passes them.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 def from_ranks(
     found: Mapping[bytes, int], pattern: Pattern, special_tokens: Specials | None, name: str = "mergeable_ranks"
 ) -> Model:
-    """The Model of a map token -> rank; `name` is what messages call it."""
+    """Makes the Model of a map token -> rank; messages call it `name`."""
     columns = ranks.columns_of(found, name)
     return model_of(_core.model_of_ranks(columns, name, pattern, named(special_tokens)), name)
 
 
 def write(model: Model) -> bytes:
-    """The file, ranks ascending; raises FormatError where ranks do not encode every text as the model does.
+    """Returns the file's bytes, by ascending rank. FormatError if ranks do not encode every text as the model does.
 
-    Pattern, special tokens and decode_errors are not stored.
+    Does not store the pattern, special tokens and decode_errors.
     """
     check_none(model, "a .tiktoken file")
     return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ranks.write(model).items())
 
 
 def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
-    """A tiktoken.Encoding that gives the same ids; raises FormatError where there is none, ImportError without it."""
+    """Returns a tiktoken.Encoding with the same ids. FormatError if there is none, ImportError without the library."""
     library = import_optional("tiktoken", "to_tiktoken")
     check_none(model, "a tiktoken.Encoding")
     pattern = for_tiktoken(model.pattern)
@@ -63,7 +63,7 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
 
 
 def from_tiktoken(encoding: Any) -> Model:
-    """The Model of a tiktoken.Encoding."""
+    """Makes the Model of a tiktoken.Encoding."""
     try:
         found, specials, pattern = encoding._mergeable_ranks, encoding._special_tokens, encoding._pat_str
     except AttributeError as error:

@@ -1,9 +1,9 @@
-"""A stand-in for the library `tokenizers` (0.23) that trains BPE: the same script with another import line.
+"""A stand-in for the library `tokenizers` (0.23) that trains BPE: change only the import of a script.
 
     import pairloom.dropin.tokenizers as tokenizers
 
-What training takes is here, and writes the library's tokenizer.json byte for byte. What is not taken is an error that
-says so. The library itself is not needed.
+It has what training BPE needs, and writes the library's tokenizer.json byte for byte. Anything else raises an error
+that says so. The library itself is not needed.
 """
 
 from pairloom.dropin.encoding import Encoding
@@ -28,7 +28,7 @@ from pairloom.dropin.tokenizers.models import Token
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
 __version__ = "0.23.3"
-"""The release of the library for which it stands."""
+"""The release of the library that this stands in for."""
 
 __all__ = [
     "AddedToken",

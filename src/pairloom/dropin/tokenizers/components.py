@@ -1,4 +1,4 @@
-"""What the parts of a tokenizer.json have in common: dataclasses whose fields are its JSON, in the file's order."""
+"""The base of a tokenizer.json's parts: dataclasses whose fields are the part's JSON, in the file's order."""
 
 import dataclasses
 import json
@@ -19,19 +19,19 @@ _WHOLE_LIBRARY = "use the library tokenizers before 1.0 for it"
 
 @dataclass(frozen=True)
 class Regex:
-    """A regular expression, where a plain str would be text to look for."""
+    """A regular expression; a plain str in its place is searched for literally."""
 
     pattern: str
 
 
 class Component:
-    """A step of a tokenizer, a dataclass. Its fields are arguments; their types, as annotated, are checked."""
+    """A step of a tokenizer, as a dataclass. Its fields are its arguments, checked against their annotated types."""
 
     kind: ClassVar[str] = ""
     renamed: ClassVar[dict[str, str]] = {}
-    """Arguments that the JSON calls otherwise."""
+    """Maps an argument to its key in the JSON, if the two differ."""
     n_changes: ClassVar[int] = 0
-    """How often any component was changed after it was made: what was made of one before may be out of date."""
+    """How often components were changed after they were made. Anything derived before the last change is outdated."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -57,13 +57,13 @@ class Component:
         if name not in [field.name for field in dataclasses.fields(self)]:  # type: ignore[arg-type]
             raise AttributeError(f"{type(self).__name__} has no setting {name!r}")
         if name in vars(self):
-            # Changed later it is checked as an argument is, and becomes what that would.
+            # Check and convert a later change like an argument of the constructor.
             value = getattr(dataclasses.replace(self, **{name: value}), name)  # type: ignore[type-var]
             Component.n_changes += 1
         self._put(name, value)
 
     def _put(self, name: str, value: Any) -> None:
-        """Sets a field, unchecked."""
+        """Sets a field without checks."""
         object.__setattr__(self, name, value)
 
     def __getstate__(self) -> bytes:
@@ -73,7 +73,7 @@ class Component:
         vars(self).update(vars(component_of(type(self), json.loads(state))))
 
     def node(self) -> dict[str, Any]:
-        """Its JSON."""
+        """Returns the component's JSON."""
         node: dict[str, Any] = {"type": type(self).__name__}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -88,7 +88,7 @@ class Component:
 
     @classmethod
     def of_node(cls, node: dict[str, Any]) -> Self:
-        """The component of its JSON, the type left out."""
+        """Makes the component from its JSON without the key "type"."""
         made = cls.__new__(cls)
         for field in dataclasses.fields(cls):  # type: ignore[arg-type]
             has_default = field.default is not dataclasses.MISSING
@@ -102,13 +102,13 @@ class Component:
             setattr(made, field.name, value)
         if node:
             raise FormatError(f"{cls.__name__} has no setting {shown(next(iter(node)))}")
-        # A file keeps steps of steps apart.
+        # Nested steps in a file stay nested.
         (Component if isinstance(made, Steps) else cls).__post_init__(made)
         return made
 
 
 class Steps(Component):
-    """Several steps, the one field; those of another such are taken one by one, unless a file has them apart."""
+    """A sequence of steps, its only field. Nested sequences are flattened, except when loaded from a file."""
 
     @property
     def _field(self) -> str:
@@ -131,7 +131,7 @@ class Steps(Component):
 
 
 def not_taken(*names: str) -> Any:
-    """Names of the library that scripts import, with BPE or for another choice; to use one is an error."""
+    """Returns placeholders for unsupported classes that scripts import beside BPE's; using one is an error."""
 
     def refuse(self: Any, *_: Any, **__: Any) -> None:
         raise NotImplementedError(
@@ -142,7 +142,7 @@ def not_taken(*names: str) -> Any:
 
 
 def component_of(like: type[Component], node: Any) -> Any:
-    """The component by its JSON, of the kind and module of another; None for null. FormatError if it is not taken."""
+    """Makes a component of the kind and module of `like` from its JSON; None for null. FormatError if unsupported."""
     if node is None:
         return None
     kind = like.kind
@@ -162,7 +162,7 @@ def component_of(like: type[Component], node: Any) -> Any:
 
 @dataclass(repr=False)
 class AddedToken:
-    """A token with rules of its own, as the library has it; normalized is `not special` unless it is given."""
+    """The library's AddedToken, with rules for finding it. The default of `normalized` is `not special`."""
 
     content: str
     single_word: bool = False
@@ -175,7 +175,7 @@ class AddedToken:
         if not check_str("content", self.content):
             raise ValueError("an added token must not be empty; leave it out")
         self.content.encode()  # UnicodeEncodeError for lone surrogates, which no file holds
-        # Not given, it follows what the token becomes: see `of`.
+        # If not given, `normalized` follows `special`, which `of` can still change.
         self._follows = self.normalized is None
         if self._follows:
             self.normalized = not self.special
@@ -192,7 +192,7 @@ class AddedToken:
 
     @staticmethod
     def of(token: Any, special: bool) -> "AddedToken":
-        """The token of a str, or a copy of an AddedToken, that counts as special where asked to."""
+        """Makes a token from a str, or copies an AddedToken; marks it as special if asked to."""
         if isinstance(token, str):
             return AddedToken(token, special=special)
         try:

@@ -1,4 +1,4 @@
-"""The decoders of the library as a tokenizer.json holds them; `Tokenizer.decode` runs those that loading takes."""
+"""The library's decoders, as in a tokenizer.json. `Tokenizer.decode` runs those that pairloom can load."""
 
 import itertools
 import re
@@ -21,18 +21,18 @@ class Decoder(Component):
     kind: ClassVar[str] = "decoder"
 
     def decode(self, tokens: Sequence_[str]) -> str:
-        """The text of tokens."""
+        """Returns the text of tokens."""
         check_several("tokens", "str", tokens)
         return "".join(self._chained(list(tokens)))
 
     def _chained(self, tokens: list[str]) -> list[str]:
-        """The tokens as the step leaves them."""
+        """Returns the tokens after this step."""
         raise NotImplementedError
 
 
 @dataclass(eq=False)
 class ByteLevel(Decoder):
-    """Letters of the byte alphabet become bytes."""
+    """Turns letters of the byte alphabet into bytes."""
 
     add_prefix_space: bool = True
     trim_offsets: bool = True
@@ -44,7 +44,7 @@ class ByteLevel(Decoder):
 
 @dataclass(eq=False)
 class Metaspace(Decoder):
-    """`replacement` becomes a space, but for the first one."""
+    """Turns `replacement` into a space, except at the start of the text."""
 
     replacement: str = "\u2581"
     prepend_scheme: str = "always"
@@ -53,14 +53,14 @@ class Metaspace(Decoder):
     def _chained(self, tokens: list[str]) -> list[str]:
         spaced = [token.replace(self.replacement, " ") for token in tokens]
         if spaced and self.prepend_scheme != "never":
-            # Of the first token all are left out.
+            # In the first token, every replacement is removed.
             spaced[0] = tokens[0].replace(self.replacement, "")
         return spaced
 
 
 @dataclass(eq=False)
 class BPEDecoder(Decoder):
-    """The suffix of a word becomes a space."""
+    """Turns the suffix of a word into a space; removes it from the last word."""
 
     suffix: str = "</w>"
 
@@ -72,7 +72,7 @@ class BPEDecoder(Decoder):
 
 @dataclass(eq=False)
 class ByteFallback(Decoder):
-    """Tokens of bytes become text."""
+    """Turns byte tokens such as <0x0A> into text."""
 
     def _chained(self, tokens: list[str]) -> list[str]:
         found: list[str] = []
@@ -90,7 +90,7 @@ class ByteFallback(Decoder):
 
 @dataclass(eq=False)
 class Fuse(Decoder):
-    """All tokens become one text."""
+    """Joins all tokens into one."""
 
     def _chained(self, tokens: list[str]) -> list[str]:
         return ["".join(tokens)]
@@ -98,7 +98,7 @@ class Fuse(Decoder):
 
 @dataclass(eq=False)
 class Replace(Decoder):
-    """Writes `content` in the place of what a pattern matches."""
+    """Replaces each match of a pattern by `content`."""
 
     pattern: str | Regex
     content: str
@@ -109,7 +109,7 @@ class Replace(Decoder):
 
 @dataclass(eq=False)
 class Strip(Decoder):
-    """Leaves up to `left` and `right` of a character at the ends of a text out."""
+    """Removes up to `left` and `right` copies of a character from the ends of each token."""
 
     renamed: ClassVar[dict[str, str]] = {"left": "start", "right": "stop"}
     content: str = " "
@@ -128,7 +128,7 @@ class Strip(Decoder):
 
 @dataclass(eq=False)
 class Sequence(Decoder):
-    """Steps that follow each other."""
+    """Runs steps one after the other."""
 
     decoders: list[Decoder]
 
@@ -142,7 +142,7 @@ CTC, DecodeStream, WordPiece = not_taken("CTC", "DecodeStream", "WordPiece")
 
 
 def _bytes_of(token: str) -> bytes:
-    """The bytes of a token in the byte alphabet; those of its text if it is not written so."""
+    """Returns the bytes of a token in the byte alphabet, or of its UTF-8 if it has other characters."""
     try:
         return bytes(map(_BYTE_OF.__getitem__, token))
     except KeyError:

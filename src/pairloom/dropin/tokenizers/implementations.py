@@ -1,4 +1,4 @@
-"""The ready-made BPE tokenizers of the library: GPT-2's, of words with a suffix, and SentencePiece's."""
+"""The library's ready-made BPE tokenizers: GPT-2's, one with a suffix on words, and SentencePiece's."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -14,10 +14,10 @@ _SIZES: dict[str, Any] = {"vocab_size": 30000, "min_frequency": 2}
 
 
 class BaseTokenizer:
-    """A `Tokenizer`, `_tokenizer`, whose other methods and parts are here too."""
+    """Wraps a `Tokenizer`, `_tokenizer`, and passes its other methods and parts on."""
 
     _options: ClassVar[dict[str, Any]] = {}
-    """The options of training in their order, with what they are if they are not given."""
+    """The options of training in the order of the arguments, with their defaults."""
 
     def __init__(self, tokenizer: Tokenizer, parameters: dict[str, Any] | None = None) -> None:
         self._tokenizer = tokenizer
@@ -36,16 +36,16 @@ class BaseTokenizer:
 
     @classmethod
     def from_file(cls, vocab_filename: str, merges_filename: str, **settings: Any) -> Any:
-        """The tokenizer of vocab.json and merges.txt."""
+        """Makes the tokenizer from vocab.json and merges.txt."""
         made: Any = cls
         return made(*BPE.read_file(vocab_filename, merges_filename), **settings)
 
     def train(self, files: str | Sequence[str], *options: Any, **named: Any) -> None:
-        """Learns from a file or from several; options: those of `BpeTrainer` that `_options` names."""
+        """Trains on one file or several. options: the options of `BpeTrainer` that `_options` names."""
         self._tokenizer.train([files] if isinstance(files, str) else files, self._trainer(options, named))
 
     def train_from_iterator(self, iterator: Iterable[Any], *options: Any, **named: Any) -> None:
-        """Learns from texts, by the same options; `length` changes nothing."""
+        """Trains on texts, with the options of `train`. `length` is ignored."""
         self._tokenizer.train_from_iterator(iterator, self._trainer(options, named))
 
     def _trainer(self, given: Sequence[Any], named: dict[str, Any]) -> BpeTrainer:
@@ -59,17 +59,17 @@ class BaseTokenizer:
         return BpeTrainer(**options)
 
     def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
-        """Writes vocab.json and merges.txt into a folder that is there, and returns their paths."""
+        """Writes vocab.json and merges.txt into an existing folder, and returns their paths."""
         found: list[str] = self._tokenizer.model.save(directory, prefix)
         return found
 
     def normalize(self, sequence: str) -> str:
-        """The text as the normalizer leaves it."""
+        """Returns the normalized text."""
         return self._tokenizer.normalizer.normalize_str(sequence)  # type: ignore[union-attr]
 
 
 class ByteLevelBPETokenizer(BaseTokenizer):
-    """BPE over bytes as GPT-2 has it."""
+    """BPE over bytes, as in GPT-2."""
 
     _options: ClassVar[dict[str, Any]] = {
         **_SIZES,
@@ -92,7 +92,7 @@ class ByteLevelBPETokenizer(BaseTokenizer):
         trim_offsets: bool = False,
     ) -> None:
         if vocab is None or merges is None:
-            # As in the library, which takes the other settings of a model with a vocabulary only.
+            # As in the library, which ignores the model's other settings unless it gets a vocabulary.
             model = BPE()
         else:
             prefix, suffix = continuing_subword_prefix or "", end_of_word_suffix or ""
@@ -106,7 +106,7 @@ class ByteLevelBPETokenizer(BaseTokenizer):
 
 
 class CharBPETokenizer(BaseTokenizer):
-    """BPE over characters, the last of a word with a suffix, as Sennrich and GPT have it."""
+    """BPE over characters, with a suffix on the last character of a word, as in GPT and by Sennrich et al."""
 
     _options: ClassVar[dict[str, Any]] = {
         **_SIZES,
@@ -141,7 +141,7 @@ class CharBPETokenizer(BaseTokenizer):
 
 
 class SentencePieceBPETokenizer(BaseTokenizer):
-    """BPE over characters, words with a letter for the space before them, as SentencePiece has it."""
+    """BPE over characters, where a word begins with a letter for the space before it, as in SentencePiece."""
 
     _options: ClassVar[dict[str, Any]] = {
         name: value for name, value in CharBPETokenizer._options.items() if name != "suffix"
@@ -166,7 +166,7 @@ class SentencePieceBPETokenizer(BaseTokenizer):
 
 
 def _with_unknown(vocab: Any, merges: Any, unk_token: str, **settings: Any) -> Tokenizer:
-    """A tokenizer whose unknown token, where the vocabulary has it, is a special one."""
+    """Makes a tokenizer whose unknown token is special if the vocabulary has it."""
     made = Tokenizer(BPE(vocab, merges, unk_token=unk_token, **settings))
     if unk_token in made.model.vocab:
         made.add_special_tokens([unk_token])
@@ -174,7 +174,7 @@ def _with_unknown(vocab: Any, merges: Any, unk_token: str, **settings: Any) -> T
 
 
 def _normalizer(unicode: str | None, steps: list[normalizers.Normalizer]) -> normalizers.Normalizer | None:
-    """A Unicode normalizer, if one is named, and steps after it."""
+    """Returns a normalizer of the named Unicode form, if any, and the steps after it."""
     steps = [normalizers.unicode_normalizer_from_str(unicode), *steps] if unicode else steps
     return normalizers.Sequence(steps) if len(steps) > 1 else steps[0] if steps else None
 

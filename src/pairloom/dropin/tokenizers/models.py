@@ -1,4 +1,4 @@
-"""The model of the library that training takes: BPE."""
+"""The library's one model that pairloom trains: BPE."""
 
 import itertools
 import json
@@ -17,26 +17,26 @@ from pairloom.view.merging import merged
 
 
 class Model(Component):
-    """What tokens there are."""
+    """A vocabulary and how it is applied to a piece of text."""
 
     kind: ClassVar[str] = "model"
 
 
 class Token(NamedTuple):
-    """A token of a piece."""
+    """A token of a piece; offsets are in bytes."""
 
     id: int
     value: str
     offsets: tuple[int, int]
 
     def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
-        """The token as (id, value, offsets)."""
+        """Returns (id, value, offsets)."""
         return self.id, self.value, self.offsets
 
 
 @dataclass(eq=False)
 class BPE(Model):
-    """BPE; vocab and merges may be paths, and cache_capacity is a hint of speed that the core does not need."""
+    """BPE. vocab and merges can be paths. cache_capacity has no effect: the core does not need this hint."""
 
     vocab: Any = None
     merges: Any = None
@@ -69,7 +69,7 @@ class BPE(Model):
         self._put("merges", [(left, right) for left, right in pairs])
 
     def node(self) -> dict[str, Any]:
-        """Its JSON, the vocabulary by id."""
+        """Returns the model's JSON, the vocabulary sorted by id."""
         node = super().node()
         del node["cache_capacity"]
         vocab, merges = node.pop("vocab"), node.pop("merges")
@@ -77,12 +77,12 @@ class BPE(Model):
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **settings: Any) -> "BPE":
-        """The model of vocab.json and merges.txt."""
+        """Makes the model from vocab.json and merges.txt."""
         return cls(*cls.read_file(vocab, merges), **settings)
 
     @staticmethod
     def read_file(vocab: str, merges: str) -> tuple[dict[str, int], list[tuple[str, str]]]:
-        """What vocab.json and merges.txt hold; OSError, FormatError for what is not tokens."""
+        """Reads vocab.json and merges.txt. Raises OSError, or FormatError for malformed content."""
         ids = parse(Path(vocab).read_bytes(), str(vocab))
         if not isinstance(ids, dict):
             raise FormatError(f"{vocab}: it must be an object of tokens and their ids, not {shown(ids)}")
@@ -98,13 +98,13 @@ class BPE(Model):
         return {token: take_id(token_id, str(vocab)) for token, token_id in ids.items()}, pairs
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
-        """Writes vocab.json and merges.txt into a folder that is there, and returns their paths.
+        """Writes vocab.json and merges.txt into an existing folder, and returns their paths.
 
-        prefix: put before both names, with a dash; `name` is its old name.
+        prefix: put before both names, with a dash; `name` is its older spelling.
         """
         prefix = name if prefix is None else prefix
         start = "" if prefix is None else f"{prefix}-"
-        # Not of Path, which leaves "./" out, as the library does not.
+        # Not with Path, which drops "./"; the library keeps it.
         paths = [os.path.join(folder, start + file) for file in ("vocab.json", "merges.txt")]  # noqa: PTH118
         vocab = json.dumps(self.node()["vocab"], ensure_ascii=False, separators=(",", ":"))
         lines = ["#version: 0.2", *(f"{left} {right}" for left, right in self.merges), ""]
@@ -113,16 +113,16 @@ class BPE(Model):
         return paths
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a token; None if there is none."""
+        """Returns the id of a token; None if there is no such token."""
         found: int | None = self.vocab.get(token)
         return found
 
     def id_to_token(self, id: int) -> str | None:
-        """The token of an id; None if there is none."""
+        """Returns the token of an id; None if there is no such id."""
         return next((text for text, token_id in self.vocab.items() if token_id == id), None)
 
     def tokenize(self, sequence: str) -> list[Token]:
-        """The tokens of one piece, each with its bytes in it."""
+        """Returns the tokens of one piece, each with its span of bytes."""
         text = check_str("sequence", sequence)
         n_bytes = list(itertools.accumulate((len(letter.encode()) for letter in text), initial=0))
         return [
@@ -131,11 +131,11 @@ class BPE(Model):
         ]
 
     def ranks(self) -> dict[tuple[str, str], int]:
-        """The ranks of the merges."""
+        """Returns the rank of each merge."""
         return {pair: rank for rank, pair in enumerate(self.merges)}
 
     def merged(self, piece: str, ranks: Mapping[tuple[str, str], int]) -> list[tuple[str, int, int]]:
-        """The tokens of a piece, each with where it begins and ends."""
+        """Returns the tokens of a piece as (token, start, end), in characters."""
         if self.ignore_merges and piece in self.vocab:
             return [(piece, 0, len(piece))]
         parts: list[tuple[str, int, int]] = []

@@ -1,4 +1,4 @@
-"""The normalizers of the library that training takes; each changes a text before it is cut."""
+"""The library's normalizers that training supports; each changes a text before it is split."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex,
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 _WHITE_SPACE = "".join(WHITE_SPACE)
-# What BERT leaves out, by the Unicode of the library, and the Chinese characters that it knows.
+# The characters that BERT removes, by the library's Unicode version, and the Chinese characters that it separates.
 _CONTROL = Regex("[\\p{Cc}\\p{Cf}\\p{Co}\ufffd&&[^\t\n\r\u0890\u0891\u08e2\U000110cd\U00013430-\U0001343f]]")
 _CHINESE = re.compile(
     "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf"
@@ -19,16 +19,16 @@ _CHINESE = re.compile(
 
 
 class Normalizer(Component):
-    """A step that changes texts."""
+    """A step that changes texts before they are split."""
 
     kind: ClassVar[str] = "normalizer"
 
     def normalize_str(self, sequence: str) -> str:
-        """The text as the step leaves it."""
+        """Returns the text after this step."""
         return self.normalize_all([check_str("sequence", sequence)])[0]
 
     def normalize_all(self, texts: list[str]) -> list[str]:
-        """Each text as the step leaves it."""
+        """Returns each text after this step."""
         return list(map(self._changed, texts))
 
     def _changed(self, text: str) -> str:
@@ -37,7 +37,7 @@ class Normalizer(Component):
 
 @dataclass(eq=False)
 class _OfTheCore(Normalizer):
-    """A step that the core has under the same name: by its Unicode, whatever Python's is."""
+    """A step that the core runs under the same name, so Python's Unicode version does not matter."""
 
     def normalize_all(self, texts: list[str]) -> list[str]:
         return _core.normalized(texts, [type(self).__name__.lower()])
@@ -60,19 +60,19 @@ class NFKD(_OfTheCore):
 
 
 def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
-    """The normalizer of "nfc", "nfd", "nfkc" or "nfkd"."""
+    """Returns the normalizer for "nfc", "nfd", "nfkc" or "nfkd"."""
     forms = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
     check_choice("normalizer", normalizer, list(forms))
     return forms[normalizer]()
 
 
 class Lowercase(_OfTheCore):
-    """Each character in lower case, whatever its neighbours are."""
+    """Lowercases each character regardless of its neighbours."""
 
 
 @dataclass(eq=False)
 class StripAccents(Normalizer):
-    """Leaves combining marks out."""
+    """Removes combining marks."""
 
     def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102
         return replaced(texts, Regex(r"\p{M}+"), "")
@@ -80,7 +80,7 @@ class StripAccents(Normalizer):
 
 @dataclass(eq=False)
 class Strip(Normalizer):
-    """Leaves white space at the ends out."""
+    """Removes white space at the ends."""
 
     renamed: ClassVar[dict[str, str]] = {"left": "strip_left", "right": "strip_right"}
     left: bool = True
@@ -93,7 +93,7 @@ class Strip(Normalizer):
 
 @dataclass(eq=False)
 class Replace(Normalizer):
-    """Writes `content` in the place of what a pattern matches."""
+    """Replaces each match of a pattern by `content`."""
 
     pattern: str | Regex
     content: str
@@ -110,7 +110,7 @@ class Replace(Normalizer):
 
 @dataclass(eq=False)
 class Prepend(Normalizer):
-    """Puts a text before any that is not empty."""
+    """Puts `prepend` before each text that is not empty."""
 
     prepend: str
 
@@ -128,7 +128,7 @@ class ByteLevel(Normalizer):
 
 @dataclass(eq=False)
 class BertNormalizer(Normalizer):
-    """BERT's: leaves control characters out, makes white space spaces, parts Chinese characters, lower case."""
+    """BERT's normalizer: drops control characters, cleans white space, separates Chinese characters, lowercases."""
 
     clean_text: bool = True
     handle_chinese_chars: bool = True
@@ -153,7 +153,7 @@ class BertNormalizer(Normalizer):
 
 @dataclass(eq=False)
 class Sequence(Steps, Normalizer):
-    """Steps that follow each other."""
+    """Runs steps one after the other."""
 
     normalizers: list[Normalizer]
 
@@ -167,7 +167,7 @@ class Sequence(Steps, Normalizer):
 
 
 def shortens(normalizer: Normalizer | None) -> bool:
-    """Whether a normalizer may leave the first characters of a text out."""
+    """Returns whether a normalizer can remove the first characters of a text."""
     if isinstance(normalizer, Sequence):
         return any(map(shortens, normalizer.normalizers))
     if isinstance(normalizer, Strip):
@@ -178,7 +178,7 @@ def shortens(normalizer: Normalizer | None) -> bool:
 
 
 def replaced(texts: list[str], pattern: str | Regex, content: str) -> list[str]:
-    """Each text with `content` in the place of what a pattern matches."""
+    """Replaces each match of a pattern by `content` in each text."""
     if isinstance(pattern, str):
         return [text.replace(pattern, content) for text in texts]
     found = []

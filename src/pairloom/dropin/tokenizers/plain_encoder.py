@@ -1,6 +1,6 @@
-"""Encoding and decoding by the parts of a tokenizer one after the other, where the core does not take them together.
+"""Encodes and decodes by running a tokenizer's parts one after the other, where the core cannot run them together.
 
-So run tokenizers over characters; it is plain Python, ten to a hundred times slower than the core.
+Tokenizers over characters need this. It is plain Python, ten to a hundred times slower than the core.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CHANGED = "the normalizer changed the text, so nobody can tell spans in it; enc
 
 
 class _Finder:
-    """Finds added tokens, given by the text that is looked for."""
+    """Finds added tokens in a text. tokens: maps the text to find to (id, token)."""
 
     def __init__(self, tokens: dict[str, tuple[int, AddedToken]]) -> None:
         self._tokens = tokens
@@ -32,7 +32,7 @@ class _Finder:
         self._pattern = re.compile("|".join(map(re.escape, literals)) or r"(?!)")
 
     def parts(self, text: str, ordinary: Container[str]) -> Iterator[tuple[int, str, int | None]]:
-        """The parts of a text with their places, each with the id of its token; ordinary: tokens that are text."""
+        """Yields (start, text, token id or None) for each part; tokens in `ordinary` are left as text."""
         at = 0
         for match in self._pattern.finditer(text):
             start, end = match.span()
@@ -54,7 +54,7 @@ class _Finder:
 
 
 class PlainEncoder:
-    """The encoder of a tokenizer as it is now; FormatError for parts that it does not take either."""
+    """Encodes by a tokenizer's current parts. Raises FormatError for a part that it does not support either."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         model = tokenizer.model
@@ -64,13 +64,13 @@ class PlainEncoder:
         ranks = model.ranks()
         self._merged = functools.lru_cache(maxsize=1 << 16)(lambda piece: model.merged(piece, ranks))
         added = tokenizer._added.values()
-        # Exact ones are found first, then the others in what the normalizer leaves of the rest.
+        # Find exact tokens in the original text first, then normalized tokens in what the normalizer makes of the rest.
         self._exact = _Finder({each[1].content: each for each in added if not each[1].normalized})
         written = tokenizer._normalized_tokens()
         self._others = _Finder({written.get(each[0], each[1].content): each for each in added if each[1].normalized})
 
     def encode(self, text: str) -> tuple[list[int], Columns]:
-        """The ids of a text, with their tokens, spans and words."""
+        """Returns the ids of a text, with their tokens, spans and words."""
         ids: list[int] = []
         columns = Columns([], [], [])
         problem, n_words = "", 0
@@ -102,7 +102,7 @@ class PlainEncoder:
 
 
 def decode(tokenizer: Tokenizer, ids: Sequence[int], skip_special_tokens: bool) -> str:
-    """The text of ids by the tokenizer's decoder; unknown ones are left out."""
+    """Returns the text of ids by the tokenizer's decoder. Omits unknown ids."""
     text_of = {token_id: text for text, token_id in tokenizer.get_vocab().items()} | tokenizer._normalized_tokens()
     skipped = tokenizer._special if skip_special_tokens else ()
     tokens = [text_of[each] for each in ids if each in text_of and text_of[each] not in skipped]

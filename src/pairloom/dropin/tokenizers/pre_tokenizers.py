@@ -1,7 +1,7 @@
-"""The pre-tokenizers of the library that keep what training needs; each cuts texts into pieces.
+"""The library's pre-tokenizers that training supports; each splits texts into pieces.
 
-A step is defined by `of_pieces`. Steps whose cuts a pattern of pairloom makes run in the core while it counts; what
-they leave is cut further piece by distinct piece.
+`of_pieces` defines a step. If a pattern of pairloom makes the same cuts as a step, the core runs that step while it
+counts. The remaining steps then split each distinct piece that the core counted.
 """
 
 import functools
@@ -20,7 +20,7 @@ from pairloom.patterns import GPT2
 
 Span = tuple[int, int]
 Piece = tuple[str, list[Span] | None]
-"""A text, and for each of its characters the span of the original text from which it is, where anybody asks."""
+"""A text, and the span of the original text that each character comes from; None if spans are not needed."""
 
 _WHOLE = r"[\s\S]+"
 _LOOKS_AROUND = re.compile(r"\(\?(?![:i])|\\[bBAzZGK]|[*+?}]\+|(?<![\[\\])\^|\$")
@@ -28,10 +28,10 @@ _LOOKS_AROUND = re.compile(r"\(\?(?![:i])|\\[bBAzZGK]|[*+?}]\+|(?<![\[\\])\^|\$"
 
 @dataclass
 class Plan:
-    """How pieces are counted: the core cuts by `patterns`, and `steps` cut each distinct pretoken further.
+    """How pieces are counted: the core splits by `patterns`, then `steps` split each distinct pretoken further.
 
-    prefix: what is put before a text that begins with none of `starts`. are_bytes: the bytes of a pretoken are letters
-    of the byte alphabet. spelled: characters that are written otherwise. left_out: characters that are in no piece.
+    prefix: put before a text that begins with none of `starts`. are_bytes: pretokens hold bytes, each of which stands
+    for a letter of the byte alphabet. spelled: characters to replace. left_out: characters that no piece keeps.
     """
 
     patterns: list[str] = field(default_factory=list)
@@ -44,10 +44,10 @@ class Plan:
 
     @staticmethod
     def of(pre_tokenizer: "PreTokenizer | None") -> "Plan":
-        """The plan of a pre-tokenizer."""
+        """Makes the plan for a pre-tokenizer."""
         steps = steps_of(pre_tokenizer)
         plan = Plan()
-        # The first step that leaves characters out, and the patterns until then.
+        # The index of the first step that drops characters, and the patterns before it.
         dropping: tuple[int, list[str]] | None = None
         for index, step in enumerate(steps):
             if plan.are_bytes or not step._join(plan, index, steps[index + 1 :]):
@@ -64,39 +64,39 @@ class Plan:
 
     @property
     def pattern(self) -> Pattern:
-        """The pattern that the core counts by."""
+        """The pattern by which the core splits texts to count."""
         kept = [pattern for pattern in self.patterns if pattern != _WHOLE] or [_WHOLE]
         return kept[0] if len(kept) == 1 else tuple(kept)
 
 
 class PreTokenizer(Component):
-    """A step that cuts texts."""
+    """A step that splits texts into pieces."""
 
     kind: ClassVar[str] = "pre_tokenizer"
 
     def _cuts(self, texts: list[str]) -> list[list[Span]]:
-        """The pieces of each text that are kept, as (start, end)."""
+        """Returns the spans of each text to keep as pieces."""
         raise NotImplementedError
 
     def _prefix(self, text: str, is_start: bool) -> str:
-        """What is put before a text that is not empty; is_start: the original text begins with it."""
+        """Returns what to put before a text that is not empty. is_start: it begins the original text."""
         return ""
 
     def _rewritten(self, text: str) -> str:
-        """The text with other characters in the place of some, before it is cut."""
+        """Replaces characters of the text before it is split."""
         return text
 
     def _join(self, plan: Plan, index: int, later: list["PreTokenizer"]) -> bool:
-        """Adds the step to a plan, if the core can cut as it does; whether it can."""
+        """Adds the step to a plan if the core can make the same cuts. Returns whether it did."""
         return False
 
     @property
     def _coarse_pattern(self) -> str | None:
-        """A pattern whose pretokens the step may cut one by one, instead of the whole."""
+        """A pattern such that splitting its pretokens one by one gives the same pieces as splitting the whole text."""
         return None
 
     def of_pieces(self, pieces: list[Piece]) -> list[list[Piece]]:
-        """What becomes of each piece."""
+        """Splits each piece."""
         given: list[Piece] = []
         for text, spans in pieces:
             before = self._prefix(text, not spans or spans[0][0] == 0) if text else ""
@@ -109,16 +109,16 @@ class PreTokenizer(Component):
         ]
 
     def _lettered(self, piece: Piece) -> Piece:
-        """A piece as it leaves the step."""
+        """Converts a piece after it was split."""
         return piece
 
     def pre_tokenize_str(self, sequence: str) -> list[tuple[str, Span]]:
-        """The pieces of a text, each with its (start, end) in it."""
+        """Returns the pieces of a text, each with its (start, end) in the text."""
         return [(text, (spans[0][0], spans[-1][1])) for text, spans in cut(self, sequence) if spans]
 
 
 def steps_of(step: PreTokenizer | None) -> list[PreTokenizer]:
-    """The steps of a pre-tokenizer, sequences opened."""
+    """Returns the steps of a pre-tokenizer, with sequences flattened."""
     if isinstance(step, Sequence):
         return [inner for each in step.pretokenizers for inner in steps_of(each)]
     if isinstance(step, BertPreTokenizer):
@@ -127,7 +127,7 @@ def steps_of(step: PreTokenizer | None) -> list[PreTokenizer]:
 
 
 def cut(pre_tokenizer: PreTokenizer | None, text: str, start: int = 0) -> list[Piece]:
-    """The pieces of one text, with spans that begin at `start`."""
+    """Splits one text into pieces whose spans are counted from `start`."""
     pieces: list[Piece] = [(text, [(start + at, start + at + 1) for at in range(len(text))])] if text else []
     for step in steps_of(pre_tokenizer):
         pieces = [piece for found in step.of_pieces(pieces) for piece in found]
@@ -135,7 +135,7 @@ def cut(pre_tokenizer: PreTokenizer | None, text: str, start: int = 0) -> list[P
 
 
 def _spans_of(text: str, matches: list[Span], behavior: str, invert: bool) -> list[Span]:
-    """The pieces that a behavior makes of a text with these matches."""
+    """Returns the pieces of a text with these matches, as `behavior` joins or drops them."""
     parts: list[tuple[int, int, bool]] = []
     at = 0
     for start, end in matches:
@@ -164,7 +164,7 @@ def _spans_of(text: str, matches: list[Span], behavior: str, invert: bool) -> li
 
 @functools.lru_cache(maxsize=64)
 def _core_pattern_of(node: str) -> Pattern:
-    """The pattern of a step that the core reads from a tokenizer.json."""
+    """Returns the pattern that the core reads from a tokenizer.json with this step."""
     vocab = {letter: index for index, letter in enumerate(ByteLevel.alphabet())}
     last = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     steps = {"type": "Sequence", "pretokenizers": [json.loads(node), last]}
@@ -178,14 +178,14 @@ def _is_total(regex: str) -> bool:
 
 
 class _Matching(PreTokenizer):
-    """A step that is a pattern and a behavior."""
+    """A step defined by a pattern and a behavior."""
 
     def _rule(self) -> tuple[str, str, bool]:
-        """(regular expression, behavior, invert)."""
+        """Returns (regular expression, behavior, invert)."""
         raise NotImplementedError
 
     def _left_out(self) -> frozenset[str]:
-        """The characters that the step leaves out, if it leaves out all of these and nothing else."""
+        """Returns the characters that the step drops, if it drops all of them and no others; else an empty set."""
         return frozenset()
 
     def _cuts(self, texts: list[str]) -> list[list[Span]]:
@@ -207,14 +207,14 @@ class _Matching(PreTokenizer):
 
     @property
     def _coarse_pattern(self) -> str | None:
-        # A match is one in its own text alone, too, unless it looks around or keeps what it took.
+        # Taken out of its text, a match still matches as a whole, unless the pattern looks around or is possessive.
         regex = self._rule()[0]
         return None if _LOOKS_AROUND.search(regex) else regex
 
 
 @dataclass(eq=False)
 class Split(_Matching):
-    """Cuts around what a pattern matches."""
+    """Splits around the matches of a pattern."""
 
     pattern: str | Regex
     behavior: str
@@ -226,7 +226,7 @@ class Split(_Matching):
             raise ValueError(f"the pattern {shown(regex)} may match nothing; write it so that it cannot")
 
     def _rule(self) -> tuple[str, str, bool]:
-        # Isolated, so that the pattern is that of the regular expression alone.
+        # Read it as Isolated, whose pattern is just the regular expression.
         pattern = _core_pattern_of(json.dumps(self.node() | {"behavior": "Isolated", "invert": False}))
         regex = str(pattern).removeprefix("(?#isolated)")
         is_total = self.behavior == "removed" and self.invert and _is_total(regex)
@@ -235,7 +235,7 @@ class Split(_Matching):
 
 @dataclass(eq=False)
 class CharDelimiterSplit(_Matching):
-    """Cuts at a character, which is left out."""
+    """Splits at a character and drops it."""
 
     delimiter: str
 
@@ -253,7 +253,7 @@ class CharDelimiterSplit(_Matching):
 
 @dataclass(eq=False)
 class WhitespaceSplit(_Matching):
-    """Cuts at white space, which is left out."""
+    """Splits at white space and drops it."""
 
     def _rule(self) -> tuple[str, str, bool]:
         return r"\s+", "removed", False
@@ -272,7 +272,7 @@ class Whitespace(WhitespaceSplit):
 
 @dataclass(eq=False)
 class Digits(_Matching):
-    """Numbers are pieces, or with individual_digits each digit is."""
+    """Makes each number a piece, or each digit with individual_digits."""
 
     individual_digits: bool = False
 
@@ -282,7 +282,7 @@ class Digits(_Matching):
 
 @dataclass(eq=False)
 class Punctuation(_Matching):
-    """Cuts around punctuation."""
+    """Splits around punctuation."""
 
     behavior: str = "isolated"
 
@@ -292,12 +292,12 @@ class Punctuation(_Matching):
 
 @dataclass(eq=False)
 class BertPreTokenizer(PreTokenizer):
-    """Cuts at white space, which is left out, and around punctuation."""
+    """Splits at white space, which it drops, and around punctuation."""
 
 
 @dataclass(eq=False)
 class ByteLevel(PreTokenizer):
-    """Cuts as GPT-2 does, and writes bytes as letters."""
+    """Splits as GPT-2 does, and writes each byte as a letter of the byte alphabet."""
 
     add_prefix_space: bool = True
     trim_offsets: bool = True
@@ -305,7 +305,7 @@ class ByteLevel(PreTokenizer):
 
     @staticmethod
     def alphabet() -> list[str]:
-        """The letters of the 256 bytes."""
+        """Returns the letters of the 256 bytes."""
         return [to_alphabet(bytes([byte])) for byte in range(256)]
 
     def _prefix(self, text: str, is_start: bool) -> str:
@@ -334,7 +334,7 @@ class ByteLevel(PreTokenizer):
 
 @dataclass(eq=False)
 class Metaspace(PreTokenizer):
-    """Writes a space as `replacement`, puts one before the text, and cuts before each."""
+    """Turns spaces into `replacement`, puts one before the text, and splits before each."""
 
     replacement: str = "\u2581"
     prepend_scheme: str = "always"
@@ -363,7 +363,7 @@ class Metaspace(PreTokenizer):
         return found
 
     def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
-        # Other steps may take a space for something else than its replacement.
+        # Other steps can treat a space differently from its replacement.
         is_seen = not all(isinstance(step, (Digits, Punctuation)) for step in later)
         if is_seen or plan.left_out or not self.split or (index and self.prepend_scheme != "never"):
             return False
@@ -375,14 +375,14 @@ class Metaspace(PreTokenizer):
 
     @property
     def _coarse_pattern(self) -> str:
-        """Pieces begin with a space, but for the first one of a text, which so gets one."""
+        """Pieces begin with a space, except a text's first piece, which therefore gets one."""
         spaces = f" \\x{{{ord(self.replacement):x}}}"
         return f"[{spaces}][^{spaces}]*" if self.split else _WHOLE
 
 
 @dataclass(eq=False)
 class Sequence(Steps, PreTokenizer):
-    """Steps that cut one after the other."""
+    """Runs steps one after the other."""
 
     pretokenizers: list[PreTokenizer]
 

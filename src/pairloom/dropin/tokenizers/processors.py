@@ -1,4 +1,4 @@
-"""The post-processors of the library as a tokenizer.json holds them; `pairloom.post_processing` runs them."""
+"""The library's post-processors, as in a tokenizer.json; `pairloom.post_processing` runs them."""
 
 import json
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ Piece = dict[str, dict[str, Any]]
 
 
 class PostProcessor(Component):
-    """What is put around encoded texts."""
+    """A step that adds special tokens around encoded texts, or adjusts their offsets."""
 
     kind: ClassVar[str] = "post-processor"
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        """How many special tokens it adds to one text, or to two."""
+        """Returns how many special tokens it adds to one text, or to a pair."""
         return post_processor_of(json.dumps(self.node())).n_added(is_pair)
 
 
 @dataclass(eq=False)
 class ByteLevel(PostProcessor):
-    """Takes spaces off the offsets of tokens."""
+    """Removes spaces from the offsets of tokens."""
 
     add_prefix_space: bool = True
     trim_offsets: bool = True
@@ -56,7 +56,7 @@ class RobertaProcessing(BertProcessing):
 
 @dataclass(eq=False)
 class TemplateProcessing(PostProcessor):
-    """Special tokens around one text, or two: "[CLS] $A [SEP] $B:1 [SEP]:1"."""
+    """Adds special tokens around one text or a pair, by a template: "[CLS] $A [SEP] $B:1 [SEP]:1"."""
 
     single: list[Piece]
     pair: list[Piece]
@@ -77,7 +77,7 @@ class TemplateProcessing(PostProcessor):
 
 
 def _template(given: Any) -> list[Piece]:
-    """The pieces of a template, a str or a list of str."""
+    """Returns the pieces of a template, given as a str or a list of str."""
     pieces = given.split(" ") if isinstance(given, str) else given
     return [each if isinstance(each, dict) else _piece(check_str("a piece of a template", each)) for each in pieces]
 
@@ -97,7 +97,7 @@ def _piece(text: str) -> Piece:
 
 
 def _special(token: Any) -> tuple[str, dict[str, Any]]:
-    """A special token of a template by its name."""
+    """Returns a template's special token as (name, its JSON)."""
     if isinstance(token, dict):
         return token["id"], {"id": token["id"], "ids": list(token["ids"]), "tokens": list(token["tokens"])}
     text, token_id = token if isinstance(token[0], str) else reversed(token)
@@ -108,6 +108,6 @@ def _special(token: Any) -> tuple[str, dict[str, Any]]:
 
 @dataclass(eq=False)
 class Sequence(Steps, PostProcessor):
-    """Steps that follow each other."""
+    """Runs steps one after the other."""
 
     processors: list[PostProcessor]

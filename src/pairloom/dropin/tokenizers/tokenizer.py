@@ -1,4 +1,4 @@
-"""Tokenizer: trains as tokenizers 0.23 does, saves the same tokenizer.json, and encodes as `as_huggingface` does."""
+"""Trains a tokenizer as tokenizers 0.23 does, saves the same tokenizer.json, and encodes as `as_huggingface` does."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _PARTS: dict[str, type[Component]] = {
     "decoder": decoders.Decoder,
     "model": models.Model,
 }
-# What `HuggingFaceTokenizer` keeps of a loaded tokenizer.
+# The attributes that `HuggingFaceTokenizer` derives from a loaded tokenizer.
 _LOADED = ("_tokenizer", "_text_of", "_vocab", "_special_of", "_splits_words")
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 
 class Tokenizer(HuggingFaceTokenizer):
-    """tokenizers.Tokenizer with the parts that it is made of."""
+    """A stand-in for tokenizers.Tokenizer, with the parts that it is made of."""
 
     model: models.BPE
     normalizer: normalizers.Normalizer | None
@@ -51,7 +51,7 @@ class Tokenizer(HuggingFaceTokenizer):
         self.encode_special_tokens = False
         self._truncation = self._padding = None
         self._added: dict[str, tuple[int, AddedToken]] = {}
-        # What was ever added as special: as in the library it stays so, though not in the file.
+        # Tokens that were ever added as special. As in the library they stay special, though the file does not say so.
         self._special: set[str] = set()
         self.normalizer = self.pre_tokenizer = self.post_processor = self.decoder = None
         self.model = model  # type: ignore[assignment]
@@ -59,7 +59,7 @@ class Tokenizer(HuggingFaceTokenizer):
     def __setattr__(self, name: str, value: Any) -> None:
         if (base := _PARTS.get(name)) is not None:
             if type(value).__module__.startswith("tokenizers."):
-                # The library's own part, which transformers sets on a tokenizer that it is given.
+                # transformers sets the library's own parts on a tokenizer that it is given.
                 value = component_of(base, json.loads(value.__getstate__()))
             if not isinstance(value, base) and not (value is None and name != "model"):
                 raise TypeError(
@@ -73,14 +73,14 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def __getattribute__(self, name: str) -> Any:
         if name == "_post_processor":
-            # Without loading, since truncation is enabled on tokenizers that are not trained yet.
+            # Does not load the core, so truncation can be enabled before the tokenizer is trained.
             return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
         if name in _LOADED and not self._loads():
             raise FormatError("this call needs a tokenizer that the core encodes by; use encode or encode_batch")
         return object.__getattribute__(self, name)
 
     def _loads(self) -> bool:
-        """Whether the core encodes as this tokenizer does; after a change it is loaded again."""
+        """Returns whether the core can encode exactly as this tokenizer. Reloads the core after a change."""
         if self.__dict__.get("_loaded_at") != Component.n_changes:
             state = self._state() | {"truncation": None, "padding": None}
             for entry in state["added_tokens"]:
@@ -88,7 +88,7 @@ class Tokenizer(HuggingFaceTokenizer):
             self._core_encodes, self._plain = False, None
             with contextlib.suppress(FormatError):
                 loaded = pairloom.Tokenizer.from_model(read("huggingface", self._json(state).encode(), "the tokenizer"))
-                # The core knows no spans where tokens do not spell the text.
+                # The core cannot compute spans if tokens do not spell the text.
                 self._core_encodes = loaded.model.words is None and loaded.model.unknown is None
             self._loaded_at = Component.n_changes
             if self._core_encodes:
@@ -101,7 +101,8 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
         if is_pretokenized or self._loads():
-            # As in the library a letter that is no token is unknown, or left out.
+            # After MissingByteError, the plain encoder runs: as in the library, a letter without a token becomes
+            # unknown or is dropped.
             with contextlib.suppress(MissingByteError):
                 return super()._of_input(given, is_pretokenized, type_id=type_id)
         ids, columns = self._encoded_plainly(check_str("a text", given))
@@ -111,7 +112,7 @@ class Tokenizer(HuggingFaceTokenizer):
         try:
             return super()._columns(ids, text)
         except ValueError:
-            # Tokens at least, where a normalizer changed the text.
+            # A normalizer changed the text: the plain encoder still returns the tokens.
             return self._encoded_plainly(text)[1]
 
     def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
@@ -123,8 +124,8 @@ class Tokenizer(HuggingFaceTokenizer):
         return self._of_pairs([self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs], add, fast)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """The text of ids; unknown ones are left out, as special tokens are unless skip_special_tokens is False."""
-        # Without a decoder the library joins tokens by spaces.
+        """Returns the text of ids. Omits unknown ids, and special tokens unless skip_special_tokens is False."""
+        # Without a decoder, the library joins tokens with spaces.
         if self.decoder is None or not self._loads() or self._normalized_tokens():
             return decode(self, [*map(checked_id, ids)], skip_special_tokens)
         return super().decode(ids, skip_special_tokens)
@@ -141,9 +142,9 @@ class Tokenizer(HuggingFaceTokenizer):
     # Training -----------------------------------------------------------------------------------------------------
 
     def train(self, files: Sequence[str], trainer: BpeTrainer | None = None) -> None:
-        """Learns the model from files of UTF-8, each line with its end a text of its own, as the library does.
+        """Trains the model on UTF-8 files. As in the library, each line, with its line end, is a separate text.
 
-        Raises OSError, CorpusError for what is not UTF-8, ValueError where tokens were added before.
+        Raises OSError, CorpusError for malformed UTF-8, ValueError if other tokens were added before.
         """
         if not isinstance(files, (list, tuple)):
             raise TypeError(f"files must be a list of paths, not {type(files).__name__}")
@@ -160,9 +161,9 @@ class Tokenizer(HuggingFaceTokenizer):
     def train_from_iterator(
         self, iterator: Iterable[Any], trainer: BpeTrainer | None = None, length: int | None = None
     ) -> None:
-        """Learns the model from an iterator of str, or of lists of str; `length` changes nothing.
+        """Trains the model on an iterator of str, or of lists of str. `length` is ignored.
 
-        Raises TypeError for what is no str, ValueError where tokens were added before.
+        Raises TypeError for a text that is not a str, ValueError if other tokens were added before.
         """
         self._train(training.texts_of(iterator), trainer)
 
@@ -189,7 +190,7 @@ class Tokenizer(HuggingFaceTokenizer):
     # Files --------------------------------------------------------------------------------------------------------
 
     def to_str(self, pretty: bool = False) -> str:
-        """The tokenizer.json, the bytes that the library writes."""
+        """Returns the tokenizer.json, byte for byte as the library writes it."""
         return self._json(self._state(), pretty)
 
     @staticmethod
@@ -225,51 +226,51 @@ class Tokenizer(HuggingFaceTokenizer):
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
-        """The tokenizer of a tokenizer.json; FormatError for a part that is not taken."""
+        """Makes the tokenizer from the text of a tokenizer.json. Raises FormatError for an unsupported part."""
         return _of_json(check_str("json", json).encode(), "the tokenizer")
 
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
-        """The tokenizer of the bytes of a tokenizer.json."""
+        """Makes the tokenizer from the bytes of a tokenizer.json."""
         if not isinstance(buffer, (bytes, bytearray, memoryview)):
             raise TypeError(f"buffer must be bytes, not {type(buffer).__name__}; from_str takes a str")
         return _of_json(bytes(buffer), "the tokenizer")
 
     @staticmethod
     def from_file(path: str) -> Tokenizer:
-        """The tokenizer of a tokenizer.json; OSError, and FormatError for a part that is not taken."""
+        """Reads a tokenizer.json. Raises OSError, or FormatError for an unsupported part."""
         return _of_json(Path(path).read_bytes(), str(path))
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
-        """The tokenizer of the tokenizer.json of a HuggingFace repository; raises what huggingface_hub does."""
+        """Downloads a HuggingFace repository's tokenizer.json and reads it. Raises what huggingface_hub raises."""
         hub = import_optional("huggingface_hub", "Tokenizer.from_pretrained")
         return Tokenizer.from_file(hub.hf_hub_download(identifier, "tokenizer.json", revision=revision, token=token))
 
     # What it is ---------------------------------------------------------------------------------------------------
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        """Token -> id, added tokens too unless with_added_tokens is False."""
+        """Returns token -> id, including added tokens unless with_added_tokens is False."""
         added = {text: token_id for text, (token_id, _) in self._added.items()} if with_added_tokens else {}
         vocab: dict[str, int] = self.model.vocab | added
         return vocab
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
-        """The number of tokens."""
+        """Returns the number of tokens."""
         return len(self.get_vocab(with_added_tokens))
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a token; None if there is none."""
+        """Returns the id of a token; None if there is no such token."""
         return self.get_vocab().get(check_str("token", token))
 
     def id_to_token(self, id: int) -> str | None:
-        """The token of an id; None if there is none."""
+        """Returns the token of an id; None if there is no such id."""
         sought = checked_id(id)
         written = self._normalized_tokens().get(sought)
         return written or next((text for text, token_id in self.get_vocab().items() if token_id == sought), None)
 
     def _normalized_tokens(self) -> dict[int, str]:
-        """The added tokens that the normalizer changes, which the library writes as it leaves them."""
+        """Returns the added tokens that the normalizer changes, in normalized form: so the library spells them."""
         given = {token_id: token.content for token_id, token in self._added.values() if token.normalized}
         if self.normalizer is None or not given:
             return {}
@@ -277,15 +278,15 @@ class Tokenizer(HuggingFaceTokenizer):
         return {token_id: text for token_id, text in written if text != given[token_id]}
 
     def get_added_tokens_decoder(self) -> dict[int, AddedToken]:
-        """The added tokens by id."""
+        """Returns the added tokens by id."""
         return dict(sorted(self._added.values(), key=lambda each: each[0]))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Adds special tokens, str or AddedToken; how many are new or changed."""
+        """Adds special tokens (str or AddedToken). Returns how many are new or changed."""
         return self._add(tokens, special=True)
 
     def add_tokens(self, tokens: Sequence[Any]) -> int:
-        """Adds tokens that count as text, str or AddedToken; how many are new or changed."""
+        """Adds tokens (str or AddedToken) that decoding does not skip. Returns how many are new or changed."""
         return self._add(tokens, special=False)
 
     def _add(self, tokens: Sequence[Any], special: bool) -> int:

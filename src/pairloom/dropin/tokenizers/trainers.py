@@ -1,4 +1,4 @@
-"""The trainer of the library that is taken: BpeTrainer."""
+"""The library's one trainer that pairloom supports: BpeTrainer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from pairloom.dropin.tokenizers.components import AddedToken, not_taken
 
 
 class Trainer:
-    """What a vocabulary is learned by."""
+    """The base of trainers."""
 
     __slots__ = ()
 
 
 @dataclass(kw_only=True, eq=False, slots=True)
 class BpeTrainer(Trainer):
-    """The options of training BPE, with the meaning that tokenizers 0.23 gives them.
+    """The options of training BPE, with the same meaning as in tokenizers 0.23.
 
-    vocab_size counts special tokens and alphabet. A token of max_token_length characters is not made, unless it is a
-    pair of two; of initial_alphabet the first character of each str counts. Where several characters are equally rare
-    and limit_alphabet leaves some out, those of the greatest code points go.
+    vocab_size includes special tokens and the alphabet. Tokens must be shorter than max_token_length characters, except
+    for pairs of two characters. Only the first character of each str in initial_alphabet counts. If limit_alphabet
+    drops some of several equally rare characters, it drops those with the largest code points.
     """
 
     vocab_size: int = 30000
@@ -49,7 +49,7 @@ class BpeTrainer(Trainer):
 
     @property
     def shows_progress(self) -> bool:
-        """Whether bars are shown."""
+        """Whether to show progress bars."""
         return self.show_progress and self.progress_format != "silent"
 
 

@@ -1,4 +1,4 @@
-"""What a BpeTrainer learns from counts of pretokens; `pairloom.reference.alphabet` defines it."""
+"""Counts pretokens and trains BPE on them as a BpeTrainer says; `pairloom.reference.alphabet` defines the result."""
 
 import itertools
 import re
@@ -24,7 +24,7 @@ _AT_START, _AT_END = 1, 2
 
 
 class Lines:
-    """The lines of files with their ends, each of which the library takes for a text of its own."""
+    """The lines of files with their line ends; the library takes each line as a separate text."""
 
     def __init__(self, files: Iterable[Any]) -> None:
         self._files = [check_path("a path", path) for path in files]
@@ -35,13 +35,13 @@ class Lines:
                 with Path(name).open(encoding="utf-8", newline="\n") as file:
                     yield from file
             except UnicodeDecodeError:
-                # Says where.
+                # Read again by the core, whose error names the file and byte.
                 for _ in self.documents():
                     pass
                 raise
 
     def documents(self) -> Iterator[_core.Documents]:
-        """The same as documents of the core; CorpusError (file, byte) for what is not UTF-8."""
+        """Yields the lines as documents of the core. CorpusError, with file and byte, for malformed UTF-8."""
         for name in self._files:
             reader = _core.PlainText(str(name), separator="\n", replace=False, keeps_separator=True)
             with Path(name).open("rb") as file:
@@ -51,7 +51,7 @@ class Lines:
 
 
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
-    """The texts of an iterator of str, or of lists of str."""
+    """Yields the texts of an iterator of str, or of lists of str."""
     check_texts("iterator", iterator)
     for given in iterator:
         is_batch = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
@@ -64,8 +64,8 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
 
 
 def without(texts: Iterable[str], tokens: Iterable[AddedToken], are_normalized: bool) -> Iterator[str]:
-    """The texts; ValueError for one that holds a token that was added before training."""
-    # One that is normalized may be found where its text is not.
+    """Yields the texts; ValueError for a text that holds a token that was added before training."""
+    # A normalized token can be found in a text that does not contain it literally, so it matches any text here.
     held = re.compile(
         "|".join("" if are_normalized and each.normalized else re.escape(each.content) for each in tokens)
     )
@@ -81,7 +81,7 @@ def without(texts: Iterable[str], tokens: Iterable[AddedToken], are_normalized: 
 def count(
     texts: Iterable[str], normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None, progress: bool
 ) -> tuple[PretokenCounts, Plan]:
-    """The pieces of texts with their counts, and the plan by which their characters are read."""
+    """Counts the pieces of texts. Also returns the plan that says how to read their characters."""
     plan = Plan.of(pre_tokenizer)
     for index, step in enumerate(steps_of(pre_tokenizer)):
         if isinstance(step, Metaspace) and step.prepend_scheme == "first" and (index or shortens(normalizer)):
@@ -113,21 +113,21 @@ def count(
 
 
 def _normalized(texts: Iterator[str], normalizer: Normalizer) -> Iterator[str]:
-    """The texts as the normalizer leaves them, some at a time."""
+    """Yields the normalized texts, processed in batches."""
     while batch := list(itertools.islice(texts, 1000)):
         yield from normalizer.normalize_all(batch)
 
 
 @dataclass(frozen=True)
 class _Letter:
-    """A letter of the alphabet: the units (bytes, code points) that are written so, and how often each place has it."""
+    """A letter of the alphabet: the units (bytes or code points) spelled so, and its count at each kind of place."""
 
     units: list[int]
     counts: list[int]
 
 
 def _letters(counts: PretokenCounts, plan: Plan) -> dict[str, _Letter]:
-    """The letters of all pieces."""
+    """Returns the letters of all pieces."""
     found: dict[str, _Letter] = {}
     for unit, n in _core.count_units(counts.columns, plan.are_bytes):
         text = to_alphabet(bytes([unit])) if plan.are_bytes else chr(unit)
@@ -139,7 +139,7 @@ def _letters(counts: PretokenCounts, plan: Plan) -> dict[str, _Letter]:
 
 
 def _alphabet(letters: Mapping[str, _Letter], trainer: BpeTrainer) -> list[str]:
-    """The letters that are tokens, in the order of their ids."""
+    """Returns the letters that become tokens, in the order of their ids."""
     n_of = {text: float(sum(letter.counts)) for text, letter in letters.items()}
     n_of |= dict.fromkeys(trainer.initial_alphabet, float("inf"))
     kept = sorted(n_of, key=lambda text: (-n_of[text], text))
@@ -153,9 +153,9 @@ def train(
     model: BPE,
     variants_in_order: Callable[[Iterable[str]], Iterable[str]] = sorted,
 ) -> None:
-    """Learns the vocabulary and the merges of `model`.
+    """Learns `model`'s vocabulary and merges.
 
-    variants_in_order: the order in which letters with a prefix or suffix get their ids, which in the library changes
+    variants_in_order: orders the letters with a prefix or suffix before they get ids. In the library this order changes
     from run to run.
     """
     letters = _letters(counts, plan)
@@ -185,7 +185,7 @@ def train(
             rules={
                 "n_merges": max(trainer.vocab_size - n_base, 0),
                 "min_frequency": trainer.min_frequency,
-                # The library forbids a token of this length, but checks no pair of two letters.
+                # The library forbids tokens of this length, but does not check pairs of two letters.
                 "max_token_bytes": None if longest is None else max(longest - 1, 2),
             },
             report=report,
@@ -213,7 +213,7 @@ def train(
 def _named(
     specials: Iterable[str], ids: Mapping[str, int], written: Callable[[str, int], str], prefix: str, suffix: str
 ) -> Iterator[tuple[list[int], int]]:
-    """Special tokens as the symbols of which merges can make them."""
+    """Yields (symbols, id) for each way in which merges can form a special token's text."""
     for special in dict.fromkeys(specials):
         for start, skipped in ((_AT_START, 0), (0, len(prefix))) if prefix else ((_AT_START, 0),):
             for end, dropped in ((0, 0), (_AT_END, len(suffix))) if suffix else ((0, 0),):

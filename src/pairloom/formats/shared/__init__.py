@@ -1,1 +1,1 @@
-"""Parts that several formats share: the byte alphabet, strict JSON, and the components of a tokenizer.json."""
+"""Code shared by several formats: the byte alphabet, strict JSON, and the components of a tokenizer.json."""

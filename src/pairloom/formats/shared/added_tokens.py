@@ -1,8 +1,8 @@
-"""The added tokens of a tokenizer.json (pairloom's special tokens), and the ids that they get.
+"""Reads and writes the added tokens of a tokenizer.json (pairloom's special tokens), and computes their ids.
 
-HuggingFace's library ignores the ids in the file: an added token gets the id of the equal string in the vocabulary, or
-else the number of vocabulary entries and of such tokens before it. The core refuses a file with another id, and
-writing a model with one.
+HuggingFace's library ignores the ids in the file. An added token gets the id of the same string in the vocabulary;
+otherwise its id is the number of vocabulary entries plus the number of such tokens before it. The core refuses to read
+a file with another id; writing refuses such a model.
 """
 
 import json
@@ -15,14 +15,14 @@ from pairloom.errors import FormatError
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 
 FLAGS: Final = ("lstrip", "rstrip", "single_word")
-"""What an added token may say of how it is recognised."""
+"""The settings of an added token that change how it is found in a text."""
 
 
 _NORMALIZED: Final = ("after_space", "any_case", "nfc", "normalized")
 
 
 class AddedTokens(NamedTuple):
-    """ids: literal -> id. plain: the literals that are not called special. rules: `Model.special_rules`."""
+    """ids: literal -> id. plain: the literals not marked special. rules: as in `Model.special_rules`."""
 
     ids: dict[str, int]
     plain: frozenset[str]
@@ -30,15 +30,15 @@ class AddedTokens(NamedTuple):
 
 
 def read_added_tokens(entries: list[Any], where: str, forms: Sequence[str] = ()) -> AddedTokens:
-    """The tokens of `added_tokens`, or of such a list in another file; FormatError that begins with `where`.
+    """Reads `added_tokens`, or a list like it in another file. Raises FormatError that begins with `where`.
 
-    Refuses tokens that are looked for in what the steps `forms` of a normaliser make of a text.
+    Refuses tokens that would be searched for in a text that the normalizer steps `forms` changed.
     """
     return AddedTokens(*_core.read_added_tokens(json.dumps(entries).encode(), as_text(where), list(forms)))
 
 
 def n_misplaced(literals: Mapping[str, int], vocab: Mapping[str, int]) -> int:
-    """How many of these tokens, in this order, must be in the vocabulary: the others get their ids from tokenizers."""
+    """Returns how many of these tokens, in order, the vocabulary must list; tokenizers assigns the ids of the rest."""
     found, n_entries = 0, len(vocab)
     for index, (literal, token_id) in enumerate(literals.items()):
         if vocab.get(literal, n_entries) != token_id:
@@ -55,14 +55,14 @@ def write_added_tokens(
     *,
     is_alphabet: bool = True,
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """The entries of added_tokens, and those that must stand in the vocabulary too to get their ids.
+    """Returns the entries of added_tokens, and the tokens that the vocabulary must also list to get their ids.
 
     is_alphabet: whether the vocabulary is written in the byte alphabet.
     """
     ordered = dict(sorted(specials.items(), key=lambda entry: entry[1]))
     rules = frozenset(rules)
     vocab = {text: token_id for token_id, text in text_of.items()}
-    # No more than that: a character in the vocabulary is found in a text, too, where its rules leave it text.
+    # List no others: a single character in the vocabulary would also be found in text where its rules do not apply.
     entries = dict(list(ordered.items())[: n_misplaced(ordered, vocab)])
     literals = entries if is_alphabet else ()
     ambiguous = next((each for each in literals if from_alphabet(each) not in (None, each.encode())), None)
@@ -91,9 +91,9 @@ def write_added_tokens(
 
 
 def with_special_tokens(text_of: Mapping[int, str], special_tokens: Mapping[str, int], what: str) -> dict[str, int]:
-    """All entries of a vocabulary, token -> id. text_of: the ordinary tokens in the byte alphabet.
+    """Returns all entries of a vocabulary, token -> id. text_of: the ordinary tokens in the byte alphabet.
 
-    Raises FormatError where a special token's string is another ordinary token's: "Ġa" is spelt as " a" is.
+    Raises FormatError if a special token's string also spells an ordinary token: "Ġa" is the spelling of " a".
     """
     entries = {text: token_id for token_id, text in text_of.items()}
     for literal, token_id in special_tokens.items():

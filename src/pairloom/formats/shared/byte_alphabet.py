@@ -27,7 +27,7 @@ _NO_BYTE: Final = 256
 
 @cache
 def _byte_of() -> npt.NDArray[np.uint16]:
-    """The byte of each character below U+10000."""
+    """Returns the table from each character below U+10000 to its byte."""
     import numpy as np
 
     table = np.full(1 << 16, _NO_BYTE, dtype=np.uint16)
@@ -36,7 +36,7 @@ def _byte_of() -> npt.NDArray[np.uint16]:
 
 
 def to_alphabet(token: bytes) -> str:
-    """The token in the byte alphabet.
+    """Returns the token in the byte alphabet.
 
     >>> to_alphabet(b" the")
     'Ġthe'
@@ -45,14 +45,14 @@ def to_alphabet(token: bytes) -> str:
 
 
 def from_alphabet(text: str) -> bytes | None:
-    """The bytes that `text` shows, or None when a character is none of the alphabet's.
+    """Returns the bytes that `text` spells, or None if a character is not in the alphabet.
 
     >>> from_alphabet("Ġthe")
     b' the'
     >>> from_alphabet("a b") is None
     True
 
-    Meant for whole vocabularies in one string: a table over UTF-16 takes a tenth of the time of str.translate.
+    Designed for a whole vocabulary in one string: a table over UTF-16 takes a tenth of the time of str.translate.
     """
     import numpy as np
 

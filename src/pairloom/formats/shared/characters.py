@@ -1,4 +1,4 @@
-"""Writes what a tokenizer.json says of a tokenizer whose merging starts with characters, as SentencePiece's does."""
+"""Writes the tokenizer.json settings of tokenizers whose merging starts with characters, such as SentencePiece's."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ _SCHEMES = {"prefix_space": "always", "first_prefix": "first"}
 
 
 def splits_words(model: Model) -> bool:
-    """Whether a Metaspace makes words, as the tokenizer.json said that the model is of."""
+    """Returns whether a Metaspace splits the text into words, as in the tokenizer.json that the model was read from."""
     carried = config_of(model).get(CARRIED)
     return isinstance(carried, dict) and "pre_tokenizer" in carried
 
 
 def spell(token: bytes) -> str:
-    """The token as files have it, U+2581 for a space."""
+    """Spells the token as in the file, with U+2581 for a space."""
     return token.decode().replace(" ", _SYMBOL)
 
 
 def settings(model: Model) -> dict[str, Any]:
-    """The values of "normalizer", "pre_tokenizer" and "decoder"; FormatError where the ids would be others."""
+    """Returns the values of "normalizer", "pre_tokenizer" and "decoder". FormatError if the ids would differ."""
     if model.rule != "pairs":
         raise FormatError(
             "a tokenizer.json merges pairs in the order of a list, where SentencePiece takes the leftmost of equal"

@@ -1,4 +1,4 @@
-"""Parsing of the JSON files beside a tokenizer, and of ids in them."""
+"""Parses JSON files that accompany a tokenizer, and the ids in them."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from pairloom.model import LARGEST_ID
 
 
 def parse(data: bytes, name: str) -> Any:
-    """The value that `data` holds; raises FormatError naming `name` and the location."""
+    """Parses `data`. Raises FormatError with `name` and the location."""
     try:
         text = data.decode()
         return json.loads(text)
@@ -23,7 +23,7 @@ def parse(data: bytes, name: str) -> Any:
 
 
 def take_id(value: object, where: str) -> int:
-    """`value`, which must be an integer that an id can be."""
+    """Returns `value`; FormatError if it is not an integer in the range of ids."""
     if type(value) is not int:
         raise FormatError(f"{where}: an id must be an integer, not {shown(value)}")
     if not 0 <= value <= LARGEST_ID:

@@ -1,6 +1,6 @@
 """The post_processor of a tokenizer.json: what HuggingFace adds around a text on request, such as BOS and EOS.
 
-It does not change the ids of `encode(text, add_special_tokens=False)`, which are pairloom's. So a Model keeps it as
+It does not affect pairloom's ids, which are those of `encode(text, add_special_tokens=False)`. So a Model keeps it as
 JSON text for the next tokenizer.json, and formats that cannot store it refuse the model.
 """
 
@@ -13,12 +13,12 @@ from pairloom.model import Model
 
 
 def write_post_processor(post_processor: str | None) -> Any:
-    """The value of the key `post_processor` of a tokenizer.json."""
+    """Returns the value of a tokenizer.json's key `post_processor`."""
     return None if post_processor is None else json.loads(post_processor)
 
 
 def adds_ids(post_processor: str | None) -> bool:
-    """Whether it may add ids to a text; a ByteLevel one only trims the offsets that HuggingFace gives."""
+    """Returns whether it can add ids to a text. ByteLevel cannot: it only trims offsets in HuggingFace's library."""
     node = write_post_processor(post_processor)
     steps = node.get("processors") if node is not None and node.get("type") == "Sequence" else [node]
     return node is not None and not (
@@ -27,7 +27,7 @@ def adds_ids(post_processor: str | None) -> bool:
 
 
 def check_none(model: Model, what: str) -> None:
-    """Raises FormatError where the model has what `what` has not: a normaliser, rules of special tokens, or a
+    """Raises FormatError if the model has what `what` cannot hold: a normalizer, rules for special tokens, or a
     post-processor that adds ids.
     """
     if model.normalizer:

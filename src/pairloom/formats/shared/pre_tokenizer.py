@@ -1,6 +1,6 @@
-"""Writes the pre_tokenizer of a tokenizer.json, one pattern or several that split in turn, and the normalizer.
+"""Writes the pre_tokenizer (one pattern, or several that split in turn) and the normalizer of a tokenizer.json.
 
-The core reads it (`crates/core/src/format/pre_tokenizer.rs`); `reference.pretokens` says how a pattern splits.
+`crates/core/src/format/pre_tokenizer.rs` reads them; `reference.pretokens` defines how a pattern splits.
 """
 
 from typing import Any, Final
@@ -12,7 +12,7 @@ from pairloom.errors import FormatError, PatternError
 from pairloom.model import DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS, Pattern
 from pairloom.patterns import BYTE_LEVEL, GPT2, commented, uncommented
 
-# A text as one pretoken.
+# Takes the whole text as one pretoken.
 _WHOLE = r"[\s\S]+"
 _COMMENTS: Final = {
     "Isolated": "isolated",
@@ -22,7 +22,7 @@ _COMMENTS: Final = {
 }
 _BEHAVIORS: Final = {comment: behavior for behavior, comment in _COMMENTS.items()}
 _BYTE_LEVEL: Final = {"type": "ByteLevel", "trim_offsets": True}
-# Written so, since HuggingFace's tables are of other Unicode versions.
+# Written as named steps rather than patterns, since HuggingFace's Unicode tables are of other versions.
 _STEPS: Final[dict[str, dict[str, Any]]] = {
     DIGIT: {"type": "Digits", "individual_digits": True},
     DIGIT + "+": {"type": "Digits", "individual_digits": False},
@@ -33,7 +33,7 @@ _STEPS: Final[dict[str, dict[str, Any]]] = {
         if behavior != "Isolated"
     },
 }
-# Steps that leave white space out, by what they cut by.
+# Steps that drop white space, by the pattern that they split by.
 _WORDS: Final[dict[str, dict[str, Any]]] = {
     r"\w+|[^\w\s]+": {"type": "Whitespace"},
     r"\s+": {"type": "WhitespaceSplit"},
@@ -45,7 +45,7 @@ _WORDS: Final[dict[str, dict[str, Any]]] = {
 
 
 def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
-    """The pre_tokenizer of a pattern; FormatError where it cannot put a space before the text as well."""
+    """Returns the pre_tokenizer for a pattern. FormatError if it cannot also put a space before the text."""
     patterns = [pattern] if isinstance(pattern, str) else list(pattern)
     at = patterns.index(BYTE_LEVEL) if BYTE_LEVEL in patterns else len(patterns)
     before, behind = patterns[:at], patterns[at + 1 :]
@@ -63,7 +63,7 @@ def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
 
 
 def write_words(patterns: list[str], is_byte_level: bool) -> dict[str, Any]:
-    """The pre_tokenizer that leaves the words that patterns cut; with is_byte_level it ends in ByteLevel."""
+    """Returns the pre_tokenizer that splits into words by these patterns; with is_byte_level it ends in ByteLevel."""
     steps = [_WORDS.get(text) or _written(text) for text in patterns]
     if is_byte_level:
         use_regex = patterns[-1] == GPT2
@@ -72,7 +72,7 @@ def write_words(patterns: list[str], is_byte_level: bool) -> dict[str, Any]:
 
 
 def _written(text: str) -> dict[str, Any]:
-    """The step of a tokenizer.json that splits as the pattern does."""
+    """Returns the tokenizer.json step that splits as the pattern does."""
     if text in _STEPS:
         return _STEPS[text]
     comment, regex = uncommented(text)
@@ -92,7 +92,7 @@ def _written(text: str) -> dict[str, Any]:
 
 
 def write_normalizer(steps: tuple[str, ...]) -> Any:
-    """The value of the key `normalizer`; the other steps are the pre-tokenizer's and the model's."""
+    """Returns the value of the key `normalizer`. Skips steps that belong to the pre-tokenizer and the model."""
     others = ("prefix_space", DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS)
     nodes = [
         {"type": "Lowercase" if step == "lowercase" else step.upper()} for step in steps if not step.startswith(others)

@@ -1,9 +1,9 @@
-"""Patterns that tiktoken splits by as pairloom does, under the texts that it publishes; others are refused.
+"""Converts patterns to and from tiktoken's text of them; refuses patterns that tiktoken would run differently.
 
-Both run fancy-regex, but pairloom runs some patterns by other engines, and keeps what a pattern does not match. It
-writes a named pattern without possessive quantifiers and without `$`, so that every engine agrees about it. tiktoken's
-files and objects have the text that tiktoken publishes: it becomes the named pattern when read, and that text again
-when written.
+Both run fancy-regex, but pairloom runs some patterns with other engines, and keeps text that a pattern does not match.
+pairloom writes its named patterns without possessive quantifiers and without `$`, so every engine agrees on them.
+tiktoken's files and objects have the text that tiktoken publishes. Reading turns that text into the named pattern, and
+writing turns it back.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from pairloom.errors import FormatError
 from pairloom.model import Pattern
 from pairloom.patterns import SPELLINGS
 
-# tiktoken's gpt2, r50k_base, p50k_base and p50k_edit; its cl100k_base; nanochat, run by tiktoken: the second spelling.
+# tiktoken's gpt2 (also of r50k_base, p50k_base and p50k_edit), its cl100k_base, and nanochat as tiktoken runs it.
 _PUBLISHED: Final = {
     str(named): str(published) for named, published, *_ in (SPELLINGS[name] for name in ("gpt2", "cl100k", "nanochat"))
 }
@@ -22,12 +22,12 @@ _NAMED: Final = {published: named for named, published in _PUBLISHED.items()}
 
 
 def named_of(pattern: str) -> str:
-    """The named pattern whose published text this is; any other pattern as it is."""
+    """Returns the named pattern for a published text; any other pattern unchanged."""
     return _NAMED.get(pattern, pattern)
 
 
 def for_tiktoken(pattern: Pattern) -> str:
-    """One regex by which tiktoken splits every text as the pattern does; FormatError where there is none."""
+    """Returns one regex by which tiktoken splits every text as the pattern does. FormatError if there is none."""
     if not isinstance(pattern, str):
         if len(pattern) > 1:
             raise FormatError(
@@ -51,11 +51,11 @@ def for_tiktoken(pattern: Pattern) -> str:
 
 
 def left_out(pattern: str) -> str | None:
-    """What the pattern does not match of a text with a few thousand characters of all kinds; None if it matches all."""
+    """Returns what the pattern does not match in a text with a few thousand characters of all kinds, or None."""
     if _core.is_total(pattern):
         return None
     codes = (*range(0x250), *range(0x250, 0xD800, 97), *range(0xE000, 0x110000, 4001))
     text = " ".join(2 * chr(code) for code in codes)
-    # Two characters that are not matched are one pretoken, and by the second pattern two.
+    # Two unmatched characters are one pretoken by the pattern itself, and two by the pattern with the fallback.
     found = _core.pretokenize(text, pattern), _core.pretokenize(text, f"(?:{pattern})|[\\s\\S]")
     return next((left.decode() for left, right in zip(*found, strict=False) if left != right), None)
