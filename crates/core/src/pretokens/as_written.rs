@@ -1,10 +1,10 @@
-//! Whether the regex engines run a pattern as it is written.
+//! Tells whether the regex engines run a pattern as it is written.
 //!
-//! `fancy_regex` 0.20 simplifies repetitions, and some of what it runs instead matches otherwise: `a+b?a+` becomes
-//! `a+(?:b{1}a+)?`, which finds "a"; `(?:(?:a+?)+)*` becomes `(?:a+?)?`. `regex-syntax` 0.8, which it parses with, writes what
-//! all alternatives begin with once: `(?:[ab]+a|[ab]+c)` becomes `[ab]+(?:a|c)`, which prefers a longer `[ab]+` to the first
-//! alternative. There are no options against these. A caller's pattern runs so where no automaton runs it ([`super::dfa`]);
-//! one of another library is refused.
+//! `fancy_regex` 0.20 simplifies repetitions, and some results match differently: `a+b?a+` becomes `a+(?:b{1}a+)?`,
+//! which finds "a"; `(?:(?:a+?)+)*` becomes `(?:a+?)?`. Its parser, `regex-syntax` 0.8, merges what all alternatives
+//! begin with: `(?:[ab]+a|[ab]+c)` becomes `[ab]+(?:a|c)`, which prefers a longer `[ab]+` to the first alternative. No
+//! option turns this off. A caller's pattern runs like this if no automaton runs it ([`super::dfa`]); another
+//! library's pattern is refused.
 
 use fancy_regex::Expr;
 use fancy_regex::internal::{AnalyzeContext, analyze, optimize};
@@ -22,14 +22,15 @@ pub fn is_run_as_written(pattern: &str) -> Result<bool> {
 /// Whether `fancy_regex`, which tiktoken uses, runs the pattern as it is written.
 fn is_run_as_written_by_fancy_regex(pattern: &str) -> Result<bool> {
     check_length(&[pattern])?;
-    // A lookahead that ends the pattern is written as a capture, which changes no match; here another one ends it.
+    // The engine turns a lookahead at the end of a pattern into a capture, which changes no match; here `(?!)` is at
+    // the end.
     let tree = Expr::parse_tree(&format!("(?:{pattern})(?!)")).map_err(|error| refusal(pattern, &error))?;
     let mut simplified = tree.clone();
     optimize(&mut simplified);
     Ok(simplified.expr == tree.expr && !has(pattern, begin_alike)?)
 }
 
-/// Refuses a pattern that tiktoken's engine runs otherwise than it is written; [`Error::Model`].
+/// Refuses a pattern that tiktoken's engine does not run as it is written; [`Error::Model`].
 pub fn check_run_as_written(pattern: &str) -> Result<()> {
     if is_run_as_written_by_fancy_regex(pattern)? {
         return Ok(());
@@ -42,7 +43,7 @@ pub fn check_run_as_written(pattern: &str) -> Result<()> {
     )))
 }
 
-/// Whether a pattern may match nothing, or has `\K`, before which all is left out of the match.
+/// Whether a pattern can match nothing, or has `\K`, which leaves what precedes it out of the match.
 pub fn can_match_nothing(pattern: &str) -> Result<bool> {
     check_length(&[pattern])?;
     let tree = Expr::parse_tree(pattern).map_err(|error| refusal(pattern, &error))?;
@@ -55,7 +56,7 @@ fn has(pattern: &str, is_found: fn(&Expr) -> bool) -> Result<bool> {
     Ok(is_found(&expression) || expression.has_descendant(is_found))
 }
 
-/// Whether it is alternatives that may all begin with the same expression, and that matches in more than one way.
+/// Whether it is alternatives that all begin with a part that can match in several ways, and that may be the same.
 fn begin_alike(expression: &Expr) -> bool {
     let Expr::Alt(alternatives) = expression else { return false };
     let is_variable = |part: &Expr| matches!(part, Expr::Repeat { .. } | Expr::Alt(_));

@@ -1,7 +1,7 @@
-//! 64 bytes in vector registers, and the questions that a scanner asks about them.
+//! Holds 64 bytes in vector registers and answers a scanner's questions about them.
 //!
-//! All implementations return the same answers: AVX-512 and AVX2 for their [`CpuTier`](crate::cpu::CpuTier)s; otherwise
-//! SSE2 or NEON, which all processors of their architecture have, or 64-bit words.
+//! All implementations return the same answers: AVX-512 and AVX2 for their [`CpuTier`](crate::cpu::CpuTier)s;
+//! otherwise SSE2 or NEON, which every processor of the architecture has, or 64-bit words.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -23,7 +23,7 @@ pub(super) use portable::Words as Portable;
 #[cfg(target_arch = "x86_64")]
 pub(super) use {avx2::Avx2, avx512::Avx512, sse2::Sse2 as Portable};
 
-/// For each byte, the numbers of its set bits, in ascending order.
+/// Returns, for each byte, the positions of its set bits in ascending order.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const fn set_bits() -> [[u8; 8]; 256] {
     let mut all = [[0; 8]; 256];
@@ -42,36 +42,35 @@ pub(crate) const fn set_bits() -> [[u8; 8]; 256] {
     all
 }
 
-/// How many entries a row of a chain has.
+/// The number of entries in a row of a chain.
 pub(super) const N_CHAINED: usize = 16;
 
-/// For each byte a row: the entry that follows each of sixteen, by their low four bits.
+/// For each byte a row: the entry that follows each of sixteen, which are looked up by their low four bits.
 pub(super) type Chain = [[u8; N_CHAINED]; 256];
 
-/// In an entry of a chain: what follows it is of no use.
+/// Marks an entry of a chain after which all entries are meaningless.
 pub(super) const CHAIN_STOPS: u8 = 0x80;
 
 /// 64 bytes. Answers are masks, in which bit i is for byte i.
 ///
-/// A type whose instructions some processors lack must only be constructed after they were detected.
+/// A type whose instructions some processors lack must be constructed only after these were detected.
 pub(super) trait Block: Copy {
     /// Whether [`Block::classes`] looks up many characters at once.
     const HAS_BLOCK_CLASSES: bool = false;
 
     /// Loads the 64 bytes at `bytes`.
     ///
-    /// # Safety
-    /// The bytes are readable, and the processor has the instructions of the type.
+    /// # Safety The bytes must be readable, and the processor must have the instructions of the type.
     unsafe fn load(bytes: *const u8) -> Self;
 
     /// Sets these bits in each byte.
     fn or(self, bits: u8) -> Self;
 
-    /// Bytes equal to `byte`, which is ASCII.
+    /// Returns the bytes equal to `byte`, which must be ASCII.
     fn equal(self, byte: u8) -> u64;
 
-    /// The bytes in `among` that equal `byte`, which is ASCII and rare: checking whether there is one costs less than
-    /// finding it.
+    /// Returns the bytes of `among` that equal `byte`, which must be ASCII and should be rare: checking whether there
+    /// is one is cheaper than finding it.
     #[inline(always)]
     fn rare(self, byte: u8, among: u64) -> u64 {
         self.equal(byte) & among
@@ -83,16 +82,16 @@ pub(super) trait Block: Copy {
         self.high() == 0
     }
 
-    /// Bytes from `first` to `last`, both ASCII.
+    /// Returns the bytes from `first` to `last`, both ASCII.
     fn within(self, first: u8, last: u8) -> u64;
 
-    /// Bytes above 0x7f.
+    /// Returns the bytes above 0x7f.
     fn high(self) -> u64;
 
-    /// Bytes that are at least `least`, which is above 0x7f.
+    /// Returns the bytes that are at least `least`, which must be above 0x7f.
     fn at_least(self, least: u8) -> u64;
 
-    /// Bytes in any of `ranges`, each given by its first and last byte, which are above 0x7f.
+    /// Returns the bytes in any of `ranges`, each given by its first and last byte, which must be above 0x7f.
     #[inline(always)]
     fn within_any<const N: usize>(self, ranges: [(u8, u8); N]) -> u64 {
         ranges.iter().fold(0, |mask, &(first, last)| {
@@ -101,7 +100,7 @@ pub(super) trait Block: Copy {
         })
     }
 
-    /// Bytes that have any of `bits`.
+    /// Returns the bytes that have any of `bits`.
     fn any_of(self, bits: u8) -> u64;
 
     /// Whether any byte has any of `bits`.
@@ -110,22 +109,21 @@ pub(super) trait Block: Copy {
         self.any_of(bits) != 0
     }
 
-    /// The class bits of the characters of two, three and four bytes whose first bytes are in `leads`; 0 for other
-    /// bytes.
+    /// Returns the class bits of the characters of two, three and four bytes whose first bytes are in `leads`; 0 for
+    /// other bytes.
     ///
-    /// # Safety
-    /// `self` was loaded from `bytes`, of which 67 are readable, and each lead is followed by the rest of its
-    /// character.
+    /// # Safety `self` must be loaded from `bytes`, of which 67 are readable, and the rest of its character must
+    /// follow each lead.
     #[inline(always)]
     unsafe fn classes(self, bytes: *const u8, leads: [u64; 3]) -> Self {
         // SAFETY: The caller promises the same, and `one_by_one` returns 64 bytes.
         unsafe { Self::load(classes::one_by_one(bytes, leads).as_ptr()) }
     }
 
-    /// What follows `first` after each of `bytes`, in `entries` too; anything after the first [`CHAIN_STOPS`].
+    /// Looks up the entry that follows `first` at the first of `bytes`, the one that follows this at the next, and so
+    /// on. Returns all entries, also in `entries`; those after the first with [`CHAIN_STOPS`] are meaningless.
     ///
-    /// # Safety
-    /// The processor has the instructions of the type.
+    /// # Safety The processor must have the instructions of the type.
     #[inline(always)]
     unsafe fn chain(chain: &Chain, first: u8, bytes: &[u8; 64], entries: &mut [u8; 64]) -> Self {
         let mut last = first;
@@ -136,18 +134,18 @@ pub(super) trait Block: Copy {
                 break;
             }
         }
-        // SAFETY: There are 64 bytes; the caller vouches for the processor.
+        // SAFETY: `entries` has 64 bytes; the caller vouches for the processor.
         unsafe { Self::load(entries.as_ptr()) }
     }
 
     /// Writes `base + i` for each bit i of `bits`, in ascending order; returns their number.
     ///
-    /// # Safety
-    /// 64 entries are writable at `out`, whatever `bits` is: entries after the last one are overwritten, too.
+    /// # Safety 64 entries must be writable at `out`, whatever `bits` is: entries after the last offset can be
+    /// overwritten.
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize;
 }
 
-/// [`Block::write_offsets`] with scalar instructions: eight at a time without a branch.
+/// [`Block::write_offsets`] with scalar instructions, eight at a time without a branch.
 ///
 /// # Safety
 /// As for [`Block::write_offsets`].

@@ -1,10 +1,11 @@
 //! Cuts a text for a vocabulary whose merging starts with characters.
 //!
-//! Every merge makes a token that lies in the text, so no token spans a cut between two characters which stand side by
-//! side in no token that a merge makes. The units between such cuts are merged one by one, with the ids of the whole
-//! text. Most are part of a word, and the same few of them make up most of a text, so the cache knows them.
+//! Every merge makes a token that occurs in the text. So if two characters are neighbours in no token that a merge
+//! makes, no token spans a cut between them. The units between such cuts are merged one by one, and have the ids of
+//! the whole text. Most are parts of words, and the same few make up most of a text, so the cache knows them.
 //!
-//! Pairs of ASCII have a bit each, 2 KB in all; the others are in a hash set. Cost: a few operations for each character.
+//! Each pair of ASCII characters has a bit, 2 KB in all; other pairs are in a hash set. Cost: a few operations per
+//! character.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use hashbrown::HashSet;
@@ -15,24 +16,24 @@ use crate::memory::TryReserve;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::characters::SPACE_SYMBOL;
 
-/// Bytes of ASCII that are looked at together.
+/// How many ASCII bytes are checked together.
 const ASCII_RUN: usize = 64;
 
 /// Names the memory in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the cuts between characters";
 
-/// Which characters may stand side by side in a token, and which literals are units whatever stands around them.
+/// Which characters can be neighbours in a token, and which literals are units whatever surrounds them.
 pub(super) struct CharacterCuts {
-    /// Bit `b % 64` of entry `2 * a + b / 64`: a token may hold `a` and then `b`.
+    /// Bit `b % 64` of entry `2 * a + b / 64`: a token can have `a` and then `b`.
     ascii: [u64; 256],
     others: HashSet<(char, char)>,
-    /// The characters that have a token, where the others in a row become one id.
+    /// The characters that have a token, if those without one become one id for several in a row.
     known: Option<HashSet<char>>,
     pub(super) whole: Option<AhoCorasick>,
 }
 
 impl CharacterCuts {
-    /// The cuts of a vocabulary; [`Error::Invalid`] if its merging starts with bytes.
+    /// Finds the cuts of a vocabulary; [`Error::Invalid`] if its merging starts with bytes.
     pub(super) fn new(vocabulary: &Vocabulary) -> Result<Self> {
         let Some(characters) = vocabulary.characters() else {
             return Err(Error::Invalid(
@@ -63,12 +64,12 @@ impl CharacterCuts {
         Ok(cuts)
     }
 
-    /// Lets characters without a token stand side by side, but no space if those are dropped.
+    /// Lets characters without a token be neighbours, but not spaces if those are dropped.
     fn join_unknown(&mut self, vocabulary: &Vocabulary, drops_spaces: bool) -> Result<()> {
         let mut known = HashSet::new();
         known.try_reserve(vocabulary.n_tokens()).map_err(Error::out_of_memory(WHAT))?;
         known.extend(vocabulary.tokens().filter_map(|(id, token)| {
-            // A byte token is not its character's.
+            // A token for a byte is not the token of a character.
             vocabulary.id_of(token).filter(|&found| found == id)?;
             let mut characters = std::str::from_utf8(token).ok()?.chars();
             characters.next().filter(|_| characters.next().is_none())
@@ -84,14 +85,14 @@ impl CharacterCuts {
         Ok(())
     }
 
-    /// Whether a unit ends between these characters of a text in which U+2581 may still stand for a space.
+    /// Whether a unit ends between these characters of a text in which U+2581 can still stand for a space.
     pub(super) fn ends_between(&self, before: char, after: char) -> bool {
         let [left, right] =
             [before, after].map(|character| if character == SPACE_SYMBOL { ' ' } else { character });
         self.whole.is_none() && !self.may_join(left, right) && !self.may_join(before, after)
     }
 
-    /// Whether a token may hold the two side by side.
+    /// Whether a token can have the two side by side.
     fn may_join(&self, left: char, right: char) -> bool {
         match (left.is_ascii(), right.is_ascii()) {
             (true, true) => self.ascii[entry(left as u8, right as u8)] >> (right as u32 % 64) & 1 == 1,
@@ -102,7 +103,7 @@ impl CharacterCuts {
         }
     }
 
-    /// [`super::Pretokenizer::fill`].
+    /// Implements [`super::Pretokenizer::fill`].
     pub(super) fn fill(&self, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<()> {
         ends.clear();
         ends.grow(ENDS_PER_FILL + ASCII_RUN, "pretoken ends")?;
@@ -149,8 +150,8 @@ impl CharacterCuts {
         true
     }
 
-    /// Adds the ends between the characters of `run`, which is ASCII and begins at `at`. Without a branch for each: whether
-    /// a unit ends is unpredictable.
+    /// Adds the ends between the characters of `run`, which is ASCII and begins at `at`. It has no branch per
+    /// character, since whether a unit ends is unpredictable.
     fn add_ascii(&self, run: &[u8], at: u32, ends: &mut Vec<u32>) {
         let mut found = [0; ASCII_RUN];
         let mut n = 0;
@@ -163,7 +164,7 @@ impl CharacterCuts {
     }
 }
 
-/// Where `ascii` has the bit of a pair.
+/// Returns the index in `ascii` of a pair's bit.
 #[inline(always)]
 fn entry(left: u8, right: u8) -> usize {
     usize::from(left) * 2 + usize::from(right / 64)

@@ -1,7 +1,8 @@
-//! The normaliser of a SentencePiece model: a table from strings to strings, applied to the longest match at each place.
+//! The normaliser of a SentencePiece model: a table from strings to strings, which replaces the longest match at each
+//! place.
 //!
-//! The table is the file's own (`precompiled_charsmap`): the size of a trie, the trie as a double array of 32-bit units
-//! (darts-clone), and the replacements, each ended by a zero byte. Cost: a step of the trie for each byte.
+//! The table is the file's own (`precompiled_charsmap`): the size of a trie, the trie as a double array of 32-bit
+//! units (darts-clone), and the replacements, each ended by a zero byte. Cost: a step of the trie per byte.
 
 use aho_corasick::AhoCorasick;
 
@@ -11,7 +12,7 @@ use crate::model_file::base64;
 
 const NAME: &str = "a normalised text";
 
-/// Strings of a table are shorter; a damaged one may hold endless ones.
+/// The strings of a table are shorter; those of a damaged one can be endless.
 const MAX_MATCHED: usize = 256;
 
 /// A checked table.
@@ -19,13 +20,13 @@ const MAX_MATCHED: usize = 256;
 pub struct Charsmap {
     units: Vec<u32>,
     replacements: String,
-    /// Of each byte whether a string of the table has it, and whether one ends with it.
+    /// For each byte: a string of the table contains it (`is_used`), or ends with it (`is_last`).
     is_used: [bool; 256],
     is_last: [bool; 256],
 }
 
 impl Charsmap {
-    /// The table of a model file; [`Error::Invalid`] if it is damaged.
+    /// Parses the table of a model file; [`Error::Invalid`] if it is damaged.
     pub fn new(data: &[u8]) -> Result<Self> {
         let damaged =
             || Error::Invalid("the charsmap of the normalizer is damaged; download the file again".into());
@@ -45,7 +46,7 @@ impl Charsmap {
         Ok(table)
     }
 
-    /// Finds the bytes of all strings: each unit is a string, which its children continue.
+    /// Finds the bytes of all strings. Each unit stands for a string, which its children continue.
     fn find_bytes(&mut self) -> Result<()> {
         let mut is_seen = filled(self.units.len(), false, NAME)?;
         let mut bases = vec![children(self.units[0])];
@@ -63,20 +64,21 @@ impl Charsmap {
         Ok(())
     }
 
-    /// Whether no string of the table holds or ends beside the place between these characters, and both stay as they are.
+    /// Whether no match can reach across the place between these characters or end there, so that both stay as they
+    /// are.
     pub(super) fn is_cut(&self, before: char, after: char) -> bool {
         let is_free = |of: &[bool; 256], character: char| character.is_ascii() && !of[character as usize];
         is_free(&self.is_last, before) && is_free(&self.is_used, after)
     }
 
-    /// The table in the name of a step of a normaliser: base64.
+    /// Parses the table in the name of a normaliser's step: base64.
     pub fn from_base64(text: &str) -> Result<Self> {
         let mut data = Vec::new();
         base64::append(text.as_bytes(), &mut data)?;
         Self::new(&data)
     }
 
-    /// The text with the longest match at each place replaced; literals of `whole` stay.
+    /// Returns the text with the longest match at each place replaced. Literals of `whole` stay.
     pub(super) fn normalized(&self, text: &str, whole: Option<&AhoCorasick>) -> Result<String> {
         let mut normal = String::new();
         normal.try_reserve(text.len()).map_err(Error::out_of_memory(NAME))?;
@@ -107,7 +109,7 @@ impl Charsmap {
         Ok(normal)
     }
 
-    /// The length of the longest string of the table that `text` begins with, and its replacement.
+    /// Returns the length of the longest string of the table that `text` begins with, and its replacement.
     fn longest(&self, text: &[u8]) -> Option<(usize, &str)> {
         let mut at = children(*self.units.first()?);
         let mut found = None;
@@ -129,12 +131,12 @@ impl Charsmap {
     }
 }
 
-/// Where the children of a unit are, relative to its own place.
+/// Returns where the children of a unit are, relative to its own place.
 fn children(unit: u32) -> u32 {
     (unit >> 10) << ((unit & 1 << 9) >> 6)
 }
 
-/// Whether the unit continues another by this byte.
+/// Whether the unit is its parent's child for this byte.
 fn is_child(unit: u32, byte: u8) -> bool {
     unit & (1 << 31 | 0xff) == u32::from(byte)
 }

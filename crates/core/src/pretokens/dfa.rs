@@ -1,18 +1,18 @@
-//! Patterns that are regular, run by an automaton that reads characters by their classes.
+//! Runs regular patterns by an automaton that reads characters by their classes.
 //!
-//! Characters that no part of the pattern tells apart are one class, so the automaton is small (tens of states, where one
-//! over bytes has thousands), is built at once, and threads share it without locks. Beyond regular syntax it takes what
-//! the next character decides: `\s+(?!\S)`, `$`, and possessive repetitions of one character, since `\p{L}++` is
-//! `\p{L}+(?!\p{L})`. One lookahead of any length may follow a repetition of one character, which groups digits from the
-//! right: `\d{1,3}(?=(?:\d{3})*\b)`. A pattern with anything else is left to backtracking.
+//! Characters that no part of the pattern tells apart share a class, so the automaton is small (tens of states, where
+//! one over bytes has thousands), is built at once, and threads share it without locks. Beyond regular syntax it
+//! supports whatever the next character decides: `\s+(?!\S)`, `$`, and possessive repetitions of one character, since
+//! `\p{L}++` is `\p{L}+(?!\p{L})`. After a repetition of one character it supports one lookahead of any length, which
+//! groups digits from the right: `\d{1,3}(?=(?:\d{3})*\b)`. Any other pattern is left to backtracking.
 //!
-//! States are lists of places in the pattern in the order of preference (leftmost-first, as backtracking tries them: Cox,
+//! States are lists of places in the pattern in order of preference (leftmost-first, as backtracking tries them: Cox,
 //! "Regular Expression Matching: the Virtual Machine Approach", 2009). An entry of the table says whether a match ends
-//! *before* the character that is read, so that this character, or the end of the text, is what a lookahead sees.
+//! *before* the character that is read, so this character, or the end of the text, is what a lookahead sees.
 //!
-//! Cost: a load or two for each character, and one character read twice for each match. All matches together take linear
-//! time also where an alternative reads far ahead and fails: [`Failed`] keeps the states that fail at every 64th byte
-//! (Reps, "Maximal-Munch Tokenization in Linear Time", 1998).
+//! Cost: a load or two per character, and one character read twice per match. All matches together take linear time
+//! even if an alternative reads far ahead and fails: [`Failed`] keeps the failing states at every 64th byte (Reps,
+//! "Maximal-Munch Tokenization in Linear Time", 1998).
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ use super::alphabet::Alphabet;
 use super::expressions::{is_subset, seen, set_of};
 use super::nfa::{DEAD, MAX_VISITS, Nfa, Node};
 
-/// How far apart are the offsets at which states are kept that fail.
+/// The distance between offsets at which failing states are kept.
 const STRIDE: usize = 64;
 
 /// A compiled pattern.
@@ -31,33 +31,33 @@ const STRIDE: usize = 64;
 pub(super) struct Dfa {
     alphabet: Alphabet,
     sets: Vec<ClassUnicode>,
-    /// For each state and class twice the row of the next state, + 1 if a match ends before the character.
+    /// For each state and class: twice the row of the next state, plus 1 if a match ends before the character.
     table: Vec<u32>,
     start: usize,
-    /// Bytes with which a match can begin.
+    /// Bytes that can begin a match.
     can_begin: [bool; 256],
     can_be_empty: bool,
     is_total: bool,
     cuts: Cuts,
-    /// What must follow a match, however far it reaches. Of several ends the furthest is tried first.
+    /// What must follow a match, at any length. Of several ends of a match, the furthest is tried first.
     ahead: Option<Box<Dfa>>,
 }
 
-/// What holds wherever a character of one class is followed by one of another.
+/// What is true wherever a character of one class precedes one of another.
 #[derive(Clone)]
 struct Cuts {
-    /// By both classes: a match ends between them, and it would if the text ended there.
+    /// By both classes: a match ends between them, and would also end there at the end of the text.
     ends: Vec<bool>,
-    /// By the first class: no match has such a character.
+    /// By the first class: no match contains such a character.
     is_foreign: Vec<bool>,
 }
 
-/// What is known of states at every [`STRIDE`]th byte of one text.
+/// What is known about states at every [`STRIDE`]th byte of one text.
 #[derive(Default)]
 pub(super) struct Failed {
-    /// From these no match ends further on.
+    /// Offsets and states from which no match ends later.
     states: HashSet<(usize, usize)>,
-    /// Whether what must follow a match is found from these on.
+    /// For offsets and states, whether what must follow a match is found there.
     ahead: HashMap<(usize, usize), bool>,
 }
 
@@ -74,7 +74,7 @@ impl Dfa {
         Self::compile(&expression, None, max_bytes)
     }
 
-    /// An automaton of bytes, each read as its letter in GPT-2's byte alphabet.
+    /// Returns an automaton of bytes, each read as its letter in GPT-2's byte alphabet.
     pub fn of_letters(&self) -> Self {
         let mut dfa = Dfa { alphabet: self.alphabet.of_letters(), ..self.clone() };
         dfa.ahead = self.ahead.as_ref().map(|ahead| Box::new(ahead.of_letters()));
@@ -91,7 +91,8 @@ impl Dfa {
         self.can_begin[usize::from(byte)]
     }
 
-    /// An expression that another follows; `None` if the first is not a bounded repetition of one character.
+    /// Compiles `repeated` followed by the lookahead `ahead`; `None` unless it is a bounded repetition of one
+    /// character.
     fn with_ahead(repeated: &Expr, ahead: &Expr, max_bytes: usize) -> Option<Self> {
         let Expr::Repeat { child, lo: 1.., hi: ..STRIDE, greedy: true } = repeated else { return None };
         let mut dfa = Self::compile(repeated, None, max_bytes)?;
@@ -101,7 +102,7 @@ impl Dfa {
         Some(dfa)
     }
 
-    /// The automaton of an expression, before which a character of `before` was read, if that is known.
+    /// Compiles an expression. If it is known, `before` is the set of the character read before it.
     fn compile(expression: &Expr, before: Option<ClassUnicode>, max_bytes: usize) -> Option<Self> {
         let mut nfa =
             Nfa { nodes: vec![Node::Match], sets: Vec::new(), behind: before.as_ref().map(|_| Vec::new()) };
@@ -133,7 +134,7 @@ impl Dfa {
         let after: Vec<_> = all.clone().map(|class| dfa.step(start, class).0).collect();
         dfa.is_total =
             after.iter().all(|&state| (0..=all.end).all(|next| state != DEAD && dfa.step(state, next).1));
-        // At least so many neighbours begin with the same byte.
+        // Groups of 64 code points beyond ASCII begin with the same byte.
         for code in (0..128).chain((128..0x11_0000).step_by(64)) {
             let mut classes =
                 (code..code + if code < 128 { 1 } else { 64 }).map(|code| dfa.alphabet.class_of(code));
@@ -147,61 +148,63 @@ impl Dfa {
         Some(dfa)
     }
 
-    /// The next state, and whether a match ends before the character of this class.
+    /// Returns the next state, and whether a match ends before the character of this class.
     #[inline(always)]
     pub fn step(&self, state: usize, class: usize) -> (usize, bool) {
         let entry = self.table[state + class] as usize;
         (entry >> 1, entry & 1 != 0)
     }
 
-    /// The state after a first character of this class.
+    /// Returns the state after a first character of this class.
     pub fn first(&self, class: usize) -> usize {
         self.step(self.start, class).0
     }
 
-    /// Whether a match ends before the next character, whatever it is; it may go on.
+    /// Whether a match ends before the next character, whatever that is. It can go on, too.
     pub fn surely_ends(&self, state: usize) -> bool {
         (0..=self.end()).all(|class| self.step(state, class).1)
     }
 
-    /// Whether more than the next character decides that a match ends.
+    /// Whether a match depends on more than the character after it.
     pub fn looks_far_ahead(&self) -> bool {
         self.ahead.is_some()
     }
 
-    /// The class of the end of the text.
+    /// Returns the class of the end of the text.
     pub fn end(&self) -> usize {
         self.alphabet.n_classes
     }
 
-    /// The class of a character.
+    /// Returns the class of a character.
     pub fn class_of(&self, code: u32) -> usize {
         self.alphabet.class_of(code)
     }
 
-    /// The sets of characters in the pattern.
+    /// Returns the sets of characters in the pattern.
     pub fn sets(&self) -> &[ClassUnicode] {
         &self.sets
     }
 
-    /// Whether it matches nothing somewhere.
+    /// Whether it can match nothing.
     pub fn can_be_empty(&self) -> bool {
         self.can_be_empty
     }
 
-    /// Whether some match begins at every character, so that matches leave no gaps in any text.
+    /// Whether a match begins at every character, so that matches leave no gaps in any text.
     pub fn is_total(&self) -> bool {
         self.is_total
     }
 
-    /// The first match from `from` on that is not empty: its start and end. `failed` is of the same text.
+    /// Returns the start and end of the first match from `from` on that is not empty. `failed` must be of the same
+    /// text.
     #[inline]
     pub fn find(&self, text: &str, mut from: usize, failed: &mut Failed) -> Option<(usize, usize)> {
         let end = self.find_within(text.as_bytes(), &mut from, failed)?;
         Some((from, end))
     }
 
-    /// The end of the first match from `from` on, which becomes its start, or an offset before which no match begins.
+    /// Returns the end of the first match from `from` on, and sets `from` to its start. If there is none, sets it to
+    /// an offset before which no match begins.
     #[inline]
     pub fn find_within(&self, bytes: &[u8], from: &mut usize, failed: &mut Failed) -> Option<usize> {
         loop {
@@ -222,7 +225,7 @@ impl Dfa {
         }
     }
 
-    /// The end of the match that begins at `from`; `from` if there is none.
+    /// Returns the end of the match that begins at `from`; `from` if there is none.
     #[inline]
     fn match_end(&self, bytes: &[u8], from: usize, failed: &mut Failed) -> usize {
         let (mut state, mut at, mut end) = (self.start, from, from);
@@ -241,7 +244,7 @@ impl Dfa {
         self.long_match_end(bytes, state, at, end, failed)
     }
 
-    /// The end of the match that begins at `from`, where what must follow it, `ahead`, does; `from` for no match.
+    /// [`Dfa::match_end`] for matches that `ahead` must follow.
     fn match_end_before(&self, ahead: &Dfa, bytes: &[u8], from: usize, failed: &mut Failed) -> usize {
         let (mut ends, mut n_ends) = ([0; STRIDE], 0);
         let (mut state, mut at) = (self.start, from);
@@ -258,7 +261,7 @@ impl Dfa {
         furthest_first.find(|&&end| ahead.is_found(bytes, end, failed)).map_or(from, |&end| end)
     }
 
-    /// Whether a match begins at `at`, as what must follow another.
+    /// Whether a match begins at `at`, for an automaton that must follow a match of another.
     fn is_found(&self, bytes: &[u8], mut at: usize, failed: &mut Failed) -> bool {
         let (mut state, mut next_check, mut since) = (self.start, at.next_multiple_of(STRIDE), Vec::new());
         let is_found = loop {
@@ -282,7 +285,7 @@ impl Dfa {
         is_found
     }
 
-    /// The same from a state on, where `end` is the end of the match so far.
+    /// [`Dfa::match_end`] from a state on; `end` is the end of the match so far.
     #[inline(never)]
     fn long_match_end(
         &self,
@@ -313,8 +316,8 @@ impl Dfa {
         end
     }
 
-    /// The state after all of the text from `from` on, and the end of the match that begins there so far, `from` if there is
-    /// none. Equal results go on alike; [`DEAD`] is over.
+    /// Returns the state after all of the text from `from` on, and the end so far of the match that begins there,
+    /// `from` if there is none. The state is [`DEAD`] if the match is over. Equal results go on alike.
     pub fn at_end(&self, bytes: &[u8], from: usize) -> (usize, usize) {
         let (mut state, mut at, mut end) = (self.start, from, from);
         while at < bytes.len() {
@@ -331,22 +334,22 @@ impl Dfa {
         (state, end)
     }
 
-    /// Whether a match ends between these characters, and begins after them, whatever else the text has.
+    /// Whether a match ends between these characters, and another begins there, whatever the rest of the text is.
     pub fn ends_between(&self, before: char, after: char) -> bool {
         let class_of = |character| self.alphabet.class_of(u32::from(character));
         let index = class_of(before) * self.alphabet.n_classes + class_of(after);
         self.cuts.ends.get(index).is_some_and(|&ends| ends)
     }
 
-    /// Whether no match has this character.
+    /// Whether no match contains this character.
     pub fn is_foreign(&self, character: char) -> bool {
         let class = self.alphabet.class_of(u32::from(character));
         self.cuts.is_foreign.get(class).is_some_and(|&is_foreign| is_foreign)
     }
 
-    /// Let x and y be the classes of neighbours. If from every state a match that has read x cannot read y, and one that
-    /// begins at x always ends there, then whatever match covers x ends before y. It ends there by itself if the end of the
-    /// text decides the same for each of these states as y does.
+    /// Let x and y be the classes of neighbours. If no match that has just read x can go on to y, and a match that
+    /// begins at x always ends there, then any match that contains x ends before y. It does so by itself if, for each
+    /// state after x, the end of the text decides the same as y does.
     fn find_cuts(&self) -> Cuts {
         let (n, stride) = (self.alphabet.n_classes, self.alphabet.n_classes + 1);
         let mut cuts = Cuts { ends: vec![false; n * n], is_foreign: vec![false; n] };

@@ -1,10 +1,10 @@
-//! Sixteen states of an automaton, read by byte shuffles.
+//! Reads sixteen states of an automaton by byte shuffles.
 //!
-//! A shuffle looks up bytes in a register of sixteen. So with sixteen states a character is a register, which holds the next
-//! state for each state before, and reading the character is one shuffle: a cycle, where a table in memory takes five. Patterns
-//! may have more states, but text is hardly ever in one that a small text does not visit. What 64 bytes say about the ends of
-//! pretokens is gathered as masks, as in `scan.rs`. A character of several bytes has the register of its class, and its later
-//! bytes have one that changes nothing.
+//! A shuffle looks up bytes in a register of sixteen. So with sixteen states a character is a register, which holds
+//! the next state for each state, and reading the character is one shuffle: one cycle, where a table in memory takes
+//! five. Patterns can have more states, but text hardly ever leaves those that a small sample visits. What 64 bytes
+//! say about the ends of pretokens is gathered as masks, as in `scan.rs`. The first byte of a longer character has the
+//! register of its class; its later bytes have one that changes nothing.
 //!
 //! Source: Sheng, an engine of Hyperscan (Wang et al., "Hyperscan", 2019).
 
@@ -21,10 +21,10 @@ const SAMPLE: &str = "The cat's 12 hats, which (in 1995) cost $3.50 each; \"No,\
     int f(void)\n{\n\tif (a && !b)\n\t\treturn 10;\n\n        x = y + 1;\n\t/* 2 */\n\n}\n\
     “Où?” – Это моя, да? 你好，世界。नमस्ते। 안녕\n";
 
-/// In an entry, above the number of the next state: [`HERE`], [`ANEW`] and [`ONE_BACK`], so much higher.
+/// An entry of a chain has the next state in its low bits, and [`HERE`], [`ANEW`] and [`ONE_BACK`] shifted up by this.
 const SHIFT: u32 = 4;
 
-/// The row of a chain for the first class of characters of several bytes, and the one for their later bytes.
+/// In a chain: the row of the first class of longer characters, and the row of their later bytes.
 const LONGER: u8 = 0x80;
 const CONTINUES: u8 = 0xff;
 
@@ -35,7 +35,7 @@ pub(super) struct FewStates {
 }
 
 impl FewStates {
-    /// Puts the states that a small text visits most first; the very first, before a text, stays.
+    /// Reorders the table: the first state, before a text, stays; then come those that a small text visits most.
     pub fn new(table: &mut [u32], stride: usize, alphabet: &Alphabet) -> Self {
         let (mut visits, mut row) = (vec![0; table.len() / stride], 0);
         for letter in SAMPLE.chars() {
@@ -70,10 +70,10 @@ impl FewStates {
         FewStates { chain, stride }
     }
 
-    /// Reads on in `text` up to `stop` while it is in these states, and says nothing else, and there is room for ends.
+    /// Reads on in `text` up to `stop` while it stays in these states, entries have no rarer bits, and there is room
+    /// for ends.
     ///
-    /// # Safety
-    /// The processor has the instructions of `B`.
+    /// # Safety The processor must have the instructions of `B`.
     #[inline(always)]
     pub unsafe fn read<B: Block>(
         &self,
@@ -99,7 +99,7 @@ impl FewStates {
                     (&rows, rest.len())
                 }
             };
-            // SAFETY: There are 64 bytes; the caller vouches for the processor.
+            // SAFETY: `window` has 64 bytes; the caller vouches for the processor.
             let (block, mut continues) = (unsafe { B::load(window.as_ptr()) }, 0);
             if !block.is_ascii() {
                 rows = *window;
@@ -109,10 +109,10 @@ impl FewStates {
             }
             // SAFETY: The caller vouches for the processor.
             let block = unsafe { B::chain(&self.chain, number, window, &mut entries) };
-            // No closure: it would lose the caller's target features.
+            // No closures: they would lose the caller's target features.
             let (here, anew) = (block.any_of((HERE << SHIFT) as u8), block.any_of((ANEW << SHIFT) as u8));
             let one_back = block.any_of((ONE_BACK << SHIFT) as u8);
-            // The character before the window may have several bytes.
+            // Stop if a pretoken ends before the last character of the previous window: it can have several bytes.
             let n_read = (block.any_of(CHAIN_STOPS) | one_back & 1).trailing_zeros().min(n_left as u32);
             if n_read == 0 {
                 break;
@@ -123,7 +123,7 @@ impl FewStates {
                 before = before & !continues | (before & continues) >> 1;
             }
             let found = here & within | before;
-            // SAFETY: There is room for 64.
+            // SAFETY: `room` has 64 entries.
             unsafe { B::write_offsets(found, now.at as u32, room.as_mut_ptr()) };
             if anew & within != 0 {
                 let sure = u64::MAX >> (anew & within).leading_zeros();
@@ -135,7 +135,7 @@ impl FewStates {
                 number = entries[n_read as usize - 1];
                 break;
             }
-            // Not by `n_read`, for which the next window would wait.
+            // Constants, not `n_read`: the next window would wait for it.
             now.at += WINDOW_BYTES;
             number = entries[WINDOW_BYTES - 1];
         }
@@ -144,8 +144,8 @@ impl FewStates {
     }
 }
 
-/// Replaces the characters of several bytes, where `longer` has bits, by the rows of their classes. They begin in `text` at
-/// `from`. Returns how many bytes are whole characters, and which are later bytes of one.
+/// Replaces each longer character, at the bits of `longer`, by the row of its class. `rows` starts at `from` in
+/// `text`. Returns how many bytes are whole characters, and which bytes are later bytes of one.
 #[inline(always)]
 fn rows_of_longer(
     rows: &mut [u8],

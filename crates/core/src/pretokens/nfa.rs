@@ -1,4 +1,4 @@
-//! A parsed pattern as places between which characters are read, and the table of the automaton that this makes.
+//! Turns a parsed pattern into places between which characters are read, and these into the table of an automaton.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use super::expressions::{can_be_empty, seen, set_of, set_of_character, set_of_cl
 /// The row of the state from which nothing matches.
 pub const DEAD: usize = 0;
 
-/// Bounds on what is compiled: places of a pattern, and visits of places.
+/// Limits: the places of a pattern, and how often places are visited.
 const MAX_NODES: usize = 1 << 12;
 pub const MAX_VISITS: usize = 1 << 23;
 
-/// A place in a pattern. Places are numbers of nodes.
+/// A place in a pattern. Places are referred to by their index in [`Nfa::nodes`].
 pub enum Node {
     Match,
     /// Reads a character of a set, then goes on.
     Read(usize, usize),
-    /// Goes on if the next character is of a set, or at the end of the text if told so.
+    /// Goes on if the next character is in a set; at the end of the text, if the flag is set.
     Look(usize, bool, usize),
-    /// Goes on at any of these; the first is preferred.
+    /// Goes on at any of these; earlier ones are preferred.
     Split(Vec<usize>),
 }
 
@@ -30,7 +30,7 @@ pub enum Node {
 pub struct Nfa {
     pub nodes: Vec<Node>,
     pub sets: Vec<ClassUnicode>,
-    /// What lookbehinds see, which every character must be that is read before them; `None` where there may be none.
+    /// The sets of lookbehinds, which must contain every character read before them; `None` if none are allowed.
     pub behind: Option<Vec<ClassUnicode>>,
 }
 
@@ -57,7 +57,7 @@ impl Nfa {
         })
     }
 
-    /// The place where an expression begins that goes on at `next`; `None` if it is not regular.
+    /// Adds an expression that goes on at `next`; returns the place where it begins, or `None` if it is not regular.
     pub fn add(&mut self, expression: &Expr, next: usize) -> Option<usize> {
         match expression {
             Expr::Empty => Some(next),
@@ -72,7 +72,7 @@ impl Nfa {
                 self.read(set, next)
             }),
             Expr::Assertion(Assertion::EndText) => self.look(ClassUnicode::empty(), true, next),
-            // The end of a word, since only characters of words are read before it.
+            // Always the end of a word, since `behind` makes sure that word characters are read before it.
             Expr::Assertion(Assertion::WordBoundary) => {
                 let mut words = set_of_class(r"\w", false)?;
                 self.behind.as_mut()?.push(words.clone());
@@ -119,7 +119,7 @@ impl Nfa {
         }
     }
 
-    /// A repetition that goes on at `next` after the last one, and at `stop` before that.
+    /// Adds a repetition that goes on at `next` after its largest count, and at `stop` after any smaller count.
     fn repeat(
         &mut self,
         (least, most): (usize, usize),
@@ -143,7 +143,7 @@ impl Nfa {
         (0..least).try_fold(start, |start, _| once(self, start))
     }
 
-    /// The table of the automaton, and the row of its first state.
+    /// Returns the table of the automaton and the row of its first state; `None` if it is too large.
     pub fn determinize(
         &self,
         start: usize,
@@ -176,7 +176,7 @@ impl Nfa {
     }
 }
 
-/// Steps from state to state while the table is made.
+/// Steps from state to state to make the table.
 struct Reader<'a> {
     nfa: &'a Nfa,
     /// The last round in which a place was visited.
@@ -191,7 +191,8 @@ impl Reader<'_> {
         std::mem::replace(&mut self.seen[place], round) != round
     }
 
-    /// The places after a character that is in these sets, or after the end of the text, and whether a match ends before.
+    /// Returns the places after a character in these sets, or after the end of the text, and whether a match ends
+    /// before it.
     fn step(&mut self, state: &[usize], sets: Option<u128>) -> (Vec<usize>, bool) {
         let is_in = |set: usize| sets.is_some_and(|sets| sets >> set & 1 != 0);
         self.round += 1;
@@ -215,7 +216,8 @@ impl Reader<'_> {
         (self.closed(&next), is_match)
     }
 
-    /// The places in their order with those that they split to in their stead; nothing after a match is preferred to it.
+    /// Replaces splits by the places that they lead to, in order. A match is the last place: none after it is
+    /// preferred.
     fn closed(&mut self, places: &[usize]) -> Vec<usize> {
         self.round += 1;
         let mut closed = Vec::new();

@@ -1,12 +1,13 @@
-//! Changes documents before they are split: Unicode normalisation forms, lower case, and a space before the text.
+//! Changes documents before they are split: Unicode normalisation forms, lower case, a space before the text, and
+//! others.
 //!
-//! A tokenizer does this only if its file or its owner asks for it, since it loses what the text was. Tables: Unicode
-//! 16.0, by the crate `unicode-normalization`.
+//! A tokenizer does this only if its file or its owner asks for it, since the original text is lost. Tables: Unicode
+//! 16.0, from the crate `unicode-normalization`.
 //!
-//! Nearly all text is normal already. A form's own table says of each character whether the form leaves it alone whatever
-//! its neighbours are; bytes below those that begin other characters are skipped 32 at a time. Where a text is not normal,
-//! only the stretch from the last such character on up to the next one is rewritten (Unicode Standard Annex 15, section
-//! 9: text may be divided before each of these).
+//! Nearly all text is normal already. Each form has a table of the characters that it leaves alone whatever their
+//! neighbours are. Bytes below all those that begin other characters are skipped 32 at a time. Where a text is not
+//! normal, only the stretch from the last character that is left alone to the next one is rewritten (Unicode Standard
+//! Annex 15, section 9: text can be divided before each of these).
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -35,37 +36,37 @@ pub enum Step {
     Nfkc,
     /// Compatibility decomposition.
     Nfkd,
-    /// Each character in lower case, whatever is around it.
+    /// Changes each character to lower case, whatever its neighbours are.
     Lowercase,
     /// A space before a text that does not begin with one.
     PrefixSpace,
     /// A space before any text that is not empty.
     DummyPrefix,
-    /// As [`PrefixSpace`](Self::PrefixSpace), but not after a special token.
+    /// Like [`PrefixSpace`](Self::PrefixSpace), but not after a special token.
     FirstPrefix,
-    /// U+2581 becomes a space, for which it stands in the files of SentencePiece.
+    /// A space for each U+2581, which stands for one in SentencePiece's files.
     Spaces,
-    /// No spaces at both ends of a text, and one in place of several: SentencePiece's `remove_extra_whitespaces`.
+    /// No spaces at both ends of a text, and one for several: SentencePiece's `remove_extra_whitespaces`.
     CollapseSpaces,
-    /// Bytes of a pretoken that are no token are left out of it before it is merged, as HuggingFace's library has it. The
-    /// encoder does that; the text stays as it is.
+    /// Drops bytes that are not tokens from pretokens before merging, as HuggingFace's library does. The encoder does
+    /// it; the text stays as it is.
     DropMissingBytes,
-    /// Characters without a token become this id, where `is_fused` one for several in a row: SentencePiece without byte
-    /// fallback, HuggingFace's unk_token. The encoder does that; the text stays as it is.
+    /// This id for characters without a token: SentencePiece without byte fallback, HuggingFace's `unk_token`. The
+    /// encoder does it; the text stays as it is.
     Unknown {
-        /// The id.
+        /// The id of unknown characters.
         id: u32,
-        /// Whether it stands for several in a row.
+        /// Whether one id stands for several characters in a row.
         is_fused: bool,
     },
-    /// The words of the text, each with a space after it, and nothing else.
+    /// Only the words of the text, each followed by a space.
     Words(Arc<Words>),
     /// A SentencePiece model's own table.
     Charsmap(Arc<Charsmap>),
 }
 
 impl Step {
-    /// Whether the step does something else where a document begins within another.
+    /// Whether the step acts differently on a document that begins within another.
     pub(super) fn depends_on_place(&self) -> bool {
         self.is_prefix() || *self == Step::CollapseSpaces
     }
@@ -76,33 +77,33 @@ impl Step {
     }
 }
 
-/// Where the document of a text begins that is changed.
+/// Where a document that is normalised begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// With the text.
+    /// At the start of its text.
     Start,
     /// After a special token.
     AfterSpecial,
-    /// Within: it was cut (`safe_cuts.rs`), and this is not its first part.
+    /// Within a document that was cut (`safe_cuts.rs`): it is not the first part.
     Within,
 }
 
-/// How the name of a charsmap begins; base64 follows.
+/// The name of a charsmap begins with this; base64 follows.
 pub const CHARSMAP: &str = "charsmap:";
 
-/// How the name of [`Step::Unknown`] begins where one id stands for several characters in a row; the id follows.
+/// The name of [`Step::Unknown`] begins with this if one id stands for several characters in a row; the id follows.
 pub const UNKNOWN: &str = "unknown:";
 
-/// How it begins where each character gets an id; the id follows.
+/// The name of [`Step::Unknown`] begins with this if each character gets an id; the id follows.
 pub const UNKNOWN_EACH: &str = "unknown_each:";
 
-/// How the name of [`Step::Words`] begins; a JSON list of patterns follows.
+/// The name of [`Step::Words`] begins with this; a JSON list of patterns follows.
 pub const WORDS: &str = "words:";
 
-/// These four.
+/// All four of these.
 pub const PREFIXES: [&str; 4] = [CHARSMAP, UNKNOWN, UNKNOWN_EACH, WORDS];
 
-/// The steps by name, as Python says them.
+/// The steps by the names that Python uses.
 pub const STEPS: [(&str, Step); 11] = [
     ("nfc", Step::Nfc),
     ("nfd", Step::Nfd),
@@ -117,7 +118,7 @@ pub const STEPS: [(&str, Step); 11] = [
     ("drop_missing_bytes", Step::DropMissingBytes),
 ];
 
-/// The steps of these names; [`Error::Invalid`] for an unknown one.
+/// Returns the steps of these names; [`Error::Invalid`] for an unknown one.
 pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
     let named = |name: &String| {
         if let Some(text) = name.strip_prefix(CHARSMAP) {
@@ -137,17 +138,17 @@ pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
     names.iter().map(named).collect()
 }
 
-/// Each text as the steps of these names leave it.
+/// Returns each text as the steps of these names leave it.
 pub fn normalized_texts(names: &[String], texts: &[String]) -> Result<Vec<String>> {
     let steps = steps_named(names)?;
     texts.iter().map(|text| Ok(normalized(&steps, None, Place::Start, text)?.into_owned())).collect()
 }
 
-/// Bytes that are checked at once.
+/// How many bytes are checked at once.
 const CHUNK: usize = 32;
 
-/// Applies the steps to a document at `place`; borrowed if they change nothing. A charsmap
-/// leaves the literals of `whole`.
+/// Applies the steps to a document at `place`; borrowed if they change nothing. A charsmap leaves literals of `whole`
+/// as they are.
 pub(super) fn normalized<'a>(
     steps: &[Step],
     whole: Option<&AhoCorasick>,
@@ -215,19 +216,19 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -
     Ok(normal)
 }
 
-/// The text with a space for each U+2581.
+/// Returns the text with a space for each U+2581.
 fn replaced(text: &str) -> Result<String> {
     let mut changed = with_room(text.len())?;
     for (number, part) in text.split(SPACE_SYMBOL).enumerate() {
-        // The room is there: a space is shorter.
+        // This fits: a space is shorter than U+2581.
         changed.extend((number > 0).then_some(' '));
         changed.push_str(part);
     }
     Ok(changed)
 }
 
-/// The text without leading spaces, unless other text is before it, without trailing ones (U+2581 counts there), and with one
-/// in place of several.
+/// Returns the text with one space for several, none at its end (where U+2581 counts as one), and none at its start
+/// unless other text precedes it.
 fn collapsed(text: &str, is_within: bool) -> Result<String> {
     let mut changed = with_room(text.len())?;
     let text = text.trim_end_matches([' ', SPACE_SYMBOL]);
@@ -245,7 +246,7 @@ fn is_lower(character: char) -> bool {
     character.to_lowercase().eq([character])
 }
 
-/// The text in lower case, if it is not.
+/// Returns the text in lower case, if it is not already.
 fn lowered(text: &str) -> Result<Option<String>> {
     let Some(at) = text.find(|character| !is_lower(character)) else { return Ok(None) };
     let mut changed = with_room(text.len())?;
@@ -254,10 +255,10 @@ fn lowered(text: &str) -> Result<Option<String>> {
     Ok(Some(changed))
 }
 
-/// Appends the form of a stretch.
+/// Appends the normal form of a stretch.
 fn rewrite(step: &Step, stretch: &str, into: &mut String) -> Result<()> {
     let mut characters = stretch.chars();
-    // A letter and a mark, as most stretches are.
+    // Most stretches are a letter and a mark.
     if *step == Step::Nfc
         && let (Some(first), Some(second), None) = (characters.next(), characters.next(), characters.next())
         && let Some(composed) = compose(first, second)
@@ -272,13 +273,13 @@ fn rewrite(step: &Step, stretch: &str, into: &mut String) -> Result<()> {
     }
 }
 
-/// Whether a text may be cut between these characters, so that its parts, changed one by one, are those of the whole, and
-/// these two are in both.
+/// Whether a text can be cut between these characters: the changed parts together are then the changed whole, and
+/// these two characters stay at the edges.
 pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
-    // Marks that follow change no other ASCII but letters.
+    // A mark that follows can change letters, `<`, `=` and `>`, but no other ASCII.
     let is_left = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
     steps.iter().all(|step| match step {
-        // What is put before a document is put before its first part.
+        // What is put before a document is put before its first part only.
         Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => true,
         // The encoder's units hold all unknown characters in a row.
         Step::DropMissingBytes | Step::Unknown { .. } => true,
@@ -291,21 +292,21 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
     })
 }
 
-/// The class of a character that a form leaves alone, whatever its neighbours are; a mark's is its combining class.
+/// The class of characters that a form leaves alone whatever their neighbours are. A mark has its combining class.
 const LEFT: u8 = 0;
-/// The class of a character that a form changes, or may change for its neighbours.
+/// The class of characters that a form changes, or can change because of their neighbours.
 const ODD: u8 = u8::MAX;
-/// The code points from which on all are [`LEFT`].
+/// All code points from this one on are [`LEFT`].
 const N_CODES: usize = 0x3_0000;
 
 /// What a form does to each character.
 struct Form {
-    /// For each 256 code points, where their classes begin in `classes`.
+    /// For each 256 code points, where their classes start in `classes`.
     blocks: Vec<u16>,
     classes: Vec<u8>,
-    /// Bytes with which no character begins that is not [`LEFT`].
+    /// For each byte, whether all characters that begin with it are [`LEFT`]; true for continuation bytes.
     is_left: [bool; 256],
-    /// The first byte that is not.
+    /// The first byte for which that is false.
     least: u8,
 }
 
@@ -344,7 +345,8 @@ impl Form {
         block.map_or(LEFT, |&start| self.classes[usize::from(start) + (code & 255) as usize])
     }
 
-    /// The first character from `from` on that may not be normal where it stands; the text before `from` does not matter.
+    /// Returns the first character from `from` on that may not be normal where it is. Text before `from` does not
+    /// matter.
     fn first_odd(&self, text: &str, from: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         // The end and the class of the last character that was looked up.
@@ -372,7 +374,7 @@ impl Form {
         None
     }
 
-    /// The stretch around the character at `odd` that is rewritten as a whole; it begins at `from` or later.
+    /// Returns the stretch around the character at `odd` that is rewritten as a whole. It begins at `from` or later.
     fn stretch(&self, text: &str, from: usize, odd: usize) -> (usize, usize) {
         let is_left = |&(_, character): &(usize, char)| self.class_of(u32::from(character)) == LEFT;
         let (before, after) = (&text[from..odd], &text[odd..]);
@@ -386,7 +388,7 @@ const NAME: &str = "a normalised text";
 
 fn with_room(n: usize) -> Result<String> {
     let bytes: Vec<u8> = Vec::with_room(n, NAME)?;
-    // An empty vector is text.
+    // An empty vector is UTF-8.
     Ok(String::from_utf8(bytes).unwrap_or_default())
 }
 
@@ -457,7 +459,7 @@ mod tests {
         }
     }
 
-    /// Characters of every kind that forms know, and some that they leave alone.
+    /// Characters of every kind that forms change, and some that they leave alone.
     const ALPHABET: &[&str] = &[
         "a",
         "e",

@@ -1,20 +1,20 @@
-//! Automata that split in turn, as one automaton that outputs the ends of pretokens while it reads.
+//! Runs automata that split in turn as one automaton, which outputs the ends of pretokens while it reads.
 //!
-//! Its states say where each pattern is: in a gap, or so far in a match. Nearly always the next character decides all that
-//! came before it: a match ends before it, or before the last character (as `\s+(?!\S)` does), or what seemed to begin at
-//! the last character is none. Where it does not, a pretoken may have ended earlier, and the state holds the places of that
-//! case too ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether a line break follows. Then the entry of the
-//! table has the ends, and the loop goes on without asking anything. Where more is open (`"` of `"[^"]*"`), the entry says
-//! so: the loop goes back to the last offset at which all patterns could start anew, and the next pretokens are found
-//! pattern by pattern.
+//! A state says where each pattern is: in a gap, or how far in a match. Nearly always the next character settles what
+//! came before it: a match ends before it, or before the previous character (as `\s+(?!\S)` does), or what seemed to
+//! begin at the previous character is not a match. If it is not settled, a pretoken may have ended earlier, and the
+//! state also holds the places of that case ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether
+//! a line break follows. The entry of the table then has the ends, and the loop goes on without checking anything
+//! else. If more than that is open (the `"` of `"[^"]*"`), the entry stops the loop. It goes back to the last offset
+//! at which all patterns could start anew, and the next pretokens are found pattern by pattern.
 //!
-//! Cost: a step of a table for each character, however many patterns there are. A step waits for the one before, so text is
-//! read by byte shuffles where that is possible ([`FewStates`]).
+//! Cost: one step of a table per character, however many patterns there are. A step waits for the previous one, so
+//! text is read by byte shuffles where possible ([`FewStates`]).
 //!
-//! Tried: reading four places of a text in turn, so that a step of one need not wait for that of another: no faster on a
-//! Zen 3, since what four places need does not fit into the registers. A table of two characters at once: half as fast as
-//! shuffles. Windows of 64 characters in which the three before an offset decide, without any state, whether a pretoken ends
-//! there: no faster than that.
+//! Tried: reading four places of a text in turn, so that the steps of one need not wait for those of another: no
+//! faster on a Zen 3, since what four places need does not fit into the registers. A table of two characters at once:
+//! half as fast as shuffles. Windows of 64 characters, in which the three characters before an offset decide, without
+//! any state, whether a pretoken ends there: no faster than shuffles.
 
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -37,62 +37,62 @@ use crate::cpu::{CpuTier, at_tier};
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// The most states: published patterns need some tens.
+/// The most states that a table can have. Published patterns need some tens.
 const MAX_STATES: usize = 1 << 13;
 
-/// In a table of more states those that say the same stay apart: finding them would take too long. Of the published patterns one
-/// has more, 581; the others have up to 74.
+/// Equivalent states are joined only in tables of up to this many; in larger ones, finding them takes too long. Of the
+/// published patterns one has more states, 581; the others have up to 74.
 const MAX_JOINED: usize = 128;
 
-/// How often places may be read for the table: about a tenth of a second. Published patterns need some ten thousand.
+/// How often places can be read for a table: about a tenth of a second. Published patterns need some ten thousand.
 const MAX_READS: usize = 1 << 20;
 
-/// How deep other places may lie in others. Of "aaaa" `a*b|a` might find the first letter, the first two, and so on.
+/// How deep cases can be nested. In "aaaa", `a*b|a` might match the first letter, then the second, and so on.
 const MAX_DEPTH: usize = 3;
 
 /// Room for the ends of a window and of an entry.
 const FEWEST_ENDS: usize = WINDOW_BYTES + 4;
 
-/// How much that was read in vain may be read once more.
+/// How many bytes that the table read in vain can be left to be read again.
 const FAR_BYTES: usize = 64;
 
-/// Where a pattern was searched as far ahead as this, so many ends are found at once: the next call would search again.
+/// If a pattern was searched this far ahead, one call finds up to [`MOST_ENDS`] ends: the next one would search again.
 const FAR_AHEAD: usize = 1 << 16;
 const MOST_ENDS: usize = 1 << 18;
 
 /// Where a pattern is, after a character.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Place {
-    /// No match has the character.
+    /// No match contains the character.
     Gap,
-    /// In what may be a match.
+    /// In a possible match.
     Match {
         state: usize,
-        /// No other match could have begun since.
+        /// No other match can have begun since this one did.
         is_only: bool,
-        /// It follows a gap that may go on instead.
+        /// It follows a gap, which goes on if this is not a match.
         in_gap: bool,
-        /// What holds if the gap ended where this began, or a match ended while this goes on for a longer one.
+        /// What holds if the gap ended where this began, or if a match ended while this goes on for a longer one.
         other: Option<Other>,
     },
 }
 
-/// What holds if a pretoken has ended before what is read now.
+/// The case that a pretoken ended before what is read now.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Other {
     Known {
-        /// The places of the pattern and of those after it, which started anew there.
+        /// The places of the pattern and of those after it, which started anew at that end.
         places: Vec<Place>,
-        /// How many characters back it ended; 0 for at the mark.
+        /// How many characters back the end is; 0 means at the mark.
         n_back: usize,
-        /// The end is in any case one.
+        /// The end is output already, since it is an end in either case.
         is_written: bool,
     },
-    /// More ends are written already than would hold.
+    /// The case cannot be kept, for example because ends were output that it does not have.
     Lost,
 }
 
-/// The places of a pattern and of those after it after one more character, and the bits of its entry.
+/// The places of a pattern and of those after it once a character is read, and the bits of its entry.
 #[derive(Default)]
 struct Shown {
     places: Vec<Place>,
@@ -106,25 +106,25 @@ pub(super) struct OnePass {
     table: Vec<u32>,
     few: FewStates,
     tier: CpuTier,
-    /// Finds what the first pattern matches, which looks too far ahead for the table.
+    /// Finds the matches of the first pattern, if that looks too far ahead for the table.
     numbers: Option<WholeNumbers>,
 }
 
 /// Automata that split in turn and read bytes as letters of GPT-2's byte alphabet.
 pub(super) struct Letters {
     steps: Vec<Dfa>,
-    /// Bytes with which a match can begin.
+    /// Bytes that can begin a match.
     can_begin: [bool; 256],
 }
 
 impl Letters {
-    /// Where a match might begin first.
+    /// Returns where a match might begin first.
     #[inline]
     pub fn next_begin(&self, bytes: &[u8]) -> Option<usize> {
         bytes.iter().position(|&byte| self.can_begin[usize::from(byte)])
     }
 
-    /// Appends the ends that the patterns make in the bytes from `start` on.
+    /// Appends the ends that the patterns find in the bytes from `start` on.
     pub fn split(&self, bytes: &[u8], start: usize, found: &mut Vec<usize>) {
         split(&self.steps, bytes, start, found);
     }
@@ -144,7 +144,8 @@ impl OnePass {
         for code in 0..0x11_0000 {
             examples[alphabet.class_of(code)].get_or_insert(code);
         }
-        // The class of each character, of the end of the text, and of a digit that the first pattern leaves, in each pattern.
+        // In each pattern, the class of each character, of the end of the text, and of a digit that the first pattern
+        // leaves.
         let classes: Vec<Vec<usize>> = steps
             .iter()
             .enumerate()
@@ -165,7 +166,7 @@ impl OnePass {
         Some(one_pass)
     }
 
-    /// Whether the second pattern and those after it split no number of one to three ASCII digits.
+    /// Whether the patterns after the first leave every number of one to three ASCII digits whole.
     fn leaves_groups(&self) -> bool {
         let mut found = Vec::new();
         let mut is_whole = |group: String| {
@@ -176,30 +177,30 @@ impl OnePass {
         (1..=3_usize).all(|width| (0..10_u32.pow(width as u32)).all(|n| is_whole(format!("{n:0width$}"))))
     }
 
-    /// As [`super::steps::Step::ends_between`].
+    /// See [`super::steps::Step::ends_between`]: the first pattern that can match `before` decides.
     pub fn ends_between(&self, before: char, after: char) -> Option<bool> {
         let own = self.steps.iter().find(|dfa| !dfa.is_foreign(before))?;
         Some(own.ends_between(before, after))
     }
 
-    /// As [`super::steps::Step::is_total`].
+    /// Whether there is only one pattern, whose matches are proved to leave no gaps.
     pub fn is_total(&self) -> bool {
         matches!(self.steps.as_slice(), [only] if only.is_total())
     }
 
-    /// The patterns, to read bytes as letters of GPT-2's byte alphabet.
+    /// Returns the patterns for bytes that are read as letters of GPT-2's byte alphabet.
     pub fn of_letters(&self) -> Letters {
         let steps: Vec<Dfa> = self.steps.iter().map(|dfa| dfa.of_letters()).collect();
         let can_begin = |byte| steps.iter().any(|dfa| dfa.can_begin(byte as u8));
         Letters { can_begin: std::array::from_fn(can_begin), steps }
     }
 
-    /// Appends the ends that the patterns make in a segment, found pattern by pattern.
+    /// Appends the ends that the patterns find in a segment, pattern by pattern.
     pub fn split(&self, text: &str, start: usize, end: usize, found: &mut Vec<usize>) {
         split(&self.steps, &text.as_bytes()[..end], start, found);
     }
 
-    /// [`super::Pretokenizer::fill`]; no ends if the first is further away than `most_bytes`.
+    /// [`super::Pretokenizer::fill`]; returns no ends if the first one is further away than `most_bytes`.
     pub fn fill(&self, text: &str, from: usize, most_bytes: u32, ends: &mut Vec<u32>) -> Result<()> {
         let text = text.get(from..).unwrap_or_default();
         let stop = text.len().min(most_bytes as usize);
@@ -208,7 +209,7 @@ impl OnePass {
             return Ok(());
         }
         let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + FEWEST_ENDS), ENDS_PER_FILL);
-        // Behind the ends that are sure is room for what is read.
+        // In `ends`, room for what is read follows the ends that are sure.
         let (mut n_ends, mut read, mut search) = (0, Read::default(), None);
         while n_ends < wanted {
             ends.grow((n_ends + most_ends).saturating_sub(ends.len()), "pretoken ends")?;
@@ -233,7 +234,7 @@ impl OnePass {
             if entry == FULL && n_ends > 0 && (read.at > stop || wanted == ENDS_PER_FILL) {
                 break;
             }
-            // More is open, or the first segment is as long as all this.
+            // More is open than a table can decide, or the first segment fills all the room.
             ends.truncate(n_ends);
             let (open, mut at) = (read.at, ends.last().map_or(0, |&end| end as usize));
             let search = search.get_or_insert_with(|| Search {
@@ -245,7 +246,7 @@ impl OnePass {
             search.found.clear();
             loop {
                 at = self.find(text, at, search);
-                // What was read in vain is not read again and again.
+                // Go on past what was read in vain, so that it is not read again and again.
                 if at + FAR_BYTES > open || n_ends + search.found.len() >= wanted {
                     break;
                 }
@@ -268,8 +269,8 @@ impl OnePass {
         Ok(())
     }
 
-    /// Reads a number that the first pattern matches, or digits that it leaves, as far as there is room; whether any are at
-    /// `read.at`.
+    /// Reads a number that the first pattern matches, or digits that it leaves, as far as there is room. Returns
+    /// whether it read any.
     fn read_number(&self, text: &str, stop: usize, read: &mut Read, room: &mut [u32]) -> bool {
         let Some(numbers) = &self.numbers else { return false };
         let mut found = numbers.ends(text, read.at).take_while(|&end| end <= stop).peekable();
@@ -303,18 +304,17 @@ impl OnePass {
         true
     }
 
-    /// Reads on up to the character at `stop`, or while there is room for a window's ends and some more; returns [`FULL`], or
-    /// the entry of the character at `read.at` that stops it.
+    /// Reads on up to the character at `stop`, or while there is room for the ends of a window and some more. Returns
+    /// [`FULL`], or the entry of the character at `read.at` that stops it.
     ///
-    /// # Safety
-    /// The processor has the instructions of `B`.
+    /// # Safety The processor must have the instructions of `B`.
     #[inline(always)]
     unsafe fn read<B: Block>(&self, text: &str, stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
         let (bytes, mut now) = (text.as_bytes(), *read);
         let entry = 'all: loop {
             // SAFETY: The caller vouches for the processor.
             unsafe { self.few.read::<B>(bytes, stop, &self.alphabet, &mut now, ends) };
-            // What comes next is in another state.
+            // `few` does not have what comes next: read two characters by the table.
             for _ in 0..2 {
                 if now.at > stop || now.n + FEWEST_ENDS > ends.len() {
                     break 'all FULL;
@@ -338,14 +338,15 @@ impl OnePass {
         entry
     }
 
-    /// Finds the next pretokens from `from` on, where all patterns start anew, up to the next such offset, which it returns.
+    /// Finds the next pretokens pattern by pattern, from `from` to the next offset at which all patterns start anew;
+    /// returns it.
     fn find(&self, text: &str, from: usize, search: &mut Search) -> usize {
         let mut end = text.len();
         for (nth, dfa) in self.steps.iter().enumerate() {
             let next = &mut search.next[nth];
             *next = from.max(*next);
             let mut other = Failed::default();
-            // The first pattern's segment is the text, so its next match stays the same.
+            // The segment of the first pattern is the whole text, so its next match stays the same.
             let failed = if nth == 0 { &mut search.failed } else { &mut other };
             let found = match search.first {
                 Some((start, match_end)) if nth == 0 && start >= from => {
@@ -362,7 +363,7 @@ impl OnePass {
                     split(&self.steps[nth + 1..], &text.as_bytes()[..match_end], from, &mut search.found);
                     return match_end;
                 }
-                // A gap, which the next patterns split.
+                // A gap: the next patterns split it.
                 found => end = if found.is_some() { *next } else { end },
             }
         }
@@ -371,7 +372,7 @@ impl OnePass {
     }
 }
 
-/// Appends the ends that patterns make in the bytes from `start` on, found pattern by pattern.
+/// Appends the ends that patterns find in the bytes from `start` on, pattern by pattern.
 fn split<D: Borrow<Dfa>>(steps: &[D], bytes: &[u8], start: usize, found: &mut Vec<usize>) {
     let Some((dfa, rest)) = steps.split_first() else {
         found.push(bytes.len());
@@ -392,10 +393,10 @@ fn split<D: Borrow<Dfa>>(steps: &[D], bytes: &[u8], start: usize, found: &mut Ve
     }
 }
 
-/// The table of patterns that read these classes; `None` if it is too large.
+/// Makes the table of patterns that read these classes; `None` if it is too large.
 fn determinize(steps: &[Arc<Dfa>], classes: &[Vec<usize>], stride: usize) -> Option<Vec<u32>> {
     let mut table = Vec::new();
-    // The first state is before the first character.
+    // The first state is the one before the first character.
     let (mut states, mut rows) = (vec![Vec::new()], HashMap::new());
     let (mut done, n_left) = (0, Cell::new(MAX_READS));
     while done < states.len() {
@@ -422,11 +423,11 @@ fn determinize(steps: &[Arc<Dfa>], classes: &[Vec<usize>], stride: usize) -> Opt
     Some(if states.len() <= MAX_JOINED { joined(&table, stride) } else { table })
 }
 
-/// The table with one row for all states that say the same of whatever follows, but the first state, which is before a text.
+/// Joins the states whose entries agree on whatever follows, except the first state, which is before a text.
 fn joined(table: &[u32], stride: usize) -> Vec<u32> {
     let mut row_of: Vec<usize> = (0..table.len() / stride).map(|state| state.min(1)).collect();
     loop {
-        // Rows are alike as long as their entries are, and lead to rows that are alike.
+        // Rows stay alike as long as their entries are equal and lead to rows that are alike.
         let (mut rows, mut known) = (Vec::new(), HashMap::new());
         let next: Vec<usize> = table
             .chunks(stride)
@@ -464,28 +465,28 @@ at_tier! {
     }
 }
 
-/// What is kept while pretokens are found pattern by pattern.
+/// What a search pattern by pattern keeps.
 struct Search {
-    /// For each pattern, no match begins before this offset.
+    /// For each pattern, an offset before which no match begins.
     next: Vec<usize>,
-    /// The first pattern's last match that was found.
+    /// The last match found of the first pattern.
     first: Option<(usize, usize)>,
     failed: Failed,
     found: Vec<usize>,
 }
 
-/// Reads a character of a class, by which places of all patterns become others. `None` is more than a table can decide.
+/// Reads a character of a class, which changes the places of all patterns. `None` means that a table cannot decide.
 struct Reader<'a> {
     steps: &'a [Arc<Dfa>],
-    /// By pattern and class, the pattern's own class; the last but one is the end of the text.
+    /// For each pattern, its own class by class; the last but one is the end of the text.
     classes: &'a [Vec<usize>],
     class: usize,
-    /// How often places may still be read.
+    /// How many more times places can be read.
     n_left: &'a Cell<usize>,
 }
 
 impl Reader<'_> {
-    /// The places of all patterns after the character; before the first one, `places` is empty.
+    /// Returns the places of all patterns after the character. `places` is empty before the first one.
     fn next(&self, places: &[Place]) -> Option<Shown> {
         if places.is_empty() {
             return Some(Shown { places: self.anew(0)?, bits: 0 });
@@ -501,12 +502,12 @@ impl Reader<'_> {
         self.class + 2 == self.classes[0].len()
     }
 
-    /// A reader of the end of a segment.
+    /// Returns a reader of the end of a segment.
     fn at_end(&self) -> Self {
         Reader { class: self.classes[0].len() - 2, ..*self }
     }
 
-    /// The places of pattern `nth` and those after it, which start anew at the character.
+    /// Returns the places of pattern `nth` and of those after it if they start anew at the character.
     fn anew(&self, nth: usize) -> Option<Vec<Place>> {
         let begun = |nth: usize| {
             let dfa = &self.steps[nth];
@@ -520,7 +521,7 @@ impl Reader<'_> {
         (nth..self.steps.len()).map(begun).collect()
     }
 
-    /// Reads on in the places of pattern `nth` and those after it.
+    /// Reads the character in the places of pattern `nth` and of those after it.
     fn read(&self, nth: usize, places: &[Place]) -> Option<Shown> {
         let Some((place, rest)) = places.split_first() else { return Some(Shown::default()) };
         self.n_left.set(self.n_left.get().checked_sub(1)?);
@@ -551,7 +552,7 @@ impl Reader<'_> {
         }
     }
 
-    /// [`Reader::read`] where pattern `nth` is in a gap.
+    /// [`Reader::read`] if pattern `nth` is in a gap.
     fn read_in_gap(&self, nth: usize, rest: &[Place]) -> Option<Shown> {
         let place = self.anew(nth)?.swap_remove(0);
         let Place::Match { state, .. } = place else {
@@ -571,7 +572,7 @@ impl Reader<'_> {
         Some(shown)
     }
 
-    /// A segment of pattern `nth` ends before the character.
+    /// Ends a segment of pattern `nth` before the character.
     fn cut(&self, nth: usize, rest: &[Place]) -> Option<Shown> {
         let ended = self.at_end().read(nth + 1, rest)?;
         if self.is_end() {
@@ -580,7 +581,8 @@ impl Reader<'_> {
         Some(Shown { places: self.anew(nth)?, bits: ended.bits | HERE | ANEW })
     }
 
-    /// What holds if a segment of pattern `nth` ends before the character, where `bits` are those of going on.
+    /// Returns the case that a segment of pattern `nth` ends before the character; `bits` are those of going on
+    /// instead.
     fn other(&self, nth: usize, rest: &[Place], bits: usize) -> Other {
         match (self.at_end().read(nth + 1, rest), self.anew(nth)) {
             (Some(ended), Some(places)) if ended.bits == bits & !(HERE | ANEW) => {
@@ -590,7 +592,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads on in the other places, where `bits` are those of going on.
+    /// Reads the character in the other case; `bits` are those of going on in the present one.
     fn read_other(&self, nth: usize, other: &Other, bits: &mut usize) -> Other {
         let &Other::Known { ref places, n_back, is_written } = other else { return Other::Lost };
         match self.read(nth, places) {
@@ -605,7 +607,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes on with the other places.
+    /// Goes on in the other case.
     fn take(&self, nth: usize, other: &Other) -> Option<Shown> {
         let Other::Known { places, n_back, is_written } = other else { return None };
         let mut shown = self.read(nth, places)?;
@@ -620,7 +622,7 @@ impl Reader<'_> {
     }
 }
 
-/// How deep other places lie in others.
+/// Returns how deep cases are nested.
 fn depth(places: &[Place]) -> usize {
     let of = |place: &Place| match place {
         Place::Match { other: Some(Other::Known { places, .. }), .. } => 1 + depth(places),
@@ -629,7 +631,7 @@ fn depth(places: &[Place]) -> usize {
     places.iter().map(of).max().unwrap_or(0)
 }
 
-/// How many other places need the mark.
+/// Returns how many cases need the mark.
 fn n_marks(places: &[Place]) -> usize {
     let of = |place: &Place| match place {
         Place::Match { other: Some(Other::Known { places, n_back, is_written }), .. } => {
@@ -644,7 +646,7 @@ fn n_marks(places: &[Place]) -> usize {
 mod tests {
     use super::*;
 
-    /// Whether the table decides all of the text up to its end, and the number of its states.
+    /// Returns whether the table decides all of the text up to its end, and the number of its states.
     fn reads_all(patterns: &[&str], text: &str) -> (bool, usize) {
         let steps = patterns.iter().map(|pattern| Arc::new(Dfa::new(pattern, 1 << 20).unwrap())).collect();
         let one_pass = OnePass::new(steps, None, CpuTier::best()).unwrap();

@@ -1,10 +1,10 @@
-//! Differential tests: the hand-written scanners against a regex engine that runs the same pattern.
+//! Differential tests: compare the hand-written scanners with a regex engine that runs the same pattern.
 
 use super::threes::WholeNumbers;
 use super::*;
 use crate::format::oniguruma;
 
-/// The ends of all pretokens, by calling `fill` to the end of the text.
+/// Returns the ends of all pretokens, by calling `fill` up to the end of the text.
 fn ends_of(pretokenizer: &Pretokenizer, document: &str) -> Vec<usize> {
     let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
     while from < document.len() {
@@ -23,7 +23,7 @@ fn show(document: &str, ends: &[usize]) -> Vec<String> {
     ends.iter().map(|&end| document[std::mem::replace(&mut from, end)..end].to_owned()).collect()
 }
 
-/// xorshift64* (Marsaglia; Vigna): the same numbers in each run.
+/// xorshift64* (Marsaglia; Vigna), with the same numbers in each run.
 struct Random(u64);
 
 impl Random {
@@ -160,7 +160,7 @@ const HOSTILE: &[&str] = &[
 ];
 
 fn hostile_text(random: &mut Random, n_parts: usize, kinds: usize) -> String {
-    // Half of the alphabets are neighbours in the list, which are of one kind.
+    // Half of the alphabets are neighbours in the list, which are of the same kind.
     let (start, is_near) = (random.below(HOSTILE.len()), random.below(2) == 0);
     let alphabet: Vec<_> = (0..kinds)
         .map(|nth| if is_near { start + nth } else { random.below(HOSTILE.len()) })
@@ -179,7 +179,7 @@ fn at_every_tier<S: AsRef<str>>(patterns: &[S]) -> Vec<(CpuTier, Pretokenizer)> 
     CpuTier::available().map(|tier| (tier, Pretokenizer::at_tier(patterns, tier).unwrap())).collect()
 }
 
-/// Automata and the regex engine at every tier, also where a pattern has a hand-written scanner.
+/// Compiles automata and the regex engine at every tier, even if a pattern has a hand-written scanner.
 fn compiled_at_every_tier(patterns: &[String]) -> Vec<(CpuTier, Pretokenizer)> {
     let compiled = |tier| (tier, Pretokenizer::compile(patterns, tier, RegexScanner::new).unwrap());
     CpuTier::available().map(compiled).collect()
@@ -219,7 +219,7 @@ fn scanners_on_every_character_in_context_equal_the_regex() {
     for (_, texts) in patterns::spellings() {
         let (fast, oracle) = (at_every_tier(texts), Pretokenizer::by_regex(texts).unwrap());
         let mut text = String::new();
-        // Without optimisation the regex takes minutes for all of them: then the far ones are sampled.
+        // Without optimisation the regex takes minutes for all of them, so distant ones are sampled.
         let is_sampled = cfg!(debug_assertions);
         for character in '\0'..=char::MAX {
             if is_sampled && character > '\u{600}' && u32::from(character) % 89 != 0 {
@@ -268,7 +268,7 @@ fn scanners_started_at_any_pretoken_give_the_same_pretokens() {
                 let all = ends_of(&fast, &text);
                 for (nth, &end) in all.iter().enumerate() {
                     let mut ends = Vec::new();
-                    // From there on, and where the text before it is cut off.
+                    // From there on, and with the text before it cut off.
                     for (document, from) in [(&*text, end), (&text[end..], 0)] {
                         fast.fill(document, from, &mut ends).unwrap();
                         let moved: Vec<_> = ends.iter().map(|&distance| end + distance as usize).collect();
@@ -326,7 +326,8 @@ fn scanners_find_a_break_at_any_offset_of_a_window() {
     }
 }
 
-/// Where a window begins within a pretoken, what is there depends on the character before a contraction, of any length.
+/// If a window begins within a pretoken, its first bytes depend on the character before a contraction, which has any
+/// length.
 #[test]
 fn scanners_look_back_over_a_character_of_any_length_at_any_offset_of_a_window() {
     for (_, texts) in patterns::spellings() {
@@ -364,7 +365,7 @@ fn scanners_see_digits_of_unicode_17_at_any_offset_of_a_window() {
     }
 }
 
-/// A pretoken may begin windows before the one that shows its end.
+/// A pretoken can begin several windows before the one that shows its end.
 #[test]
 fn scanners_find_the_end_of_a_run_of_ascii_and_other_characters() {
     for (_, texts) in patterns::spellings() {
@@ -397,7 +398,7 @@ fn scanners_split_a_long_run_of_one_character() {
     }
 }
 
-/// The named patterns and some others, without hand-written scanners.
+/// The named patterns and some others, without the hand-written scanners.
 #[test]
 fn automata_equal_the_backtracking_regex() {
     let others: &[&[&str]] = &[
@@ -449,7 +450,8 @@ fn automata_equal_the_backtracking_regex() {
     assert!(n_automata >= 15, "{n_automata}");
 }
 
-/// What one pass decides late: gaps that end further back, matches that may yet be longer, in patterns of any order.
+/// What one pass decides late: gaps that ended further back, and matches that may still get longer, in any order of
+/// patterns.
 #[test]
 fn random_sequences_of_patterns_equal_the_backtracking_regex() {
     let parts = [
@@ -480,7 +482,7 @@ fn random_sequences_of_patterns_equal_the_backtracking_regex() {
         let steps: Vec<String> = steps.collect();
         let (compiled, oracle) = (compiled_at_every_tier(&steps), Pretokenizer::by_regex(&steps).unwrap());
         for _ in 0..20 {
-            // Windows of ASCII are read otherwise.
+            // Windows of only ASCII take another path.
             let letters = &letters[..letters.len() - 2 * random.below(2)];
             let text: String = (0..random.below(120)).map(|_| letters[random.below(letters.len())]).collect();
             assert_equal(&compiled, &oracle, &text);
@@ -505,7 +507,8 @@ fn letters_after_an_automaton_equal_the_backtracking_regex() {
     }
 }
 
-/// " " is no pretoken before "\u{2028}" where that ends the segment, which the first pattern decides three characters later.
+/// " " is not a pretoken before a "\u{2028}" that ends the segment, as the first pattern decides three characters
+/// later.
 #[test]
 fn a_match_that_begins_later_is_the_end_of_a_segment_before_it() {
     for between in ["", "x", "ab"] {
@@ -550,7 +553,7 @@ fn comments_say_what_matches_are_joined_to() {
     assert_eq!(joined("contiguous"), ["a", "..", "b1", ".", "c"]);
     assert_eq!(joined("merged_with_previous"), ["a.", ".", "b1.", "c"]);
     assert_eq!(joined("merged_with_next"), ["a", ".", ".b1", ".c"]);
-    // Any other comment says nothing.
+    // Any other comment has no meaning.
     assert_eq!(pretokens_of(&["(?#other)[.]"], text), joined("isolated"));
     assert_eq!(pretokens_of(&["(?#isolated)a*"], "baac"), ["b", "aa", "c"]);
     assert_eq!(pretokens_of(&["(?#isolated)(?=b)", "(?#isolated)(?<=a)"], "aabb"), ["a", "a", "b", "b"]);
@@ -559,7 +562,7 @@ fn comments_say_what_matches_are_joined_to() {
 
 #[test]
 fn matches_that_depend_on_the_last_match_are_searched_once() {
-    // More ends than one call gives: a later call would begin at the beginning of a match, not at its end.
+    // More ends than one call returns: a later call would begin at the start of a match, not at its end.
     let text = "xbb".repeat(2 * ENDS_PER_FILL);
     let mut expected: Vec<usize> = (1..text.len()).filter(|at| at % 3 > 0).collect();
     expected.push(text.len());
@@ -568,7 +571,7 @@ fn matches_that_depend_on_the_last_match_are_searched_once() {
     {
         assert_eq!(Pretokenizer::sequence(patterns).unwrap().ends(&text).unwrap(), expected);
     }
-    // No match begins before the last one ends, nor behind its own end.
+    // No match begins before the last one ends, or after its own end.
     assert_eq!(pretokens_of(&[r"(?#isolated)(?<=\Ka)b|a"], "xabab"), ["x", "a", "b", "a", "b"]);
     assert_eq!(pretokens_of(&[r"(?#merged_with_previous)(?=ab\K)a"], "xabab"), ["xa", "ba", "b"]);
 }
@@ -630,13 +633,13 @@ fn digits_in_threes_equal_the_regex_engine() {
             }
         }
     }
-    // One call returns only so many ends; this number has more groups.
+    // One call returns only so many ends, and this number has more groups.
     let digits = "1".repeat(3 * ENDS_PER_FILL * 3 + 1);
     let ends: Vec<usize> = (1..=digits.len()).step_by(3).collect();
     for patterns in [&[whole_numbers[0][0]][..], &[whole_numbers[0][0], r"\s|[^\s]+"]] {
         assert_eq!(ends_of(&Pretokenizer::sequence(patterns).unwrap(), &digits), ends);
     }
-    // A letter after them leaves them to the second pattern.
+    // A letter after the digits leaves them to the second pattern.
     let word = digits + "x";
     let by_digit = Pretokenizer::sequence(&[whole_numbers[0][0], "[0-9]"]).unwrap();
     assert_eq!(ends_of(&by_digit, &word).len(), word.len());
@@ -668,7 +671,7 @@ fn sequence_gives_all_ends_of_a_long_segment() {
     assert_eq!(pretokens_of(&["[0-9]", "[a-z]"], &text).len(), text.len());
 }
 
-/// With a limit of so many bytes in place of 4 GiB, until there are no more ends.
+/// Finds all ends with a limit of `most_bytes` instead of 4 GiB.
 fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
     let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -694,12 +697,12 @@ fn regex_ends_too_far_away_are_left_to_the_next_call_or_not_given() {
     let all = [2, 5, 6, 7, 16, 19];
     for (compile, limits_of_two) in [
         (RegexScanner::new as fn(&str, usize) -> _, [(9, 6), (8, 4)]),
-        // Neither of the segments around "1" is given in parts.
+        // The segments around "1" are all or nothing.
         (RegexScanner::backtracking, [(19, 6), (18, 0)]),
     ] {
         let pattern = Pretokenizer::compile(&[r" ?[a-z]+"], CpuTier::best(), compile).unwrap();
         assert_eq!(ends_within(&pattern.engine, text, u32::MAX), [2, 5, 7, 16, 19]);
-        // A gap before a match is given without it.
+        // A gap is returned without the match after it.
         for (most_bytes, n_ends) in [(9, 5), (8, 3), (2, 1), (1, 0)] {
             assert_eq!(ends_within(&pattern.engine, text, most_bytes).len(), n_ends, "{most_bytes}");
         }
@@ -713,7 +716,7 @@ fn regex_ends_too_far_away_are_left_to_the_next_call_or_not_given() {
 
 #[test]
 fn a_pretoken_whose_end_is_too_far_away_is_an_error_that_says_where() {
-    // What all engines say of one.
+    // Every engine returns no ends for such a text.
     let none: Fill = |_, _, _, ends| {
         ends.clear();
         Ok(())
@@ -753,7 +756,7 @@ fn patterns_that_do_not_compile_or_give_up_are_errors() {
     assert!(matches!(exponential.ends(&"a".repeat(100_000)), Err(Error::Pattern { .. })));
 }
 
-/// The backtracking engine may give up, but must report that.
+/// The backtracking engine can give up, but must report it.
 #[test]
 fn regex_on_ten_megabytes_of_one_letter_splits_or_refuses() {
     let text = "a".repeat(10 << 20);

@@ -1,13 +1,13 @@
-//! The classes of a character, as bits of a byte, from generated tables.
+//! The classes of characters, as bits of a byte, from generated tables.
 //!
-//! Cost: two dependent loads (a two-stage table, Unicode Standard section 5.1); a text touches a few cache lines of it.
-//! Code points from [`DIRECT`] on are few ranges, found by binary search.
+//! Cost: two dependent loads (a two-stage table, Unicode Standard section 5.1). A text touches a few cache lines of
+//! it. Code points from [`DIRECT`] on form few ranges, which are searched by bisection.
 
 use super::unicode_tables::{BLOCKS, DIRECT, INDEX, RANGES};
 
 pub(super) use super::unicode_tables::{HAN, LETTER, LOWER, MARK, NUMBER, SPACE, SYMBOL, UPPER};
 
-/// The class bits of a code point.
+/// Returns the class bits of a code point.
 #[inline]
 pub(super) fn class_of_code(code: u32) -> u8 {
     if code < DIRECT { class_direct(code) } else { class_in_ranges(code) }
@@ -18,21 +18,21 @@ pub(super) fn is_letter_or_number(character: char) -> bool {
     class_of_code(u32::from(character)) & (LETTER | NUMBER) != 0
 }
 
-/// The class bits of a code point below [`DIRECT`]; meaningless for any other.
+/// Returns the class bits of a code point below [`DIRECT`]; meaningless for any other.
 #[inline(always)]
 pub(super) fn class_direct(code: u32) -> u8 {
     block_of(code)[(code & 255) as usize]
 }
 
-/// The class bits of the block of 256 code points that contains this one, which is below [`DIRECT`].
+/// Returns the class bits of the block of 256 code points that contains this one, which must be below [`DIRECT`].
 #[inline(always)]
 pub(super) fn block_of(code: u32) -> &'static [u8; 256] {
     let start = usize::from(INDEX[(code >> 8) as usize % INDEX.len()]);
-    // SAFETY: Each entry of INDEX is at least 256 bytes before the end of BLOCKS, as checked below.
+    // SAFETY: Each entry of INDEX is at least 256 bytes before the end of BLOCKS, as is checked below.
     unsafe { &*BLOCKS.as_ptr().add(start).cast() }
 }
 
-/// The class bits of a code point below 0x800; the blocks of these come first in the table.
+/// Returns the class bits of a code point below 0x800. The blocks of these come first in the table.
 #[inline(always)]
 pub(super) fn class_of_first(code: u32) -> u8 {
     const FIRST: &[u8; 0x800] = BLOCKS.first_chunk().unwrap();
@@ -48,7 +48,7 @@ const _: () = {
     }
 };
 
-/// The class bits of a code point that is [`DIRECT`] or more.
+/// Returns the class bits of a code point from [`DIRECT`] on.
 #[cold]
 pub(super) fn class_in_ranges(code: u32) -> u8 {
     let next = RANGES.partition_point(|&(_, last, _)| last < code);
@@ -58,7 +58,7 @@ pub(super) fn class_in_ranges(code: u32) -> u8 {
     }
 }
 
-/// The code point of the character of several bytes that begins with `byte`, at `at`, and its length.
+/// Returns the code point and the length of the character of several bytes that begins with `byte`, at `at`.
 #[inline(always)]
 pub(super) fn decoded(bytes: &[u8], at: usize, byte: u8) -> (u32, usize) {
     let continued = |code: u32, nth| code << 6 | u32::from(bytes.get(at + nth).map_or(0, |byte| byte & 0x3f));
@@ -69,7 +69,7 @@ pub(super) fn decoded(bytes: &[u8], at: usize, byte: u8) -> (u32, usize) {
     }
 }
 
-/// The class bits and the length of the character at `at`; `None` at the end of the text.
+/// Returns the class bits and the length of the character at `at`; `None` at the end of the text.
 #[inline]
 pub(super) fn class_at(text: &str, at: usize) -> Option<(u8, usize)> {
     let byte = *text.as_bytes().get(at)?;
@@ -80,7 +80,7 @@ pub(super) fn class_at(text: &str, at: usize) -> Option<(u8, usize)> {
     Some((class_of_code(u32::from(character)), character.len_utf8()))
 }
 
-/// The code point of a byte's letter: of itself if it is printed in Latin-1, else one of the 68 from U+0100 on.
+/// Returns the code point of a byte's letter: the byte itself if Latin-1 prints it, else one of the 68 from U+0100 on.
 pub(crate) const fn byte_letter(byte: u8) -> u32 {
     match byte {
         0..=0x20 => 0x100 + byte as u32,

@@ -1,29 +1,29 @@
 //! Finds literals, leftmost-longest.
 //!
-//! An automaton reads every byte. With few ways to begin (`<|`, two spaces) a vector search finds the places where one may,
-//! and the automaton reads on from there: GPT-NeoX's tokens for runs of spaces would otherwise halve its speed.
+//! An automaton reads every byte. If the literals have few beginnings (`<|`, two spaces), a vector search finds these,
+//! and the automaton reads on from there: without it, GPT-NeoX's tokens for runs of spaces would halve its speed.
 
 use aho_corasick::packed::{self, Searcher};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, Anchored, Input, MatchKind, StartKind};
 
 use crate::error::{Error, Result};
 
-/// Bytes of a beginning, and how many different ones are searched for at once.
+/// The length of a beginning in bytes, and how many different ones can be searched for at once.
 const BEGINNING_BYTES: usize = 2;
 const MOST_BEGINNINGS: usize = 16;
 
-/// One special token found in a text.
+/// A special token found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecialMatch {
-    /// The offset in bytes of its first byte.
+    /// The offset in bytes of its start.
     pub start: usize,
-    /// The offset in bytes after its last byte.
+    /// The offset in bytes of its end.
     pub end: usize,
     /// The index of the special token in [`SpecialTokens::tokens`](super::SpecialTokens::tokens).
     pub index: usize,
 }
 
-/// Literals to be found.
+/// Finds a set of literals.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     pub(super) automaton: AhoCorasick,
@@ -31,7 +31,7 @@ pub(super) struct Matcher {
 }
 
 impl Matcher {
-    /// Finds these literals, of which there is at least one; with `in_any_case` of ASCII in upper and lower case.
+    /// Builds a matcher of these literals, at least one. With `in_any_case`, the case of ASCII letters is ignored.
     pub(super) fn new(tokens: &[(String, u32)], in_any_case: bool) -> Result<Self> {
         let literals = || tokens.iter().map(|(token, _)| token.as_bytes());
         let n_bytes = literals().map(<[u8]>::len).fold(BEGINNING_BYTES, usize::min);
@@ -45,7 +45,7 @@ impl Matcher {
         Ok(Matcher { automaton: automaton(tokens, in_any_case, start)?, beginnings })
     }
 
-    /// The first literal in `text[from..end]`; none if that is no range.
+    /// Returns the first literal in `text[from..end]`; `None` if `from` is after `end`.
     pub(super) fn find(&self, text: &[u8], from: usize, end: usize) -> Option<SpecialMatch> {
         if from > end {
             return None;
@@ -70,7 +70,7 @@ impl Matcher {
     }
 }
 
-/// The automaton for leftmost-longest matching.
+/// Builds the automaton for leftmost-longest matching.
 fn automaton(tokens: &[(String, u32)], in_any_case: bool, start: StartKind) -> Result<AhoCorasick> {
     /// The limit for a DFA: (bytes of all literals) x (bytes of the longest). A DFA is the fastest automaton, but
     /// building a state follows as many failure links as the state is deep.
@@ -86,7 +86,7 @@ fn automaton(tokens: &[(String, u32)], in_any_case: bool, start: StartKind) -> R
     };
     let built = match n_bytes.saturating_mul(longest) <= MAX_DFA_STEPS {
         true => build(None),
-        // The contiguous NFA is faster than the other, but has a limited number of states.
+        // The contiguous NFA is faster than the noncontiguous one, but its number of states is limited.
         false => build(Some(AhoCorasickKind::ContiguousNFA))
             .or_else(|_| build(Some(AhoCorasickKind::NoncontiguousNFA))),
     };

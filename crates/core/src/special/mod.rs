@@ -1,7 +1,7 @@
-//! Special tokens: literals that are one id each, never split and never part of a merge.
+//! Special tokens: literals that become one id each. They are never split, and never part of a merge.
 //!
-//! One matcher finds them, leftmost-longest. It splits a corpus into documents and finds special tokens during encoding,
-//! so the two cannot disagree. Some have rules (`rules.rs`), which [`Finder`] applies.
+//! One matcher finds them, leftmost-longest, both when a corpus is split into documents and when text is encoded, so
+//! the two cannot disagree. Some have rules (`rules.rs`), which [`Finder`] applies.
 
 mod matcher;
 mod rules;
@@ -13,7 +13,7 @@ use matcher::Matcher;
 pub use matcher::SpecialMatch;
 use rules::Rules;
 
-/// A set of literals with their ids, matched left to right, the longest first.
+/// A set of literals with their ids, matched from left to right, the longest first.
 #[derive(Clone, Debug, Default)]
 pub struct SpecialTokens {
     tokens: Vec<(String, u32)>,
@@ -27,7 +27,7 @@ pub struct SpecialTokens {
 }
 
 impl SpecialTokens {
-    /// Builds the matcher, in time linear in the bytes of all literals, which must be distinct and not empty.
+    /// Builds the matcher, in time linear in the bytes of all literals. These must be distinct and not empty.
     pub fn new(tokens: Vec<(String, u32)>) -> Result<Self> {
         let mut seen = HashSet::new();
         seen.try_reserve(tokens.len()).map_err(Error::out_of_memory("special tokens"))?;
@@ -48,7 +48,7 @@ impl SpecialTokens {
         Ok(SpecialTokens { tokens, matcher, longest, n_ids, rules: None })
     }
 
-    /// Special tokens with rules, each a literal and the name of a rule (see `rules.rs`).
+    /// Creates special tokens with rules, each given as a literal and the name of a rule (see `rules.rs`).
     pub fn with_rules(tokens: Vec<(String, u32)>, rules: &[(String, String)]) -> Result<Self> {
         let mut specials = Self::new(tokens)?;
         if !rules.is_empty() {
@@ -60,22 +60,22 @@ impl SpecialTokens {
         Ok(specials)
     }
 
-    /// Whether some have rules, so that the whole text decides which literals are special tokens.
+    /// Whether some have rules, so that which literals are special tokens depends on the whole text.
     pub fn has_rules(&self) -> bool {
         self.rules.is_some()
     }
 
-    /// Whether a token includes the space before it, as the rule `after_space` has it.
+    /// Whether a token includes the space before it, by its rule `after_space`.
     pub fn includes_space(&self, index: usize) -> bool {
         self.rules.as_ref().is_some_and(|rules| rules.includes_space(index))
     }
 
-    /// No special tokens at all.
+    /// Creates an empty set.
     pub fn none() -> Self {
         SpecialTokens::default()
     }
 
-    /// The literals and their ids, in the order of [`SpecialTokens::new`].
+    /// Returns the literals and their ids, in the order of [`SpecialTokens::new`].
     pub fn tokens(&self) -> &[(String, u32)] {
         &self.tokens
     }
@@ -85,22 +85,22 @@ impl SpecialTokens {
         self.tokens.is_empty()
     }
 
-    /// The length in bytes of the longest literal; 0 if there is none.
+    /// Returns the length in bytes of the longest literal; 0 if there are none.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// The largest id + 1; 0 if there is none.
+    /// Returns the largest id + 1; 0 if there are none.
     pub fn n_ids(&self) -> usize {
         self.n_ids
     }
 
-    /// The first literal in `text` at or after `from`, without regard to rules.
+    /// Returns the first literal in `text` at or after `from`, ignoring rules.
     pub fn find(&self, text: &[u8], from: usize) -> Option<SpecialMatch> {
         self.matcher.as_ref()?.find(text, from, text.len())
     }
 
-    /// Fails for the first of these in a text, which begins at `offset` of what the caller holds.
+    /// Fails if `text` has one of these, naming the first. `text` begins at `offset` of what the caller holds.
     pub(crate) fn refuse(&self, text: &str, offset: u64) -> Result<()> {
         let Some(found) = Finder::new(self, text).next() else { return Ok(()) };
         let offset = usize::try_from(offset).unwrap_or(usize::MAX).saturating_add(found.start);
@@ -116,7 +116,7 @@ impl SpecialTokens {
         let window = &text[first..(at + self.longest).min(text.len())];
         let at = at - first;
         let mut from = 0;
-        // Special tokens may overlap, so every offset where one starts is tried.
+        // Special tokens can overlap, so try every offset where one starts.
         while let Some(found) = self.find(window, from) {
             if found.start > at {
                 return false;
@@ -130,13 +130,13 @@ impl SpecialTokens {
     }
 }
 
-/// Finds the special tokens of a text one after the other.
+/// Finds the special tokens of a text, one after another.
 pub struct Finder<'a> {
     specials: &'a SpecialTokens,
     text: &'a str,
     /// The end of the last special token.
     done: usize,
-    /// Where the search of each pass continues.
+    /// Where each pass continues its search.
     from: [usize; 2],
     /// The next special token of the first pass, once it is known.
     next: Option<Option<SpecialMatch>>,
@@ -183,14 +183,14 @@ impl Iterator for Finder<'_> {
     }
 }
 
-/// Longer literals count as overlapping, so that the check is linear; published ones have some dozens of bytes.
+/// Longer literals count as overlapping, which keeps the check linear; published ones have some dozens of bytes.
 const MOST_CHECKED: usize = 256;
 
-/// The index of the first literal of `second` that contains a literal of `first`, or that has a proper suffix which is
-/// a prefix of one.
+/// Returns the index of the first literal of `second` that contains a literal of `first`, or has a proper suffix that
+/// is a prefix of one.
 ///
-/// Only then does matching all of `first` before all of `second`, as HuggingFace's library does with tokens that it
-/// normalizes, differ from matching all at once. Both lists have distinct literals that are not empty.
+/// Without one, matching all of `first` before all of `second`, as HuggingFace's library does with tokens that it
+/// normalizes, is the same as matching all at once. Each list must have distinct literals that are not empty.
 pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize>> {
     if first.is_empty() || second.is_empty() {
         return Ok(None);
@@ -307,7 +307,7 @@ mod tests {
             found(&tokens, &rules, "<m> <m>\u{2581}<m><m>b ab"),
             [(0, 3, 0), (3, 7, 0), (7, 13, 0), (18, 19, 2), (19, 20, 1)]
         );
-        // Unlike others, one that stays text hides none.
+        // Unlike other literals that stay text, it hides none.
         assert_eq!(
             found(&["x b", "b"], &[("x b", "after_space"), ("b", "after_space")], "xx b"),
             [(2, 4, 1)]

@@ -2,16 +2,16 @@
 //!
 //! | rule | a literal |
 //! |---|---|
-//! | `after_space` | is `normalized`, counts after a space or at the beginning of what is searched, and includes that space |
-//! | `any_case` | counts in any case of ASCII, and is as with `nfc` |
-//! | `nfc` | is `normalized`, and does not count where NFC joins its end with a mark after it |
+//! | `after_space` | is `normalized`, counts only after a space or at the start of what is searched, and includes that space |
+//! | `any_case` | counts in any ASCII case, and is `nfc` |
+//! | `nfc` | is `normalized`, and does not count if NFC joins its end with a mark after it |
 //! | `lstrip`, `rstrip` | includes the white space before or after it |
 //! | `normalized` | is searched for in the text between the literals without this rule |
 //! | `ordinary` | stays text |
 //! | `single_word` | counts only if no word character is next to it; otherwise it stays text |
 //!
 //! As in that library, a literal that stays text hides others that overlap it. [`super::Finder`] finds those that
-//! count. Special tokens without rules, which is nearly all of them, cost one branch more.
+//! count. Special tokens without rules, as nearly all are, cost only one more branch.
 
 use std::ops::Range;
 
@@ -38,21 +38,21 @@ const AFTER_SPACE: u8 = 128;
 /// The rules of a set of special tokens.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    /// The rules of each special token, as a sum.
+    /// For each special token, the sum of its rules.
     of_tokens: Vec<u8>,
-    /// The literals that are searched first, and those with the rule `normalized`.
+    /// The literals that are searched for first, and those that are `normalized`.
     passes: [Pass; 2],
 }
 
 #[derive(Clone, Debug)]
 struct Pass {
     matcher: Option<Matcher>,
-    /// The special token for each pattern of the matcher.
+    /// For each pattern of the matcher, the index of its special token.
     tokens: Vec<usize>,
 }
 
 impl Rules {
-    /// The rules by name, each with its literal. [`Error::Invalid`] for an unknown rule or literal.
+    /// Parses rules, each a literal and a name. [`Error::Invalid`] for an unknown rule or literal.
     pub(super) fn new(tokens: &[(String, u32)], named: &[(String, String)]) -> Result<Self> {
         const WHAT: &str = "rules of special tokens";
         let mut of_tokens: Vec<u8> = filled(tokens.len(), 0, WHAT)?;
@@ -88,8 +88,8 @@ impl Rules {
         self.of_tokens[token] & AFTER_SPACE != 0
     }
 
-    /// The first literal of a pass that counts, in `text[within]` from `*from` on; sets `*from` to its end. The white
-    /// space that it includes does not extend before `floor`.
+    /// Returns the first literal of a pass that counts, in `text[within]` from `*from` on, and sets `*from` to its
+    /// end. The white space that it includes does not extend before `floor`.
     pub(super) fn find(
         &self,
         pass: usize,
@@ -108,8 +108,8 @@ impl Rules {
             let rules = self.of_tokens[index];
             let is_single =
                 rules & SINGLE_WORD == 0 || is_apart(segment, start - within.start, end - within.start);
-            // White space that the last literal included may contain this literal or its start. It counts in any case,
-            // and the text continues after it.
+            // The white space that the last literal included can contain this literal or its start. Unless it has
+            // `lstrip`, this literal counts nevertheless, and the text goes on after it.
             let is_joined = rules & (ANY_CASE | NFC) != 0 && is_joined(segment, end - within.start);
             if rules & ORDINARY != 0 || !is_single || rules & LSTRIP != 0 && start < floor || is_joined {
                 continue;
@@ -136,7 +136,7 @@ impl Rules {
     }
 }
 
-/// Whether NFC makes one character of the last one before `end` and marks after it.
+/// Whether NFC joins the last character before `end` with marks after it.
 fn is_joined(text: &str, end: usize) -> bool {
     let last = text[..end].chars().next_back();
     let marks = text[end..].chars().take_while(|&c| canonical_combining_class(c) != 0);

@@ -1,6 +1,6 @@
 //! Code points -> UTF-8 and back with AVX2, eight characters or bytes at a time.
 //!
-//! AVX2 has no instruction that removes unused lanes, so tables have the shuffles that move the used ones to the front:
+//! AVX2 has no instruction that removes unused lanes, so tables hold shuffles that move the used ones to the front:
 //! [`PICKS`] for bytes, by the lengths of four characters; [`STARTS`] for code points, by where characters start.
 
 use std::arch::x86_64::*;
@@ -12,20 +12,20 @@ use super::units::{AHEAD_BYTES, Unit};
 use crate::prefetch::prefetch;
 use crate::pretokens::byte_block::set_bits;
 
-/// Number of characters in a block, and of bytes in a block of UTF-8.
+/// The number of characters in a block, and of bytes in a block of UTF-8.
 const BLOCK: usize = 16;
 
 /// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
-/// # Safety
-/// The processor has AVX2 and POPCNT. `U::MAX_BYTES` bytes for each unit, and 64 more, can be written at `out`.
+/// # Safety The processor must have AVX2 and POPCNT. `U::MAX_BYTES` bytes for each unit, and 64 more, must be writable
+/// at `out`.
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;
     let mut invalid = _mm256_setzero_si256();
     let mut chunks = units.chunks_exact(BLOCK);
-    // SAFETY: Each chunk has 16 units, each half of it 8. Each unit so far took at most `U::MAX_BYTES`, so the longest
-    // UTF-8 of the rest and 64 bytes more can be written.
+    // SAFETY: Each chunk has 16 units, each half of it 8. The units so far took at most `U::MAX_BYTES` each, so the
+    // longest UTF-8 of the rest and 64 more bytes can be written.
     unsafe {
         for chunk in &mut chunks {
             prefetch(chunk.as_ptr().wrapping_byte_add(AHEAD_BYTES));
@@ -52,8 +52,7 @@ pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize
 
 /// Writes the UTF-8 of 8 code points; returns its length.
 ///
-/// # Safety
-/// The processor has AVX2 and POPCNT; 32 bytes can be written.
+/// # Safety The processor must have AVX2 and POPCNT; 32 bytes must be writable at `out`.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut __m256i) -> usize {
@@ -69,12 +68,13 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
         let is_small = _mm256_cmpeq_epi32(_mm256_min_epu32(character, all(char::MAX as u32)), character);
         *invalid = _mm256_or_si256(*invalid, _mm256_andnot_si256(is_small, all(1)));
     }
-    // Six bits in each byte, the lowest in the last: a character of n bytes has the last n of its lane.
+    // Put six bits into each byte, the lowest ones last: a character of n bytes has the last n bytes of its lane.
     let mut split = _mm256_or_si256(
         _mm256_and_si256(_mm256_slli_epi32::<24>(character), all(0x3f00_0000)),
         _mm256_and_si256(_mm256_slli_epi32::<10>(character), all(0x003f_0000)),
     );
-    // The high bits of a continuation byte are 10, those of the first byte of two 110, of three 1110, of four 11110.
+    // The high bits are 10 in a continuation byte; in the first byte of two, three and four they are 110, 1110 and
+    // 11110.
     let mut marks = _mm256_or_si256(all(0x8080_80f0), _mm256_andnot_si256(three, all(0x0040_0000)));
     if U::MAX_BYTES > 2 {
         split = _mm256_or_si256(split, _mm256_and_si256(_mm256_srli_epi32::<4>(character), all(0x0000_3f00)));
@@ -85,7 +85,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
     }
     let ascii = _mm256_slli_epi32::<24>(character);
     let bytes = _mm256_blendv_epi8(ascii, _mm256_or_si256(split, marks), two);
-    // The length of each character less one, in binary: its low bits and its high bits.
+    // The length of each character minus one, in binary: the low bits of all lengths, and their high bits.
     let (mut low, high) = (_mm256_xor_si256(two, three), bits(three));
     if U::MAX_BYTES > 3 {
         low = _mm256_xor_si256(low, four);
@@ -93,7 +93,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
     let low = bits(low);
     let (first, second) = (index(low & 15, high & 15), index(low >> 4, high >> 4));
     let n_first = usize::from(N_PICKED[first]);
-    // SAFETY: 16 bytes are written at most 16 bytes after `out`; an entry of PICKS has 16 bytes.
+    // SAFETY: The 16 bytes of each store begin at most 16 bytes after `out`; an entry of PICKS has 16 bytes.
     unsafe {
         let pick = |index: usize| _mm_load_si128(PICKS.0[index].as_ptr().cast());
         _mm_storeu_si128(out.cast(), _mm_shuffle_epi8(_mm256_castsi256_si128(bytes), pick(first)));
@@ -103,17 +103,16 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
     n_first + usize::from(N_PICKED[second])
 }
 
-/// For each set of lanes as bits: their numbers, in order.
+/// For each set of lanes, as bits, their numbers in order.
 static STARTS: [[u8; 8]; 256] = set_bits();
 
-/// Converts UTF-8 while whole vectors can be read and written; returns the numbers of bytes read and units written.
+/// Converts UTF-8 while whole vectors can be read and written; returns how many bytes were read and units written.
 ///
-/// # Safety
-/// The processor has AVX2 and POPCNT; `bytes` is UTF-8 whose code points fit in a unit.
+/// # Safety The processor must have AVX2 and POPCNT; `bytes` must be UTF-8 whose code points fit in a unit.
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U>]) -> (usize, usize) {
     let (mut n_read, mut n_written) = (0, 0);
-    // The second half of a block reads sixteen bytes.
+    // The second half of a block reads sixteen bytes, eight of them after the block.
     while n_read + BLOCK + 8 <= bytes.len() && n_written + BLOCK <= units.len() {
         // SAFETY: The condition leaves 24 bytes to read and 16 units to write, of which the first half writes at most
         // 8.
@@ -125,7 +124,7 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
                 widen_16(block, out);
                 n_written += BLOCK;
             } else {
-                // Lead bytes: all but continuation bytes (10xxxxxx), which are the least as signed numbers.
+                // Lead bytes: all but continuation bytes (10xxxxxx), which are the smallest as signed numbers.
                 let starts = _mm_movemask_epi8(_mm_cmpgt_epi8(block, _mm_set1_epi8(-0x41))) as usize;
                 let n_first = half_from_utf8(block, starts & 0xff, out);
                 let last = _mm_loadu_si128(start.add(8).cast());
@@ -134,21 +133,20 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
         }
         n_read += BLOCK;
     }
-    // The last character may extend beyond the last block.
+    // The last character can extend beyond the last block.
     while n_read < bytes.len() && bytes[n_read] & 0xc0 == 0x80 {
         n_read += 1;
     }
     (n_read, n_written)
 }
 
-/// Converts those characters that start in the first eight of `bytes`, at the bits of `starts`; returns their number.
+/// Converts the characters that start in the first eight of `bytes`, at the bits of `starts`; returns their number.
 ///
-/// # Safety
-/// The processor has AVX2 and POPCNT; 8 units can be written.
+/// # Safety The processor must have AVX2 and POPCNT; 8 units must be writable at `out`.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) -> usize {
-    // Each lane gets four bytes, its own first, in the highest position.
+    // Each lane gets four bytes. Its own is the first and highest.
     let lanes = _mm256_shuffle_epi8(
         _mm256_broadcastsi128_si256(bytes),
         _mm256_setr_epi8(
@@ -156,11 +154,11 @@ unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) ->
             7, 6, 5, 4, 8, 7, 6, 5, 9, 8, 7, 6, 10, 9, 8, 7,
         ),
     );
-    // The low six bits of each byte side by side, but seven of the first byte.
+    // Join the low six bits of each byte, but seven bits of the first byte.
     let low = _mm256_and_si256(lanes, _mm256_set1_epi32(0x7f3f_3f3f));
     let pairs = _mm256_maddubs_epi16(low, _mm256_set1_epi16(0x4001));
     let joined = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x1000_0001));
-    // By bits 4 to 6 of the first byte: 110x, 1110, 1111.
+    // Choose by bits 4 to 6 of the first byte, whose high bits are 110x, 1110 or 1111.
     let kind = _mm256_srli_epi32::<28>(lanes);
     let of_kind = |two, three, four| {
         _mm256_permutevar8x32_epi32(_mm256_setr_epi32(0, 0, 0, 0, two, two, three, four), kind)
@@ -177,10 +175,9 @@ unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) ->
     starts.count_ones() as usize
 }
 
-/// Loads 16 units as bytes; returns whether all are ASCII, and the bytes, which are meaningless otherwise.
+/// Loads 16 units as bytes; returns whether all are ASCII, and the bytes, which are meaningless if not.
 ///
-/// # Safety
-/// The processor has AVX2; 16 units can be read.
+/// # Safety The processor must have AVX2; 16 units must be readable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn narrow_16<U: Unit>(units: *const U) -> (bool, __m128i) {
@@ -210,8 +207,7 @@ unsafe fn narrow_16<U: Unit>(units: *const U) -> (bool, __m128i) {
 
 /// Loads 8 code points.
 ///
-/// # Safety
-/// The processor has AVX2; 8 units can be read.
+/// # Safety The processor must have AVX2; 8 units must be readable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_8<U: Unit>(units: *const U) -> __m256i {
@@ -227,8 +223,7 @@ unsafe fn load_8<U: Unit>(units: *const U) -> __m256i {
 
 /// Stores 16 bytes as units.
 ///
-/// # Safety
-/// The processor has AVX2; 16 units can be written.
+/// # Safety The processor must have AVX2; 16 units must be writable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn widen_16<U: Unit>(bytes: __m128i, units: *mut U) {
@@ -246,10 +241,9 @@ unsafe fn widen_16<U: Unit>(bytes: __m128i, units: *mut U) {
     }
 }
 
-/// Stores 8 code points, which must fit. Lanes that are not used are stored as arbitrary values.
+/// Stores 8 code points, which must fit. Unused lanes are stored as arbitrary values.
 ///
-/// # Safety
-/// The processor has AVX2; 8 units can be written.
+/// # Safety The processor must have AVX2; 8 units must be writable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn store_8<U: Unit>(numbers: __m256i, units: *mut U) {

@@ -9,13 +9,13 @@ use super::neon;
 use super::units::Unit;
 use crate::cpu::CpuTier;
 
-/// `bytes` as text, or `None` if they are not UTF-8.
+/// Returns `bytes` as text, or `None` if they are not UTF-8.
 pub fn valid(bytes: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(bytes).ok()
 }
 
-/// The number of characters of a text, and an upper bound on its code points: 0x7f, 0xff, 0xffff or 0x10ffff, by which
-/// CPython chooses the width of a str.
+/// Returns the number of characters of a text, and an upper bound on its code points: 0x7f, 0xff, 0xffff or 0x10ffff,
+/// from which CPython chooses the width of a str.
 pub fn measure(text: &str) -> (usize, u32) {
     let (n_characters, largest_byte) = text.as_bytes().chunks(64).fold((0, 0), |(n, largest), chunk| {
         // A sum of at most 64 fits in a byte, so the compiler can use byte lanes.
@@ -40,7 +40,7 @@ pub fn from_utf8<U: Unit>(text: &str, units: &mut [MaybeUninit<U>]) {
 /// [`from_utf8`] with the instructions of `tier`, which the processor has.
 pub(super) fn from_utf8_with_isa<U: Unit>(tier: CpuTier, text: &str, units: &mut [MaybeUninit<U>]) {
     #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(unused_unsafe))]
-    // SAFETY: The processor has the tier; the text is UTF-8, and its code points fit.
+    // SAFETY: The processor has the tier; the text is UTF-8, and its code points fit into units.
     let (n_read, n_written) = unsafe {
         match tier {
             #[cfg(target_arch = "x86_64")]

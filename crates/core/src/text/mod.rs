@@ -1,10 +1,10 @@
 //! Text as callers hold it: UTF-8, or characters of one, two or four bytes each, as CPython stores a str.
 //!
-//! [`Text::utf8`] converts to UTF-8 in a buffer that is reused for each text, so that it stays in the cache.
-//! [`from_utf8()`] converts back to characters of the wanted width.
+//! [`Text::utf8`] converts to UTF-8 in a buffer that all texts reuse, so that it stays in cache. [`from_utf8()`]
+//! converts back to characters of the wanted width.
 //!
-//! Tried: the crate `simdutf`: about as fast, but it needs a C++ compiler for each target, and the C++ library in each
-//! wheel.
+//! Tried: the crate `simdutf`. It is about as fast, but needs a C++ compiler for each target, and the C++ library in
+//! each wheel.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -28,15 +28,15 @@ use crate::error::Result;
 
 /// A text that can be read as UTF-8.
 pub trait Text: Sync {
-    /// The text as UTF-8, converted into `buffer` unless it is UTF-8 already.
+    /// Returns the text as UTF-8, converted into `buffer` unless it is UTF-8 already.
     ///
     /// Errors: [`Error::NotCharacters`](crate::Error::NotCharacters); [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     fn utf8<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str>;
 
-    /// The size in bytes, exact within a small factor.
+    /// Returns the size in bytes, exact within a small factor.
     fn n_bytes(&self) -> usize;
 
-    /// The bytes from which [`utf8`](Self::utf8) makes the text, as they are in memory.
+    /// Returns the bytes from which [`utf8`](Self::utf8) makes the text, as they are in memory.
     fn stored(&self) -> &[u8];
 }
 
@@ -62,14 +62,14 @@ pub enum Characters<'a> {
     Utf8(&'a str),
     /// Code points below 256, one byte each.
     Latin1(&'a [u8]),
-    /// Code points of two bytes.
+    /// Code points below 0x10000, two bytes each.
     Ucs2(&'a [u16]),
-    /// Code points of four bytes.
+    /// Any code points, four bytes each.
     Ucs4(&'a [u32]),
 }
 
 impl Characters<'_> {
-    /// How many units there are: bytes of UTF-8, or else characters.
+    /// Returns the number of units: bytes of UTF-8, or else characters.
     pub fn n_units(&self) -> usize {
         match *self {
             Characters::Utf8(text) => text.len(),
@@ -79,7 +79,7 @@ impl Characters<'_> {
         }
     }
 
-    /// The units of a range, as far as there are any; of UTF-8 the characters that begin there.
+    /// Returns the units of a range, as far as they exist. Of UTF-8, returns the characters that begin there.
     pub fn part(&self, range: Range<usize>) -> Self {
         let (start, end) = (range.start, range.end.min(self.n_units()));
         match *self {

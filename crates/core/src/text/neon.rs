@@ -8,18 +8,17 @@ use super::shuffles::{N_PICKED, PICKS};
 use super::units::{AHEAD_BYTES, Unit};
 use crate::prefetch::prefetch;
 
-/// Number of characters in a block, and of bytes in a block of UTF-8.
+/// The number of characters in a block, and of bytes in a block of UTF-8.
 const BLOCK: usize = 16;
 
 /// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
-/// # Safety
-/// `U::MAX_BYTES` bytes for each unit, and 64 more, can be written at `out`.
+/// # Safety `U::MAX_BYTES` bytes for each unit, and 64 more, must be writable at `out`.
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;
     let mut chunks = units.chunks_exact(BLOCK);
-    // SAFETY: Each chunk has 16 units, each quarter of it 4. Each unit so far took at most `U::MAX_BYTES`, so the
-    // longest UTF-8 of the rest and 64 bytes more can be written. Every aarch64 processor has NEON.
+    // SAFETY: Each chunk has 16 units, each quarter of it 4. The units so far took at most `U::MAX_BYTES` each, so the
+    // longest UTF-8 of the rest and 64 more bytes can be written. Every aarch64 processor has NEON.
     unsafe {
         let mut invalid = vdupq_n_u32(0);
         for chunk in &mut chunks {
@@ -43,8 +42,7 @@ pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize
 
 /// Writes the UTF-8 of 4 code points; returns its length. Sets bits in `invalid` for numbers that are not characters.
 ///
-/// # Safety
-/// 16 bytes can be written.
+/// # Safety 16 bytes must be writable at `out`.
 #[inline(always)]
 unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid: &mut uint32x4_t) -> usize {
     // SAFETY: Every aarch64 processor has NEON; the caller vouches for 16 bytes; an entry of PICKS has 16.
@@ -56,14 +54,14 @@ unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid:
             let surrogate = vceqq_u32(vshrq_n_u32::<11>(character), all(0xd800 >> 11));
             *invalid = vorrq_u32(*invalid, vorrq_u32(surrogate, from(char::MAX as u32 + 1)));
         }
-        // Six bits in each byte, the lowest in the last: a character of n bytes has the last n of its lane.
+        // Put six bits into each byte, the lowest ones last: a character of n bytes has the last n bytes of its lane.
         let first_two =
             vorrq_u32(vshrq_n_u32::<18>(character), vandq_u32(vshrq_n_u32::<4>(character), all(0x0000_3f00)));
         let last_two = vorrq_u32(
             vandq_u32(vshlq_n_u32::<10>(character), all(0x003f_0000)),
             vandq_u32(vshlq_n_u32::<24>(character), all(0x3f00_0000)),
         );
-        // The high bits of a continuation byte are 10, those of the first byte of two 110, of three 1110, of four
+        // The high bits are 10 in a continuation byte; in the first byte of two, three and four they are 110, 1110 and
         // 11110.
         let marks = vorrq_u32(
             all(0x8080_80f0),
@@ -71,7 +69,7 @@ unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid:
         );
         let longer = vorrq_u32(vorrq_u32(first_two, last_two), marks);
         let bytes = vbslq_u32(two, longer, vshlq_n_u32::<24>(character));
-        // The length of each character less one, in binary: its low bits and its high bits.
+        // The length of each character minus one, in binary: the low bits of all lengths, and their high bits.
         let (low, high) = ([1u32, 2, 4, 8], [16u32, 32, 64, 128]);
         let low = vandq_u32(veorq_u32(two, veorq_u32(three, four)), vld1q_u32(low.as_ptr()));
         let high = vandq_u32(three, vld1q_u32(high.as_ptr()));
@@ -81,7 +79,7 @@ unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid:
     }
 }
 
-/// For each set of lanes as bits: the numbers of their bytes, in order.
+/// For each set of lanes, as bits, the numbers of their bytes in order.
 static STARTS: [[u8; 16]; 16] = {
     let mut all = [[0; 16]; 16];
     let mut mask = 0;
@@ -101,13 +99,12 @@ static STARTS: [[u8; 16]; 16] = {
     all
 };
 
-/// Converts UTF-8 while whole vectors can be read and written; returns the numbers of bytes read and units written.
+/// Converts UTF-8 while whole vectors can be read and written; returns how many bytes were read and units written.
 ///
-/// # Safety
-/// `bytes` is UTF-8 whose code points fit in a unit.
+/// # Safety `bytes` must be UTF-8 whose code points fit in a unit.
 pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U>]) -> (usize, usize) {
     let (mut n_read, mut n_written) = (0, 0);
-    // The last quarter of a block reads sixteen bytes.
+    // The last quarter of a block reads sixteen bytes, twelve of them after the block.
     while n_read + BLOCK + 12 <= bytes.len() && n_written + BLOCK <= units.len() {
         // SAFETY: The condition leaves 28 bytes to read and 16 units to write, of which each quarter writes at most 4.
         unsafe {
@@ -119,7 +116,7 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
                 }
                 n_written += BLOCK;
             } else {
-                // Lead bytes: all but continuation bytes (10xxxxxx), which are the least as signed numbers.
+                // Lead bytes: all but continuation bytes (10xxxxxx), which are the smallest as signed numbers.
                 let is_start = vcgtq_s8(vreinterpretq_s8_u8(block), vdupq_n_s8(-0x41));
                 let places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
                 let starts = vandq_u8(is_start, places);
@@ -133,26 +130,25 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
         }
         n_read += BLOCK;
     }
-    // The last character may extend beyond the last block.
+    // The last character can extend beyond the last block.
     while n_read < bytes.len() && bytes[n_read] & 0xc0 == 0x80 {
         n_read += 1;
     }
     (n_read, n_written)
 }
 
-/// Converts those characters that start in the first four of `bytes`, at the bits of `starts`; returns their number.
+/// Converts the characters that start in the first four of `bytes`, at the bits of `starts`; returns their number.
 ///
-/// # Safety
-/// 4 units can be written.
+/// # Safety 4 units must be writable at `out`.
 #[inline(always)]
 unsafe fn quarter_from_utf8<U: Unit>(bytes: uint8x16_t, starts: usize, out: *mut U) -> usize {
     // SAFETY: Every aarch64 processor has NEON; an entry of STARTS has 16 bytes; the caller vouches for 4 units.
     unsafe {
         let all = |number: u32| vdupq_n_u32(number);
-        // Each lane gets four bytes, its own first, in the highest position.
+        // Each lane gets four bytes. Its own is the first and highest.
         let order = [3, 2, 1, 0, 4, 3, 2, 1, 5, 4, 3, 2, 6, 5, 4, 3u8];
         let lanes = vreinterpretq_u32_u8(vqtbl1q_u8(bytes, vld1q_u8(order.as_ptr())));
-        // The low six bits of each byte side by side, but seven of the first byte.
+        // Join the low six bits of each byte, but seven bits of the first byte.
         let joined = vorrq_u32(
             vorrq_u32(
                 vandq_u32(vshrq_n_u32::<6>(lanes), all(0x7f << 18)),
@@ -183,8 +179,7 @@ unsafe fn quarter_from_utf8<U: Unit>(bytes: uint8x16_t, starts: usize, out: *mut
 
 /// Loads 4 code points.
 ///
-/// # Safety
-/// 4 units can be read.
+/// # Safety 4 units must be readable.
 #[inline(always)]
 unsafe fn load_4<U: Unit>(units: *const U) -> uint32x4_t {
     // SAFETY: 4 units have as many bytes as are loaded; every aarch64 processor has NEON.

@@ -1,22 +1,24 @@
-//! Which bytes of four characters, each in a lane of four bytes, are used, by the lengths of the characters.
+//! Tables that pick the used bytes of four characters, each in a lane of four bytes, by the lengths of the characters.
 //!
-//! A character of n bytes has the last n bytes of its lane. A table of 4 KB replaces an instruction that removes bytes.
+//! A character of n bytes uses the last n bytes of its lane. Tables of 4 KB stand in for an instruction that removes
+//! bytes.
 
-/// The index of four characters in [`PICKS`]: `low` and `high` have the low and the high bit of each length less one.
+/// Returns the index of four characters in [`PICKS`]. `low` and `high` have the low and the high bit of each length
+/// minus 1.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn index(low: u32, high: u32) -> usize {
     (low | high << 4) as usize % 256
 }
 
-/// An aligned table: sixteen byte numbers per entry.
+/// An aligned table with sixteen byte numbers per entry.
 #[repr(C, align(16))]
 pub(super) struct Picks(pub(super) [[u8; 16]; 256]);
 
-/// The numbers of the used bytes, in order.
+/// For each index, the numbers of the used bytes in order.
 pub(super) static PICKS: Picks = Picks(TABLES.0);
 
-/// The number of used bytes.
+/// For each index, how many bytes are used.
 pub(super) static N_PICKED: [u8; 256] = TABLES.1;
 
 const TABLES: ([[u8; 16]; 256], [u8; 256]) = {

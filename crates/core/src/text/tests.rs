@@ -6,7 +6,7 @@ use super::*;
 use crate::cpu::CpuTier;
 use crate::error::Error;
 
-/// The UTF-8 of `units`, checked to be the same on each tier; `None` if they are not characters.
+/// Returns the UTF-8 of `units`, after checking that all tiers agree; `None` if some are not characters.
 fn utf8<U: Unit>(units: &[U]) -> Option<String> {
     let mut all = CpuTier::available().map(|tier| {
         let mut text = "x".to_owned();
@@ -25,7 +25,8 @@ fn utf8<U: Unit>(units: &[U]) -> Option<String> {
     first
 }
 
-/// Every character below `limit` once, in an order that brings characters of all lengths to all positions of a vector.
+/// Returns every character below `limit` once, in an order that puts characters of all lengths at all positions of a
+/// vector.
 fn characters(limit: u32, stride: u64) -> Vec<char> {
     let all: Vec<char> = (0..limit).filter_map(char::from_u32).collect();
     (0..all.len()).map(|index| all[(index as u64 * stride % all.len() as u64) as usize]).collect()
@@ -54,7 +55,7 @@ impl Numbers {
         (((self.0 >> 32) * u64::from(limit)) >> 32) as u32
     }
 
-    /// A character of at most `n_bytes` bytes: first or last of its length as often as in between.
+    /// Returns a character of at most `n_bytes` bytes: half the time the first or last one of its length.
     fn character(&mut self, n_bytes: u32) -> char {
         const EDGES: [[u32; 2]; 4] = [[0, 0x7f], [0x80, 0x7ff], [0x800, 0xffff], [0x1_0000, 0x10_ffff]];
         let [least, most] = EDGES[self.below(n_bytes) as usize];
@@ -74,13 +75,13 @@ fn check_both_ways<U: Unit + TryFrom<u32>>(text: &str) {
     assert_eq!(converted::<U>(text), expected);
 }
 
-/// Every length from 0 to 200 and every alignment, of characters of one to four lengths.
+/// Tests every length from 0 to 200 and every alignment, with characters of one to four lengths.
 #[test]
 fn random_texts_of_every_length_and_alignment_convert_both_ways() {
     let mut numbers = Numbers(1);
     for n_bytes in 1..=4 {
         for n in 0..200 {
-            // Long runs of characters of one length as well as mixed ones.
+            // Has long runs of characters of one length as well as mixed ones.
             let mut text = String::new();
             let run = 1 + numbers.below(40);
             let mut kind = n_bytes;
@@ -107,7 +108,7 @@ fn random_texts_of_every_length_and_alignment_convert_both_ways() {
 #[test]
 fn buffer_in_huge_pages_serves_texts_of_all_sizes() {
     let mut buffer = String::from("what was there before");
-    // The buffer of the second text is the first in huge pages; that of the last text is larger still.
+    // The second text is the first to get a buffer in huge pages; the last text gets a larger one.
     for n in [5, 2_500_000, 3, 2_200_000, 3_000_000] {
         let text: String = "a é 中 🎉".chars().cycle().take(n).collect();
         let units: Vec<u32> = text.chars().map(u32::from).collect();
@@ -120,7 +121,7 @@ fn buffer_in_huge_pages_serves_texts_of_all_sizes() {
     }
 }
 
-/// Units end where readable memory ends, and are written to the end of writable memory.
+/// Units end where readable memory ends, and are written up to the end of writable memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn conversion_stays_within_its_memory() {
@@ -133,7 +134,7 @@ fn conversion_stays_within_its_memory() {
     for n in 0..200 {
         let text: String = (0..n).map(|_| numbers.character(3)).collect();
         let units: Vec<u16> = text.chars().map(|c| c as u16).collect();
-        // SAFETY: The bytes are before the end of the first half, which can be read and written and is aligned.
+        // SAFETY: The bytes end where the first half ends, which is readable, writable and aligned.
         unsafe {
             let start = end.cast::<u16>().sub(units.len());
             start.copy_from_nonoverlapping(units.as_ptr(), units.len());

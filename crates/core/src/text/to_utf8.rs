@@ -1,6 +1,6 @@
 //! Code points -> UTF-8, eight at a time with AVX2 (`avx2.rs`), four with NEON (`neon.rs`).
 //!
-//! Tried: 32 at a time with AVX-512, where texts are encoded no faster, since converting them takes so little of the time.
+//! Tried: 32 at a time with AVX-512. Texts are encoded no faster, since converting takes so little of the time.
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::pages;
 
-/// Bytes that may be written after the UTF-8.
+/// How many bytes can be written after the UTF-8.
 const SLACK_BYTES: usize = 64;
 
 /// Replaces `text` by the UTF-8 of `units`.
@@ -22,12 +22,12 @@ pub(super) fn to_utf8<U: Unit>(units: &[U], text: &mut String) -> Result<()> {
     to_utf8_with_isa(CpuTier::best(), units, text)
 }
 
-/// [`to_utf8`] with the instructions of `tier`, which the processor has.
+/// [`to_utf8`] with the instructions of `tier`, which the processor must have.
 pub(super) fn to_utf8_with_isa<U: Unit>(tier: CpuTier, units: &[U], text: &mut String) -> Result<()> {
     text.clear();
     // SAFETY: Only the UTF-8 of characters is appended to the empty string; on error it stays empty.
     let out = unsafe { text.as_mut_vec() };
-    // If this saturates, as it may with 32 bits, `grow` fails.
+    // If this saturates, as it can with 32-bit sizes, `grow` fails.
     let n_most = units.len().saturating_mul(U::MAX_BYTES).saturating_add(SLACK_BYTES);
     pages::reserve(out, n_most);
     out.grow(n_most, "a text")?;

@@ -6,7 +6,7 @@ pub(super) const AHEAD_BYTES: usize = 1 << 10;
 
 /// A code point in one of three widths.
 pub trait Unit: Copy + Into<u32> + Default + private::Sealed {
-    /// Most bytes of UTF-8 of a code point in this width.
+    /// The most bytes of UTF-8 that a code point of this width takes.
     const MAX_BYTES: usize;
 
     /// Converts a code point, which must fit.
@@ -40,7 +40,7 @@ unit!(u8, 2);
 unit!(u16, 3);
 unit!(u32, 4);
 
-/// The bytes of code points.
+/// Returns the bytes of code points.
 pub(super) fn as_bytes<U: Unit>(units: &[U]) -> &[u8] {
     // SAFETY: Units are u8, u16 or u32, which have no padding; the bytes are borrowed for as long as the units.
     unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }

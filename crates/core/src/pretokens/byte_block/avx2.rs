@@ -1,7 +1,7 @@
 //! 64 bytes in two AVX2 registers.
 //!
-//! The functions are inlined into callers that are compiled for these instructions and called only on processors that
-//! have them. A value of the type is the proof of that, on which each `unsafe` here relies.
+//! The functions are inlined into callers that are compiled for these instructions, and that only run on processors
+//! that have them. So a value of the type proves that the instructions are there; each `unsafe` here relies on that.
 
 use std::arch::x86_64::*;
 
@@ -9,7 +9,7 @@ use super::{Block, Chain, set_bits};
 
 static SET_BITS: [[u8; 8]; 256] = set_bits();
 
-/// Two halves of 32 bytes. Needs avx2.
+/// Two halves of 32 bytes. Needs AVX2.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2(__m256i, __m256i);
 
@@ -27,7 +27,7 @@ impl Avx2 {
 
 #[inline(always)]
 fn within(half: __m256i, first: u8, last: u8) -> __m256i {
-    // `last` becomes the greatest signed number, and greater bytes wrap around to less than `first`.
+    // `last` is shifted to the greatest signed number; greater bytes wrap around to numbers below `first`.
     // SAFETY: see the module.
     unsafe {
         let shifted = _mm256_add_epi8(half, _mm256_set1_epi8(0x7f_u8.wrapping_sub(last) as i8));
@@ -155,8 +155,8 @@ impl Block for Avx2 {
 
     #[inline(always)]
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
-        // SAFETY: see the module. Each round writes eight entries after those of the bytes before, which have at most
-        // eight each, so none is after the 64 entries that the caller vouches for.
+        // SAFETY: see the module. Each round writes eight entries after those of the previous bytes, at most eight for
+        // each, so all are within the 64 that the caller vouches for.
         unsafe {
             let (mut left, mut out) = (bits, out);
             let mut at = _mm256_set1_epi32(base as i32);
@@ -172,10 +172,9 @@ impl Block for Avx2 {
     }
 }
 
-/// [`Block::chain`] by shuffles, which use the low four bits of an index, unless its top bit is set: then they give 0.
+/// [`Block::chain`] by shuffles. They use the low four bits of an index, but return 0 if its top bit is set.
 ///
-/// # Safety
-/// The processor has avx2.
+/// # Safety The processor must have AVX2.
 #[inline(always)]
 pub(super) unsafe fn chain_of_quarters(
     chain: &Chain,
@@ -186,7 +185,7 @@ pub(super) unsafe fn chain_of_quarters(
     // SAFETY: The caller vouches for the processor.
     unsafe {
         let (mut last, none) = (_mm_set1_epi8((first & 15) as i8), _mm_setzero_si128());
-        // No loop, which would keep the quarters in memory.
+        // No loop: it would keep the quarters in memory.
         let a = next_quarter::<0>(chain, &mut last, bytes, entries);
         if _mm_movemask_epi8(a) != 0 {
             return [a, none, none, none];
@@ -203,10 +202,10 @@ pub(super) unsafe fn chain_of_quarters(
     }
 }
 
-/// The entries of the sixteen bytes from `FROM` on; `last` is the entry before them, then the last of them, in each place.
+/// Returns the entries of the sixteen bytes from `FROM` on. Each byte of `last` is the entry before them, and then the
+/// last of them.
 ///
-/// # Safety
-/// The processor has avx2; `FROM` is at most 48.
+/// # Safety The processor must have AVX2; `FROM` must be at most 48.
 #[inline(always)]
 unsafe fn next_quarter<const FROM: usize>(
     chain: &Chain,
@@ -214,13 +213,13 @@ unsafe fn next_quarter<const FROM: usize>(
     bytes: &[u8; 64],
     entries: &mut [u8; 64],
 ) -> __m128i {
-    // SAFETY: The caller vouches for the processor; a row and a quarter of the entries have sixteen bytes.
+    // SAFETY: The caller vouches for the processor. A row and a quarter of the entries have sixteen bytes.
     unsafe {
         let mut some = _mm_setzero_si128();
         for at in FROM..FROM + 16 {
             let row = &chain[usize::from(bytes[at])];
             *last = _mm_shuffle_epi8(_mm_loadu_si128(row.as_ptr().cast()), *last);
-            // It comes in at the end of the register; the oldest goes out at the beginning.
+            // The new entry comes in at the end of the register; the oldest goes out at the start.
             some = _mm_alignr_epi8::<1>(*last, some);
         }
         _mm_storeu_si128(entries.as_mut_ptr().add(FROM).cast(), some);

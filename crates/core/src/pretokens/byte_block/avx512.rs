@@ -1,7 +1,7 @@
 //! 64 bytes in one AVX-512 register.
 //!
-//! The functions are inlined into callers that are compiled for these instructions and called only on processors that
-//! have them. A value of the type is the proof of that, on which each `unsafe` here relies.
+//! The functions are inlined into callers that are compiled for these instructions, and that only run on processors
+//! that have them. So a value of the type proves that the instructions are there; each `unsafe` here relies on that.
 
 use std::arch::x86_64::*;
 
@@ -62,10 +62,10 @@ impl Block for Avx512 {
         unsafe { _mm512_test_epi8_mask(self.0, _mm512_set1_epi8(bits as i8)) }
     }
 
-    /// All characters of one block of 256 code points at once: the class bytes of the block are four registers, from
-    /// which the low bits of the characters select. Most texts have one or two blocks in a window; Chinese and Korean,
-    /// which have more, are ranges of one class. (Compared with one character at a time: Russian and Korean twice as
-    /// fast, Japanese by a third.)
+    /// Looks up all characters of one block of 256 code points at once: four registers hold the class bytes of the
+    /// block, and the low bits of the characters select from them. Most texts have one or two blocks in a window;
+    /// Chinese and Korean, which have more, are ranges of one class. (Compared with one character at a time, Russian
+    /// and Korean are twice as fast, Japanese by a third.)
     #[inline(always)]
     unsafe fn classes(self, bytes: *const u8, leads: [u64; 3]) -> Self {
         // SAFETY: see the module; the caller vouches for 67 bytes.
@@ -143,7 +143,7 @@ impl Block for Avx512 {
     #[inline(always)]
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize {
         let n_bits = bits.count_ones();
-        // SAFETY: see the module; each store writes 16 of the 64 entries that the caller vouches for.
+        // SAFETY: see the module. Each store writes 16 of the 64 entries that the caller vouches for.
         unsafe {
             let every = _mm512_set_epi64(
                 0x3f3e_3d3c_3b3a_3938,
@@ -177,7 +177,7 @@ fn all(byte: u8) -> __m512i {
     unsafe { _mm512_set1_epi8(byte as i8) }
 }
 
-/// The low eight bits of the code points whose last two bytes are `before` and `last`.
+/// Returns the low eight bits of the code points whose last two bytes are `before` and `last`.
 #[inline(always)]
 fn low_bits(before: __m512i, last: __m512i) -> __m512i {
     // SAFETY: see the module.
@@ -187,7 +187,7 @@ fn low_bits(before: __m512i, last: __m512i) -> __m512i {
     }
 }
 
-/// The 64 entries of `block` that start at 64 times `NUMBER`.
+/// Returns the 64 entries of `block` from 64 times `NUMBER` on.
 #[inline(always)]
 fn row<const NUMBER: usize>(block: &[u8; 256]) -> __m512i {
     const { assert!(NUMBER < 4) };
@@ -197,15 +197,14 @@ fn row<const NUMBER: usize>(block: &[u8; 256]) -> __m512i {
 
 /// Writes `base` plus each of sixteen bytes.
 ///
-/// # Safety
-/// 16 entries are writable at `out`.
+/// # Safety 16 entries must be writable at `out`.
 #[inline(always)]
 unsafe fn store(sixteen: __m128i, base: __m512i, out: *mut u32) {
     // SAFETY: see the module; the caller vouches for 16 entries.
     unsafe { _mm512_storeu_si512(out.cast(), _mm512_add_epi32(_mm512_cvtepu8_epi32(sixteen), base)) };
 }
 
-/// `classes`, with the entries of `block` at the indices in `low` where `same` has a bit.
+/// Returns `classes` with, at the bits of `same`, the entries of `block` at the indices in `low`.
 #[inline(always)]
 fn pick(classes: __m512i, same: u64, low: __m512i, block: &[u8; 256]) -> __m512i {
     // SAFETY: see the module.

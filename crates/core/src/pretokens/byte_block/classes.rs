@@ -1,11 +1,11 @@
-//! The classes of characters beyond ASCII, one character after the other.
+//! Looks up the classes of characters beyond ASCII one by one.
 //!
-//! Cost: about four cycles per character. There is a loop for each length, so that no branch depends on how the text
+//! Cost: about four cycles per character. Each length has a loop of its own, so no branch depends on how the text
 //! mixes lengths.
 
 use super::super::unicode::{class_direct, class_of_code, class_of_first};
 
-/// The class bits of characters, and the safety contract, are those of [`super::Block::classes`].
+/// Returns class bits like [`super::Block::classes`], with the same safety contract.
 #[inline(always)]
 pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
     let mut classes = [0u8; 64];
@@ -24,10 +24,10 @@ pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
     classes
 }
 
-/// The class bits and the length of the character at `bytes`, which is not ASCII. `TWO` promises that it has two bytes.
+/// Returns the class bits and the length of the character at `bytes`, which must not be ASCII. `TWO` promises that it
+/// has two bytes.
 ///
-/// # Safety
-/// Four bytes are readable at `bytes`.
+/// # Safety Four bytes must be readable at `bytes`.
 #[inline(always)]
 pub(in super::super) unsafe fn class_of_character<const TWO: bool>(bytes: *const u8) -> (u8, u32) {
     // SAFETY: The caller vouches for four bytes.
@@ -45,22 +45,21 @@ pub(in super::super) unsafe fn class_of_character<const TWO: bool>(bytes: *const
     (class_direct(code), 2 + u32::from(is_three))
 }
 
-/// The code point of a character of two bytes; the first is the lowest byte of `word`.
+/// Returns the code point of a character of two bytes. The first is the lowest byte of `word`.
 #[inline(always)]
 fn code_of_two(word: u32) -> u32 {
     (word & 0x1f) << 6 | word >> 8 & 0x3f
 }
 
-/// The code point of a character of three bytes; the first is the lowest byte of `word`.
+/// Returns the code point of a character of three bytes. The first is the lowest byte of `word`.
 #[inline(always)]
 fn code_of_three(word: u32) -> u32 {
     (word & 0xf) << 12 | (word >> 8 & 0x3f) << 6 | word >> 16 & 0x3f
 }
 
-/// The class bits of the character of four bytes at `bytes`.
+/// Returns the class bits of the character of four bytes at `bytes`.
 ///
-/// # Safety
-/// Four bytes are readable at `bytes`.
+/// # Safety Four bytes must be readable at `bytes`.
 #[inline(always)]
 pub(super) unsafe fn class_of_four(bytes: *const u8) -> u8 {
     // SAFETY: The caller vouches for four bytes.

@@ -1,7 +1,7 @@
 //! 64 bytes in four NEON registers, which every 64-bit ARM processor has.
 //!
 //! No instruction gathers one bit of each byte. So each byte of an answer keeps the bit of its position among eight,
-//! and three pairwise additions put these bits side by side. Not timed: tests pass under an emulator.
+//! and three pairwise additions put these bits side by side. Not timed; tests pass under an emulator.
 
 use std::arch::aarch64::*;
 
@@ -12,7 +12,7 @@ use super::{Block, CHAIN_STOPS, Chain, N_CHAINED, write_offsets_scalar};
 pub(in super::super) struct Neon([uint8x16_t; 4]);
 
 impl Neon {
-    /// A bit for each byte of four quarters, whose bytes are 0xff or 0.
+    /// Returns a bit for each byte of four quarters, whose bytes are 0xff or 0.
     #[inline(always)]
     fn to_mask(quarters: [uint8x16_t; 4]) -> u64 {
         // SAFETY: Every aarch64 processor has NEON.
@@ -97,7 +97,7 @@ impl Block for Neon {
                 for at in 0..16 {
                     let row = vld1q_u8(chain[usize::from(bytes[16 * quarter + at])].as_ptr());
                     last = vqtbl1q_u8(row, vandq_u8(last, all(N_CHAINED as u8 - 1)));
-                    // It comes in at the end of the register; the oldest goes out at the beginning.
+                    // The new entry comes in at the end of the register; the oldest goes out at the start.
                     *some = vextq_u8::<1>(*some, last);
                 }
                 vst1q_u8(entries.as_mut_ptr().add(16 * quarter), *some);

@@ -1,4 +1,4 @@
-//! 64 bytes as eight 64-bit words, with arithmetic on all bytes of a word at once.
+//! Holds 64 bytes in eight 64-bit words, with arithmetic on all bytes of a word at once.
 //!
 //! Cost: about ten operations per word and question. The method is Lamport's multiple byte processing (1975); the
 //! product that gathers eight bits is Knuth's (TAOCP 7.1.3).
@@ -12,7 +12,7 @@ const TOPS: u64 = 0x8080_8080_8080_8080;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Words([u64; 8]);
 
-/// Gathers the top bits of the bytes of all words, which are the answers.
+/// Gathers the answers, which are the top bits of the bytes of all words.
 #[inline(always)]
 fn to_mask(answers: [u64; 8]) -> u64 {
     let mut mask = 0;
@@ -43,7 +43,7 @@ impl Block for Words {
 
     #[inline(always)]
     fn within(self, first: u8, last: u8) -> u64 {
-        // Without the top bits, adding 0x80 - x sets the top bit of bytes >= x, with no carry.
+        // With the top bits cleared, adding 0x80 - x sets the top bit of bytes >= x, without carries.
         let from = ONES * u64::from(0x80 - first);
         let beyond = ONES * u64::from(0x7f - last);
         to_mask(self.0.map(|word| {

@@ -7,7 +7,7 @@ use super::{Block, set_bits};
 #[repr(align(16))]
 struct Aligned<T>(T);
 
-/// [`set_bits`] with two bytes each, which need one instruction less to widen to four.
+/// [`set_bits`] with two bytes per position: widening these to four takes one instruction less.
 static SET_BITS: Aligned<[[u16; 8]; 256]> = {
     let (narrow, mut wide) = (set_bits(), [[0; 8]; 256]);
     let mut at = 0;
@@ -23,7 +23,7 @@ static SET_BITS: Aligned<[[u16; 8]; 256]> = {
 pub(in super::super) struct Sse2([__m128i; 4]);
 
 impl Sse2 {
-    /// The top bits of the bytes of four quarters.
+    /// Returns the top bits of the bytes of four quarters.
     #[inline(always)]
     fn to_mask(quarters: [__m128i; 4]) -> u64 {
         // SAFETY: Every x86-64 processor has SSE2.
@@ -47,13 +47,13 @@ fn all(byte: u8) -> __m128i {
 
 #[inline(always)]
 fn within(quarter: __m128i, first: u8, last: u8) -> __m128i {
-    // `last` becomes the greatest signed number, and greater bytes wrap around to less than `first`.
+    // `last` is shifted to the greatest signed number; greater bytes wrap around to numbers below `first`.
     let (shift, below) = (all(0x7f_u8.wrapping_sub(last)), all(0x7e_u8.wrapping_sub(last - first)));
     // SAFETY: Every x86-64 processor has SSE2.
     unsafe { _mm_cmpgt_epi8(_mm_add_epi8(quarter, shift), below) }
 }
 
-/// The number of bits in each byte.
+/// Returns the number of set bits in each byte.
 #[inline(always)]
 fn bits_of_bytes(bits: u64) -> u64 {
     let twos = bits - (bits >> 1 & 0x5555_5555_5555_5555);
@@ -142,9 +142,9 @@ impl Block for Sse2 {
         let n_bits = bits_of_bytes(bits);
         // Byte i: the number of bits in bytes 0 to i.
         let sums = n_bits.wrapping_mul(0x0101_0101_0101_0101);
-        // SAFETY: Every x86-64 processor has SSE2. Each round writes eight entries after those of the bytes before,
-        // which have at most eight each, so none is after the 64 entries that the caller vouches for. A row of the
-        // table has 16 bytes, aligned to 16.
+        // SAFETY: Every x86-64 processor has SSE2. Each round writes eight entries after those of the previous bytes,
+        // at most eight for each, so all are within the 64 that the caller vouches for. A row of the table has 16
+        // bytes, aligned to 16.
         unsafe {
             let zero = _mm_setzero_si128();
             let (mut left, mut before) = (bits, sums << 8);
