@@ -1,5 +1,4 @@
-//! Maps characters to the classes that an automaton reads: characters that no set of the pattern tells apart share a
-//! class.
+//! Maps characters to classes for an automaton: those that no set of the pattern tells apart share a class.
 
 use std::collections::HashMap;
 

@@ -22,8 +22,7 @@ pub fn is_run_as_written(pattern: &str) -> Result<bool> {
 /// Whether `fancy_regex`, which tiktoken uses, runs the pattern as it is written.
 fn is_run_as_written_by_fancy_regex(pattern: &str) -> Result<bool> {
     check_length(&[pattern])?;
-    // The engine turns a lookahead at the end of a pattern into a capture, which changes no match; here `(?!)` is at
-    // the end.
+    // The engine turns a trailing lookahead into a capture, which changes no match. The added `(?!)` prevents that.
     let tree = Expr::parse_tree(&format!("(?:{pattern})(?!)")).map_err(|error| refusal(pattern, &error))?;
     let mut simplified = tree.clone();
     optimize(&mut simplified);
@@ -56,7 +55,7 @@ fn has(pattern: &str, is_found: fn(&Expr) -> bool) -> Result<bool> {
     Ok(is_found(&expression) || expression.has_descendant(is_found))
 }
 
-/// Whether it is alternatives that all begin with a part that can match in several ways, and that may be the same.
+/// Whether an expression has alternatives that all begin with a part that can match in several ways, perhaps the same.
 fn begin_alike(expression: &Expr) -> bool {
     let Expr::Alt(alternatives) = expression else { return false };
     let is_variable = |part: &Expr| matches!(part, Expr::Repeat { .. } | Expr::Alt(_));

@@ -60,7 +60,8 @@ pub(super) trait Block: Copy {
 
     /// Loads the 64 bytes at `bytes`.
     ///
-    /// # Safety The bytes must be readable, and the processor must have the instructions of the type.
+    /// # Safety
+    /// The bytes must be readable, and the processor must have the instructions of the type.
     unsafe fn load(bytes: *const u8) -> Self;
 
     /// Sets these bits in each byte.
@@ -112,8 +113,8 @@ pub(super) trait Block: Copy {
     /// Returns the class bits of the characters of two, three and four bytes whose first bytes are in `leads`; 0 for
     /// other bytes.
     ///
-    /// # Safety `self` must be loaded from `bytes`, of which 67 are readable, and the rest of its character must
-    /// follow each lead.
+    /// # Safety
+    /// `self` must be loaded from `bytes`, of which 67 are readable. The rest of its character must follow each lead.
     #[inline(always)]
     unsafe fn classes(self, bytes: *const u8, leads: [u64; 3]) -> Self {
         // SAFETY: The caller promises the same, and `one_by_one` returns 64 bytes.
@@ -123,7 +124,8 @@ pub(super) trait Block: Copy {
     /// Looks up the entry that follows `first` at the first of `bytes`, the one that follows this at the next, and so
     /// on. Returns all entries, also in `entries`; those after the first with [`CHAIN_STOPS`] are meaningless.
     ///
-    /// # Safety The processor must have the instructions of the type.
+    /// # Safety
+    /// The processor must have the instructions of the type.
     #[inline(always)]
     unsafe fn chain(chain: &Chain, first: u8, bytes: &[u8; 64], entries: &mut [u8; 64]) -> Self {
         let mut last = first;
@@ -140,8 +142,8 @@ pub(super) trait Block: Copy {
 
     /// Writes `base + i` for each bit i of `bits`, in ascending order; returns their number.
     ///
-    /// # Safety 64 entries must be writable at `out`, whatever `bits` is: entries after the last offset can be
-    /// overwritten.
+    /// # Safety
+    /// 64 entries must be writable at `out`, whatever `bits` is: entries after the last offset can be overwritten.
     unsafe fn write_offsets(bits: u64, base: u32, out: *mut u32) -> usize;
 }
 

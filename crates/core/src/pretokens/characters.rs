@@ -4,7 +4,7 @@
 //! makes, no token spans a cut between them. The units between such cuts are merged one by one, and have the ids of
 //! the whole text. Most are parts of words, and the same few make up most of a text, so the cache knows them.
 //!
-//! Each pair of ASCII characters has a bit, 2 KB in all; other pairs are in a hash set. Cost: a few operations per
+//! Each pair of ASCII characters has a bit, 2 KB in all; other pairs are in a hash set. Cost: a few operations a
 //! character.
 
 use aho_corasick::{AhoCorasick, MatchKind};

@@ -1,5 +1,4 @@
-//! The normaliser of a SentencePiece model: a table from strings to strings, which replaces the longest match at each
-//! place.
+//! The normaliser of a SentencePiece model: a table of strings, whose longest match at each place is replaced.
 //!
 //! The table is the file's own (`precompiled_charsmap`): the size of a trie, the trie as a double array of 32-bit
 //! units (darts-clone), and the replacements, each ended by a zero byte. Cost: a step of the trie per byte.
@@ -64,8 +63,7 @@ impl Charsmap {
         Ok(())
     }
 
-    /// Whether no match can reach across the place between these characters or end there, so that both stay as they
-    /// are.
+    /// Whether no match can span the place between these characters or end there, so that both stay as they are.
     pub(super) fn is_cut(&self, before: char, after: char) -> bool {
         let is_free = |of: &[bool; 256], character: char| character.is_ascii() && !of[character as usize];
         is_free(&self.is_last, before) && is_free(&self.is_used, after)

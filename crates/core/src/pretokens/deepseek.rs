@@ -119,8 +119,7 @@ impl Segment<'_> {
         (class & NUMBER == 0 && is_cjk_at(&self.text, at) == self.is_cjk).then_some((class, n_bytes))
     }
 
-    /// Returns the end of the longest run of characters of `classes` that starts at `at`. `classes` must not contain
-    /// numbers.
+    /// Returns the end of the longest run of `classes` that starts at `at`. `classes` must not contain numbers.
     fn skip(&self, at: usize, classes: u8) -> usize {
         self.text.skip(at, InSegment { classes, is_cjk: self.is_cjk })
     }

@@ -91,8 +91,7 @@ impl Dfa {
         self.can_begin[usize::from(byte)]
     }
 
-    /// Compiles `repeated` followed by the lookahead `ahead`; `None` unless it is a bounded repetition of one
-    /// character.
+    /// Compiles `repeated`, a bounded repetition of one character (if not, `None`), then the lookahead `ahead`.
     fn with_ahead(repeated: &Expr, ahead: &Expr, max_bytes: usize) -> Option<Self> {
         let Expr::Repeat { child, lo: 1.., hi: ..STRIDE, greedy: true } = repeated else { return None };
         let mut dfa = Self::compile(repeated, None, max_bytes)?;
@@ -195,8 +194,7 @@ impl Dfa {
         self.is_total
     }
 
-    /// Returns the start and end of the first match from `from` on that is not empty. `failed` must be of the same
-    /// text.
+    /// Returns the start and end of the first non-empty match from `from` on. `failed` must be of the same text.
     #[inline]
     pub fn find(&self, text: &str, mut from: usize, failed: &mut Failed) -> Option<(usize, usize)> {
         let end = self.find_within(text.as_bytes(), &mut from, failed)?;
@@ -317,7 +315,7 @@ impl Dfa {
     }
 
     /// Returns the state after all of the text from `from` on, and the end so far of the match that begins there,
-    /// `from` if there is none. The state is [`DEAD`] if the match is over. Equal results go on alike.
+    /// `from` if there is none. The state is [`DEAD`] if the match is over. Matches with equal results go on alike.
     pub fn at_end(&self, bytes: &[u8], from: usize) -> (usize, usize) {
         let (mut state, mut at, mut end) = (self.start, from, from);
         while at < bytes.len() {

@@ -29,7 +29,7 @@ pub(super) struct Read {
     /// The number of ends so far, and of those up to the last one at which all patterns start anew.
     pub n: usize,
     pub n_sure: usize,
-    /// Where a pretoken ends if the automata find so later.
+    /// Where a pretoken ended, if later characters show that it did.
     pub mark: usize,
 }
 

@@ -106,8 +106,7 @@ pub fn can_be_empty(expression: &Expr) -> bool {
     }
 }
 
-/// Returns the characters that can begin a match of any pattern; `None` if they are unknown, or if the pattern can
-/// match nothing.
+/// Returns the characters that can begin a match of any pattern; `None` if unknown, or if it can match nothing.
 pub fn first_characters(pattern: &str) -> Option<ClassUnicode> {
     // After a flag such as (?x), a `#` begins a comment, which would swallow what is put after the pattern.
     if pattern.contains('#') {

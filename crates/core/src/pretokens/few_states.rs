@@ -70,10 +70,10 @@ impl FewStates {
         FewStates { chain, stride }
     }
 
-    /// Reads on in `text` up to `stop` while it stays in these states, entries have no rarer bits, and there is room
-    /// for ends.
+    /// Reads on in `text` up to `stop`, while the states are these, entries have no rarer bits, and there is room.
     ///
-    /// # Safety The processor must have the instructions of `B`.
+    /// # Safety
+    /// The processor must have the instructions of `B`.
     #[inline(always)]
     pub unsafe fn read<B: Block>(
         &self,

@@ -36,8 +36,7 @@ impl<const APART: u8> Rules for Gpt2<APART> {
         // ` ?\p{L}+` and the like: the first character of each run of a class starts a pretoken, unless the ' ' before
         // it does. The changes include the starts of runs of the class that has no mask.
         let mut starts = (changes(letter) | changes(number) | changes(space)) & !after_space;
-        // `\s+(?!\S)`: the last white space of a run before other text starts the next pretoken (' ') or is a
-        // pretoken.
+        // `\s+(?!\S)`: the last white space of a run before other text is a pretoken, or starts the next one (' ').
         let follows = if APART > TOGETHER { valid & !(space | number) } else { valid & !space };
         starts |= space & window.before::<ASCII>(follows);
         match APART {

@@ -42,17 +42,17 @@ static PADDINGS: [u8; 2 * LOAD_BYTES] = {
 };
 
 impl PretokenKey {
-    /// Differs from the key of every pretoken.
+    /// Not the key of any pretoken.
     pub(crate) const EMPTY: PretokenKey = PretokenKey { lo: 0, hi: 0 };
 
     /// Loads the key of the pretoken at `start`, which is `n_padding` bytes shorter than a key.
     ///
-    /// # Safety [`LOAD_BYTES`] bytes must be readable at `start`, and `n_padding` must be at most [`LOAD_BYTES`].
+    /// # Safety
+    /// [`LOAD_BYTES`] bytes must be readable at `start`, and `n_padding` must be at most [`LOAD_BYTES`].
     #[inline(always)]
     pub(crate) unsafe fn load(start: *const u8, n_padding: usize) -> PretokenKey {
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each index of 0..=16
-        // on.
+        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes at each index 0..=16.
         let (bytes, padding) = unsafe {
             let padding = PADDINGS.as_ptr().add(n_padding);
             (start.cast::<[[u8; 8]; 2]>().read_unaligned(), padding.cast::<[[u8; 8]; 2]>().read_unaligned())
@@ -65,7 +65,8 @@ impl PretokenKey {
     /// [`load`](Self::load) into `key`, which also stays in a register: reading back as a whole what was written in
     /// halves would wait for the stores.
     ///
-    /// # Safety As for `load`.
+    /// # Safety
+    /// As for `load`.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn load_vector(
@@ -76,7 +77,7 @@ impl PretokenKey {
         use std::arch::x86_64::*;
         debug_assert!(n_padding <= LOAD_BYTES);
         // SAFETY: Every x86-64 processor has SSE2. The caller vouches for 16 readable bytes at `start`; PADDINGS has
-        // 16 bytes from each index of 0..=16 on; `key` has 16 bytes, aligned to 16.
+        // 16 bytes at each index 0..=16; `key` has 16 bytes, aligned to 16.
         unsafe {
             let padding = _mm_loadu_si128(PADDINGS.as_ptr().wrapping_add(n_padding).cast());
             let bytes = _mm_or_si128(_mm_loadu_si128(start.cast()), padding);
@@ -194,8 +195,7 @@ impl KeyHasher {
         fold(block as u64 ^ hash, (block >> 64) as u64 ^ self.seeds[1])
     }
 
-    /// Returns the seeds. The first is mixed into a key before the multiplication or the AES rounds, the second in
-    /// each round.
+    /// Returns the seeds: one to mix into a key before the multiplication or the AES rounds, and one for each round.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn seed_vectors(&self) -> (std::arch::x86_64::__m128i, std::arch::x86_64::__m128i) {
@@ -218,12 +218,14 @@ fn fold(a: u64, b: u64) -> u64 {
 pub(crate) trait HashKey {
     /// [`KeyHasher::hash`].
     ///
-    /// # Safety The processor must have the instructions, and the hasher's tier must be theirs.
+    /// # Safety
+    /// The processor must have the instructions, and the hasher's tier must be theirs.
     unsafe fn hash(hasher: KeyHasher, key: &PretokenKey) -> u64;
 
     /// Loads a key into `key` ([`PretokenKey::load`]); returns its hash.
     ///
-    /// # Safety As for [`hash`](Self::hash) and [`PretokenKey::load`].
+    /// # Safety
+    /// As for [`hash`](Self::hash) and [`PretokenKey::load`].
     #[inline(always)]
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         // SAFETY: The caller promises the same.
@@ -337,8 +339,8 @@ impl HashKey for ArmAes {
     unsafe fn load(hasher: KeyHasher, start: *const u8, n_padding: usize, key: &mut PretokenKey) -> u64 {
         use std::arch::aarch64::*;
         debug_assert!(n_padding <= LOAD_BYTES);
-        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes from each index of 0..=16
-        // on; `key` has 16 bytes.
+        // SAFETY: The caller vouches for 16 readable bytes at `start`; PADDINGS has 16 bytes at each index 0..=16; `key`
+        // has 16 bytes.
         let bytes = unsafe {
             let padding = vld1q_u8(PADDINGS.as_ptr().add(n_padding));
             let bytes = vorrq_u8(vld1q_u8(start), padding);
@@ -370,8 +372,7 @@ impl<'a> PaddedText<'a> {
         PaddedText { text, whole_end: text.len().saturating_sub(LOAD_BYTES - 1), tail_start, tail }
     }
 
-    /// Whether [`LOAD_BYTES`] bytes of the text itself can be loaded at `offset`. If so, they can at any offset before
-    /// it.
+    /// Whether [`LOAD_BYTES`] bytes of the text itself can be loaded at `offset`, and so at any offset before it.
     #[inline(always)]
     pub(crate) fn is_inside(&self, offset: usize) -> bool {
         offset < self.whole_end
@@ -393,8 +394,9 @@ impl<'a> PaddedText<'a> {
 
     /// Loads the key of the pretoken at `start`, which is `n_padding` bytes shorter than a key; returns its hash.
     ///
-    /// # Safety As for [`HashKey::hash`]. `start` must be within the text, with `INSIDE` also
-    /// [inside](Self::is_inside), and `n_padding` at most [`LOAD_BYTES`].
+    /// # Safety
+    /// As for [`HashKey::hash`]. `start` must be within the text, with `INSIDE` also [inside](Self::is_inside), and
+    /// `n_padding` at most [`LOAD_BYTES`].
     #[inline(always)]
     pub(crate) unsafe fn load<H: HashKey, const INSIDE: bool>(
         &self,

@@ -232,16 +232,15 @@ impl Pretokenizer {
     /// document where the last one ends.
     ///
     /// `from` must be 0 or the result of the previous call for the same `document`; if
-    /// [`Pretokenizer::is_memoryless`], the end of any pretoken. There is at least one end unless `from ==
-    /// document.len()`, and at most [`ENDS_PER_FILL`]. [`Error::Pattern`] if the regex engine gives up on the text;
-    /// [`Error::Invalid`] if one of the first two pretokens, or the text that several patterns must split at once, is
-    /// longer than 4 GiB.
+    /// [`Pretokenizer::is_memoryless`], it can be the end of any pretoken. There are at most [`ENDS_PER_FILL`] ends,
+    /// and at least one unless `from` is the document's end. [`Error::Pattern`] if the regex engine gives up on the
+    /// text; [`Error::Invalid`] if one of the first two pretokens, or the text that several patterns must split at
+    /// once, is longer than 4 GiB.
     pub fn fill(&self, document: &str, from: usize, ends: &mut Vec<u32>) -> Result<usize> {
         self.fill_with_progress(document, from, ends, &mut |_| Ok(()))
     }
 
-    /// [`Pretokenizer::fill`], which `on_progress` can stop. Only regex engines call it: one call of theirs can take
-    /// any time.
+    /// [`Pretokenizer::fill`] that `on_progress` can stop. Only regex engines call it, since they can be slow.
     #[inline]
     pub fn fill_with_progress(
         &self,
@@ -264,12 +263,12 @@ impl Pretokenizer {
 
     /// Whether pretokens depend on nothing before them and on little after them. Exactly:
     ///
-    /// 1. A text that starts at the start of any pretoken has the same pretokens from there on as the whole.
+    /// 1. Pretokenizing the text from any pretoken's start on, by itself, finds the same pretokens.
     /// 2. Text appended to a document changes at most its last two pretokens (`safe_cuts::N_UNSETTLED`).
     ///
-    /// A growing text is divided by scanning (`safe_cuts.rs`) only if this is true. It is for every hand-written
-    /// scanner, which tests check. It is not assumed of any other pattern: even `a*b|a`, which has no lookbehind and
-    /// no anchors, breaks the second rule. Nor is it true with a normaliser, which changes whole documents.
+    /// A growing text is divided by scanning (`safe_cuts.rs`) only if this is true. Tests check it for every
+    /// hand-written scanner. It is not assumed of any other pattern: even `a*b|a`, which has no lookbehind and no
+    /// anchors, breaks the second rule. Nor is it true with a normaliser, which changes whole documents.
     pub fn is_memoryless(&self) -> bool {
         matches!(self.engine, Engine::Named(..)) && self.normalizer.is_empty()
     }
@@ -348,8 +347,7 @@ impl Pretokenizer {
         ends && normalizer::is_cut(&self.normalizer, before, after)
     }
 
-    /// Returns what splits documents: "scanner" (hand-written), "dfa" (automata), or "backtracking" if any pattern
-    /// needs it.
+    /// Returns what splits documents: "scanner" (hand-written), "dfa" (automata), or "backtracking" (if needed).
     pub fn engine_name(&self) -> &'static str {
         let is_automaton = match &self.engine {
             Engine::Named(..) | Engine::Characters(_) => return "scanner",
@@ -358,8 +356,7 @@ impl Pretokenizer {
         if is_automaton { "dfa" } else { "backtracking" }
     }
 
-    /// Whether matches of a single pattern are proved to leave no gaps in any text; false for some patterns that leave
-    /// none.
+    /// Whether a single pattern's matches provably leave no gaps in any text. False can also mean that it is unknown.
     pub fn is_total(&self) -> bool {
         match &self.engine {
             Engine::Named(..) => true,

@@ -191,8 +191,7 @@ impl Reader<'_> {
         std::mem::replace(&mut self.seen[place], round) != round
     }
 
-    /// Returns the places after a character in these sets, or after the end of the text, and whether a match ends
-    /// before it.
+    /// Returns the places after a character in `sets`, or the text's end (`None`), and whether a match ends before it.
     fn step(&mut self, state: &[usize], sets: Option<u128>) -> (Vec<usize>, bool) {
         let is_in = |set: usize| sets.is_some_and(|sets| sets >> set & 1 != 0);
         self.round += 1;
@@ -216,8 +215,7 @@ impl Reader<'_> {
         (self.closed(&next), is_match)
     }
 
-    /// Replaces splits by the places that they lead to, in order. A match is the last place: none after it is
-    /// preferred.
+    /// Replaces splits by where they lead, in order, up to the first match, which is preferred to all that follows.
     fn closed(&mut self, places: &[usize]) -> Vec<usize> {
         self.round += 1;
         let mut closed = Vec::new();

@@ -1,5 +1,4 @@
-//! Changes documents before they are split: Unicode normalisation forms, lower case, a space before the text, and
-//! others.
+//! Changes documents before they are split: Unicode normalisation forms, lower case, prefixes, and more.
 //!
 //! A tokenizer does this only if its file or its owner asks for it, since the original text is lost. Tables: Unicode
 //! 16.0, from the crate `unicode-normalization`.
@@ -147,8 +146,7 @@ pub fn normalized_texts(names: &[String], texts: &[String]) -> Result<Vec<String
 /// How many bytes are checked at once.
 const CHUNK: usize = 32;
 
-/// Applies the steps to a document at `place`; borrowed if they change nothing. A charsmap leaves literals of `whole`
-/// as they are.
+/// Applies the steps to a document at `place`; borrowed if they change nothing. A charsmap spares literals of `whole`.
 pub(super) fn normalized<'a>(
     steps: &[Step],
     whole: Option<&AhoCorasick>,
@@ -345,8 +343,7 @@ impl Form {
         block.map_or(LEFT, |&start| self.classes[usize::from(start) + (code & 255) as usize])
     }
 
-    /// Returns the first character from `from` on that may not be normal where it is. Text before `from` does not
-    /// matter.
+    /// Returns the first character from `from` on that may not be normal where it is, ignoring text before `from`.
     fn first_odd(&self, text: &str, from: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         // The end and the class of the last character that was looked up.

@@ -74,7 +74,7 @@ impl<const N_DIGITS: u32, const CONTRACTIONS: bool, const SLASHES: bool, const I
             let (mut one, mut two) = (apostrophes & one >> 1, apostrophes & two >> 1);
             let mut again = (one << 2 | two << 3) & (one | two);
             while again != 0 {
-                // "a's's": the second apostrophe follows a contraction, not a word, so it is the prefix of the word
+                // "a's's": the second apostrophe follows a contraction, not a word, so it is the prefix of a word,
                 // "s".
                 let bit = again & again.wrapping_neg();
                 (one, two) = (one & !bit, two & !bit);

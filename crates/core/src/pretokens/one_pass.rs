@@ -53,7 +53,7 @@ const MAX_DEPTH: usize = 3;
 /// Room for the ends of a window and of an entry.
 const FEWEST_ENDS: usize = WINDOW_BYTES + 4;
 
-/// How many bytes that the table read in vain can be left to be read again.
+/// How many of the bytes that the table read in vain are left for it to read again.
 const FAR_BYTES: usize = 64;
 
 /// If a pattern was searched this far ahead, one call finds up to [`MOST_ENDS`] ends: the next one would search again.
@@ -77,7 +77,7 @@ enum Place {
     },
 }
 
-/// The case that a pretoken ended before what is read now.
+/// The case in which a pretoken ended before what is read now.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Other {
     Known {
@@ -144,8 +144,7 @@ impl OnePass {
         for code in 0..0x11_0000 {
             examples[alphabet.class_of(code)].get_or_insert(code);
         }
-        // In each pattern, the class of each character, of the end of the text, and of a digit that the first pattern
-        // leaves.
+        // Per pattern: the class of each character, of the text's end, and of a digit that the first pattern leaves.
         let classes: Vec<Vec<usize>> = steps
             .iter()
             .enumerate()
@@ -289,7 +288,7 @@ impl OnePass {
             return read.at > from;
         }
         if read.row > 0 {
-            // A segment ends before it.
+            // The segment before the number ends here.
             let entry = self.table[read.row + self.alphabet.n_classes] as usize;
             if entry & HERE == 0 {
                 return false;
@@ -307,7 +306,8 @@ impl OnePass {
     /// Reads on up to the character at `stop`, or while there is room for the ends of a window and some more. Returns
     /// [`FULL`], or the entry of the character at `read.at` that stops it.
     ///
-    /// # Safety The processor must have the instructions of `B`.
+    /// # Safety
+    /// The processor must have the instructions of `B`.
     #[inline(always)]
     unsafe fn read<B: Block>(&self, text: &str, stop: usize, read: &mut Read, ends: &mut [u32]) -> usize {
         let (bytes, mut now) = (text.as_bytes(), *read);
@@ -338,8 +338,7 @@ impl OnePass {
         entry
     }
 
-    /// Finds the next pretokens pattern by pattern, from `from` to the next offset at which all patterns start anew;
-    /// returns it.
+    /// Finds the next pretokens from `from` on, pattern by pattern; returns where all patterns next start anew.
     fn find(&self, text: &str, from: usize, search: &mut Search) -> usize {
         let mut end = text.len();
         for (nth, dfa) in self.steps.iter().enumerate() {
@@ -475,10 +474,10 @@ struct Search {
     found: Vec<usize>,
 }
 
-/// Reads a character of a class, which changes the places of all patterns. `None` means that a table cannot decide.
+/// Works out how a character of one class changes the places of all patterns. `None`: a table cannot decide it.
 struct Reader<'a> {
     steps: &'a [Arc<Dfa>],
-    /// For each pattern, its own class by class; the last but one is the end of the text.
+    /// For each pattern, its own class for each class of the whole; the last but one is the end of the text.
     classes: &'a [Vec<usize>],
     class: usize,
     /// How many more times places can be read.
@@ -581,8 +580,8 @@ impl Reader<'_> {
         Some(Shown { places: self.anew(nth)?, bits: ended.bits | HERE | ANEW })
     }
 
-    /// Returns the case that a segment of pattern `nth` ends before the character; `bits` are those of going on
-    /// instead.
+    /// Returns the case in which a segment of pattern `nth` ends before the character; `bits` are those of the case in
+    /// which it goes on.
     fn other(&self, nth: usize, rest: &[Place], bits: usize) -> Other {
         match (self.at_end().read(nth + 1, rest), self.anew(nth)) {
             (Some(ended), Some(places)) if ended.bits == bits & !(HERE | ANEW) => {
@@ -592,7 +591,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the character in the other case; `bits` are those of going on in the present one.
+    /// Reads the character in the other case; `bits` are those of the present case.
     fn read_other(&self, nth: usize, other: &Other, bits: &mut usize) -> Other {
         let &Other::Known { ref places, n_back, is_written } = other else { return Other::Lost };
         match self.read(nth, places) {
@@ -651,7 +650,7 @@ mod tests {
         let steps = patterns.iter().map(|pattern| Arc::new(Dfa::new(pattern, 1 << 20).unwrap())).collect();
         let one_pass = OnePass::new(steps, None, CpuTier::best()).unwrap();
         let (mut read, mut ends) = (Read::default(), vec![0; text.len() + FEWEST_ENDS]);
-        // SAFETY: The processor has it.
+        // SAFETY: The processor has its best tier.
         let entry =
             unsafe { read_at_tier(CpuTier::best(), &one_pass, text, text.len(), &mut read, &mut ends) };
         (entry & HERE != 0, one_pass.table.len() / (one_pass.alphabet.n_classes + 2))
@@ -681,7 +680,7 @@ mod tests {
         // "<ab" and "XY" begin matches of the first two patterns, but none is found here.
         let rare = ["<ab:[0-9]+>", "XYXYZ", r" ?\p{L}+| ?[^\s\p{L}]+|\s+(?!\S)|\s+"];
         assert!(reads_all(&rare, "MIX, XY XYZ and <abc> <ab:x\n").0);
-        // What a quotation mark begins ends far away.
+        // What a quotation mark begins can end far away.
         assert!(!reads_all(&[r#""[^"]*"|."#], r#"a "quotation"#).0);
     }
 }

@@ -31,8 +31,7 @@ pub fn named_patterns(name: &str) -> Option<&'static [String]> {
     NAMED.iter().find(|(known, ..)| known == name).map(|(_, _, spellings)| spellings[0].as_slice())
 }
 
-/// Returns the regexes of a name, or the one regular expression itself; [`Error::Invalid`] for a bare word that is not
-/// a name.
+/// Returns the regexes of a name, or `pattern` itself; [`Error::Invalid`] for a bare word that is not a name.
 pub fn patterns_of(pattern: &str) -> Result<Vec<String>> {
     if let Some(texts) = named_patterns(pattern) {
         return Ok(texts.to_vec());

@@ -152,7 +152,7 @@ impl RegexScanner {
         WholeNumbers::new(&self.pattern)
     }
 
-    /// Whether where a search begins changes its matches, beyond excluding those that begin earlier.
+    /// Whether the start of a search affects which matches it finds, apart from excluding earlier ones.
     pub fn depends_on_the_last_match(&self) -> bool {
         self.pattern.contains(r"\G") || self.pattern.contains(r"\K")
     }

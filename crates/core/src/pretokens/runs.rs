@@ -127,7 +127,8 @@ at_tier! {
 /// Returns `Ok` with the end of the run, or `Err` with an offset up to which the run goes on, if the rest of the text
 /// is too short for a window.
 ///
-/// # Safety The processor must have the instructions of `B`.
+/// # Safety
+/// The processor must have the instructions of `B`.
 #[inline(always)]
 unsafe fn skip_windows<B: Block, M: Members>(text: &str, mut at: usize, members: M) -> Result<usize, usize> {
     let bytes = text.as_bytes();

@@ -17,7 +17,7 @@
 //! **By scanning** ([`SafeCuts::last_by_scanning`]), for text without such an offset: all pretokens except the last
 //! [`N_UNSETTLED`] are final. Never cut after white space: `\s+(?!\S)` splits it differently at the end of a document.
 //!
-//! No cut is inside a special token or at its edge, so both parts together contain the same special tokens as the
+//! No cut is inside a special token or at its edge, so the parts together contain the same special tokens as the
 //! whole.
 //!
 //! Memoryless means two promises: scanning can start at the start of any pretoken, and appended text changes at most
@@ -85,8 +85,7 @@ pub(crate) fn last_safe_cut(
 }
 
 /// Whether no special token covers the offset `at` or has an edge there, even if the text goes on and tokens have
-/// rules. Those can include white space, which ends before a character that is not: so `at` must not follow white
-/// space.
+/// rules. Such tokens can include white space, up to a character that is not, so `at` must not follow white space.
 pub(crate) fn is_free(text: &str, at: usize, specials: &[&SpecialTokens]) -> bool {
     specials.iter().all(|specials| {
         let is_spaced = || text[..at].ends_with(char::is_whitespace);
@@ -153,8 +152,7 @@ impl SafeCuts {
         self.specials.longest()
     }
 
-    /// Whether special tokens end documents, but have rules, so that only the whole text tells which literals are
-    /// special.
+    /// Whether special tokens end documents but have rules, so that finding them takes the whole text.
     fn needs_the_whole(&self) -> bool {
         self.specials_split && self.specials.has_rules()
     }
@@ -203,8 +201,7 @@ impl SafeCuts {
                     break;
                 }
                 if found.end > visible {
-                    // It can be part of a longer special token that starts there, too: either way a document ends
-                    // there.
+                    // It can be part of a longer special token, but a document ends there either way.
                     return Ok((found.start > 0).then_some(Cut { at: found.start, is_boundary: true }));
                 }
                 start = found.end;

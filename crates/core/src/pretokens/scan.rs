@@ -19,7 +19,7 @@ const MOST_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
 /// How far ahead of a window text is prefetched. Scanning advances some kilobytes at a time, with random accesses in
 /// between, so the hardware does not prefetch by itself.
 const AHEAD_BYTES: usize = 2048;
-/// How many bits of a window do not depend on bytes after it: a character has up to four bytes. For ASCII windows see
+/// How many bits of a window are independent of later bytes: a character has up to four bytes. For ASCII see
 /// [`Reach`].
 const RELIABLE: u32 = 60;
 
@@ -106,8 +106,7 @@ impl Reach {
 }
 
 impl Starts {
-    /// Returns the starts among the bits that the window decides, at most `n_reliable`. The end of the text counts as
-    /// a start.
+    /// Returns the starts that the window decides, among at most `n_reliable` bits. The end of the text counts as one.
     #[inline(always)]
     fn decided(self, n_reliable: u32, valid: u64, is_last: bool) -> u64 {
         // The bit after those of `valid`; 0 if the text does not end in this window.
@@ -175,7 +174,8 @@ at_tier! {
 /// Writes the ends of the pretokens of `text`, until there are enough or the next is more than `most_bytes` from the
 /// start; writes none if the first or the second one is. `most_bytes` is at most [`MOST_BYTES`].
 ///
-/// # Safety The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + WINDOW_BYTES`.
+/// # Safety
+/// The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + WINDOW_BYTES`.
 #[inline(always)]
 unsafe fn fill_with_isa<B: Block, R: Rules>(
     rules: R,
@@ -273,7 +273,8 @@ struct Decided {
 
 /// Returns the starts that the window at `bytes` decides.
 ///
-/// # Safety As for [`Window::load`], with 67 readable bytes.
+/// # Safety
+/// As for [`Window::load`], with 67 readable bytes.
 #[inline(always)]
 unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_last: bool) -> Decided {
     // SAFETY: The caller promises the same.

@@ -64,8 +64,7 @@ fn find(
         }
         _ => return split(steps, text, from, text.len(), ends, on_progress),
     };
-    // If true, go on to the end: a later call could not tell where the match at `from` ended, and might find another
-    // there.
+    // If true, go on to the end: a later call could not tell where the match at `from` ended, or might find another.
     let is_whole = *joining == Joining::Next && scanner.depends_on_the_last_match();
     let (mut at, mut search) = (from, Search { searched: from, ..Search::default() });
     while at < text.len() && (is_whole || ends.len() < ENDS_PER_FILL) {
@@ -131,8 +130,7 @@ fn split(
     Ok(())
 }
 
-/// Cuts digits in threes from `from` on and appends the ends that `rest` finds between the cuts, until there are
-/// `most`.
+/// Cuts digits in threes, and appends the ends that `rest` finds between the cuts from `from` on, up to `most`.
 fn split_in_threes(
     threes: &Threes,
     rest: &[Step],

@@ -6,8 +6,7 @@ use super::byte_block::Block;
 use super::unicode::{NUMBER, SPACE, class_at};
 use super::window::{Window, run_starts};
 
-/// Returns how many bytes after the apostrophe at `at` belong to a contraction (`s d m t ll ve re`); 0 if it is not
-/// one.
+/// Returns how many bytes after the apostrophe at `at` belong to a contraction (`s d m t ll ve re`); 0 if none do.
 ///
 /// `FOLD`: letters of any case count, and U+017F (long s), which case folding maps to s.
 #[inline]

@@ -1,5 +1,4 @@
-//! One of the patterns that split in turn: a regular expression and what its matches are joined to, or a change of
-//! alphabet.
+//! One of the patterns that split in turn: a regex and what its matches are joined to, or a change of alphabet.
 //!
 //! A comment at the start of a pattern says how it splits, with the choices of tokenizer.json files:
 //!
@@ -163,8 +162,7 @@ pub(super) struct Search {
     pub failed: Failed,
 }
 
-/// Returns the start and end of the pattern's next pretoken from `from` on. Text between `from` and its start is a
-/// gap.
+/// Returns the start and end of the pattern's next pretoken from `from` on. Text before its start is a gap.
 ///
 /// If the pattern backtracks, `on_progress` can stop it before each match.
 pub(super) fn next(

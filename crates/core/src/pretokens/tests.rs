@@ -326,8 +326,7 @@ fn scanners_find_a_break_at_any_offset_of_a_window() {
     }
 }
 
-/// If a window begins within a pretoken, its first bytes depend on the character before a contraction, which has any
-/// length.
+/// In a window that begins within a pretoken, starts depend on the character, of any length, before a contraction.
 #[test]
 fn scanners_look_back_over_a_character_of_any_length_at_any_offset_of_a_window() {
     for (_, texts) in patterns::spellings() {
@@ -450,8 +449,7 @@ fn automata_equal_the_backtracking_regex() {
     assert!(n_automata >= 15, "{n_automata}");
 }
 
-/// What one pass decides late: gaps that ended further back, and matches that may still get longer, in any order of
-/// patterns.
+/// What one pass decides late: gaps that ended further back, and matches that can still get longer, in any order.
 #[test]
 fn random_sequences_of_patterns_equal_the_backtracking_regex() {
     let parts = [

@@ -48,8 +48,9 @@ pub(super) struct Window<B> {
 impl<B: Block> Window<B> {
     /// Computes the masks of the 64 bytes at `bytes`, of which those in `valid` belong to the text.
     ///
-    /// # Safety 64 bytes must be readable, 67 if any is above 0x7f. They must start at the first byte of a character,
-    /// and be UTF-8 in `valid` and 0 after it.
+    /// # Safety
+    /// 64 bytes must be readable, 67 if any is above 0x7f. They must start at the first byte of a character, and be
+    /// UTF-8 in `valid` and 0 after it.
     #[inline(always)]
     pub unsafe fn load(bytes: *const u8, valid: u64) -> Self {
         // SAFETY: 64 bytes are readable by contract.
@@ -95,8 +96,7 @@ impl<B: Block> Window<B> {
         }
         let (three, four) = if TWO { (0, 0) } else { (self.block.at_least(0xe0), self.block.at_least(0xf0)) };
         self.leads = [two & !three, three & !four, four];
-        // First bytes that show that the character is a letter. If no other class of letters is wanted, they need no
-        // lookup.
+        // First bytes that show a letter. If no other class of letters is wanted, they need no lookup.
         let letters =
             if B::HAS_BLOCK_CLASSES || wanted & (unicode::LOWER | unicode::UPPER | unicode::HAN) != 0 {
                 0

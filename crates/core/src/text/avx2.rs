@@ -17,8 +17,8 @@ const BLOCK: usize = 16;
 
 /// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
-/// # Safety The processor must have AVX2 and POPCNT. `U::MAX_BYTES` bytes for each unit, and 64 more, must be writable
-/// at `out`.
+/// # Safety
+/// The processor must have AVX2 and POPCNT. At `out`, `U::MAX_BYTES` bytes per unit and 64 more must be writable.
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;
@@ -52,7 +52,8 @@ pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize
 
 /// Writes the UTF-8 of 8 code points; returns its length.
 ///
-/// # Safety The processor must have AVX2 and POPCNT; 32 bytes must be writable at `out`.
+/// # Safety
+/// The processor must have AVX2 and POPCNT; 32 bytes must be writable at `out`.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut __m256i) -> usize {
@@ -73,8 +74,7 @@ unsafe fn half_to_utf8<U: Unit>(character: __m256i, out: *mut u8, invalid: &mut 
         _mm256_and_si256(_mm256_slli_epi32::<24>(character), all(0x3f00_0000)),
         _mm256_and_si256(_mm256_slli_epi32::<10>(character), all(0x003f_0000)),
     );
-    // The high bits are 10 in a continuation byte; in the first byte of two, three and four they are 110, 1110 and
-    // 11110.
+    // The high bits are 10 in a continuation byte, and 110, 1110 and 11110 in the first byte of two, three and four.
     let mut marks = _mm256_or_si256(all(0x8080_80f0), _mm256_andnot_si256(three, all(0x0040_0000)));
     if U::MAX_BYTES > 2 {
         split = _mm256_or_si256(split, _mm256_and_si256(_mm256_srli_epi32::<4>(character), all(0x0000_3f00)));
@@ -108,14 +108,14 @@ static STARTS: [[u8; 8]; 256] = set_bits();
 
 /// Converts UTF-8 while whole vectors can be read and written; returns how many bytes were read and units written.
 ///
-/// # Safety The processor must have AVX2 and POPCNT; `bytes` must be UTF-8 whose code points fit in a unit.
+/// # Safety
+/// The processor must have AVX2 and POPCNT; `bytes` must be UTF-8 whose code points fit in a unit.
 #[target_feature(enable = "avx2,popcnt")]
 pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U>]) -> (usize, usize) {
     let (mut n_read, mut n_written) = (0, 0);
     // The second half of a block reads sixteen bytes, eight of them after the block.
     while n_read + BLOCK + 8 <= bytes.len() && n_written + BLOCK <= units.len() {
-        // SAFETY: The condition leaves 24 bytes to read and 16 units to write, of which the first half writes at most
-        // 8.
+        // SAFETY: The condition leaves 24 bytes to read and 16 units to write. The first half writes at most 8.
         unsafe {
             let start = bytes.as_ptr().add(n_read);
             let out: *mut U = units.as_mut_ptr().add(n_written).cast();
@@ -142,7 +142,8 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
 
 /// Converts the characters that start in the first eight of `bytes`, at the bits of `starts`; returns their number.
 ///
-/// # Safety The processor must have AVX2 and POPCNT; 8 units must be writable at `out`.
+/// # Safety
+/// The processor must have AVX2 and POPCNT; 8 units must be writable at `out`.
 #[inline]
 #[target_feature(enable = "avx2,popcnt")]
 unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) -> usize {
@@ -177,7 +178,8 @@ unsafe fn half_from_utf8<U: Unit>(bytes: __m128i, starts: usize, out: *mut U) ->
 
 /// Loads 16 units as bytes; returns whether all are ASCII, and the bytes, which are meaningless if not.
 ///
-/// # Safety The processor must have AVX2; 16 units must be readable.
+/// # Safety
+/// The processor must have AVX2; 16 units must be readable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn narrow_16<U: Unit>(units: *const U) -> (bool, __m128i) {
@@ -207,7 +209,8 @@ unsafe fn narrow_16<U: Unit>(units: *const U) -> (bool, __m128i) {
 
 /// Loads 8 code points.
 ///
-/// # Safety The processor must have AVX2; 8 units must be readable.
+/// # Safety
+/// The processor must have AVX2; 8 units must be readable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn load_8<U: Unit>(units: *const U) -> __m256i {
@@ -223,7 +226,8 @@ unsafe fn load_8<U: Unit>(units: *const U) -> __m256i {
 
 /// Stores 16 bytes as units.
 ///
-/// # Safety The processor must have AVX2; 16 units must be writable.
+/// # Safety
+/// The processor must have AVX2; 16 units must be writable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn widen_16<U: Unit>(bytes: __m128i, units: *mut U) {
@@ -243,7 +247,8 @@ unsafe fn widen_16<U: Unit>(bytes: __m128i, units: *mut U) {
 
 /// Stores 8 code points, which must fit. Unused lanes are stored as arbitrary values.
 ///
-/// # Safety The processor must have AVX2; 8 units must be writable.
+/// # Safety
+/// The processor must have AVX2; 8 units must be writable.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn store_8<U: Unit>(numbers: __m256i, units: *mut U) {

@@ -3,8 +3,8 @@
 //! [`Text::utf8`] converts to UTF-8 in a buffer that all texts reuse, so that it stays in cache. [`from_utf8()`]
 //! converts back to characters of the wanted width.
 //!
-//! Tried: the crate `simdutf`. It is about as fast, but needs a C++ compiler for each target, and the C++ library in
-//! each wheel.
+//! Tried: the crate `simdutf`. It is about as fast, but needs a C++ compiler per target, and the C++ library per
+//! wheel.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -13,7 +13,8 @@ const BLOCK: usize = 16;
 
 /// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
-/// # Safety `U::MAX_BYTES` bytes for each unit, and 64 more, must be writable at `out`.
+/// # Safety
+/// `U::MAX_BYTES` bytes for each unit, and 64 more, must be writable at `out`.
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;
     let mut chunks = units.chunks_exact(BLOCK);
@@ -42,7 +43,8 @@ pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize
 
 /// Writes the UTF-8 of 4 code points; returns its length. Sets bits in `invalid` for numbers that are not characters.
 ///
-/// # Safety 16 bytes must be writable at `out`.
+/// # Safety
+/// 16 bytes must be writable at `out`.
 #[inline(always)]
 unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid: &mut uint32x4_t) -> usize {
     // SAFETY: Every aarch64 processor has NEON; the caller vouches for 16 bytes; an entry of PICKS has 16.
@@ -61,8 +63,7 @@ unsafe fn quarter_to_utf8<U: Unit>(character: uint32x4_t, out: *mut u8, invalid:
             vandq_u32(vshlq_n_u32::<10>(character), all(0x003f_0000)),
             vandq_u32(vshlq_n_u32::<24>(character), all(0x3f00_0000)),
         );
-        // The high bits are 10 in a continuation byte; in the first byte of two, three and four they are 110, 1110 and
-        // 11110.
+        // The high bits are 10 in a continuation byte; 110, 1110 and 11110 in the first byte of two, three and four.
         let marks = vorrq_u32(
             all(0x8080_80f0),
             vorrq_u32(vbicq_u32(all(0x0040_0000), three), vbicq_u32(all(0x0000_6000), four)),
@@ -101,7 +102,8 @@ static STARTS: [[u8; 16]; 16] = {
 
 /// Converts UTF-8 while whole vectors can be read and written; returns how many bytes were read and units written.
 ///
-/// # Safety `bytes` must be UTF-8 whose code points fit in a unit.
+/// # Safety
+/// `bytes` must be UTF-8 whose code points fit in a unit.
 pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U>]) -> (usize, usize) {
     let (mut n_read, mut n_written) = (0, 0);
     // The last quarter of a block reads sixteen bytes, twelve of them after the block.
@@ -139,7 +141,8 @@ pub(super) unsafe fn from_utf8<U: Unit>(bytes: &[u8], units: &mut [MaybeUninit<U
 
 /// Converts the characters that start in the first four of `bytes`, at the bits of `starts`; returns their number.
 ///
-/// # Safety 4 units must be writable at `out`.
+/// # Safety
+/// 4 units must be writable at `out`.
 #[inline(always)]
 unsafe fn quarter_from_utf8<U: Unit>(bytes: uint8x16_t, starts: usize, out: *mut U) -> usize {
     // SAFETY: Every aarch64 processor has NEON; an entry of STARTS has 16 bytes; the caller vouches for 4 units.
@@ -179,7 +182,8 @@ unsafe fn quarter_from_utf8<U: Unit>(bytes: uint8x16_t, starts: usize, out: *mut
 
 /// Loads 4 code points.
 ///
-/// # Safety 4 units must be readable.
+/// # Safety
+/// 4 units must be readable.
 #[inline(always)]
 unsafe fn load_4<U: Unit>(units: *const U) -> uint32x4_t {
     // SAFETY: 4 units have as many bytes as are loaded; every aarch64 processor has NEON.

@@ -4,7 +4,8 @@ use super::units::Unit;
 
 /// Writes the UTF-8 of `units` to `out`; returns its length, or `None` for surrogates and numbers above U+10FFFF.
 ///
-/// # Safety `U::MAX_BYTES` bytes for each unit, and 4 more, must be writable at `out`.
+/// # Safety
+/// `U::MAX_BYTES` bytes for each unit, and 4 more, must be writable at `out`.
 #[inline]
 pub(super) unsafe fn to_utf8<U: Unit>(units: &[U], out: *mut u8) -> Option<usize> {
     let mut n_written = 0;

@@ -1,10 +1,8 @@
 //! Tables that pick the used bytes of four characters, each in a lane of four bytes, by the lengths of the characters.
 //!
-//! A character of n bytes uses the last n bytes of its lane. Tables of 4 KB stand in for an instruction that removes
-//! bytes.
+//! A character of n bytes uses the last n bytes of its lane. Tables of 4 KB replace an instruction that removes bytes.
 
-/// Returns the index of four characters in [`PICKS`]. `low` and `high` have the low and the high bit of each length
-/// minus 1.
+/// Returns the index of four characters in [`PICKS`]. `low` and `high` have the two bits of each length minus 1.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn index(low: u32, high: u32) -> usize {

@@ -25,8 +25,7 @@ fn utf8<U: Unit>(units: &[U]) -> Option<String> {
     first
 }
 
-/// Returns every character below `limit` once, in an order that puts characters of all lengths at all positions of a
-/// vector.
+/// Returns each character below `limit` once, in an order that puts all lengths at all positions of a vector.
 fn characters(limit: u32, stride: u64) -> Vec<char> {
     let all: Vec<char> = (0..limit).filter_map(char::from_u32).collect();
     (0..all.len()).map(|index| all[(index as u64 * stride % all.len() as u64) as usize]).collect()

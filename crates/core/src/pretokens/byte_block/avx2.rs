@@ -22,8 +22,8 @@ impl Avx2 {
     }
 }
 
-// Functions instead of closures: a closure that is not inlined loses the caller's target features (six times slower on
-// French).
+// Functions, not closures: a closure that is not inlined loses the caller's target features (French: six times
+// slower).
 
 #[inline(always)]
 fn within(half: __m256i, first: u8, last: u8) -> __m256i {
@@ -174,7 +174,8 @@ impl Block for Avx2 {
 
 /// [`Block::chain`] by shuffles. They use the low four bits of an index, but return 0 if its top bit is set.
 ///
-/// # Safety The processor must have AVX2.
+/// # Safety
+/// The processor must have AVX2.
 #[inline(always)]
 pub(super) unsafe fn chain_of_quarters(
     chain: &Chain,
@@ -202,10 +203,11 @@ pub(super) unsafe fn chain_of_quarters(
     }
 }
 
-/// Returns the entries of the sixteen bytes from `FROM` on. Each byte of `last` is the entry before them, and then the
-/// last of them.
+/// Returns the entries of the 16 bytes from `FROM` on. Each byte of `last` is the entry before them, then their last
+/// one.
 ///
-/// # Safety The processor must have AVX2; `FROM` must be at most 48.
+/// # Safety
+/// The processor must have AVX2; `FROM` must be at most 48.
 #[inline(always)]
 unsafe fn next_quarter<const FROM: usize>(
     chain: &Chain,

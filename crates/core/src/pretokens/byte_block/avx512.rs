@@ -197,7 +197,8 @@ fn row<const NUMBER: usize>(block: &[u8; 256]) -> __m512i {
 
 /// Writes `base` plus each of sixteen bytes.
 ///
-/// # Safety 16 entries must be writable at `out`.
+/// # Safety
+/// 16 entries must be writable at `out`.
 #[inline(always)]
 unsafe fn store(sixteen: __m128i, base: __m512i, out: *mut u32) {
     // SAFETY: see the module; the caller vouches for 16 entries.

@@ -1,7 +1,6 @@
 //! Looks up the classes of characters beyond ASCII one by one.
 //!
-//! Cost: about four cycles per character. Each length has a loop of its own, so no branch depends on how the text
-//! mixes lengths.
+//! Cost: about four cycles per character. Each length has its own loop, so no branch depends on the mix of lengths.
 
 use super::super::unicode::{class_direct, class_of_code, class_of_first};
 
@@ -24,10 +23,10 @@ pub(super) unsafe fn one_by_one(bytes: *const u8, leads: [u64; 3]) -> [u8; 64] {
     classes
 }
 
-/// Returns the class bits and the length of the character at `bytes`, which must not be ASCII. `TWO` promises that it
-/// has two bytes.
+/// Returns the class bits and the length of the character at `bytes`, which is not ASCII and with `TWO` has two bytes.
 ///
-/// # Safety Four bytes must be readable at `bytes`.
+/// # Safety
+/// Four bytes must be readable at `bytes`.
 #[inline(always)]
 pub(in super::super) unsafe fn class_of_character<const TWO: bool>(bytes: *const u8) -> (u8, u32) {
     // SAFETY: The caller vouches for four bytes.
@@ -59,7 +58,8 @@ fn code_of_three(word: u32) -> u32 {
 
 /// Returns the class bits of the character of four bytes at `bytes`.
 ///
-/// # Safety Four bytes must be readable at `bytes`.
+/// # Safety
+/// Four bytes must be readable at `bytes`.
 #[inline(always)]
 pub(super) unsafe fn class_of_four(bytes: *const u8) -> u8 {
     // SAFETY: The caller vouches for four bytes.
