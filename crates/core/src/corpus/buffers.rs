@@ -1,8 +1,9 @@
-//! A pool of buffers: the memory of blocks of text and of their ids, used again and again.
+//! A pool of reusable buffers for blocks of text and their ids.
 //!
-//! One thread makes blocks and another drops them, megabytes at a time. The system allocator would return such memory
-//! and take it back page by page: of 70 ms for reading 80 MB, 47 ms were page faults. What it keeps, it fragments:
-//! memory grew by a fifth over gigabytes. So the producer keeps a few of the dropped buffers until it is dropped itself.
+//! One thread allocates blocks and another drops them, megabytes at a time. The system allocator returns such memory to
+//! the system and gets it back page by page: of 70 ms for reading 80 MB, 47 ms were page faults. The memory that it
+//! does keep becomes fragmented: over gigabytes of text, usage grew by a fifth. So the producer keeps a few dropped
+//! buffers for reuse, for as long as it lives.
 
 use std::collections::TryReserveError;
 use std::ops::{Deref, DerefMut};
@@ -10,13 +11,13 @@ use std::sync::{Arc, Mutex, Weak};
 
 use crate::ids::Id;
 
-/// The most unused buffers that a pool keeps.
+/// Maximum number of unused buffers in a pool.
 const MAX_KEPT: usize = 2;
 
 /// Capacities are rounded up to this, so that blocks of slightly different sizes can share buffers.
 const STEP_BYTES: usize = 256 << 10;
 
-/// What a buffer can hold.
+/// Types that a buffer can hold.
 pub trait Content: Default {
     /// Removes the items and keeps the capacity.
     fn clear(&mut self);
@@ -24,7 +25,7 @@ pub trait Content: Default {
     /// Reserves capacity for `n` more items (bytes, ids).
     fn make_room(&mut self, n: usize) -> Result<(), TryReserveError>;
 
-    /// The capacity in items.
+    /// Returns the capacity in items.
     fn room(&self) -> usize;
 }
 
@@ -56,7 +57,7 @@ impl<I: Id> Content for Vec<I> {
     }
 }
 
-/// Buffers that are not in use. A [`Buffer`] returns to its pool when it is dropped.
+/// The buffers that are not in use. A dropped [`Buffer`] returns to its pool.
 #[derive(Clone, Debug)]
 pub(crate) struct BufferPool<C>(Arc<Mutex<Vec<C>>>);
 
@@ -67,7 +68,7 @@ impl<C> Default for BufferPool<C> {
 }
 
 impl<C: Content> BufferPool<C> {
-    /// An empty buffer with room for `n` items.
+    /// Returns an empty buffer with room for `n` items.
     pub(crate) fn take(&self, n: usize) -> Result<Buffer<C>, TryReserveError> {
         let kept = self.0.try_lock().ok().and_then(|mut kept| kept.pop());
         let mut content = kept.unwrap_or_default();
@@ -80,7 +81,8 @@ impl<C: Content> BufferPool<C> {
 #[derive(Debug, Default)]
 pub struct Buffer<C: Content> {
     content: C,
-    /// A buffer that grew beyond this is freed: otherwise all would grow to the size of the largest in time.
+    /// A buffer that grew beyond this capacity is freed when dropped; otherwise all would eventually be as large as the
+    /// largest.
     max_room: usize,
     pool: Weak<Mutex<Vec<C>>>,
 }
@@ -103,7 +105,8 @@ impl<C: Content> Drop for Buffer<C> {
     fn drop(&mut self) {
         if self.content.room() <= self.max_room
             && let Some(pool) = self.pool.upgrade()
-            // Only `try_lock`: a lock held across fork() stays locked in the child and costs it the buffer, no deadlock.
+            // Only `try_lock`: a lock held across fork() stays locked in the child, which then loses a buffer instead
+            // of deadlocking.
             && let Ok(mut kept) = pool.try_lock()
             && kept.len() < MAX_KEPT
         {

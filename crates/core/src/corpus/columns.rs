@@ -1,4 +1,4 @@
-//! Columns of text -> documents.
+//! Reads columns of text as documents.
 
 use std::str::Utf8Error;
 
@@ -8,30 +8,30 @@ use super::rows::{RowChunk, Rows};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// Makes documents of string columns, in memory that is used again for the next one.
+/// Converts string columns to documents, reusing the memory of earlier ones.
 #[derive(Debug)]
 pub struct TextColumns {
-    /// What errors call the rows.
+    /// The name of the rows' source in errors.
     name: String,
     record_errors: RecordErrors,
     buffers: BufferPool<String>,
 }
 
 impl TextColumns {
-    /// A reader of columns whose rows errors name as `name`: row i.
+    /// Creates a reader of columns. Errors name a row as "`name`: row i".
     pub fn new(name: String, record_errors: RecordErrors) -> Self {
         TextColumns { name, record_errors, buffers: BufferPool::default() }
     }
 
-    /// The rows of the chunks of a column as documents, and the numbers of those that are left out; rows are numbered from
-    /// `first` on.
+    /// Returns the rows of a column's chunks as documents, and the numbers of the rows that were skipped. Row numbers
+    /// start at `first`.
     pub fn read(&self, chunks: &[RowChunk<'_>], first: u64) -> Result<(Documents, Vec<u64>)> {
         let RecordErrors { replaces, skips } = self.record_errors;
         let (texts, skipped) = Rows::of(chunks)?.records(&self.name, skips, replaces, first)?;
         Ok((self.join(&texts)?, skipped))
     }
 
-    /// Each of `texts` as a document.
+    /// Returns a block in which each of `texts` is a document.
     pub(super) fn join(&self, texts: &[impl AsRef<str>]) -> Result<Documents> {
         let n_bytes = texts.iter().map(|text| text.as_ref().len()).sum();
         let mut documents = Documents {
@@ -46,7 +46,7 @@ impl TextColumns {
     }
 }
 
-/// The error for a row that is not UTF-8.
+/// Returns the error for a row that is not UTF-8.
 pub(crate) fn not_utf8(location: String, error: Utf8Error) -> Error {
     let message = format!(
         "invalid UTF-8 at byte {}; the text may be Latin-1 or Windows-1252: replace malformed bytes with \

@@ -1,25 +1,25 @@
-//! A block of documents: what all readers return, and what the counter and the encoder take.
+//! A block of documents: the output of all readers and the input of the counter and the encoder.
 
 use super::buffers::Buffer;
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, try_push_str};
 
-/// What grows, in the message of [`Error::OutOfMemory`].
+/// Names the allocation in [`Error::OutOfMemory`].
 pub(super) const BLOCK: &str = "a block of documents";
 
-/// How invalid records are handled; the default is an error.
+/// How invalid records are handled. By default they are errors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordErrors {
-    /// Bytes that are not UTF-8 become U+FFFD, one for each maximal invalid sequence.
+    /// Replaces bytes that are not UTF-8 by U+FFFD, one for each maximal invalid sequence.
     pub replaces: bool,
-    /// Records that cannot be read are skipped and counted.
+    /// Skips and counts records that cannot be read.
     pub skips: bool,
 }
 
-/// Text, and the ends of the documents in it.
+/// The text of several documents, and the end of each.
 ///
-/// Invariants: `ends` ascends (equal ends are empty documents), and each is a character boundary of `text`. Text after
-/// the last end belongs to a document that continues in the next block.
+/// Invariants: `ends` ascends (an end equal to the previous one is an empty document), and each end is a character
+/// boundary of `text`. Text after the last end belongs to a document that continues in the next block.
 #[derive(Debug, Default)]
 pub struct Documents {
     pub(super) text: Buffer<String>,
@@ -27,7 +27,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// A block in which each of `texts` is a document.
+    /// Builds a block in which each of `texts` is a document.
     pub fn from_texts(texts: &[&str]) -> Result<Self> {
         let mut documents = Documents::default();
         let n_bytes = texts.iter().map(|text| text.len()).sum();
@@ -39,7 +39,7 @@ impl Documents {
         Ok(documents)
     }
 
-    /// One block of consecutive ones.
+    /// Joins consecutive blocks into one.
     pub fn joined(blocks: &[&Documents]) -> Result<Self> {
         let mut joined = Documents::default();
         let n_bytes = blocks.iter().map(|block| block.text.len()).sum();
@@ -53,39 +53,39 @@ impl Documents {
         Ok(joined)
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The end of each document in the text.
+    /// Returns the end of each document in the text.
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// The number of documents that end in this block.
+    /// Returns the number of documents that end in this block.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether the block has neither text nor an end.
+    /// Returns whether the block has neither text nor an end.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.ends.is_empty()
     }
 
-    /// The documents that end here; the first may have begun in an earlier block.
+    /// Iterates over the documents that end in this block; the first may have started in an earlier block.
     pub fn iter(&self) -> impl Iterator<Item = &str> + '_ {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
     }
 
-    /// The text after the last end, which belongs to a document that continues in the next block.
+    /// Returns the text after the last end, which belongs to a document that continues in the next block.
     pub fn open_text(&self) -> &str {
         &self.text[self.ends.last().copied().unwrap_or(0)..]
     }
 
-    /// Counts the words that begin here, separated by white space. `in_word` says whether the previous block ended within
-    /// a word; returned for this block.
+    /// Counts the words, separated by white space, that start in this block. `in_word` is whether the previous block
+    /// ended within a word. Returns the count, and `in_word` for the next block.
     pub fn count_words(&self, mut in_word: bool) -> (u64, bool) {
         let mut n_words = 0;
         let mut count = |text: &str, mut inside: bool| {
@@ -104,7 +104,7 @@ impl Documents {
         (n_words, in_word)
     }
 
-    /// A copy of the documents from index `first` on.
+    /// Copies the documents from index `first` on.
     pub fn skip(&self, first: usize) -> Result<Self> {
         let last = first.checked_sub(1);
         let start = last.map_or(0, |last| self.ends.get(last).copied().unwrap_or(self.text.len()));
@@ -121,7 +121,7 @@ impl Documents {
         try_push_str(&mut self.text, text, BLOCK)
     }
 
-    /// Ends the open document, which may be empty.
+    /// Ends the open document, which can be empty.
     pub(super) fn end(&mut self) -> Result<()> {
         self.ends.try_push(self.text.len(), BLOCK)
     }

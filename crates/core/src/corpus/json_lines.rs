@@ -1,10 +1,10 @@
-//! JSON lines -> documents: one string field of each line.
+//! Reads JSON lines as documents: one string field of each line.
 //!
-//! The file is pushed as it is read, in blocks cut anywhere. Every line is a document, also an empty text, so that
-//! documents correspond to rows; blank lines are dropped. The field is named by the path of keys that leads to it; of a
-//! repeated key the last counts, as in Python's json. A key that ends with `[]` holds a list, and each text below it is a
-//! document. A line is parsed by serde_json without building anything but its texts. On request the reader also notes
-//! for each document the number of its line, and the id that another field holds.
+//! The caller pushes the file as it reads it, in blocks cut anywhere. Every line is a document, even if its text is
+//! empty, so documents correspond to rows; blank lines are dropped. The field is given as a path of keys. If a key is
+//! repeated the last one counts, as in Python's json. A key that ends with `[]` holds a list, and each text in that
+//! list is a document. serde_json parses each line without building anything but its texts. On request the reader also
+//! records each document's line number, and its id from another field.
 
 use std::fmt;
 
@@ -19,12 +19,12 @@ use super::utf8_reader::likely_cause;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// The most messages about skipped records that are kept.
+/// Maximum number of kept messages about skipped records.
 const MAX_MESSAGES: usize = 5;
-/// The most keys that a message lists.
+/// Maximum number of keys listed in a message.
 const MAX_KEYS: usize = 8;
 
-/// What grows, in the message of [`Error::OutOfMemory`].
+/// Names the allocation in [`Error::OutOfMemory`].
 const LINE: &str = "a line of a file";
 
 /// Reads the documents of one file of JSON lines.
@@ -32,7 +32,7 @@ pub struct JsonLines {
     name: String,
     field: Vec<Step>,
     record_errors: RecordErrors,
-    /// The beginning of a line whose end is not read yet.
+    /// The start of a line whose end has not been read yet.
     held: Vec<u8>,
     n_lines: u64,
     n_skipped: u64,
@@ -42,17 +42,17 @@ pub struct JsonLines {
     buffers: BufferPool<String>,
 }
 
-/// Where documents come from.
+/// Where each document comes from.
 #[derive(Debug, Default)]
 pub struct Origins {
-    /// The number of the line of each, from 1.
+    /// The line number of each document, from 1.
     pub lines: Vec<i64>,
-    /// The id of each, `None` where its record has none; empty unless a field was named.
+    /// The id of each document, `None` if its record has no id. Empty if no id field was named.
     pub ids: Vec<Option<String>>,
 }
 
 impl JsonLines {
-    /// A reader for the file that errors call `name`; `field` is the path of keys to the text.
+    /// Creates a reader for a file that errors call `name`; `field` is the path of keys to the text.
     pub fn new(name: String, field: Vec<String>, record_errors: RecordErrors) -> Result<Self> {
         let field: Vec<Step> = field.iter().map(|name| Step::new(name)).collect();
         if field.is_empty() || field.iter().any(|step| step.key.is_empty()) {
@@ -74,8 +74,7 @@ impl JsonLines {
         })
     }
 
-    /// The same reader, which notes the [`Origins`] of documents; `id_field` is the path of keys to the id, empty for
-    /// none.
+    /// Makes the reader record the [`Origins`] of documents. `id_field` is the path of keys to the id, or empty.
     #[must_use]
     pub fn with_origins(mut self, id_field: Vec<String>) -> Self {
         self.origins = Some(Origins::default());
@@ -83,7 +82,7 @@ impl JsonLines {
         self
     }
 
-    /// The origins of the documents that were returned since the last call; empty unless they are noted.
+    /// Returns the origins of the documents returned since the last call; empty unless the reader records them.
     pub fn take_origins(&mut self) -> Origins {
         self.origins.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -111,14 +110,14 @@ impl JsonLines {
         }
         self.held.try_extend(&bytes[start..], LINE)?;
         if self.n_lines == 0 && !self.record_errors.skips && begins_list(&self.held) {
-            // A list of records is often one line, whose end is that of the file.
+            // Fail early on a list of records: it is often a single line that ends with the file.
             let begun = std::mem::take(&mut self.held);
             return self.read_line(&begun, documents);
         }
         Ok(())
     }
 
-    /// Ends the file; returns a last line without a newline.
+    /// Ends the file; returns the document of a last line without a newline.
     pub fn finish(&mut self) -> Result<Documents> {
         let mut documents = Documents::default();
         let last = std::mem::take(&mut self.held);
@@ -126,12 +125,12 @@ impl JsonLines {
         Ok(documents)
     }
 
-    /// The number of skipped records.
+    /// Returns the number of skipped records.
     pub fn n_skipped(&self) -> u64 {
         self.n_skipped
     }
 
-    /// The errors of the first few of them.
+    /// Returns the errors of the first few skipped records.
     pub fn messages(&self) -> &[String] {
         &self.messages
     }
@@ -173,7 +172,7 @@ impl JsonLines {
         Ok(())
     }
 
-    /// Notes the origin of `n` documents of the line that was read.
+    /// Records the origin of `n` documents, all from the current line.
     fn note_origins(&mut self, id: Option<String>, n: usize) -> Result<()> {
         let Some(origins) = &mut self.origins else { return Ok(()) };
         let line = i64::try_from(self.n_lines).unwrap_or(i64::MAX);
@@ -186,7 +185,7 @@ impl JsonLines {
         Ok(())
     }
 
-    /// Appends the texts of the field, and returns how many nulls were left out of its lists, and the id; after an error
+    /// Appends the texts of the field. Returns the number of nulls skipped in its lists, and the id. After an error,
     /// some texts may have been appended.
     fn extract(&self, line: &[u8], documents: &mut Documents) -> serde_json::Result<(u64, Option<String>)> {
         let mut parser = serde_json::Deserializer::from_slice(line);
@@ -202,23 +201,23 @@ impl JsonLines {
     }
 }
 
-/// Takes back what was appended after `start`, (bytes of text, ends).
+/// Removes everything appended after `start`, a pair (bytes of text, number of ends).
 fn truncate(documents: &mut Documents, start: (usize, usize)) {
     documents.text.truncate(start.0);
     documents.ends.truncate(start.1);
 }
 
-/// Whether a file that begins with these bytes is a list of records.
+/// Returns whether a file that starts with these bytes is a list of records.
 fn begins_list(bytes: &[u8]) -> bool {
     without_mark(bytes).trim_ascii_start().first() == Some(&b'[')
 }
 
-/// The bytes without a byte order mark.
+/// Strips a byte order mark.
 fn without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// A key on the way to the field, and how many lists are in one another below it.
+/// A key on the path to the field, and the number of nested lists below it.
 struct Step {
     key: String,
     n_lists: usize,
@@ -231,14 +230,14 @@ impl Step {
     }
 }
 
-/// Nulls where a list should have a text.
+/// Nulls found in place of texts in lists.
 struct Nulls {
     are_skipped: bool,
     n: u64,
 }
 
-/// The line with U+FFFD for bytes that are not UTF-8 and for escapes of lone surrogates (`"\\ud83d"`); `None` if it has
-/// neither.
+/// Replaces bytes that are not UTF-8 and escapes of lone surrogates (`"\\ud83d"`) by U+FFFD. Returns `None` if the line
+/// has neither.
 fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
     const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
     let mut replaced = Vec::with_room(line.len(), LINE)?;
@@ -266,7 +265,7 @@ fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok((replaced != line).then_some(replaced))
 }
 
-/// The surrogate whose escape is at the beginning of `bytes`.
+/// Returns the surrogate if `bytes` start with the escape of one.
 fn surrogate(bytes: &[u8]) -> Option<u16> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
     let digits =
@@ -274,7 +273,7 @@ fn surrogate(bytes: &[u8]) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..0xe000).contains(unit))
 }
 
-/// The message for a line that cannot be read, with the column; `is_first` of a file.
+/// Returns the error message, with the column, for a line that cannot be read. `is_first`: it is the file's first line.
 fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step]) -> String {
     if is_first && matches!(line.trim_ascii(), b"{" | b"[" | b"[{") {
         return "the file is one JSON text over several lines, not a record a line; write it anew with `jq -c .`, \
@@ -320,30 +319,30 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
     text
 }
 
-/// Whether at `column` stands a number that Python writes and JSON has not; the error may be at its sign.
+/// Returns whether NaN or Infinity, which Python writes but JSON lacks, is at `column`; the error may be at its sign.
 fn names_no_number(line: &[u8], column: usize) -> bool {
     (column.saturating_sub(2)..=column).any(|start| {
         line.get(start..).is_some_and(|rest| rest.starts_with(b"NaN") || rest.starts_with(b"Infinity"))
     })
 }
 
-/// Whether a line begins as UTF-16 does, with its mark or with a character of which one byte is 0.
+/// Returns whether a line starts like UTF-16: with its byte order mark, or with a character that has a zero byte.
 fn looks_like_utf16(line: &[u8]) -> bool {
     matches!(line, [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..])
 }
 
-/// The field as the caller named it.
+/// Returns the field's name as the caller wrote it.
 fn shown(field: &[Step]) -> String {
     let names: Vec<String> = field.iter().map(|step| step.key.clone() + &"[]".repeat(step.n_lists)).collect();
     names.join(".")
 }
 
-/// Deserializes the string at a path of keys, or those of lists on it, and appends each as a document.
+/// Deserializes the string at a path of keys, or all strings of lists on that path, and appends each as a document.
 struct Field<'a> {
     path: &'a [Step],
-    /// How many lists are in one another before the first key of the path.
+    /// The number of nested lists to enter before the first key of the path.
     depth: usize,
-    /// Whether a list was entered: there a null, or a key that is missing, is one text and not the record.
+    /// Whether the value is inside a list: there, a null or a missing key invalidates one text, not the whole record.
     in_list: bool,
     documents: &'a mut Documents,
     nulls: &'a mut Nulls,
@@ -381,7 +380,7 @@ impl<'de> Visitor<'de> for Field<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<(), A::Error> {
         let Field { path, depth, documents, nulls, .. } = self;
-        // An element is asked for as an Option so that null is seen.
+        // `Element` deserializes an Option, so that null is noticed.
         while list
             .next_element_seed(Element(Field { path, depth: depth - 1, in_list: true, documents, nulls }))?
             .is_some()
@@ -422,7 +421,7 @@ impl<'de> Visitor<'de> for Field<'_> {
     }
 }
 
-/// Deserializes an element of a list, or a value in one, which may be null.
+/// Deserializes an element of a list, or a value in such an element; either can be null.
 struct Element<'a>(Field<'a>);
 
 impl<'de> DeserializeSeed<'de> for Element<'_> {
@@ -453,7 +452,7 @@ impl<'de> Visitor<'de> for Element<'_> {
     }
 }
 
-/// Deserializes the id at a path of keys: a text, or an integer as its digits; `None` where it is null or missing.
+/// Deserializes the id at a path of keys: a text, or the digits of an integer; `None` if it is null or missing.
 struct IdAt<'a>(&'a [String]);
 
 impl<'de> DeserializeSeed<'de> for IdAt<'_> {
@@ -510,7 +509,7 @@ impl<'de> Visitor<'de> for IdAt<'_> {
     }
 }
 
-/// Deserializes whether a key is the given one, without allocating.
+/// Compares a key with the given one without allocating.
 struct KeyIs<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for KeyIs<'_> {

@@ -1,23 +1,23 @@
-//! Limits of a corpus: bytes of each document, and bytes of all documents together.
+//! Size limits for a corpus: bytes per document, and bytes of all documents together.
 
 use super::documents::Documents;
 use crate::error::Result;
 
-/// Truncates documents to `doc_cap` bytes each, and what is left to `max_bytes` together, at character boundaries.
+/// Truncates each document to `doc_cap` bytes, and all of them together to `max_bytes`, at character boundaries.
 #[derive(Clone, Debug)]
 pub struct ByteLimit {
     doc_cap: usize,
     max_bytes: u64,
     /// Bytes kept so far.
     n_bytes: u64,
-    /// Bytes of the open document so far; at least `doc_cap` once it was truncated.
+    /// Bytes of the open document so far; `doc_cap` once it was truncated.
     n_open: usize,
     /// Whether any text of the open document was kept.
     has_open_text: bool,
 }
 
 impl ByteLimit {
-    /// Limits of which nothing is used; `None` is no limit.
+    /// Creates limits with nothing used yet; `None` means no limit.
     pub fn new(doc_cap: Option<usize>, max_bytes: Option<u64>) -> Self {
         ByteLimit {
             doc_cap: doc_cap.unwrap_or(usize::MAX),
@@ -28,12 +28,12 @@ impl ByteLimit {
         }
     }
 
-    /// Counts `n_bytes` as used, for documents that are skipped because they were read before.
+    /// Counts `n_bytes` as used: the size of documents that are skipped because they were read earlier.
     pub fn use_up(&mut self, n_bytes: u64) {
         self.n_bytes = self.n_bytes.saturating_add(n_bytes);
     }
 
-    /// Whether `max_bytes` is reached.
+    /// Returns whether `max_bytes` is reached.
     pub fn is_full(&self) -> bool {
         self.n_bytes >= self.max_bytes
     }
@@ -69,7 +69,7 @@ impl ByteLimit {
         Ok(kept)
     }
 
-    /// Appends to `kept` what the limits allow of `text`.
+    /// Appends as much of `text` to `kept` as the limits allow.
     fn keep(&mut self, text: &str, kept: &mut Documents) -> Result<()> {
         let left = usize::try_from(self.max_bytes - self.n_bytes).unwrap_or(usize::MAX);
         let open_left = self.doc_cap.saturating_sub(self.n_open);
@@ -78,7 +78,8 @@ impl ByteLimit {
         kept.append(&text[..cut])?;
         self.n_bytes += cut as u64;
         if cut < capped {
-            // A character did not fit. No shorter one of a later document may take its place.
+            // A character did not fit. The corpus ends here: a later document must not fill the gap with a shorter
+            // character.
             self.n_bytes = self.max_bytes;
         }
         self.n_open = if cut < text.len() { self.doc_cap } else { self.n_open + cut };

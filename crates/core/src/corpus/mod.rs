@@ -1,10 +1,10 @@
 //! Reading a corpus: files, columns and texts -> documents, in blocks.
 //!
-//! [`PlainText`] and [`JsonLines`] take the decompressed bytes of a file as they are read, [`TextColumns`] the
-//! buffers of an Arrow column. They return [`Documents`]: some megabytes of text with the end of each document, which
-//! the counter and the encoder take. Each byte is validated once and copied once; no document becomes an object of its
-//! own. Memory is one block, whatever the size of the corpus: a document longer than a block is passed on in parts,
-//! split where that cannot change its pretokens (`split.rs`).
+//! [`PlainText`] and [`JsonLines`] take the decompressed bytes of a file as they are read; [`TextColumns`] takes the
+//! buffers of an Arrow column. All return blocks of [`Documents`], some megabytes of text with the end of each
+//! document, for the counter and the encoder. Each byte is validated once and copied once, and no document becomes a
+//! separate object. Memory is one block, whatever the size of the corpus: a document longer than a block is passed on
+//! in parts, split where that cannot change its pretokens (`split.rs`).
 
 mod buffers;
 mod columns;

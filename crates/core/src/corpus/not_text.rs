@@ -1,8 +1,9 @@
-//! What a file is that is not text, judged by its first bytes.
+//! Recognises files that are not text by their first bytes.
 
-/// Says what kind of file begins with `begin` (512 bytes suffice), and the remedy; `None` if it may be text.
+/// Returns what kind of file starts with `begin` (512 bytes suffice) and the remedy; `None` if it may be text.
 ///
-/// Some of them are valid UTF-8 all through, such as an archive of text files, and would be learned from without a word.
+/// Some such files are entirely valid UTF-8, for example a tar archive of text files. Without this check they would
+/// silently become training text.
 pub fn not_text(begin: &[u8]) -> Option<&'static str> {
     Some(match begin {
         [0x1f, 0x8b, ..] => {
@@ -17,7 +18,7 @@ pub fn not_text(begin: &[u8]) -> Option<&'static str> {
         [b'B', b'Z', b'h', _, b'1', b'A', b'Y', b'&', b'S', b'Y', ..] => {
             "the file is compressed by bzip2: decompress it, or give it the suffix .bz2 in a corpus"
         }
-        // Thrift's code of the first field of a page follows.
+        // 0x15 is the Thrift code of the first field of a page.
         [b'P', b'A', b'R', b'1', 0x15, ..] => {
             "the file is Parquet: read it as a corpus, with the suffix .parquet"
         }

@@ -1,7 +1,8 @@
-//! Plain text -> documents: a whole file is one document, or documents are separated by a literal.
+//! Reads plain text as documents: the whole file is one document, or a separator divides it.
 //!
-//! The file is pushed as it is read, in blocks cut anywhere. The separator is removed, or kept at the end of its document;
-//! empty documents (a separator at the end, or two that are removed in a row) are dropped. Nothing else is changed: a byte order mark and carriage returns stay.
+//! The caller pushes the file as it reads it, in blocks cut anywhere. The separator is removed, or kept at the end of
+//! its document. Empty documents (a separator at the end of the file, or two removed ones in a row) are dropped.
+//! Nothing else changes: a byte order mark and carriage returns stay.
 
 use memchr::memmem::Finder;
 
@@ -11,7 +12,7 @@ use super::utf8_reader::{HINT_BYTES, likely_cause};
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 
-/// The most continuation bytes of a character.
+/// Maximum number of continuation bytes of a character.
 const MAX_CONTINUATION: usize = 3;
 
 /// Reads the documents of one file of plain text.
@@ -21,11 +22,11 @@ pub struct PlainText {
     separator: Option<Box<Finder<'static>>>,
     keeps_separator: bool,
     record_errors: RecordErrors,
-    /// The end of the last block, where it may be an incomplete character or separator.
+    /// The end of the last block, if it may be an incomplete character or separator.
     held: Vec<u8>,
     /// The offset in the file of the first byte of `held`, or of the next block.
     offset: u64,
-    /// The first bytes of the file, for the hint in an error.
+    /// The first bytes of the file, for the hint in error messages.
     begin: Vec<u8>,
     /// Whether the open document has text.
     has_text: bool,
@@ -33,7 +34,7 @@ pub struct PlainText {
 }
 
 impl PlainText {
-    /// A reader for the file that errors call `name`; without a separator the file is one document.
+    /// Creates a reader for a file that errors call `name`. Without a separator the whole file is one document.
     pub fn new(
         name: String,
         separator: Option<&str>,
@@ -64,7 +65,7 @@ impl PlainText {
         self.read(bytes, false)
     }
 
-    /// Ends the file; returns the rest.
+    /// Ends the file; returns the remaining documents.
     pub fn finish(&mut self) -> Result<Documents> {
         let mut documents = self.read(b"", true)?;
         self.end(&mut documents)?;
@@ -83,7 +84,7 @@ impl PlainText {
         let mut joined = std::mem::take(&mut self.held);
         let mut bytes = block;
         if self.is_character(&joined) && bytes.len() > MAX_CONTINUATION {
-            // Completes the character, so that the block need not be copied.
+            // Complete the held character alone, so that the block need not be copied.
             let n_more = bytes.iter().take(MAX_CONTINUATION).take_while(|&&byte| byte & 0xc0 == 0x80).count();
             joined.extend_from_slice(&bytes[..n_more]);
             self.append(documents, &joined, 0, true)?;
@@ -114,17 +115,17 @@ impl PlainText {
         Ok(())
     }
 
-    /// Whether `held` is the beginning of a character, with nothing of a separator.
+    /// Returns whether `held` is the start of a character and cannot contain the start of a separator.
     fn is_character(&self, held: &[u8]) -> bool {
         let separator = self.separator.as_ref().and_then(|separator| separator.needle().first());
-        // After a malformed character a separator may have begun.
+        // After a malformed character, a separator can have started.
         held.len() <= MAX_CONTINUATION
             && held.iter().skip(1).all(|byte| byte & 0xc0 == 0x80)
             && held.first().is_some_and(|first| *first >= 0xc0 && separator != Some(first))
     }
 
-    /// Appends the text of `bytes`, up to an incomplete character at the end unless `is_whole`; returns the number of
-    /// bytes used. `at` is the offset of `bytes` in the block.
+    /// Appends `bytes` as text and returns the number of bytes used. Leaves an incomplete character at the end unused,
+    /// unless `is_whole`. `at` is the offset of `bytes` in the block.
     fn append(
         &mut self,
         documents: &mut Documents,
@@ -159,13 +160,13 @@ impl PlainText {
         }
     }
 
-    /// Ends the open document unless it is empty.
+    /// Ends the open document, unless it is empty.
     fn end(&mut self, documents: &mut Documents) -> Result<()> {
         if std::mem::take(&mut self.has_text) { documents.end() } else { Ok(()) }
     }
 }
 
-/// The length of the longest suffix of `bytes` that may begin a separator.
+/// Returns the length of the longest suffix of `bytes` that may be the start of a separator.
 fn n_begun(bytes: &[u8], separator: &[u8]) -> usize {
     let longest = bytes.len().min(separator.len() - 1);
     (1..=longest).rev().find(|&n| separator.starts_with(&bytes[bytes.len() - n..])).unwrap_or(0)

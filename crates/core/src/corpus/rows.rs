@@ -1,6 +1,6 @@
-//! The rows of a column of text in Arrow's layout, read where they lie in its buffers.
+//! Reads the rows of a text column in Arrow's layout in place, without copying its buffers.
 //!
-//! Checked are that rows lie within the buffers, and UTF-8. Source: <https://arrow.apache.org/docs/format/Columnar.html>.
+//! Checks that rows lie within the buffers and are UTF-8. Format: <https://arrow.apache.org/docs/format/Columnar.html>.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,24 +10,25 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::text::{Text, valid};
 
-/// Bytes of a view, which says where one row is. Offsets have four or eight.
+/// Bytes of a view, which locates one row. Offsets have four or eight bytes.
 const VIEW_BYTES: usize = 16;
-/// The longest row that lies within its view.
+/// Maximum bytes of a row that is stored within its view.
 const MOST_WITHIN: usize = 12;
 
 const ROWS: &str = "the rows of a column";
 
-/// Some rows of an Arrow column. Its numbers are little-endian.
+/// Some rows of an Arrow column. All numbers are little-endian.
 pub struct RowChunk<'a> {
-    /// Bytes of an offset, or of a view.
+    /// Bytes of an offset (4 or 8) or of a view (16).
     pub width: usize,
-    /// Which rows of the buffers.
+    /// The range of rows in the buffers.
     pub rows: Range<usize>,
-    /// A bit for each row that is not null, or nothing where all are; offsets or views; the bytes of the rows.
+    /// The validity bitmap (1 for a row that is not null; empty if there are no nulls), then the offsets or views, then
+    /// the bytes of the rows.
     pub buffers: Vec<&'a [u8]>,
 }
 
-/// The number of four or eight bytes at an offset; `None` if it is negative.
+/// Reads the number of four or eight bytes at an offset; `None` if it is negative or outside the buffer.
 #[inline(always)]
 fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes: &[u8; N] = bytes.get(at..)?.first_chunk()?;
@@ -36,13 +37,14 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(i64::from_le_bytes(wide)).ok()
 }
 
-/// The bytes of a row by offsets; `None` if it lies outside the buffers.
+/// Returns the bytes of a row in a column of offsets; `None` if it lies outside the buffers.
 #[inline(always)]
 fn by_offsets<'a, const N: usize>(places: &[u8], data: &[&'a [u8]], row: usize) -> Option<&'a [u8]> {
     data.first()?.get(number::<N>(places, row * N)?..number::<N>(places, (row + 1) * N)?)
 }
 
-/// A row of a column of views. A view has the length, then a short row itself; of a long one four bytes, a buffer and an offset.
+/// Returns the bytes of a row in a column of views; `None` if it lies outside the buffers. A view holds the length,
+/// then a short row itself, or the first four bytes of a long row, its buffer and its offset.
 #[inline(always)]
 fn by_views<'a>(places: &'a [u8], data: &[&'a [u8]], row: usize) -> Option<&'a [u8]> {
     let view: &[u8; VIEW_BYTES] = places.get(row * VIEW_BYTES..)?.first_chunk()?;
@@ -54,7 +56,7 @@ fn by_views<'a>(places: &'a [u8], data: &[&'a [u8]], row: usize) -> Option<&'a [
     data.get(number::<4>(view, 8)?)?.get(start..start.checked_add(n)?)
 }
 
-/// The bytes of a row, which must be UTF-8; checked when they are read as [`Text`].
+/// The bytes of a row. They must be UTF-8, which is checked when they are read as [`Text`].
 #[derive(Clone, Copy)]
 pub struct Utf8Row<'a>(pub &'a [u8]);
 
@@ -76,17 +78,17 @@ impl Text for Utf8Row<'_> {
     }
 }
 
-/// Rows of bytes; a null is an empty row.
+/// Rows of bytes; a null counts as an empty row.
 #[derive(Default)]
 pub struct Rows<'a> {
     /// The bytes of each row.
     pub items: Vec<Utf8Row<'a>>,
-    /// The rows that are null, ascending.
+    /// The indices of null rows, ascending.
     nulls: Vec<usize>,
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of the chunks of a column.
+    /// Locates the rows of a column's chunks.
     pub fn of(chunks: &[RowChunk<'a>]) -> Result<Self> {
         let mut rows = Rows::default();
         for RowChunk { width, rows: range, buffers } in chunks {
@@ -128,7 +130,7 @@ impl<'a> Rows<'a> {
         self.nulls.binary_search(&row).is_ok()
     }
 
-    /// The texts of all rows that are not null.
+    /// Returns the texts of all rows that are not null.
     pub fn texts(&self) -> Result<Vec<&'a str>> {
         let mut texts = Vec::with_room(self.items.len(), ROWS)?;
         for (index, row) in self.items.iter().enumerate() {
@@ -141,9 +143,9 @@ impl<'a> Rows<'a> {
         Ok(texts)
     }
 
-    /// The texts of the rows that are records: neither null nor, unless `replaces` mends it, something else than UTF-8;
-    /// and the numbers of the others, of which the first is an [`Error::Record`] unless they are left out. Errors call the
-    /// rows `name`. Rows are numbered from `first` on.
+    /// Returns the texts of the valid rows and the numbers of the skipped ones; row numbers start at `first`. A row is
+    /// valid if it is not null and is UTF-8; `replaces` makes any bytes valid by replacing malformed ones. An invalid
+    /// row is skipped if `leaves_out` is set, and otherwise an [`Error::Record`] at "`name`: row i".
     pub(super) fn records(
         &self,
         name: &str,
@@ -172,7 +174,7 @@ impl<'a> Rows<'a> {
         Ok((texts, others))
     }
 
-    /// Counts and their pretokens, the rows: bytes, ends, and the counts. [`Error::Counts`] for an empty row.
+    /// Returns the rows as pretokens, in the columns (bytes, ends); [`Error::Counts`] for a null or empty row.
     pub fn pretokens(&self) -> Result<(Vec<u8>, Vec<u64>)> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_room(self.items.len(), ROWS)?);
         for (index, row) in self.items.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Splitting blocks of documents into the texts that one call counts or encodes, so that all threads have work.
+//! Splits blocks of documents into texts for one call of counting or encoding, so that all threads have work.
 //!
 //! A text is a document or a part of one. A document that continues in the next block is split at the last position
-//! where a split cannot change its pretokens ([`SafeCuts`]); the rest, the tail, is kept and joined with the next block.
+//! where that cannot change its pretokens ([`SafeCuts`]). The rest, the tail, is kept and joined with the next block.
 
 use super::documents::{BLOCK, Documents};
 use crate::error::Result;
@@ -11,10 +11,10 @@ use crate::pretokens::safe_cuts::{Cut, SafeCuts};
 /// Documents longer than twice this are split into parts of about this size.
 const PART_BYTES: usize = 1 << 18;
 
-/// About how much of a long text is joined with the tail of the previous block.
+/// Approximate length of the part of a long text that is joined with the tail of the previous block.
 const JOIN_BYTES: usize = 1 << 16;
 
-/// How a text ends.
+/// Where a text ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// At the end of its document.
@@ -25,14 +25,14 @@ enum End {
     Open,
 }
 
-/// Splits block after block; keeps the tail of a document that continues.
+/// Splits one block after another, and keeps the tail of a document that continues.
 pub(crate) struct Splitter {
     safe_cuts: SafeCuts,
     tail: String,
-    /// The length from which the tail and the text after it are scanned for a cut again. A scan starts over each time, so
-    /// it waits until there is twice as much: the time stays linear for a pretoken of many blocks.
+    /// The minimum length of the tail and the text after it for the next scan for a cut. Each scan starts over, so it
+    /// waits until the text has doubled: time stays linear even for a pretoken of many blocks.
     scan_from: usize,
-    /// Cuts within documents so far: each adds a text that is no document.
+    /// The number of cuts within documents so far; each adds a text that is not a document.
     pub(crate) n_cuts: u64,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct Texts<'a> {
 }
 
 impl Splitter {
-    /// A splitter that keeps nothing.
+    /// Creates a splitter without a tail.
     pub(crate) fn new(safe_cuts: SafeCuts) -> Self {
         Splitter { safe_cuts, tail: String::new(), scan_from: 0, n_cuts: 0 }
     }
 
-    /// The length of the tail in bytes.
+    /// Returns the length of the tail in bytes.
     pub(crate) fn n_kept(&self) -> usize {
         self.tail.len()
     }
@@ -69,7 +69,7 @@ impl Splitter {
         if !first.is_empty()
             && let Some((text, end)) = rest.next()
         {
-            // Of a long text only the beginning is joined with the tail, so that the rest is not copied.
+            // Join only the beginning of a long text with the tail, so that the rest is not copied.
             let head = match self.safe_cuts.near(text, JOIN_BYTES) {
                 Some(cut) if text.len() > 2 * JOIN_BYTES && cut.at >= self.safe_cuts.longest_special() => {
                     cut.at
@@ -98,7 +98,7 @@ impl Splitter {
         Ok(done)
     }
 
-    /// The last cut of a text that continues in the next block; `None` if there is none, or if a scan is not due.
+    /// Returns the last cut of a text that continues in the next block; `None` if it has no cut or no scan is due yet.
     fn last_cut(&mut self, text: &str) -> Result<Option<Cut>> {
         if let Some(cut) = self.safe_cuts.near(text, text.len()) {
             self.scan_from = 0;
@@ -113,7 +113,7 @@ impl Splitter {
         Ok(cut)
     }
 
-    /// Adds a text in parts; returns the tail of one that continues in the next block.
+    /// Adds a text in parts; returns the tail if the text continues in the next block.
     fn add<'a>(&mut self, mut text: &'a str, end: End, texts: &mut Texts<'a>) -> Result<&'a str> {
         let mut tail = "";
         if end != End::Open {

@@ -99,7 +99,7 @@ fn plain_text_with_invalid_bytes_in_any_blocks_fails_or_replaces() {
             other => panic!("{other:?}"),
         }
         assert_eq!(plain(bytes, None, step, replaces).unwrap(), [String::from_utf8_lossy(bytes)]);
-        // In Latin-1 é is one byte, which begins a character of three bytes in UTF-8; here the line ends after it.
+        // The Latin-1 byte of é starts a three-byte character in UTF-8; here the line ends right after it.
         let lines = plain(b"caf\xe9\r\nau lait\r\n", Some("\r\n"), step, replaces);
         assert_eq!(lines.unwrap(), ["caf\u{fffd}", "au lait"], "step {step}");
     }
@@ -133,7 +133,7 @@ fn json_lines_with_lists_give_each_text() {
     assert!(message(b"{\"u\":[]}", "t[].c").contains("no field \"t[].c\"; the record has \"u\""));
     assert!(message(b"{\"t.c\":\"\"}", "t.c").contains("a key that holds one has to be renamed"));
     assert!(JsonLines::new("a".into(), vec!["[]".into()], STRICT).is_err());
-    // A null in a list is left out alone, any other damage with its line.
+    // Only the null itself is skipped in a list; any other damage skips the whole line.
     let skip = RecordErrors { replaces: false, skips: true };
     let mut reader = JsonLines::new("a".into(), vec!["t[]".into()], skip).unwrap();
     let lines = b"{\"t\":[\"a\",null,\"b\"]}\n{\"t\":[\"c\",5]}\n{\"t\":null}\n{\"t\":[\"d\"]}\n";
@@ -197,7 +197,7 @@ fn json_lines_that_are_a_list_fail_before_the_line_ends() {
             if let Err(error) = pushed {
                 assert!(error.to_string().contains("record a line"), "{error}");
             }
-            // A line that is left out must end first.
+            // A line can only be skipped once it has ended.
             assert!(!skips || (reader.finish().is_ok() && reader.n_skipped() == 1));
         }
     }
@@ -281,7 +281,7 @@ fn count(
     counter.finish().unwrap()
 }
 
-/// (pretokens, documents, special literals) of blocks, found by pretokenizing each text on its own.
+/// Returns (pretokens, documents, special literals) of blocks, found by pretokenizing each text separately.
 fn found(
     blocks: &[Documents],
     pretokenizer: &Arc<Pretokenizer>,
@@ -382,7 +382,7 @@ fn counts_of_a_long_document_in_blocks_equal_those_of_the_whole() {
     let pretokenizer = Arc::new(Pretokenizer::new(named_pattern("gpt2").unwrap()).unwrap());
     let sentences = [
         "the quick brown x y fox, <|end of it|> 12 times over\n\n  a lazy 犬; ",
-        // No safe cut nearby: this one is found by scanning.
+        // Has no safe cut nearby, so cuts are found by scanning.
         "12 x-y! <犬> 3\n\n  4; ",
     ];
     for (sentence, split) in sentences.into_iter().flat_map(|s| [(s, false), (s, true)]) {

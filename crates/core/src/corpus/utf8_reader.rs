@@ -2,9 +2,9 @@
 //!
 //! A file is read once, in blocks that stay in the second-level cache while they are validated; bytes shared by two
 //! windows are kept, not read again. Peak memory is one block, unless a single pretoken is longer. Files are not
-//! memory-mapped: a mapping is read by page faults, counts as resident memory, and ends the process with SIGBUS if
-//! another one truncates the file.
-//!
+//! memory-mapped: reads would become page faults, the mapping would count as resident memory, and SIGBUS would end the
+//! process if another process truncated the file.
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -22,14 +22,14 @@ use crate::special::SpecialTokens;
 pub(crate) enum Source<'a> {
     /// A text in memory.
     Text(&'a str),
-    /// A file and its size. Without a size (a pipe, or a file that reports 0) it is read to its end.
+    /// A file and its size. Without a size (for a pipe, or a file that reports 0) it is read to its end.
     File(&'a Path, Option<u64>),
-    /// A file that is open already: a pipe can be opened only once.
+    /// A file that is already open: a pipe can be opened only once.
     Open(&'a Path, &'a File, Option<u64>),
 }
 
 impl<'a> Source<'a> {
-    /// The size in bytes, if known.
+    /// Returns the size in bytes, if known.
     pub(crate) fn n_bytes(&self) -> Option<u64> {
         match self {
             Source::Text(text) => Some(text.len() as u64),
@@ -37,7 +37,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The file's path.
+    /// Returns the path of a file.
     fn path(&self) -> Option<&'a Path> {
         match self {
             Source::Text(_) => None,
@@ -46,7 +46,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Valid text that begins at the requested offset.
+/// Valid text that starts at the requested offset.
 #[derive(Clone, Copy)]
 pub(crate) struct Window<'r> {
     /// The text.
@@ -59,19 +59,19 @@ pub(crate) struct Window<'r> {
 pub(crate) struct Utf8Reader<'a> {
     source: Source<'a>,
     file: Option<File>,
-    /// Whether the caller can have malformed bytes replaced; decides the remedy in an error.
+    /// Whether the caller can have malformed bytes replaced; selects the remedy in error messages.
     can_replace: bool,
     budget: &'a Budget,
-    /// The memory of the bytes, for reuse by the next reader.
+    /// The buffer of raw bytes; the next reader reuses its memory.
     raw: Vec<u8>,
-    /// The offset of the first byte in `raw`, and the number of bytes there.
+    /// The offset in the source of the first byte in `raw`, and the number of valid bytes in `raw`.
     at: u64,
     n_raw: usize,
     /// Whether the source ends with the last byte in `raw`.
     ended: bool,
 }
 
-/// How far before the wished offset a cut is searched first.
+/// How far before the wanted offset the first search for a cut goes.
 const FIRST_REACH_BYTES: usize = 1 << 8;
 
 const BLOCK: &str = "a block of a file";
@@ -82,22 +82,22 @@ impl<'a> Utf8Reader<'a> {
         let file = match source {
             Source::Text(_) => None,
             Source::File(path, _) => Some(File::open(path).map_err(Error::io(path))?),
-            // The same open file under another descriptor: a pipe goes on where it is.
+            // A second descriptor of the same open file: a pipe continues where it is.
             Source::Open(path, file, _) => Some(file.try_clone().map_err(Error::io(path))?),
         };
         let can_replace = !matches!(source, Source::Open(..));
         Ok(Utf8Reader { source, file, can_replace, budget, raw, at: 0, n_raw: 0, ended: false })
     }
 
-    /// Whether the source is a text in memory, of which windows are slices that cost nothing.
+    /// Returns whether the source is a text in memory, whose windows are slices and cost nothing.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.source, Source::Text(_))
     }
 
-    /// The error for invalid bytes at `offset`.
+    /// Returns the error for invalid bytes at `offset`.
     pub(crate) fn invalid_utf8(&mut self, offset: u64) -> Error {
         let path = self.source.path().map(Path::to_owned);
-        // The first bytes tell the kind of file. A pipe cannot be read again.
+        // Read the first bytes again, which tell the kind of file. A pipe cannot be read again.
         if path.is_some() && self.source.n_bytes().is_some() && self.read(0, HINT_BYTES).is_err() {
             self.n_raw = 0;
         }
@@ -110,7 +110,7 @@ impl<'a> Utf8Reader<'a> {
         self.raw
     }
 
-    /// The raw bytes from `at` on: `n_bytes`, or fewer at the end.
+    /// Returns the raw bytes from `at` on: `n_bytes`, or fewer at the end of the source.
     pub(crate) fn bytes(&mut self, at: u64, n_bytes: usize) -> Result<&[u8]> {
         if let Source::Text(text) = self.source {
             let start = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
@@ -120,7 +120,7 @@ impl<'a> Utf8Reader<'a> {
         Ok(&self.raw[..self.n_raw.min(n_bytes)])
     }
 
-    /// The last safe cut ([`crate::pretokens::safe_cuts`]) at `wished` or at most `reach` bytes before it.
+    /// Returns the last safe cut ([`crate::pretokens::safe_cuts`]) at `wished` or at most `reach` bytes before it.
     pub(crate) fn safe_cut(
         &mut self,
         wished: u64,
@@ -129,9 +129,10 @@ impl<'a> Utf8Reader<'a> {
         specials: &SpecialTokens,
     ) -> Result<Option<u64>> {
         let longest = specials.longest();
-        // Nearly always there is a cut within the first reach.
+        // The first, short search nearly always finds a cut.
         for reach in [FIRST_REACH_BYTES, REACH_BYTES].map(|most| reach.min(most as u64).min(wished)) {
-            // On both sides one more character and the bytes of the longest special token, on which a cut depends.
+            // On both sides, also read one more character and the length of the longest special token: a cut depends on
+            // them.
             let begin = wished - (reach + longest as u64 + 4).min(wished);
             let index = (wished - begin) as usize;
             let bytes = self.bytes(begin, index + longest + 4)?;
@@ -144,7 +145,7 @@ impl<'a> Utf8Reader<'a> {
         Ok(None)
     }
 
-    /// The text from `at`, which is the start of a character: about `n_bytes`, or fewer at the end.
+    /// Returns the text from `at`, which must be the start of a character: about `n_bytes`, or fewer at the end.
     pub(crate) fn window(&mut self, at: u64, n_bytes: usize) -> Result<Window<'_>> {
         if let Source::Text(text) = self.source {
             let start = usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
@@ -161,20 +162,20 @@ impl<'a> Utf8Reader<'a> {
             return Err(Error::Record { location: path.display().to_string(), message: kind.into() });
         }
         let ended = self.ended && n_raw == self.n_raw;
-        // A character that is incomplete at the end of the window belongs to the next one.
+        // An incomplete character at the end belongs to the next window.
         let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.raw[..n_raw]) };
         if simdutf8::basic::from_utf8(&self.raw[..n_whole]).is_err() {
             let n_valid =
                 std::str::from_utf8(&self.raw[..n_whole]).map_or_else(|error| error.valid_up_to(), str::len);
             return Err(self.invalid_utf8(at + n_valid as u64));
         }
-        // SAFETY: these bytes were just checked.
+        // SAFETY: these bytes were just checked to be UTF-8.
         let text = unsafe { std::str::from_utf8_unchecked(&self.raw[..n_whole]) };
         Ok(Window { text, more: !ended })
     }
 
-    /// Passes the text from `start` to `end`, which are cuts or ends of the source, to `take`, in blocks of about
-    /// `block_bytes` that end at a cut: the offset, the text, and whether the source continues after it.
+    /// Calls `take` for the text from `start` to `end`, each a cut or an end of the source, in blocks of about
+    /// `block_bytes` that end at a cut. Passes the offset, the text, and whether the source continues after it.
     pub(crate) fn each_block(
         &mut self,
         Range { start, end }: Range<u64>,
@@ -186,7 +187,7 @@ impl<'a> Utf8Reader<'a> {
         let (mut at, mut n_bytes) = (start, block_bytes);
         loop {
             let left = usize::try_from(end - at).unwrap_or(usize::MAX);
-            // A last block that is up to a quarter larger avoids a small one after it.
+            // Let the last block be up to a quarter larger, to avoid a tiny one after it.
             let is_last = left <= n_bytes.saturating_add(n_bytes / 4);
             let Window { text, more } = self.window(at, if is_last { left } else { n_bytes })?;
             let is_open = more && at + (text.len() as u64) < end;
@@ -201,7 +202,7 @@ impl<'a> Utf8Reader<'a> {
         }
     }
 
-    /// Fills the buffer with the `n_bytes` raw bytes from `at` on, or fewer at the end.
+    /// Fills the buffer with `n_bytes` raw bytes from `at` on, or fewer at the end of the source.
     fn read(&mut self, at: u64, n_bytes: usize) -> Result<()> {
         let (Some(path), Some(file)) = (self.source.path(), &self.file) else { return Ok(()) };
         let (size, mut file) = (self.source.n_bytes(), file);
@@ -265,7 +266,7 @@ fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Reserves room for `n_more` items within `budget`.
+/// Reserves capacity for `n_more` items, charged to `budget`.
 fn grow<T>(buffer: &mut Vec<T>, n_more: usize, budget: &Budget, what: &'static str) -> Result<()> {
     if buffer.capacity() - buffer.len() >= n_more {
         return Ok(());
@@ -278,7 +279,7 @@ fn grow<T>(buffer: &mut Vec<T>, n_more: usize, budget: &Budget, what: &'static s
     Ok(())
 }
 
-/// The length of an incomplete character at the end; 0 if the last character is complete or invalid.
+/// Returns the length of an incomplete character at the end; 0 if the last character is complete or invalid.
 fn n_unfinished(bytes: &[u8]) -> usize {
     // An incomplete character has at most three bytes.
     let end = &bytes[bytes.len().saturating_sub(3)..];
@@ -289,11 +290,11 @@ fn n_unfinished(bytes: &[u8]) -> usize {
     }
 }
 
-/// The number of first bytes of a file that [`likely_cause`] uses.
+/// The number of bytes at the start of a file that [`likely_cause`] needs.
 pub(super) const HINT_BYTES: usize = 64;
 
-/// The hint for a file that is not UTF-8: what it likely is, judged by its first bytes, and the remedy. `can_replace` says
-/// whether the caller has the option `input_errors`.
+/// Returns a hint for a file that is not UTF-8: its likely encoding, judged by its first bytes, and the remedy.
+/// `can_replace` is whether the caller has the option `input_errors`.
 pub(super) fn likely_cause(begin: &[u8], can_replace: bool) -> &'static str {
     match begin {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "; the file looks like UTF-16: convert it to UTF-8 first",

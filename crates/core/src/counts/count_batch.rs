@@ -8,18 +8,16 @@
 //! ```
 //!
 //! So the cache misses of a batch overlap, and a mispredicted branch in the second pass does not delay the loads of the
-//! first. Keys that were replaced go to the thread's [`PartitionLog`]; the caller gets the pretokens that are too long
-//! to be a key.
+//! first. Replaced keys go to the thread's [`PartitionLog`]; pretokens too long to be a key are left to the caller.
 //!
-//! Tried, by `cargo run --release --example count` (English, fifteen languages, C):
-//! - One pass, in which each pretoken counts the key loaded 64 before it: 3 to 5 % slower, C 3 % faster.
-//! - A third pass for misses, after hits were added without a branch: 5 to 7 %, 1 to 5 % and 6 to 8 % slower on a Zen
-//!   4.
+//! Tried (`cargo run --release --example count` on English, fifteen languages, C):
+//! - One pass that counts, for each pretoken, the key loaded 64 pretokens earlier: 3 to 5 % slower, C 3 % faster.
+//! - Adding hits without a branch, and misses in a third pass: 5 to 7 %, 1 to 5 % and 6 to 8 % slower on a Zen 4.
 //! - Four keys at once with AVX-512: slower than one by one.
 //! - No prefetch: 9 to 13 % slower on a Zen 4, 18 to 25 % on a Zen 3. Batches of 32: 10 to 40 % slower; of 128: C 10 %
 //!   slower.
-//! - One struct for the arguments of these functions: English 6 %, C 12 % slower. Only for an argument does the
-//!   compiler know that no store changes the text's address.
+//! - Passing the arguments of these functions as one struct: English 6 %, C 12 % slower. Only for a separate argument
+//!   does the compiler know that no store changes the text's address.
 
 use super::local_table::{Line, LocalTable};
 use super::partition_log::PartitionLog;
@@ -27,17 +25,17 @@ use crate::cpu::at_tier;
 use crate::prefetch::prefetch;
 use crate::pretokens::key::{HashKey, KeyHasher, LOAD_BYTES, MAX_BYTES, PaddedText, PretokenKey, hashes};
 
-/// Most pretokens in a batch.
+/// Maximum number of pretokens in a batch.
 pub(super) const BATCH_SIZE: usize = 64;
 
-/// The keys of a batch and their lines between the two passes, and the pretokens that are left to the caller.
+/// The state of a batch between the two passes: its keys and their lines, and the long pretokens left to the caller.
 pub(super) struct Batch {
     keys: [KeyAndLine; BATCH_SIZE],
     long: [(usize, usize); BATCH_SIZE],
     n_long: usize,
 }
 
-/// A key, and the offset of its line.
+/// A key, and the byte offset of its line in the table.
 #[derive(Clone, Copy)]
 struct KeyAndLine {
     key: PretokenKey,
@@ -53,7 +51,7 @@ impl Batch {
         }
     }
 
-    /// Start and end of each pretoken of more than [`MAX_BYTES`] bytes.
+    /// Returns the start and end of each pretoken of more than [`MAX_BYTES`] bytes.
     pub(super) fn long(&self) -> &[(usize, usize)] {
         &self.long[..self.n_long]
     }
@@ -69,11 +67,11 @@ impl Batch {
         start: usize,
         ends: &[u32],
     ) {
-        // SAFETY: Hashers are made for the best tier of the processor.
+        // SAFETY: A hasher's tier is one that the processor has.
         unsafe { count_at_tier(hasher.tier(), self, hasher, table, log, text, start, ends) };
     }
 
-    /// Counts with hashes by `H`, whose instructions the caller has.
+    /// Counts with hashes by `H`. The caller must have the instructions of `H`.
     #[inline(always)]
     fn count_with_isa<H: CountKey>(
         &mut self,
@@ -87,8 +85,8 @@ impl Batch {
         let n_keys = self.load::<H>(hasher, table, text, start, ends);
         let first = table.first_line();
         for KeyAndLine { key, line } in &self.keys[..n_keys] {
-            // SAFETY: `load` masked the offset to be that of a line. The table is borrowed, and this is the only line
-            // in use. The callers have the instructions of `H`.
+            // SAFETY: `load` masked the offset, so a line of the table starts there. The table is borrowed mutably, and
+            // no other line is referenced. The caller has the instructions of `H`.
             unsafe {
                 let line = &mut *first.byte_add(*line as usize);
                 if !H::add(line, key) {
@@ -98,8 +96,8 @@ impl Batch {
         }
     }
 
-    /// The first pass: makes keys, hashes them by `H`, whose instructions the caller has, and prefetches their lines.
-    /// Returns the number of keys.
+    /// The first pass: makes keys, hashes them by `H`, and prefetches their lines. Returns the number of keys. The
+    /// caller must have the instructions of `H`.
     #[inline(always)]
     fn load<H: HashKey>(
         &mut self,
@@ -136,12 +134,12 @@ impl Batch {
         self.n_long = 0;
         for &end in ends {
             let end = end as usize;
-            // The negative length: one addition makes it the number of bytes of padding.
+            // The negated length: a single addition turns it into the number of padding bytes.
             let minus_length = start.wrapping_sub(end);
             if minus_length >= MAX_BYTES.wrapping_neg() {
                 let n_padding = LOAD_BYTES.wrapping_add(minus_length);
-                // SAFETY: There are at most BATCH_SIZE pretokens, and each takes one of as many keys. Both callers have
-                // the instructions of `H`. The padding is at least one byte and at most LOAD_BYTES.
+                // SAFETY: `keys` has BATCH_SIZE entries, and each of at most BATCH_SIZE pretokens takes one. The caller
+                // has the instructions of `H`. The padding is at least one byte and at most LOAD_BYTES.
                 unsafe {
                     let line =
                         text.load::<H, INSIDE>(hasher, start, n_padding, &mut (*next).key) as u32 & mask;
@@ -161,7 +159,7 @@ impl Batch {
 }
 
 at_tier! {
-    /// [`Batch::count`].
+    /// [`Batch::count`] with the instructions of a tier.
     #[allow(clippy::too_many_arguments)]
     unsafe fn count_at_tier<H in hashes>(
         batch: &mut Batch,
@@ -176,16 +174,16 @@ at_tier! {
     }
 }
 
-/// Puts the key into the line; the key that it replaces goes to the log.
+/// Puts the key into the line; a key that it replaces goes to the log.
 #[cold]
 #[inline(never)]
 fn replace(hasher: KeyHasher, line: &mut Line, key: &PretokenKey, log: &mut PartitionLog) {
     line.replace(key, |replaced, count| log.add_key(replaced, hasher.hash(*replaced), count));
 }
 
-/// How a key is found in a line.
+/// Finds a key in a line with the instructions of a tier.
 trait CountKey: HashKey {
-    /// Adds 1 to the count of the key if the line has it; returns whether it has.
+    /// Adds 1 to the count of the key if the line has it; returns whether it does.
     ///
     /// # Safety
     /// As for [`HashKey::hash`].

@@ -1,4 +1,4 @@
-//! Counts texts, files and blocks of documents, one batch after the other.
+//! Counts texts, files and blocks of documents, one batch after another.
 //!
 //! Each call divides its sources into jobs ([`super::jobs`]) and runs them on all threads.
 
@@ -24,14 +24,14 @@ use crate::train::WeightedPretokens;
 
 /// Counts batches of texts, files and blocks of documents; [`Counter::finish`] returns the result.
 ///
-/// After an error only a part of the batch is counted, so `finish` fails, too.
+/// After an error only part of the batch has been counted, so `finish` fails too.
 pub struct Counter {
     options: CountOptions,
     plan: Plan,
     table: SharedTable,
     locals: Vec<LocalCounts>,
     threads: usize,
-    /// Splits blocks of documents; made for the first one.
+    /// Splits blocks of documents; created for the first block.
     parts: Option<Splitter>,
     totals: Totals,
     /// The sum of all counts that were added.
@@ -41,17 +41,17 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// An empty counter.
+    /// Creates an empty counter.
     pub fn new(options: CountOptions) -> Result<Self> {
         Counter::with_plan(options, Plan::default())
     }
 
-    /// An empty counter that divides work into other sizes, for tests and measurements.
+    /// Creates an empty counter with other sizes of work, for tests and benchmarks.
     #[doc(hidden)]
     pub fn with_plan(options: CountOptions, plan: Plan) -> Result<Self> {
         let mut threads = parallel::thread_count(options.threads);
         if let Some(max_memory) = options.max_memory {
-            // At least half of the memory is for the distinct pretokens, however many threads there are.
+            // Limit the threads, so that at least half of the memory is left for the distinct pretokens.
             threads = threads.min((max_memory / 2 / LocalCounts::LEAST_BYTES as u64) as usize).max(1);
         }
         Ok(Counter {
@@ -77,7 +77,7 @@ impl Counter {
 
     /// Counts UTF-8 files. Each is a document, or several if special literals split it.
     ///
-    /// A file without a size (a pipe) is read to its end. If several files fail, the error is that of the first in
+    /// A file without a size (a pipe) is read to its end. If several files fail, returns the error of the first in
     /// `paths`.
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
         self.has_failed = true;
@@ -89,7 +89,7 @@ impl Counter {
                 let source = io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name the files in it");
                 return Err(Error::Io { path: path.clone(), source });
             }
-            // Files in /proc have size 0, but content: they are read to their end.
+            // Files in /proc have content but report size 0: they are read to their end.
             let n_bytes = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
             total = total.saturating_add(n_bytes.unwrap_or(0));
             sources.push(Source::File(path, n_bytes));
@@ -97,8 +97,8 @@ impl Counter {
         self.count(&sources, Some(total), monitor)
     }
 
-    /// Counts the documents of a block, without text at its end that is not final yet. The caller holds `n_bytes_read`
-    /// bytes for reading at the same time.
+    /// Counts the documents of a block. Text at its end whose pretokens may still change is kept for the next block.
+    /// Meanwhile the caller holds `n_bytes_read` bytes for reading.
     pub fn count_block(
         &mut self,
         documents: &Documents,
@@ -106,8 +106,8 @@ impl Counter {
         monitor: &dyn Monitor,
     ) -> Result<()> {
         let mut parts = self.parts.take().unwrap_or_else(|| Splitter::new(self.options.safe_cuts()));
-        // What the reader holds counts towards `max_memory`, and so does text kept for the next block, which is copied
-        // when it grows.
+        // The reader's bytes count towards `max_memory`. So does the text kept for the next block, twice because
+        // growing copies it.
         let n_held = n_bytes_read.saturating_add(2 * parts.n_kept());
         let held = self.table.memory.budget.take(n_held, "text that is read or kept");
         self.has_failed |= held.is_err();
@@ -118,7 +118,7 @@ impl Counter {
         done
     }
 
-    /// Adds counts made elsewhere, and their totals.
+    /// Adds counts made elsewhere, including their totals.
     pub fn add_counts(&mut self, counts: &PretokenCounts) -> Result<()> {
         self.has_failed = true;
         self.table.reserve(counts.columns())?;
@@ -127,8 +127,8 @@ impl Counter {
         Ok(())
     }
 
-    /// Adds counts from columns of any origin, without totals; counts of equal pretokens are added. Returns the number
-    /// of bytes of text that were counted. [`Error::Counts`] if the columns contradict each other.
+    /// Adds counts from columns of any origin, without totals; a pretoken can occur in several rows. Returns the number
+    /// of bytes of text that these counts stand for. [`Error::Counts`] if the columns contradict each other.
     pub fn add_columns(&mut self, columns: WeightedPretokens<'_>) -> Result<u64> {
         check_columns(columns.bytes, columns.ends, columns.counts)?;
         let starts = [0].into_iter().chain(columns.ends.iter().copied());
@@ -155,7 +155,7 @@ impl Counter {
         Ok(())
     }
 
-    /// The counts of everything that was added.
+    /// Returns the counts of everything that was added.
     pub fn finish(self) -> Result<PretokenCounts> {
         if self.has_failed {
             return Err(Error::Counts("counting failed before; count again from the start".into()));
@@ -163,7 +163,7 @@ impl Counter {
         let n_locals = self.locals.len();
         parallel::for_each(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;
         let mut counts = self.table.into_counts(self.threads)?;
-        // Each part of a document that was divided was counted as a document.
+        // Each part of a divided document was counted as a document.
         let n_cuts = self.parts.map_or(0, |parts| parts.n_cuts);
         let n_documents = self.totals.n_documents.saturating_sub(n_cuts);
         counts.set_totals(self.totals.n_bytes, n_documents, self.totals.n_special_literals);
@@ -212,8 +212,8 @@ impl Counter {
     }
 }
 
-/// Makes local counts for each thread that `n_jobs` jobs can use; for fewer threads, but at least one, if memory is
-/// short.
+/// Creates local counts for each thread that `n_jobs` jobs can use. If memory is short, lowers `threads`, but to at
+/// least one.
 fn add_threads(
     locals: &mut Vec<LocalCounts>,
     threads: &mut usize,

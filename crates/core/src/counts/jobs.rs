@@ -1,7 +1,7 @@
 //! Divides a corpus into jobs, and runs one job.
 //!
-//! Many small sources (texts, files) make one job. A large source makes a job for each part of about
-//! [`Plan::part_bytes`], or one job if the pattern needs backtracking.
+//! Several small sources (texts, files) form one job. A large source is divided into parts of about
+//! [`Plan::part_bytes`], one job each, unless the pattern needs backtracking: then the source stays whole.
 
 use std::ops::Range;
 
@@ -15,29 +15,29 @@ use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::{SafeCuts, part_at};
 
-/// Most parts that the sources of one call are divided into; bounds the list of jobs.
+/// Approximate maximum number of parts for all sources of one call; bounds the list of jobs.
 const MAX_PARTS: u64 = 1 << 14;
 
-/// The cost of opening a source, as the number of bytes that are counted in that time.
+/// The cost of opening a source, as the number of bytes that can be counted in that time.
 const SOURCE_WEIGHT: u64 = 256;
 
-/// Progress is reported once in so many bytes. Each call counts as [`BYTES_PER_CALL`] more, for the time that it takes.
+/// Bytes between two progress reports. Each call counts as another [`BYTES_PER_CALL`], for the time that it takes.
 const TICK_BYTES: usize = 1 << 16;
 const BYTES_PER_CALL: usize = 1 << 11;
 
 /// A unit of work for a thread.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
-    /// Counts these sources.
+    /// Counts these sources as a whole.
     Whole(Range<usize>),
-    /// (source, number): counts the part of a source that starts at this cut.
+    /// (source, part number): counts one part of a source.
     Part(usize, u64),
 }
 
-/// What a thread keeps from job to job.
+/// What a thread keeps between jobs.
 pub(super) struct ThreadState<'s> {
     local: &'s mut LocalCounts,
-    /// The memory of a closed reader.
+    /// The buffer of a closed reader, for the next one.
     bytes: Vec<u8>,
     ends: Vec<u32>,
     /// The source of the last part and its open reader.
@@ -61,7 +61,7 @@ pub(super) struct Jobs<'s> {
 }
 
 impl<'s> Jobs<'s> {
-    /// Divides `sources`.
+    /// Divides `sources` into jobs.
     pub(super) fn new(
         options: &'s CountOptions,
         plan: Plan,
@@ -116,7 +116,7 @@ impl<'s> Jobs<'s> {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         *totals = Totals::default();
-        // Many sources are a line of text: telling after each would take longer than counting it.
+        // Many sources are a single line of text: reporting each one would take longer than counting it.
         let (mut n_done, mut since) = (0, 0);
         let mut tell = |n_bytes: usize| {
             n_done += n_bytes;
@@ -166,7 +166,8 @@ impl<'s> Jobs<'s> {
         on_progress(n_done)
     }
 
-    /// The offset of cut `number` of a source, which is at least 1, searched near its multiple of a part.
+    /// Finds the offset of cut `number`, at least 1, near that multiple of the part size; `None` if there is no safe
+    /// cut.
     fn cut(&self, reader: &mut Utf8Reader<'_>, number: u64) -> Result<Option<u64>> {
         let part_bytes = self.plan.part_bytes;
         let CountOptions { pretokenizer, specials, .. } = self.options;

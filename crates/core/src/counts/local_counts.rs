@@ -1,7 +1,7 @@
 //! The counts of one thread.
 //!
-//! Short pretokens go through the thread's [`LocalTable`]. What that evicts waits in a [`PartitionLog`], and so do
-//! longer pretokens.
+//! Short pretokens are counted in the thread's [`LocalTable`]. Counts that it evicts wait in a [`PartitionLog`], and so
+//! do longer pretokens.
 
 use super::count_batch::{BATCH_SIZE, Batch};
 use super::local_table::LocalTable;
@@ -10,13 +10,13 @@ use super::shared_table::SharedTable;
 use crate::error::Result;
 use crate::pretokens::key::PaddedText;
 
-/// Bytes of a thread's table of short pretokens for much text.
+/// Bytes of a thread's table of short pretokens, unless there is little text.
 const LOCAL_TABLE_BYTES: usize = 2 << 20;
 
-/// Bytes of the table for each byte of a small text: half a line for a short pretoken.
+/// Bytes of the table per byte of a small text: half a line for a short pretoken.
 const BYTES_OF_TEXT_BYTE: u64 = 16;
 
-/// The counts of one thread that are not in the partitions yet.
+/// The counts of one thread that are not in the shared table yet.
 pub(super) struct LocalCounts {
     short_table: LocalTable,
     batch: Batch,
@@ -24,10 +24,10 @@ pub(super) struct LocalCounts {
 }
 
 impl LocalCounts {
-    /// The least memory that a thread's counts take once it counts much text.
+    /// The minimum memory of a thread's counts, once its table has its full size.
     pub(super) const LEAST_BYTES: usize = LOCAL_TABLE_BYTES + PartitionLog::LEAST_BYTES;
 
-    /// Empty counts, sized for `n_bytes` of text; the memory is booked with the budget of `table`. `log_bytes`: see
+    /// Creates empty counts, sized for `n_bytes` of text and charged to the budget of `table`. For `log_bytes` see
     /// [`PartitionLog::new`].
     pub(super) fn new(table: &SharedTable, n_bytes: u64, log_bytes: usize) -> Result<Self> {
         let table_bytes = table_bytes(table, n_bytes);
@@ -39,7 +39,7 @@ impl LocalCounts {
         })
     }
 
-    /// Grows to a size for `n_bytes` of text.
+    /// Grows to the size for `n_bytes` of text, if that is larger.
     pub(super) fn grow(&mut self, table: &SharedTable, n_bytes: u64, log_bytes: usize) -> Result<()> {
         if table_bytes(table, n_bytes) > self.short_table.n_bytes() {
             self.flush(table)?;
@@ -74,8 +74,8 @@ impl LocalCounts {
     }
 }
 
-/// The size of a thread's table in bytes. Little text does not fill a large one, and zeroing it takes as long as
-/// counting 100 kB. Under a memory limit it is made once and does not grow.
+/// Returns the size of a thread's table in bytes. Little text does not fill a large table, and zeroing one takes as
+/// long as counting 100 kB. Under a memory limit the table starts at its full size and does not grow.
 fn table_bytes(table: &SharedTable, n_bytes: u64) -> usize {
     if table.memory.budget.is_limited() {
         return LOCAL_TABLE_BYTES;

@@ -1,15 +1,15 @@
 //! A thread's table of short pretokens, small enough for the processor's second-level cache.
 //!
-//! A two-way set-associative cache of counts. A line has 64 bytes: two keys, their counts, and for each the count that
-//! it had at the last miss in the line. A miss evicts the key that was seen less often since then, so that a key that
-//! was frequent long ago is evicted, too. Only misses update these numbers. Invariant: for each key, its count in the
-//! table plus its evicted counts is the number of times it was added.
+//! A two-way set-associative cache of counts. A line has 64 bytes: two keys, their counts, and for each key its count
+//! at the last miss in the line. A miss evicts the key that was seen less often since then, so that a key that was
+//! frequent only long ago is evicted too. Only misses update these saved counts. Invariant: for each key, its count in
+//! the table plus its evicted counts is the number of times it was added.
 //!
-//! Tried, by `cargo run --release --example count` (English, fifteen languages, C):
-//! - Three keys per line with 32-bit counts: a quarter fewer misses, but 0.8 ns more for each pretoken.
-//! - A preferred key of each line that is compared first: 8 to 15 % slower; the branch is mispredicted.
+//! Tried (`cargo run --release --example count` on English, fifteen languages, C):
+//! - Three keys per line with 32-bit counts: a quarter fewer misses, but 0.8 ns more per pretoken.
+//! - Comparing a preferred key of each line first: 8 to 15 % slower; the branch is mispredicted.
 //! - Lines of four keys of eight bytes beside lines of two: 17 % slower, 1 % faster, 22 % slower with AVX2. Pretokens
-//!   of one or two bytes in an array of their own: 4 % slower, 6 % faster, 8 % slower.
+//!   of one or two bytes in a separate array: 4 % slower, 6 % faster, 8 % slower.
 //! - Lines for pretokens of 16 to 31 bytes: between 2 % slower and 4 % faster, for 100 lines of code.
 //! - A table of 1 MB: 0 to 12 % slower. Of 4 MB: languages 3 % faster, for twice the memory.
 
@@ -27,7 +27,7 @@ pub(super) struct Line {
     counts: [u64; 4],
 }
 
-// SAFETY: Zeros are empty keys and numbers 0.
+// SAFETY: Zeroed memory is two empty keys and counts of 0, which is the default.
 unsafe impl Zero for Line {}
 
 /// A set-associative table of short keys.
@@ -36,7 +36,7 @@ pub(super) struct LocalTable {
 }
 
 impl LocalTable {
-    /// A table of `n_bytes` bytes, a power of two.
+    /// Creates a table of `n_bytes` bytes, a power of two.
     pub(super) fn new(n_bytes: usize, budget: &Budget) -> Result<Self> {
         const WHAT: &str = "the counting table of a thread";
         let n_lines = (n_bytes / size_of::<Line>()).next_power_of_two();
@@ -44,18 +44,18 @@ impl LocalTable {
         Ok(LocalTable { lines: Zeros::new(n_lines, WHAT)? })
     }
 
-    /// The size of the table in bytes.
+    /// Returns the size of the table in bytes.
     pub(super) fn n_bytes(&self) -> usize {
         size_of_val(&*self.lines)
     }
 
-    /// A hash masked with this is the offset of a line in bytes.
+    /// Returns the mask that turns a hash into the byte offset of a line.
     #[inline(always)]
     pub(super) fn offset_mask(&self) -> u32 {
         ((self.lines.len() - 1) * size_of::<Line>()) as u32
     }
 
-    /// The first line.
+    /// Returns a pointer to the first line.
     #[inline(always)]
     pub(super) fn first_line(&mut self) -> *mut Line {
         self.lines.as_mut_ptr()
@@ -78,7 +78,7 @@ impl LocalTable {
 }
 
 impl Line {
-    /// Adds 1 to the count of `key` if the line has it; returns whether it has.
+    /// Adds 1 to the count of `key` if the line has it; returns whether it does.
     #[inline(always)]
     pub(super) fn add(&mut self, key: &PretokenKey) -> bool {
         let halves = self.equal_halves(key);
@@ -101,10 +101,11 @@ impl Line {
         self.add_where(halves)
     }
 
-    /// Which halves of the keys equal those of `key`: bits 0 and 1 for key 0, bits 2 and 3 for key 1.
+    /// Returns a mask of the halves of the line's keys that equal those of `key`: bits 0 and 1 for key 0, bits 2 and 3
+    /// for key 1.
     ///
-    /// A mask, not two `bool`s, of which the compiler would make a branch for each key: which of the two keys it is
-    /// cannot be predicted (12 to 22 % slower).
+    /// A mask, because from two `bool`s the compiler would make a branch for each key, and which key matches is
+    /// unpredictable (12 to 22 % slower).
     #[inline(always)]
     fn equal_halves(&self, key: &PretokenKey) -> usize {
         #[cfg(target_arch = "x86_64")]
@@ -116,7 +117,8 @@ impl Line {
                 let [first, second] = self.keys.each_ref().map(|held| {
                     _mm_castsi128_ps(_mm_cmpeq_epi32(key, _mm_load_si128(std::ptr::from_ref(held).cast())))
                 });
-                // Quarters 0 and 1 of either key, and quarters 2 and 3; two quarters that are equal are an equal half.
+                // `low` has quarters 0 and 1 of each key, `high` quarters 2 and 3. So here a "half" is quarters 0 and
+                // 2, or quarters 1 and 3.
                 let (low, high) = (_mm_movelh_ps(first, second), _mm_movehl_ps(second, first));
                 _mm_movemask_ps(_mm_and_ps(low, high)) as usize
             }
@@ -128,29 +130,29 @@ impl Line {
         }
     }
 
-    /// Adds 1 to the count of the key of which both `halves` are equal; returns whether there is one.
+    /// Adds 1 to the count of the key whose `halves` are both equal; returns whether there is such a key.
     #[inline(always)]
     fn add_where(&mut self, halves: usize) -> bool {
-        // Keeps the lower of a key's two bits: 1 or 4.
+        // Keeps the lower bit of a key if both its bits are set: 1 or 4.
         let matched = halves & halves >> 1 & 0b101;
         if matched == 0 {
             return false;
         }
-        // SAFETY: The two keys of a line differ, so `matched` is 1 or 4.
+        // SAFETY: The two keys of a line differ, so only one matches: `matched` is 1 or 4, the index 0 or 3.
         unsafe { *self.counts.get_unchecked_mut(matched - 1) += 1 };
         true
     }
 
-    /// Replaces the key that was seen less since the last miss by `key`, which is not in the line. If a key was there,
-    /// it goes to `sink` with its count.
+    /// Replaces the key that was seen less often since the last miss by `key`, which must not be in the line. Passes
+    /// the replaced key, if there was one, and its count to `sink`.
     ///
-    /// Which key is replaced cannot be predicted, so there is no branch. The sink reads the key in place: a copy
-    /// written in halves and read as a whole would wait for the stores.
+    /// The choice of the key is unpredictable, so it takes no branch. The sink reads the key in place: a copy written
+    /// in halves and read as a whole would wait for the stores.
     #[inline(always)]
     pub(super) fn replace(&mut self, key: &PretokenKey, sink: impl FnOnce(&PretokenKey, u64)) {
         let [count_0, before_0, before_1, count_1] = self.counts;
         let (seen_0, seen_1) = (count_0.wrapping_sub(before_0), count_1.wrapping_sub(before_1));
-        // An empty line is filled from its first key on: if the first is empty, both are.
+        // A line is filled from its first key on: if the first is empty, both are.
         let [holds_first, holds_second] = self.keys.each_ref().map(|held| !held.equals(PretokenKey::EMPTY));
         let out = usize::from(holds_first & (!holds_second | (seen_1 <= seen_0)));
         if (holds_first & (out == 0)) | (holds_second & (out == 1)) {
@@ -167,7 +169,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// Keys of which many share a line, and of which some pairs differ in one byte.
+    /// Returns a different key for each number below 30; some pairs of keys differ in one byte.
     fn key(number: usize) -> PretokenKey {
         let byte = 1u128 << (8 * (number % 15));
         let bits = byte * (1 + number as u128 / 15 * 2);
@@ -181,7 +183,7 @@ mod tests {
         let mut number = 7u64;
         for _ in 0..20_000 {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Mostly few different keys, so that lines often have them.
+            // Mostly one of three keys, so that the line often has it.
             let index = ((number >> 33) % if number >> 60 == 0 { 30 } else { 3 }) as usize;
             let add = |line: &mut Line, add: fn(&mut Line, &PretokenKey) -> bool| {
                 let mut out = None;

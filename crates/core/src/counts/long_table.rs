@@ -1,17 +1,17 @@
-//! Pretokens that are too long to be their own key, with their counts: open addressing over an arena of bytes.
+//! Counts of pretokens that are too long to be their own key: a hash table with open addressing over an arena of bytes.
 //!
-//! A batch is added in three passes, so that it waits for memory twice in all and not twice for each pretoken:
+//! A batch is added in three passes, so that it waits for memory twice in total and not twice per pretoken:
 //!
 //! ```text
 //! prefetch the slot of each hash
-//! where the hash in the slot is the same: prefetch the bytes in the arena
+//! if the slot has the same hash: prefetch its bytes in the arena
 //! compare the bytes and add; append new pretokens to the arena
 //! ```
 //!
 //! Invariants: the number of slots is 0 or a power of two, at most three quarters are taken, and no slot between the
 //! first slot of a hash and the one that holds its pretoken is empty.
 //!
-//! Tried: a general hash table, which cannot prefetch: counting 10 to 15 % slower where many words are long.
+//! Tried: a general hash table, which cannot prefetch. Counting was 10 to 15 % slower on text with many long words.
 
 use super::table_memory::TableMemory;
 use crate::error::Result;
@@ -22,7 +22,7 @@ use crate::short_bytes;
 const TABLE: &str = "the table of distinct pretokens";
 const ARENA: &str = "the arena of long pretokens";
 
-/// About how many bytes a long pretoken takes in a log.
+/// Approximate bytes of a long pretoken in a log.
 const LOGGED_BYTES: usize = 64;
 
 /// A count to add to a long pretoken, with the pretoken's hash.
@@ -33,7 +33,7 @@ pub(super) struct LongAddend<'a> {
     pub(super) count: u64,
 }
 
-/// The table. Its memory comes from the [`TableMemory`] that is passed to [`LongTable::add`].
+/// The table. Its memory comes from the [`TableMemory`] that is passed to its methods.
 #[derive(Default)]
 pub(super) struct LongTable {
     slots: Zeros<Slot>,
@@ -50,16 +50,16 @@ struct Slot {
     hash: u64,
     /// Where the pretoken starts in the arena.
     start: usize,
-    /// 0 in a slot without a pretoken.
+    /// The length of the pretoken; 0 in an empty slot.
     n_bytes: usize,
     count: u64,
 }
 
-// SAFETY: Zeros are numbers 0.
+// SAFETY: All fields are integers, and zeroed memory is 0, their default.
 unsafe impl Zero for Slot {}
 
 impl LongTable {
-    /// Adds counts to pretokens, none of which is empty.
+    /// Adds counts to pretokens, none of which may be empty.
     pub(super) fn add(&mut self, batch: &[LongAddend<'_>], memory: &TableMemory) -> Result<()> {
         self.reserve(batch.len(), memory)?;
         let mask = self.slots.len().wrapping_sub(1);
@@ -105,12 +105,12 @@ impl LongTable {
         Ok(())
     }
 
-    /// The number of pretokens, and of their bytes.
+    /// Returns the number of pretokens, and their total length in bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.n_taken, self.n_bytes)
     }
 
-    /// The pretokens and their counts.
+    /// Iterates over the pretokens and their counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = LongAddend<'_>> {
         self.slots.iter().filter(|slot| slot.n_bytes != 0).map(|slot| LongAddend {
             pretoken: &self.arena[slot.start..slot.start + slot.n_bytes],
@@ -119,23 +119,23 @@ impl LongTable {
         })
     }
 
-    /// Makes room for the first pretokens of an empty table, which take `n_bytes` in a log with their hashes and
-    /// counts. About half of them are new, and each doubling of the table costs as much as adding them.
+    /// Reserves capacity in an empty table for the first pretokens, which take `n_bytes` in a log with their hashes and
+    /// counts. About half of them are new, and each doubling of the table would cost as much as adding them.
     pub(super) fn reserve_first(&mut self, n_bytes: usize, memory: &TableMemory) -> Result<()> {
-        // Near a limit there may be no room for more than is needed.
+        // Under a limit there may be no memory to spare.
         if self.n_taken > 0 || memory.budget.is_limited() {
             return Ok(());
         }
         self.reserve_total(n_bytes / (2 * LOGGED_BYTES), n_bytes / 4, memory)
     }
 
-    /// Makes room for `n` pretokens with `n_bytes` bytes in total.
+    /// Reserves capacity for a total of `n` pretokens with `n_bytes` bytes.
     pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, memory: &TableMemory) -> Result<()> {
         self.reserve(n.saturating_sub(self.n_taken), memory)?;
         self.reserve_arena(n_bytes.saturating_sub(self.n_bytes), memory)
     }
 
-    /// Makes room for `n_more` pretokens, not for their bytes: most are known already.
+    /// Reserves slots for `n_more` pretokens, but no bytes in the arena: most are already in the table.
     fn reserve(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
@@ -161,7 +161,7 @@ impl LongTable {
             return Ok(());
         }
         let needed = self.n_bytes.saturating_add(n_more).max(256);
-        // Twice as much as before; near a limit, where that may be refused, half as much again.
+        // Double the capacity; under a limit, which may be too close for that, grow by half.
         let wanted = match memory.budget.is_limited() {
             true => needed.max(self.n_bytes + self.n_bytes / 2),
             false => needed.checked_next_power_of_two().unwrap_or(needed),

@@ -1,6 +1,6 @@
-//! Adds counts, and checks columns that come from elsewhere.
+//! Adds and subtracts counts, and checks columns that come from elsewhere.
 //!
-//! Cost: one hash table operation per pretoken, on all threads if there are many.
+//! Cost: one hash table operation per pretoken, spread over all threads if there are many pretokens.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,13 +28,13 @@ const SUM: &str = "the sum of the counts";
 /// Named in the message of [`Error::OutOfMemory`].
 const DIFFERENCE: &str = "the difference of the counts";
 
-/// Marks a pretoken that the other counts do not have.
+/// Marks a pretoken that these counts do not have.
 const ABSENT: usize = usize::MAX;
 
 impl PretokenCounts {
-    /// Counts from columns of any origin. Counts of equal pretokens are added, and zero counts dropped, unless
-    /// `are_distinct` says, which is not checked, that there are neither. `totals`: bytes, documents, special literals.
-    /// [`Error::Counts`] if the columns contradict each other.
+    /// Builds counts from columns of any origin. Adds the counts of equal pretokens and drops zero counts;
+    /// `are_distinct` promises, unchecked, that there are neither. The totals are bytes, documents and special
+    /// literals. [`Error::Counts`] if the columns contradict each other or the sum of the counts overflows.
     pub fn from_columns(
         bytes: Vec<u8>,
         ends: Vec<u64>,
@@ -45,7 +45,7 @@ impl PretokenCounts {
         check_columns(&bytes, &ends, &counts)?;
         sum(counts.iter().copied())?;
         let columns = PretokenCounts { bytes, ends, counts, n_bytes, n_documents, n_special_literals };
-        // In ascending order no pretoken can occur twice, so nothing has to be added.
+        // Strictly ascending pretokens are distinct, so there is nothing to add.
         let ascends =
             || (1..columns.len()).all(|index| columns.pretoken(index - 1) < columns.pretoken(index));
         if are_distinct || ascends() && !columns.counts.contains(&0) {
@@ -54,7 +54,7 @@ impl PretokenCounts {
         PretokenCounts::merge(&[&columns])
     }
 
-    /// The sum of counts and totals; each pretoken occurs once.
+    /// Returns the sum of the counts and totals of all parts; each pretoken occurs once.
     pub fn merge(parts: &[&PretokenCounts]) -> Result<PretokenCounts> {
         // The tables add modulo 2^64. If the sum of all counts does not overflow, no single count does.
         sum(parts.iter().flat_map(|part| part.counts.iter().copied()))?;
@@ -76,8 +76,8 @@ impl PretokenCounts {
 
     /// Adds `other` to these counts in place; after an error they are unchanged.
     ///
-    /// The columns grow by the pretokens that are new. During the call each pretoken of `other` takes 18 to 29 bytes
-    /// more. [`PretokenCounts::merge`] in contrast needs a table of all pretokens and new columns.
+    /// The columns grow only by the new pretokens, and during the call each pretoken of `other` takes another 18 to 29
+    /// bytes. [`PretokenCounts::merge`], in contrast, needs a table of all pretokens and new columns.
     pub fn add(&mut self, other: &PretokenCounts) -> Result<()> {
         // If the sum of all counts does not overflow, no single count does.
         sum(self.counts.iter().chain(&other.counts).copied())?;
@@ -105,9 +105,9 @@ impl PretokenCounts {
         Ok(())
     }
 
-    /// These counts less `other`; pretokens whose count becomes 0 are left out.
+    /// Returns these counts minus `other`, without the pretokens whose count becomes 0.
     ///
-    /// [`Error::Counts`] where `other` has more of anything: it is not part of these counts then.
+    /// [`Error::Counts`] if `other` has more of anything, because then it is not part of these counts.
     pub fn minus(&self, other: &PretokenCounts) -> Result<PretokenCounts> {
         let not_part = |what: &str, mine: u64, theirs: u64| {
             Error::Counts(format!(
@@ -135,9 +135,10 @@ impl PretokenCounts {
         Ok(difference)
     }
 
-    /// The index in these counts of each pretoken of `other`, or [`ABSENT`].
+    /// Returns the index in these counts of each pretoken of `other`, or [`ABSENT`].
     fn indices_of(&self, other: &PretokenCounts) -> Result<Vec<usize>> {
-        // The table is of `other`, which is the smaller one where parts are added to a sum, and often fits in a cache.
+        // Hash `other`, not `self`: when parts are added to a running sum it is the smaller one, and often fits in a
+        // cache.
         let hasher = KeyHasher::new(CpuTier::best());
         let hash = |index: &usize| hasher.hash_bytes(other.pretoken(*index));
         let mut table = HashTable::new();
@@ -162,7 +163,7 @@ impl PretokenCounts {
         Ok(found.into_iter().map(AtomicUsize::into_inner).collect())
     }
 
-    /// A copy, or an error if there is no memory for it.
+    /// Returns a copy, or [`Error::OutOfMemory`].
     pub fn copied(&self) -> Result<PretokenCounts> {
         Ok(PretokenCounts {
             bytes: copied(&self.bytes, SUM)?,
@@ -175,7 +176,7 @@ impl PretokenCounts {
     }
 }
 
-/// The number of threads for this many pretokens.
+/// Returns the number of threads for this many pretokens.
 fn threads_for(n_pretokens: usize) -> usize {
     if n_pretokens < SERIAL { 1 } else { parallel::thread_count(0) }
 }
@@ -241,8 +242,8 @@ pub(super) fn check_columns(bytes: &[u8], ends: &[u64], counts: &[u64]) -> Resul
     Ok(())
 }
 
-/// Checks the pretokens of a counts file: ends ascend to the end of `bytes`, and each row is greater than the one
-/// before, compared as bytes. The error names the first row that is not.
+/// Checks the pretokens of a counts file: `ends` must ascend to the end of `bytes`, and each row must be greater than
+/// the one before, compared as bytes. The error names the first row that breaks these rules.
 pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
     let mut previous: &[u8] = &[];
     let mut start = 0;
@@ -267,7 +268,7 @@ pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// The sum, or [`Error::Counts`] if it exceeds 64 bits.
+/// Returns the sum, or [`Error::Counts`] if it exceeds 64 bits.
 pub(super) fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
     let sum: u128 = counts.map(u128::from).sum();
     u64::try_from(sum).map_err(|_| {

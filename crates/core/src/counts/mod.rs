@@ -39,32 +39,32 @@ pub use merge::check_ascending;
 pub use part::Plan;
 pub use pretoken_counts::PretokenCounts;
 
-/// What literals of special tokens in a corpus mean.
+/// How special tokens that occur literally in a corpus are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorpusSpecials {
-    /// Ordinary text; counted for a warning.
+    /// As ordinary text. They are counted, for a warning.
     Text,
-    /// Boundaries between documents; not part of the text.
+    /// As boundaries between documents, not as text.
     Split,
 }
 
-/// How a corpus is counted.
+/// Options for counting a corpus.
 #[derive(Clone)]
 pub struct CountOptions {
     /// Splits documents into pretokens.
     pub pretokenizer: Arc<Pretokenizer>,
     /// The special tokens.
     pub specials: Arc<SpecialTokens>,
-    /// What literals of special tokens mean.
+    /// How special tokens in the text are treated.
     pub corpus_specials: CorpusSpecials,
-    /// Number of threads; 0: one for each processor.
+    /// Number of threads; 0 means one per processor.
     pub threads: usize,
-    /// Most bytes that tables, arenas and buffers may take together.
+    /// Limit on the bytes of all tables, arenas and buffers together.
     pub max_memory: Option<u64>,
 }
 
 impl CountOptions {
-    /// Where the texts of the corpus may be cut.
+    /// Returns the rules for where texts of the corpus can be cut.
     fn safe_cuts(&self) -> SafeCuts {
         let splits = self.corpus_specials == CorpusSpecials::Split;
         SafeCuts::new(Arc::clone(&self.pretokenizer), Arc::clone(&self.specials), splits)

@@ -1,10 +1,10 @@
 //! Counts one part of a source.
 //!
 //! A part starts at the start of the source or at a safe cut ([`crate::pretokens::safe_cuts`]) and ends at a safe cut
-//! or at the end of the source, so no pretoken crosses its ends. It is read in blocks that end at safe cuts, too.
+//! or at the end of the source, so no pretoken crosses its boundaries. It is read in blocks that also end at safe cuts.
 //!
-//! A pattern that needs backtracking needs each document in one block. Cost: linear; memory for a block, or for the
-//! longest pretoken.
+//! A pattern that needs backtracking needs each document in a single block. Cost: linear time, and memory for a block
+//! or for the longest pretoken.
 
 use std::ops::Range;
 
@@ -16,12 +16,12 @@ use crate::error::Result;
 use crate::monitor::OnProgress;
 use crate::pretokens::safe_cuts::SafeCuts;
 
-/// The sizes into which work is divided, at least 1. They change the time, never the result; tests make them tiny.
+/// The sizes into which work is divided, at least 1. They affect speed, never the result; tests make them tiny.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Bytes of a part.
     pub part_bytes: u64,
-    /// Bytes of a window.
+    /// Bytes of a block.
     pub block_bytes: usize,
 }
 
@@ -54,10 +54,10 @@ pub(super) struct PartCounter<'s> {
 }
 
 impl PartCounter<'_> {
-    /// Counts a part, which begins and ends at safe cuts or ends of the source.
+    /// Counts a part; both its boundaries must be safe cuts or ends of the source.
     pub(super) fn count(&mut self, reader: &mut Utf8Reader<'_>, part: Range<u64>) -> Result<()> {
         let block = if reader.is_text() { usize::MAX } else { self.plan.block_bytes };
-        // Whether the open document has text.
+        // Whether the open document has any text so far.
         let mut has_text = false;
         reader.each_block(part, block, self.cuts, |_, text, more| {
             self.count_text(text, &mut has_text)?;

@@ -1,20 +1,21 @@
 //! The counts of one thread that wait to be added to the partitions of a [`SharedTable`].
 //!
-//! Each partition has a chain of chunks that are filled one after the other, so a count is written to memory that is in
-//! the cache. [`PartitionLog::flush`] takes the partitions one by one:
+//! Each partition has a chain of chunks that are filled one after another, so counts are always written to cached
+//! memory. [`PartitionLog::flush`] takes the partitions one by one:
 //!
 //! ```text
 //! for each partition, with its lock: for each of its chunks: add the counts to its tables
 //! ```
 //!
-//! Meanwhile the tables of that partition are in the cache. So if many counts wait, memory is waited for once per cache
-//! line of a table and not once per count. If more wait than the tables have lines, the log itself leaves the cache,
-//! and new memory has to be cleared. So the log grows with the tables.
+//! Meanwhile the tables of that partition stay in the cache. So if many counts wait, adding them waits for memory once
+//! per cache line of a table and not once per count. A log of more counts than that gains nothing: it no longer fits in
+//! the cache itself, and its new memory has to be cleared. So the log grows with the tables.
 //!
-//! Tried, by `cargo run --release --example count`: a log of 1 or 2 MB (languages 2 to 4 % slower), of 16 MB from the
-//! start (English and C 7 %, languages 19 % slower, for its pages); chunks of 512 bytes to 8 KB (no difference beyond
-//! noise); leaving partitions that another thread holds for later (no difference); at the end, one thread per partition
-//! for the logs of all threads (languages 10 % faster and English 5 % slower on a Zen 3, no difference on a Zen 4).
+//! Tried (`cargo run --release --example count`): a log of 1 or 2 MB (languages 2 to 4 % slower), or of 16 MB from the
+//! start (English and C 7 %, languages 19 % slower, because of its pages); chunks of 512 bytes to 8 KB (no difference
+//! beyond noise); postponing partitions that another thread has locked (no difference); at the end, one thread per
+//! partition for the logs of all threads (languages 10 % faster and English 5 % slower on a Zen 3, no difference on a
+//! Zen 4).
 
 use super::long_table::LongAddend;
 use super::shared_table::{N_PARTITIONS, SharedTable, partition_of};
@@ -32,16 +33,17 @@ const BATCH: usize = 32;
 /// Bytes of a chunk.
 const CHUNK_BYTES: usize = 4096;
 
-/// A long pretoken in a chunk follows three numbers: its hash, its count and its length.
+/// Bytes of the three numbers before each long pretoken in a chunk: its hash, its count and its length.
 const HEADER_BYTES: usize = 3 * size_of::<u64>();
 
-/// A pretoken of more bytes does not wait.
+/// Longer pretokens do not wait in the log; they are added to the shared table at once.
 const MOST_HELD: usize = CHUNK_BYTES / 4;
 
-/// Bytes of the log while the tables of all partitions take less than [`TABLES_PER_LOG`] times as many.
+/// Initial maximum bytes of the log. It rises to the bytes of all tables divided by [`TABLES_PER_LOG`] once that is at
+/// least twice as much.
 const FIRST_BYTES: usize = 4 << 20;
 
-/// Bytes of the tables for each byte of the log. So a partition gets about one count for each line of its table.
+/// Bytes of the tables per byte of the log. So a partition gets about one count per line of its table.
 const TABLES_PER_LOG: usize = 8;
 
 const WHAT: &str = "the counts of a thread";
@@ -52,26 +54,26 @@ pub(super) struct PartitionLog {
     long: Chains<u8>,
 }
 
-/// The most bytes that the short pretokens of one of `n_threads` threads take while they wait; the same for its long
+/// Returns the maximum bytes of the waiting short pretokens of one of `n_threads` threads; the same again for its long
 /// ones.
 pub(super) fn most_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
     let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, 1 << 24) };
-    // With a limit less than a huge page, which would be touched as a whole.
+    // Under a limit, stay below a huge page, which would be touched as a whole.
     let (of_all, of_one) =
         max_memory.map_or((of_all, of_one), |max_memory| (of_all.min(max_memory / 32), of_one.min(1 << 20)));
     (of_all / n_threads.max(1) as u64).min(of_one) as usize
 }
 
 impl PartitionLog {
-    /// The memory of a log with a short and a long pretoken: a chunk of each partition for each kind.
+    /// The minimum memory of a log with short and long pretokens: for each kind, a chunk per partition.
     pub(super) const LEAST_BYTES: usize = 2 * N_PARTITIONS * CHUNK_BYTES;
 
-    /// An empty log. `most_bytes` is the result of [`most_bytes`], or less.
+    /// Creates an empty log. `most_bytes` is the result of [`most_bytes`], or less.
     pub(super) fn new(most_bytes: usize) -> Self {
         PartitionLog { short: Chains::new(most_bytes), long: Chains::new(most_bytes) }
     }
 
-    /// Makes room for `n` calls of [`add_key`](Self::add_key).
+    /// Makes room for `n` calls of [`add_key`](Self::add_key), by growing or by flushing.
     #[inline(always)]
     pub(super) fn make_room(&mut self, table: &SharedTable, n: usize) -> Result<()> {
         if self.short.has_room(n) { Ok(()) } else { self.make_more_room(table, n) }
@@ -144,13 +146,13 @@ impl PartitionLog {
         Ok(())
     }
 
-    /// Returns the memory to the table's budget.
+    /// Drops the log and returns its memory to the budget of `table`.
     pub(super) fn give_back(self, table: &SharedTable) {
         table.memory.budget.give((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
     }
 }
 
-/// The long pretokens in the bytes of a chunk.
+/// Iterates over the long pretokens in the bytes of a chunk.
 fn addends(mut bytes: &[u8]) -> impl Iterator<Item = LongAddend<'_>> {
     std::iter::from_fn(move || {
         let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
@@ -164,16 +166,16 @@ fn addends(mut bytes: &[u8]) -> impl Iterator<Item = LongAddend<'_>> {
 
 /// Chains of chunks, one for each partition.
 struct Chains<T> {
-    /// All chunks that there may ever be, of [`Self::SIZE`] items each; empty before the first is needed. Memory that
-    /// is not touched costs only address space.
+    /// Space for the maximum number of chunks, of [`Self::SIZE`] items each; empty until the first is needed. Untouched
+    /// memory costs only address space.
     items: Zeros<T>,
     /// For each chunk in use, the previous chunk of its chain.
     before: Vec<Taken>,
     /// For each partition, the last chunk of its chain.
     last: [Taken; N_PARTITIONS],
-    /// Number of chunks whose memory is booked.
+    /// Number of chunks charged to the budget.
     n_chunks: usize,
-    /// Number of chunks whose memory may be booked, unless the tables grow.
+    /// Maximum of `n_chunks`, until the tables grow.
     n_wanted: usize,
     most_bytes: usize,
 }
@@ -189,7 +191,7 @@ impl<T: Zero> Chains<T> {
     /// Number of items in a chunk.
     const SIZE: usize = CHUNK_BYTES / size_of::<T>();
 
-    /// Stands for no chunk: none of its items is free.
+    /// Stands for no chunk. It counts as full, so that a real one is started.
     const NONE: Taken = Taken { chunk: u32::MAX, n: Self::SIZE as u32 };
 
     fn new(most_bytes: usize) -> Self {
@@ -198,18 +200,18 @@ impl<T: Zero> Chains<T> {
         Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_wanted, most_bytes }
     }
 
-    /// Whether `n` more chunks are booked.
+    /// Returns whether `n` more chunks can be started without growing.
     #[inline(always)]
     fn has_room(&self, n: usize) -> bool {
         self.before.len() + n <= self.n_chunks
     }
 
-    /// Doubles the booked memory; returns false if that is not possible. At first books a chunk for each partition, but
-    /// at least `n`.
+    /// Doubles the memory charged to the budget; returns false if that is not possible. The first call charges a chunk
+    /// per partition, and at least `n`.
     fn grow(&mut self, n: usize, budget: &Budget) -> Result<bool> {
         if self.n_chunks == 0 {
             let n_first = n.max(N_PARTITIONS);
-            // The first of these sizes that can be mapped.
+            // Take the first of these sizes that can be mapped.
             let most = [self.most_bytes / CHUNK_BYTES, self.n_wanted, 0].map(|n| n.max(n_first));
             self.provide(most[0]).or_else(|_| self.provide(most[1])).or_else(|_| self.provide(most[2]))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
@@ -224,17 +226,17 @@ impl<T: Zero> Chains<T> {
         Ok(true)
     }
 
-    /// Maps memory for `n_chunks` chunks. There is none yet.
+    /// Maps memory for `n_chunks` chunks. None must be mapped yet.
     fn provide(&mut self, n_chunks: usize) -> Result<()> {
         self.before.grow(n_chunks, WHAT)?;
         self.items = Zeros::in_pages(n_chunks * Self::SIZE, WHAT)?;
         Ok(())
     }
 
-    /// The next `n` items of a partition, all in one chunk.
+    /// Returns the next `n` items of a partition, all in one chunk.
     ///
-    /// Prefetches the line after them: the stores of a thread finish in order, so one that waits for memory holds up
-    /// all later ones (without it, one thread is 5 to 7 % slower).
+    /// Prefetches the line after them: the stores of a thread finish in order, so one that waits for memory delays all
+    /// later ones (without the prefetch, one thread is 5 to 7 % slower).
     #[inline(always)]
     fn take(&mut self, partition: usize, n: usize) -> &mut [T] {
         if self.last[partition].n as usize + n > Self::SIZE {
@@ -254,7 +256,7 @@ impl<T: Zero> Chains<T> {
         self.before.push(std::mem::replace(&mut self.last[partition], chunk));
     }
 
-    /// The items of a partition, chunk by chunk, the last chunk first.
+    /// Iterates over the chunks of a partition, the last chunk first.
     fn chunks(&self, partition: usize) -> impl Iterator<Item = &[T]> {
         let mut next = self.last[partition];
         std::iter::from_fn(move || {
@@ -265,7 +267,8 @@ impl<T: Zero> Chains<T> {
         })
     }
 
-    /// Empties all chains. Keeps their memory, which may grow if the tables of all partitions take `table_bytes`.
+    /// Empties all chains but keeps their memory. Raises its maximum if the tables of all partitions, with
+    /// `table_bytes` in total, have grown enough.
     fn clear(&mut self, table_bytes: usize) {
         self.before.clear();
         self.last = [Self::NONE; N_PARTITIONS];
@@ -344,7 +347,7 @@ mod tests {
     fn chains_grow_with_the_tables_and_keep_what_is_taken() {
         let budget = Budget::new(None);
         let mut chains = Chains::<u8>::new(1 << 24);
-        // Bytes of the tables, and of the log after that.
+        // Bytes of the tables, and the log's maximum after that.
         for (table_bytes, expected) in
             [(0, FIRST_BYTES), (1 << 20, FIRST_BYTES), (1 << 26, 1 << 23), (usize::MAX, 1 << 24)]
         {

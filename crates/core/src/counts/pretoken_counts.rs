@@ -12,7 +12,7 @@ use crate::parallel;
 use crate::prefetch::prefetch;
 use crate::train::WeightedPretokens;
 
-/// Distinct pretokens with their counts; [`PretokenCounts::merge`] adds them in any order.
+/// Distinct pretokens with their counts. [`PretokenCounts::merge`] adds them up, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct PretokenCounts {
     pub(super) bytes: Vec<u8>,
@@ -26,36 +26,36 @@ pub struct PretokenCounts {
 /// Named in the message of [`Error::OutOfMemory`].
 const COLUMNS: &str = "the columns of the counts";
 
-/// Fewer pretokens than this are written by one thread.
+/// Fewer pretokens than this are processed by one thread.
 pub(super) const SERIAL: usize = 1 << 16;
 
 impl PretokenCounts {
-    /// The number of distinct pretokens.
+    /// Returns the number of distinct pretokens.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether nothing was counted.
+    /// Returns whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bytes of the corpus as read, including literals of special tokens.
+    /// Returns the bytes of the corpus as read, including literals of special tokens.
     pub fn n_bytes(&self) -> u64 {
         self.n_bytes
     }
 
-    /// Documents of at least one byte.
+    /// Returns the number of documents of at least one byte.
     pub fn n_documents(&self) -> u64 {
         self.n_documents
     }
 
-    /// Literals of special tokens in the corpus, whether they were counted as text or not.
+    /// Returns the number of literals of special tokens in the corpus, whether or not they were counted as text.
     pub fn n_special_literals(&self) -> u64 {
         self.n_special_literals
     }
 
-    /// The columns. The order of the pretokens has no meaning.
+    /// Returns the columns. The order of the pretokens has no meaning.
     pub fn columns(&self) -> WeightedPretokens<'_> {
         WeightedPretokens { bytes: &self.bytes, ends: &self.ends, counts: &self.counts }
     }
@@ -65,16 +65,16 @@ impl PretokenCounts {
         (self.bytes, self.ends, self.counts)
     }
 
-    /// The pretokens and their counts, in the order of the columns.
+    /// Iterates over the pretokens and their counts, in the order of the columns.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> + '_ {
         (0..self.len()).map(|index| (self.pretoken(index), self.counts[index]))
     }
 
-    /// These counts, sorted by the bytes of the pretokens: the canonical order of files and listings.
+    /// Returns these counts sorted by the bytes of the pretokens, the canonical order of files and listings.
     pub fn sorted(&self) -> Result<PretokenCounts> {
         let mut order: Vec<(Prefix, usize)> = Vec::with_room(self.len(), "the order of the counts")?;
         order.extend((0..self.len()).map(|index| (prefix(self.pretoken(index)), index)));
-        // First by the prefixes alone, without a branch or a look at the pretokens; most prefixes occur once.
+        // First sort by prefix alone, without branches or reading the pretokens; most prefixes occur once.
         order.sort_unstable_by_key(|&(prefix, _)| as_number(prefix));
         for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
             equal.sort_unstable_by_key(|&(_, index)| self.pretoken(index));
@@ -95,8 +95,8 @@ impl PretokenCounts {
         Ok(sorted)
     }
 
-    /// Prefetches what the rows soon after `row` of an order of the pretokens need: first their ends and counts, later
-    /// their bytes.
+    /// Prefetches the data of rows that follow `row` in `order`: ends and counts further ahead, then bytes, located by
+    /// ends that are cached by then.
     fn prefetch(&self, order: &[(Prefix, usize)], row: usize) {
         const AHEAD: usize = 16;
         if let Some(&(_, index)) = order.get(row + 2 * AHEAD) {
@@ -108,12 +108,12 @@ impl PretokenCounts {
         }
     }
 
-    /// The counts of at least `min_count`; the totals stay those of the corpus.
+    /// Returns the pretokens with a count of at least `min_count`; the totals stay those of the corpus.
     pub fn pruned(&self, min_count: u64) -> Result<PretokenCounts> {
         self.with_counts(&self.counts, min_count)
     }
 
-    /// The pretokens that `counts` has for these at least `min_count` times, with the totals of these.
+    /// Returns these pretokens and totals with other `counts`, without the pretokens below `min_count`.
     pub(super) fn with_counts(&self, counts: &[u64], min_count: u64) -> Result<PretokenCounts> {
         let all = || counts.iter().enumerate().map(|(index, &count)| (self.pretoken(index), count));
         let kept = || all().filter(|&(_, count)| count >= min_count);
@@ -125,8 +125,8 @@ impl PretokenCounts {
         Ok(pruned)
     }
 
-    /// Writes columns in parallel. Part i has `sizes[i]` pretokens and bytes, and `write` must push exactly those. A
-    /// part is dropped once it is written. If `is_limited`, no more memory is touched than the columns take.
+    /// Writes columns in parallel. `sizes[i]` is the number of pretokens and of bytes of part i, and `write` must push
+    /// exactly as many. A part is dropped once it is written. If `is_limited`, no memory beyond the columns is touched.
     pub(super) fn assemble<P: Send>(
         sizes: &[(usize, usize)],
         parts: Vec<P>,
@@ -161,7 +161,8 @@ impl PretokenCounts {
             assert!(columns.is_written(), "a part has as many pretokens and bytes as its size says");
             Ok(())
         })?;
-        // SAFETY: The columns are divided among the parts, and those of each part are written to their end.
+        // SAFETY: The columns were divided among the parts without a rest, and each part wrote its share to the end;
+        // both are asserted above.
         unsafe {
             all.bytes.set_len(n_bytes);
             all.ends.set_len(n_pretokens);
@@ -170,7 +171,7 @@ impl PretokenCounts {
         Ok(all)
     }
 
-    /// Pretoken `index`; `index` is less than `len()`.
+    /// Returns pretoken `index`, which must be less than `len()`.
     pub(super) fn pretoken(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
@@ -184,7 +185,7 @@ impl PretokenCounts {
     }
 }
 
-/// An empty column with room for `n` items.
+/// Creates an empty column with capacity for `n` items.
 fn room<T>(n: usize, is_limited: bool) -> Result<Vec<T>> {
     let mut column = Vec::new();
     if is_limited {
@@ -196,7 +197,7 @@ fn room<T>(n: usize, is_limited: bool) -> Result<Vec<T>> {
     Ok(column)
 }
 
-/// The rest of the columns, or of the share of a part, that is not written yet.
+/// The unwritten rest of the columns, or of one part's share of them.
 pub(super) struct Columns<'c> {
     bytes: &'c mut [MaybeUninit<u8>],
     ends: &'c mut [MaybeUninit<u64>],
@@ -216,8 +217,8 @@ impl<'c> Columns<'c> {
         self.finish_row(pretoken.len(), count);
     }
 
-    /// Writes the next pretoken, which is the first `n_bytes` of `padded`. Copies all of `padded` if there is room;
-    /// what is too much is overwritten later.
+    /// Writes the next pretoken, the first `n_bytes` of `padded`. Copies all of `padded` if there is room; the excess
+    /// is overwritten later.
     pub(super) fn push_first<const N: usize>(&mut self, padded: &[u8; N], n_bytes: usize, count: u64) {
         let Some(room) = self.bytes.first_chunk_mut::<N>().filter(|_| n_bytes <= N) else {
             return self.push(&padded[..n_bytes], count);
@@ -233,12 +234,12 @@ impl<'c> Columns<'c> {
         write_next(&mut self.counts, count);
     }
 
-    /// Whether nothing is left to write.
+    /// Returns whether nothing is left to write.
     fn is_written(&self) -> bool {
         self.bytes.is_empty() && self.ends.is_empty() && self.counts.is_empty()
     }
 
-    /// Splits off the first `n_pretokens` pretokens with `n_bytes` bytes.
+    /// Splits off the space for the first `n_pretokens` pretokens with `n_bytes` bytes.
     fn split(self, (n_pretokens, n_bytes): (usize, usize)) -> (Columns<'c>, Columns<'c>) {
         let (bytes, bytes_after) = self.bytes.split_at_mut(n_bytes);
         let (ends, ends_after) = self.ends.split_at_mut(n_pretokens);
@@ -259,10 +260,10 @@ fn write_next(column: &mut &mut [MaybeUninit<u64>], item: u64) {
     }
 }
 
-/// The first sixteen bytes of a pretoken; the first number has the first eight.
+/// The first sixteen bytes of a pretoken as two big-endian numbers.
 type Prefix = [u64; 2];
 
-/// The prefix of a pretoken, padded with zeros.
+/// Returns the prefix of a pretoken, padded with zeros.
 fn prefix(pretoken: &[u8]) -> Prefix {
     let mut first = [0; 16];
     let n = pretoken.len().min(16);
@@ -271,8 +272,8 @@ fn prefix(pretoken: &[u8]) -> Prefix {
     [(first >> 64) as u64, first as u64]
 }
 
-/// A number with the order of the prefixes. A prefix is not stored as this number, which would be aligned to sixteen
-/// bytes: a third of each item to sort would be padding.
+/// Converts a prefix to a number with the same order. Prefixes are not stored as `u128`, which is aligned to sixteen
+/// bytes: each item to sort would grow by a third, from 24 to 32 bytes.
 fn as_number([high, low]: Prefix) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }

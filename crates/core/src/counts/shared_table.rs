@@ -1,6 +1,6 @@
-//! The counts of all threads: 64 hash tables, each with a lock, chosen by bits of the hash.
+//! The counts of all threads: 64 partitions, each with a lock, selected by bits of the hash.
 //!
-//! Threads add what their own tables evict when many counts wait ([`super::partition_log`]), so a lock is taken once
+//! Threads add counts evicted from their own tables, many at a time ([`super::partition_log`]), so a lock is taken once
 //! for many counts. The memory of the tables depends on the number of distinct pretokens, not on the number of threads.
 //! [`SharedTable::into_counts`] turns the tables into columns in one parallel pass.
 
@@ -17,7 +17,7 @@ use crate::memory::TryReserve;
 use crate::pretokens::key::{KeyHasher, MAX_BYTES};
 use crate::train::WeightedPretokens;
 
-/// Number of partitions: enough that threads seldom wait for a lock.
+/// Number of partitions: enough that threads rarely wait for a lock.
 pub(super) const N_PARTITIONS: usize = 64;
 
 const TABLE: &str = "the table of distinct pretokens";
@@ -37,13 +37,14 @@ pub(super) struct Partition {
     pub(super) long: LongTable,
 }
 
-/// The partition of a hash, chosen by bits that no table uses: the tables of threads and partitions use the lowest.
+/// Returns the partition of a hash, selected by bits that no table uses: the tables of threads and partitions use the
+/// lowest bits.
 pub(super) fn partition_of(hash: u64) -> usize {
     (hash >> 48) as usize % N_PARTITIONS
 }
 
 impl SharedTable {
-    /// An empty table.
+    /// Creates an empty table.
     pub(super) fn new(max_memory: Option<u64>) -> Result<Self> {
         let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.resize_with(N_PARTITIONS, || Mutex::new(Partition::default()));
@@ -55,8 +56,8 @@ impl SharedTable {
         })
     }
 
-    /// Makes room for the pretokens of `part`, which are distinct: growing later costs as much as adding them. Each
-    /// partition gets a little less than its share, so that none gets more than it needs.
+    /// Reserves capacity for the pretokens of `part`, which must be distinct: growing later would cost as much as
+    /// adding them. Each partition gets a little less than an equal share, so that none gets more than it needs.
     pub(super) fn reserve(&self, part: WeightedPretokens<'_>) -> Result<()> {
         let starts = [0].into_iter().chain(part.ends.iter().copied());
         let lengths = part.ends.iter().zip(starts).map(|(&end, start)| (end - start) as usize);
@@ -76,8 +77,8 @@ impl SharedTable {
         self.lock(partition_of(addend.hash)).long.add(&[addend], &self.memory)
     }
 
-    /// Calls `work` with each partition and its lock taken. Each call starts with a different one, so that threads
-    /// seldom meet.
+    /// Calls `work` with each partition, holding its lock. Each call starts at a different partition, so that threads
+    /// rarely wait for each other.
     pub(super) fn for_each_partition(
         &self,
         mut work: impl FnMut(usize, &mut Partition) -> Result<()>,
@@ -88,7 +89,8 @@ impl SharedTable {
             .try_for_each(|index| work(index, &mut self.lock(index)))
     }
 
-    /// The columns, with totals of 0, written by up to `threads` threads. Each partition is dropped once it is written.
+    /// Converts the table to columns, with totals of 0, on up to `threads` threads. Each partition is dropped once it
+    /// is written.
     pub(super) fn into_counts(self, threads: usize) -> Result<PretokenCounts> {
         let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
         parts.extend(
@@ -115,7 +117,7 @@ impl SharedTable {
 }
 
 impl Partition {
-    /// The number of pretokens, and of their bytes.
+    /// Returns the number of pretokens, and their total length in bytes.
     fn size(&self) -> (usize, usize) {
         let (short, long) = (self.short.size(), self.long.size());
         (short.0 + long.0, short.1 + long.1)

@@ -13,9 +13,9 @@ use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
 
-/// A key, its hash, and its count or what to add to the count. The key of an empty slot is [`PretokenKey::EMPTY`].
+/// A key, its hash, and its count or the amount to add to it. The key of an empty slot is [`PretokenKey::EMPTY`].
 ///
-/// The hash takes the place of padding; it is not computed again when a table grows.
+/// The hash takes the place of padding, and need not be computed again when a table grows.
 #[derive(Clone, Copy, Default)]
 pub(super) struct KeyCount {
     pub(super) key: PretokenKey,
@@ -23,7 +23,7 @@ pub(super) struct KeyCount {
     pub(super) count: u64,
 }
 
-// SAFETY: Zeros are an empty key and numbers 0.
+// SAFETY: Zeroed memory is an empty key and the numbers 0, which is the default.
 unsafe impl Zero for KeyCount {}
 
 /// An open-addressing table of short keys.
@@ -59,17 +59,17 @@ impl ShortKeyTable {
         Ok(())
     }
 
-    /// The number of keys, and of the bytes of their pretokens.
+    /// Returns the number of keys, and the total length of their pretokens in bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         (self.n_taken, self.n_bytes)
     }
 
-    /// The keys, their hashes and counts.
+    /// Iterates over the keys, their hashes and counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = KeyCount> + '_ {
         self.slots.iter().copied().filter(|slot| !slot.key.equals(PretokenKey::EMPTY))
     }
 
-    /// The slot of a key, or the empty one where it belongs. There is always an empty slot.
+    /// Returns the slot of a key, or the empty slot where it belongs. There is always an empty slot.
     #[inline]
     fn slot_of(&mut self, key: PretokenKey, hash: u64) -> &mut KeyCount {
         let mask = self.slots.len() - 1;
@@ -80,22 +80,22 @@ impl ShortKeyTable {
         &mut self.slots[index]
     }
 
-    /// Makes room for `n_addends` keys if the table is empty: most of the first ones are new, and each doubling of the
-    /// table costs as much as adding them.
+    /// Reserves capacity for `n_addends` keys if the table is empty: most of the first keys are new, and each doubling
+    /// of the table would cost as much as adding them.
     pub(super) fn reserve_first(&mut self, n_addends: usize, memory: &TableMemory) -> Result<()> {
-        // Near a limit there may be no room for more than is needed.
+        // Under a limit there may be no memory to spare.
         if self.n_taken > 0 || memory.budget.is_limited() {
             return Ok(());
         }
         self.reserve(n_addends, memory)
     }
 
-    /// Makes room for `n` keys in total.
+    /// Reserves capacity for `n` keys in total.
     pub(super) fn reserve_total(&mut self, n: usize, memory: &TableMemory) -> Result<()> {
         self.reserve(n.saturating_sub(self.n_taken), memory)
     }
 
-    /// Makes room for `n_more` keys.
+    /// Reserves capacity for `n_more` keys.
     fn reserve(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {

@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{SharedPages, Zero, Zeros};
 
-/// Allocates the slots and arenas of tables and books them with its budget.
+/// Allocates the slots and arenas of tables, and charges them to its budget.
 pub(super) struct TableMemory {
     pub(super) budget: Budget,
     pages: SharedPages,
@@ -14,21 +14,21 @@ pub(super) struct TableMemory {
 }
 
 impl TableMemory {
-    /// No memory in use yet.
+    /// Creates an allocator with no memory in use.
     pub(super) fn new(max_memory: Option<u64>) -> Self {
         let (budget, n_bytes) = (Budget::new(max_memory), AtomicUsize::new(0));
         TableMemory { budget, pages: SharedPages::default(), n_bytes }
     }
 
-    /// About how many bytes the tables take.
+    /// Returns the approximate number of bytes that the tables take.
     pub(super) fn n_bytes(&self) -> usize {
         self.n_bytes.load(Ordering::Relaxed)
     }
 
-    /// `n` zeros. They share huge pages with others if `n` times their size is a power of two.
+    /// Allocates `n` zeros. They share huge pages with other slices if their size in bytes is a power of two.
     ///
-    /// Under a limit they come from the allocator: a shared huge page takes memory as long as one of its slices is in
-    /// use, which is more than what is booked.
+    /// Under a limit they come from the system allocator: a shared huge page takes memory as long as any of its slices
+    /// is in use, which is more than the budget is charged.
     pub(super) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
         let n_bytes = n.saturating_mul(size_of::<T>());
         self.budget.take(n_bytes, what)?;

@@ -1,4 +1,4 @@
-//! Counting against its definition: pretokenize the whole text and count in a map.
+//! Compares counting with its definition: pretokenize the whole text and count in a map.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ impl Random {
         from[self.below(from.len())]
     }
 
-    /// A text of parts where pretokens, literals and cuts interact.
+    /// Returns a text of parts that make pretokens, literals and cuts interact.
     fn text(&mut self, max_parts: usize) -> String {
         const PARTS: &[&str] = &[
             " ",
@@ -141,7 +141,7 @@ fn options(pattern: &str, literals: &[&str]) -> CountOptions {
     }
 }
 
-/// Everything that counting returns: pretokens, bytes, documents, literals.
+/// The whole result of counting: pretokens, bytes, documents, literals.
 type Found = (BTreeMap<Vec<u8>, u64>, u64, u64, u64);
 
 fn found(counts: &PretokenCounts) -> Found {
@@ -425,7 +425,7 @@ fn add_gives_what_merge_gives_and_leaves_the_other_as_it_is() {
     let options = options(gpt2_pattern(), &["<|e|>"]);
     let mut random = Random(10);
     for round in 0..50 {
-        // Parts of very different sizes, either one first.
+        // Parts of very different sizes, in both orders.
         let lengths = if round % 2 == 0 { [400, 9] } else { [9, 400] };
         let [a, b] = lengths
             .map(|n| count_texts(&options, Plan::default(), &[&random.text(n), &"long".repeat(n)]).unwrap());

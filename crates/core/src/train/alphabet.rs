@@ -1,9 +1,9 @@
-//! Training over an alphabet: HuggingFace's trainer starts from the characters of the pretokens (for byte-level BPE each
-//! stands for a byte), not from all 256 bytes.
+//! Training over an alphabet, as HuggingFace's trainer does: it starts from the characters of the pretokens (in
+//! byte-level BPE each stands for a byte), not from all 256 bytes.
 //!
-//! The symbols are the ids of HuggingFace's vocabulary, so that the least pair of symbols is its tie rule. Special tokens
-//! come first and have symbols, too. They take no part in merges, unless a merge makes the text of one: then its symbol is
-//! used, and the vocabulary does not grow.
+//! Symbols are the ids of HuggingFace's vocabulary, so its tie rule is "the smallest pair of symbols". Special tokens
+//! come first and have symbols too. They take no part in merges. But a merge that produces the text of a special token
+//! takes that token's symbol, and the vocabulary does not grow.
 
 use hashbrown::HashMap;
 
@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::Monitor;
 
-/// A unit (a byte or a code point) and a value for each place in a pretoken: 0 inside, plus 1 at the start, plus 2 at the
-/// end.
+/// A unit (a byte or a code point) and its value for each place in a pretoken. Places are numbered: 0 inside, plus 1 at
+/// the start, plus 2 at the end.
 pub type ByPlace<T> = (u32, [T; 4]);
 
 /// The symbol of a unit that is left out.
@@ -24,15 +24,16 @@ pub const LEFT_OUT: u32 = u32::MAX;
 pub struct Alphabet<'a> {
     /// Whether units are bytes; otherwise characters.
     pub are_bytes: bool,
-    /// The symbols of each unit; others are left out, so that their neighbours become adjacent.
+    /// The symbols of each unit. Units that are not listed are left out, so that their neighbours become adjacent.
     pub units: &'a [ByPlace<u32>],
-    /// Number of symbols, those of special tokens included. The first merge makes the next one, but at least 256.
+    /// Number of symbols, including those of special tokens. The first merge creates symbol `n_symbols`, or 256 if that
+    /// is greater.
     pub n_symbols: usize,
-    /// Special tokens as symbols of units, and the symbol that a merge takes which makes them.
+    /// Special tokens as (symbols of their units, own symbol). A merge that produces one of them takes its symbol.
     pub named: &'a [(Vec<u32>, u32)],
 }
 
-/// Visits the units of a pretoken with their place.
+/// Calls `visit` with each unit of a pretoken and its place.
 fn for_each_unit(pretoken: &[u8], are_bytes: bool, mut visit: impl FnMut(u32, usize)) -> Result<()> {
     let n = pretoken.len();
     let place = |start: usize, len: usize| usize::from(start == 0) + 2 * usize::from(start + len == n);
@@ -58,7 +59,7 @@ fn for_each_pretoken<'a>(
     Ok(())
 }
 
-/// How often each unit occurs at each place, by ascending unit.
+/// Counts how often each unit occurs at each place; sorted by unit.
 pub fn count_units(pretokens: WeightedPretokens<'_>, are_bytes: bool) -> Result<Vec<ByPlace<u64>>> {
     let mut found: HashMap<u32, [u64; 4]> = HashMap::new();
     for_each_pretoken(pretokens, |pretoken, count| {
@@ -72,8 +73,8 @@ pub fn count_units(pretokens: WeightedPretokens<'_>, are_bytes: bool) -> Result<
     Ok(found)
 }
 
-/// Learns merges of the symbols of `alphabet`, as [`super::train`] does; `options.byte_order` must be that by value.
-/// `options.max_token_bytes` bounds the units of a token.
+/// Learns merges over the symbols of `alphabet`, like [`super::train`]. `options.byte_order` must be the identity, and
+/// `options.max_token_bytes` limits the units of a token, not its bytes.
 pub fn train_alphabet(
     pretokens: WeightedPretokens<'_>,
     alphabet: &Alphabet<'_>,
@@ -99,7 +100,7 @@ pub fn train_alphabet(
         ends.push(symbols.len() as u64);
         Ok(())
     })?;
-    // Each symbol is one unit long.
+    // Each symbol counts as one unit, so any text of one byte will do.
     let base = vec![&b"?"[..]; alphabet.n_symbols.saturating_sub(SEPARATOR)];
     let input = Input {
         items: Items::Symbols(&symbols),

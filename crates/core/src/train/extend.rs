@@ -1,9 +1,9 @@
-//! Continues training from a vocabulary: the merges that training would learn next if it had learned those of the
-//! vocabulary, in their order, on these pretokens.
+//! Continues training from a vocabulary: learns the merges that would come next if training on these pretokens had
+//! first learned the vocabulary's merges, in their order.
 //!
-//! Applying merges in order is encoding, so the encoder turns each distinct pretoken into ids first, and training starts
-//! from symbols that are those tokens. With another pattern than the vocabulary's, pretokens may be whole lines; then
-//! there are as many symbols as the corpus has tokens.
+//! Applying merges in order is encoding. So the encoder first turns each distinct pretoken into ids, and training
+//! starts with these tokens as its symbols. If the pattern is not the vocabulary's, pretokens can be whole lines; the
+//! symbol array is then as long as the corpus in tokens.
 
 use super::options::{Input, Items, Merge, MergeOptions, Trained};
 use crate::error::{Error, Result};
@@ -11,19 +11,20 @@ use crate::memory::{TryReserve, filled};
 use crate::monitor::Monitor;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// The tokens of a vocabulary as symbols: the 256 bytes, then the others by id. However ids are numbered, this order
-/// decides ties.
+/// The tokens of a vocabulary as symbols: the 256 bytes, then the other tokens by ascending id. This order decides
+/// ties, however the vocabulary numbers its ids.
 pub struct Base<'a> {
     /// The bytes of the symbols from 256 on.
     tokens: Vec<&'a [u8]>,
-    /// [`NONE`] for an id without a token.
+    /// The symbol of each id; [`NONE`] for an id without a token.
     symbol_of_id: Vec<u32>,
     id_of_symbol: Vec<u32>,
     /// See [`MergeOptions::byte_order`].
     pub byte_order: [u8; 256],
 }
 
-/// Distinct pretokens as ids, with their counts: pretoken i has `ids[ends[i - 1]..ends[i]]` and occurs `counts[i]` times.
+/// Distinct pretokens as ids, and their counts: pretoken i has `ids[ends[i - 1]..ends[i]]` and occurs `counts[i]`
+/// times.
 pub struct WeightedIds<'a> {
     /// The ids of all pretokens.
     pub ids: Vec<u32>,
@@ -31,12 +32,12 @@ pub struct WeightedIds<'a> {
     pub ends: Vec<u64>,
     /// The count of each pretoken.
     pub counts: &'a [u64],
-    /// Bytes of memory that the pretokens take besides.
+    /// Bytes of other memory that the pretokens hold; they count towards `max_memory`.
     pub held_bytes: u64,
 }
 
 impl<'a> Base<'a> {
-    /// The tokens of `vocabulary`, which must have one for each byte.
+    /// Builds the symbols of `vocabulary`; [`Error::MissingByte`] if it lacks the token of a byte.
     pub fn of(vocabulary: &'a Vocabulary) -> Result<Self> {
         const WHAT: &str = "the tokens of a vocabulary";
         let mut symbol_of_id = filled(vocabulary.n_ids(), NONE, WHAT)?;
@@ -61,8 +62,8 @@ impl<'a> Base<'a> {
         Ok(Base { tokens, symbol_of_id, id_of_symbol, byte_order })
     }
 
-    /// The ids of the parts of each learned merge. The first one makes the least id above those of the vocabulary, the
-    /// next one the next.
+    /// Returns the ids of the two parts of each learned merge. The merges themselves get consecutive ids, starting just
+    /// above the vocabulary's.
     pub fn id_pairs(&self, learned: &[Merge]) -> Result<Vec<[u32; 2]>> {
         let id = |symbol: u32| match self.id_of_symbol.get(symbol as usize) {
             Some(&id) => id,
@@ -74,9 +75,8 @@ impl<'a> Base<'a> {
     }
 }
 
-/// Learns the merges that follow those of `base`, as [`super::train`] does; `options.byte_order` must be that of `base`.
-///
-/// [`Error::Invalid`] for an id without a token.
+/// Learns the merges that follow those of `base`, like [`super::train`]. `options.byte_order` must be that of `base`.
+/// Errors: those of [`super::train`], and [`Error::Invalid`] for an id without a token.
 pub fn extend(
     base: &Base<'_>,
     pretokens: WeightedIds<'_>,

@@ -1,7 +1,7 @@
-//! BPE training: learns merges, in rank order, from distinct pretokens with their counts.
+//! BPE training: learns merges, in rank order, from distinct pretokens and their counts.
 //!
-//! [`naive`] is the definition. `trainer.rs` explains the incremental algorithm, which returns exactly the same merges,
-//! `apply_merge.rs` its inner loop, `pair_queue.rs` the tie rule.
+//! [`naive`] defines the result. `trainer.rs` explains the incremental algorithm, which returns exactly the same
+//! merges; `apply_merge.rs` explains its inner loop, and `pair_queue.rs` the tie rule.
 
 mod alphabet;
 mod apply_merge;
@@ -46,14 +46,13 @@ use crate::error::{Error, Result};
 use crate::monitor::Monitor;
 use crate::parallel;
 
-/// Position lists of at least this length are shared between threads; for shorter ones sharing costs more than it
-/// saves.
+/// Minimum length of a position list that threads share; sharing a shorter one costs more than it saves.
 const SHARE_FROM: usize = 8192;
 
 /// Learns merges from counts.
 ///
 /// The result depends only on the counts and the options: not on the order of the pretokens, on whether one is listed
-/// twice, or on the number of threads. Ends early, without an error, when no pair is left.
+/// twice, or on the number of threads. Stops early, without an error, when no mergeable pair is left.
 ///
 /// Errors: [`Error::Counts`] for columns that contradict each other or counts that overflow; [`Error::Invalid`] for a
 /// `byte_order` that is not a permutation; [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; the monitor's error.
@@ -65,10 +64,10 @@ pub fn train(
     train_tuned(pretokens.into(), options, None, monitor)
 }
 
-/// The settings for production use.
+/// Returns the settings for production use.
 fn tuning(options: &MergeOptions, layout: &Layout) -> Tuning {
-    // The last of n merges is usually a little more frequent than the n-th most frequent pretoken. With a threshold of
-    // 1 training took ten times as long; with one twice too high, pairs are counted twice.
+    // The last of n merges is usually slightly more frequent than the n-th most frequent pretoken. With a threshold of
+    // 1, training took ten times as long; with one twice too high, all pairs are counted twice.
     let frequency = layout.count_at(options.n_merges);
     Tuning {
         threshold: frequency + frequency / 4,
@@ -109,23 +108,23 @@ fn check_byte_order(options: &MergeOptions) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of memory that training takes besides the pretokens: the symbol array, the arena of position lists and the
-/// lengths of the tokens.
+/// Returns the bytes of memory that training needs in addition to the pretokens: the symbol array, the arena of
+/// position lists, and the token lengths.
 ///
-/// The table and the queue of pairs take their memory from the budget when they grow: the number of pairs is not known
-/// before.
+/// The pair table and the pair queue are not included: the number of pairs is unknown in advance, so they take memory
+/// from the budget as they grow.
 fn memory_needed(options: &MergeOptions, layout: &Layout, symbol_len: u64, position_len: u64) -> u64 {
     layout.n_positions * symbol_len
         + (arena_len(layout.n_tokens) + n_symbols(options, layout) as u64) * position_len
 }
 
-/// The most symbols that training can use, including the separator.
+/// Returns the maximum number of symbols that training can use, including the separator.
 fn n_symbols(options: &MergeOptions, layout: &Layout) -> usize {
     // Every merge removes at least one token.
     SEPARATOR + 1 + layout.n_base + (options.n_merges as u64).min(layout.n_tokens) as usize
 }
 
-/// Bytes of a symbol and of a position.
+/// Returns the width in bytes of a symbol and of a position.
 fn widths(options: &MergeOptions, layout: &Layout) -> (u64, u64) {
     let is_large = layout.n_positions > AtomicU32::MAX;
     let is_small = !is_large && n_symbols(options, layout) as u64 <= AtomicU16::MAX + 1;

@@ -9,7 +9,7 @@ use super::options::{Merge, MergeOptions, TieBreak, WeightedPretokens};
 use crate::error::Result;
 use crate::monitor::{Monitor, Stage};
 
-/// Learns merges by definition. Time: the number of merges times the total length of the pretokens.
+/// Learns merges by the definition. Time: the number of merges times the total length of the pretokens.
 pub fn train(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
@@ -65,7 +65,7 @@ pub fn train(
     Ok(merges)
 }
 
-/// Replaces `pair` by `merged`, left to right; occurrences do not overlap.
+/// Replaces non-overlapping occurrences of `pair` by `merged`, left to right.
 pub(super) fn replace(word: &mut Vec<u32>, pair: Merge, merged: u32) {
     let (mut read, mut write) = (0, 0);
     while read < word.len() {

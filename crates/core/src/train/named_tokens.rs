@@ -1,15 +1,15 @@
-//! Tokens that exist before training, and which merges make them.
+//! Recognises merges that produce a token which existed before training.
 
 use hashbrown::HashMap;
 
 use super::options::MergeOptions;
 use crate::error::{Error, Result};
 
-/// Finds the merges that make a token that exists already.
+/// The tokens that existed before training.
 pub(super) struct NamedTokens {
-    /// The symbols of a token to its own symbol.
+    /// From the symbols of a token's units to its own symbol.
     symbol_of: HashMap<Vec<usize>, usize>,
-    /// The symbols of units that each merged symbol stands for, where it may be a part of a named token.
+    /// The symbols of the units of each merged symbol that is short enough to be part of a named token.
     parts: HashMap<usize, Vec<usize>>,
     longest: usize,
 }
@@ -23,7 +23,8 @@ impl NamedTokens {
         NamedTokens { symbol_of, parts: HashMap::new(), longest }
     }
 
-    /// The symbol of the token that the merge of `a` and `b` makes, `merged_len` units long; `next` if it is a new one.
+    /// Returns the symbol of the merge of `a` and `b`, which is `merged_len` units long: that of an existing token, or
+    /// else `next`.
     pub fn symbol(&mut self, a: usize, b: usize, merged_len: usize, next: usize) -> Result<usize> {
         if merged_len > self.longest {
             return Ok(next);

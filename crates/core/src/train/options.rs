@@ -1,37 +1,39 @@
-//! The options, the input and the result of training.
+//! The options, input and result of training.
 
 /// The tie rule: which of several equally frequent pairs is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TieBreak {
-    /// The least (left id, right id), where the id of byte `b` is [`MergeOptions::byte_order`]`[b]`.
+    /// The pair with the smallest (left id, right id); byte `b` has the id [`MergeOptions::byte_order`]`[b]`.
     IdsLeast,
-    /// The greatest (left bytes, right bytes), compared as a tuple.
+    /// The pair with the greatest (left bytes, right bytes), compared as tuples.
     BytesGreatest,
 }
 
 /// The options of training.
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
-    /// Most merges to learn.
+    /// Maximum number of merges to learn.
     pub n_merges: usize,
     /// The tie rule.
     pub tie_break: TieBreak,
-    /// `byte_order[b]` is the index of byte `b` among the ids of single bytes: a permutation.
+    /// `byte_order[b]` is the index of byte `b` among the single-byte ids; the array is a permutation.
     pub byte_order: [u8; 256],
     /// Pairs that occur less often are never merged; 0 means 1.
     pub min_frequency: u64,
-    /// Most bytes of a merged token.
+    /// Maximum length of a merged token in bytes.
     pub max_token_bytes: Option<usize>,
-    /// Most bytes of memory that training may take, including the pretokens; checked before it starts.
+    /// Limit on the memory of training in bytes, including the pretokens. Most of it is checked at the start, the table
+    /// and the queue of pairs whenever they grow.
     pub max_memory: Option<u64>,
-    /// Number of threads; 0: one for each processor.
+    /// Number of threads; 0 means one per processor.
     pub threads: usize,
-    /// How many pairs of each step [`Trained::trace`] has.
+    /// Number of pairs that [`Trained::trace`] records for each step.
     pub n_traced: usize,
 }
 
 impl MergeOptions {
-    /// This many merges, ties to the least ids, ids in the order of the bytes; one thread, and no other limit.
+    /// Returns options for `n_merges` merges: ties go to the smallest ids, ids follow the byte values, one thread, no
+    /// other limits.
     pub fn new(n_merges: usize) -> Self {
         MergeOptions {
             n_merges,
@@ -45,7 +47,7 @@ impl MergeOptions {
         }
     }
 
-    /// The symbol in the symbol array for a symbol as in [`Merge`].
+    /// Converts a symbol numbered as in [`Merge`] to the numbering of the symbol array.
     #[inline]
     pub(super) fn own_symbol(&self, symbol: u32) -> usize {
         match self.byte_order.get(symbol as usize) {
@@ -55,7 +57,7 @@ impl MergeOptions {
         }
     }
 
-    /// The inverse of [`MergeOptions::byte_order`]: the byte of each symbol below 256.
+    /// Returns the inverse of [`MergeOptions::byte_order`]: the byte of each symbol below 256.
     pub(super) fn byte_of_symbol(&self) -> [u8; 256] {
         let mut bytes = [0; 256];
         for (byte, &symbol) in (0..=255u8).zip(&self.byte_order) {
@@ -80,12 +82,12 @@ pub struct WeightedPretokens<'a> {
     pub counts: &'a [u64],
 }
 
-/// What pretokens consist of before the first merge.
+/// The elements of pretokens before the first merge.
 #[derive(Clone, Copy)]
 pub(super) enum Items<'a> {
     /// Bytes.
     Bytes(&'a [u8]),
-    /// Symbols: bytes, and tokens that exist already.
+    /// Symbols: bytes, and tokens that already exist.
     Symbols(&'a [u32]),
 }
 
@@ -98,9 +100,10 @@ pub(super) struct Input<'a> {
     pub ends: &'a [u64],
     /// The count of each pretoken.
     pub counts: &'a [u64],
-    /// The tokens of the symbols from 256 on; new ones follow.
+    /// The tokens of the existing symbols from 256 on; merged symbols follow them.
     pub base: &'a [&'a [u8]],
-    /// Tokens, as symbols, whose symbol a merge takes that makes them; it does not count towards `n_merges`.
+    /// Existing tokens as (their parts, their symbol). A merge that produces one of them takes its symbol, and does not
+    /// count towards `n_merges`.
     pub named: &'a [(Vec<u32>, u32)],
 }
 
@@ -112,7 +115,7 @@ impl<'a> From<WeightedPretokens<'a>> for Input<'a> {
 }
 
 impl Input<'_> {
-    /// The number of items.
+    /// Returns the number of items.
     pub fn n_items(&self) -> u64 {
         match self.items {
             Items::Bytes(bytes) => bytes.len() as u64,
@@ -120,7 +123,7 @@ impl Input<'_> {
         }
     }
 
-    /// Bytes of memory of the columns.
+    /// Returns the size of the columns in bytes.
     pub fn n_bytes(&self) -> u64 {
         let items = match self.items {
             Items::Bytes(bytes) => size_of_val(bytes),
@@ -135,17 +138,17 @@ impl Input<'_> {
 pub struct Trained {
     /// The merges in rank order.
     pub merges: Vec<Merge>,
-    /// Why there are fewer than `n_merges` merges; `None` if there are not.
+    /// Why training learned fewer than `n_merges` merges; `None` if it learned them all.
     pub shortage: Option<Shortage>,
-    /// For each merge the best [`MergeOptions::n_traced`] pairs before it with their counts, the merged one first; a
-    /// count is 0 where there are no more.
+    /// For each merge, the [`MergeOptions::n_traced`] best pairs just before it with their counts, the merged pair
+    /// first. If there are fewer pairs, the rest have a count of 0.
     pub trace: Vec<(Merge, u64)>,
 }
 
-/// Why the remaining pairs may not be merged. With neither reason there is no pair left: every pretoken is one token.
+/// Why the remaining pairs cannot be merged. If neither flag is set, no pair is left: every pretoken is one token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
-    /// Some pair, though short enough, occurs less often than [`MergeOptions::min_frequency`].
+    /// Some pair is short enough but occurs less often than [`MergeOptions::min_frequency`].
     pub has_rare: bool,
     /// Some pair would make a token longer than [`MergeOptions::max_token_bytes`].
     pub has_long: bool,
@@ -154,12 +157,12 @@ pub struct Shortage {
 /// Settings that change the cost of training, never its result. Tests vary them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tuning {
-    /// Pairs that occur less often are left out at first.
+    /// Pairs with a lower count are left out at first.
     pub threshold: u64,
     /// Position lists of at least this length are shared between threads.
     pub share_from: usize,
-    /// Whether new position lists may use the slots of merged pairs.
+    /// Whether new position lists may reuse the slots of merged pairs.
     pub reuses_slots: bool,
-    /// The least width in bytes of a symbol and of a position.
+    /// The minimum width in bytes of a symbol and of a position.
     pub widths: (u64, u64),
 }

@@ -14,14 +14,14 @@ pub(super) struct ProgressReporter<'a> {
 }
 
 impl<'a> ProgressReporter<'a> {
-    /// Reports that there are no merges yet.
+    /// Reports zero merges, and returns the reporter.
     pub fn start(options: &MergeOptions, monitor: &'a dyn Monitor) -> Result<ProgressReporter<'a>> {
         let total = options.n_merges as u64;
         monitor.report(Stage::Merge, 0, total)?;
         Ok(ProgressReporter { merges: Vec::new(), total, ticker: Ticker::start(), monitor })
     }
 
-    /// Reports if a report is due. Must be called at least every millisecond; an error must end the training.
+    /// Reports if a report is due. Call it at least every millisecond; an error must end the training.
     pub fn tick(&mut self) -> Result<()> {
         if self.ticker.is_due_cheaply() { self.report() } else { Ok(()) }
     }

@@ -1,7 +1,7 @@
-//! Incremental BPE training: the merges of [`super::naive`] without recounting after every merge.
+//! Incremental BPE training: the same merges as [`super::naive`], without recounting all pairs after every merge.
 //!
-//! The scheme is that of Sennrich et al. (2016): keep the count of every pair and the positions where it occurs, take
-//! the best pair from a priority queue, and change only the counts next to the merged occurrences.
+//! The algorithm follows Sennrich et al. (2016): keep the count of every pair and the positions where it occurs, take
+//! the best pair from a priority queue, and update only the counts next to the merged occurrences.
 //!
 //! ```text
 //! count all pairs; keep those of at least `threshold`, each with the ascending list of its positions
@@ -14,19 +14,19 @@
 //!     collect_positions:  write the position lists of the inserted pairs
 //! ```
 //!
-//! [`super::apply_merge`] explains the step itself. Cost: each merged occurrence is visited twice, an occurrence in a
-//! list that an earlier merge destroyed is skipped once, and the symbol array is read a few times to count pairs.
+//! [`super::apply_merge`] explains the step itself. Cost: each merged occurrence is visited twice, each listed
+//! occurrence that an earlier merge destroyed is skipped once, and the symbol array is read a few times to count pairs.
 //!
 //! Why the result is exact:
-//! - A pair gains occurrences only in the step that creates the newer of its two symbols. So its list is complete when
-//!   it is written, and its count only falls after that.
-//! - Only pairs of at least `threshold` are kept. The count of a pair below it cannot rise. So while the best kept pair
-//!   is not below it, that pair is the best of all.
+//! - A pair gains occurrences only in the step that creates the newer of its two symbols. So its list is complete once
+//!   it is written, and from then on its count only falls.
+//! - Only pairs with a count of at least `threshold` are kept. The count of a pair below the threshold cannot rise. So
+//!   while the best kept pair reaches the threshold, it is the best of all pairs.
 //!
-//! Why the arena of position lists never overflows: after counting, it has at most one slot for each token in the
-//! array. A step adds at most two slots for each token that it removes, so at most as many as there are tokens. With
-//! two slots per token there is always room for one step after counting. If there is no room for the next step, the
-//! pairs are counted again, which drops the dead positions.
+//! Why the arena of position lists never overflows: after counting, it uses at most one slot for each token in the
+//! array. A step adds at most two slots for each occurrence that it merges, and each occurrence covers two tokens, so
+//! again at most one slot per token. With two slots per token there is always room for one step after counting. If
+//! there is no room for the next step, the pairs are counted again, which drops the dead positions.
 
 use super::apply_merge::MergeStep;
 use super::atomic_array::AtomicCell;
@@ -42,10 +42,10 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// The threshold is divided by this when there is no merge yet from which to estimate.
+/// Divisor of the threshold while there are no merges from which to estimate the next one.
 const DEFAULT_THRESHOLD_FALL: u64 = 8;
 
-/// The state between two steps.
+/// The state of training between two steps.
 pub(super) struct Trainer<'s, 'a, 'p, S, P> {
     array: &'a SymbolArray<S, P>,
     pub pair_index: PairIndex<'a, P>,
@@ -70,7 +70,7 @@ pub(super) struct Trainer<'s, 'a, 'p, S, P> {
 }
 
 impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
-    /// A trainer that has not counted any pair yet.
+    /// Creates a trainer that has not counted any pairs yet.
     pub fn new(
         array: &'a SymbolArray<S, P>,
         pretokens: Input<'_>,
@@ -107,7 +107,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         })
     }
 
-    /// Learns until there are `n_merges` merges or no pair is left.
+    /// Learns until there are `n_merges` merges or no mergeable pair is left.
     pub fn run(mut self) -> Result<Trained> {
         self.start()?;
         while self.progress.merges.len() < self.n_merges {
@@ -116,7 +116,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
                 if self.n_traced == 0 { Vec::new() } else { self.pair_index.best_pairs(self.n_traced)? };
             let lacks_pairs = best.is_none() || near.len() < self.n_traced;
             if lacks_pairs && self.pair_index.most_skipped >= self.min_frequency {
-                // Each pair that was left out is below the old threshold and may be the best one now.
+                // All pairs that were left out are below the old threshold; one of them may now be the best.
                 self.pair_index.threshold = self.next_threshold();
                 self.recount_pairs()?;
             } else if let Some((key, count)) = best {
@@ -138,13 +138,13 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         self.recount_pairs()
     }
 
-    /// Reports the end, and returns the merges.
+    /// Reports the final progress and returns the result.
     pub fn finish(mut self, shortage: Option<Shortage>) -> Result<Trained> {
         self.progress.report()?;
         Ok(Trained { merges: self.progress.merges, shortage, trace: self.trace })
     }
 
-    /// Adds the pairs of a step, with their counts, to the trace.
+    /// Appends the best pairs of a step and their counts to the trace.
     fn keep_trace(&mut self, near: &[(u64, u64)]) -> Result<()> {
         for index in 0..self.n_traced {
             let of_pair = near.get(index).map_or(((0, 0), 0), |&(key, count)| {
@@ -156,7 +156,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         Ok(())
     }
 
-    /// Why none of the pairs that are left may be merged.
+    /// Finds out why none of the remaining pairs can be merged.
     pub fn shortage(&mut self) -> Result<Shortage> {
         let Trainer { array, pair_index, progress, .. } = self;
         let mut shortage = Shortage::default();
@@ -169,11 +169,11 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         Ok(shortage)
     }
 
-    /// A threshold that should last for the remaining merges.
+    /// Estimates a threshold that lasts for the remaining merges.
     ///
-    /// The counts of merges fall about as a power of their rank, and ever more steeply. The exponent is estimated from
-    /// the second half of the merges so far and raised by a quarter. A wrong estimate costs another count of the pairs,
-    /// never the result.
+    /// Merge counts fall roughly as a power of the rank, and ever more steeply. The exponent is estimated from the
+    /// second half of the merges so far and increased by a quarter. A wrong estimate never changes the result; it only
+    /// costs another count of all pairs.
     fn next_threshold(&self) -> u64 {
         let (least, most) = (self.min_frequency, self.pair_index.most_skipped);
         let (Some(&middle), Some(&last)) = (self.counts.get(self.counts.len() / 2), self.counts.last())
@@ -185,7 +185,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         ((self.pair_index.threshold as f64 / fall.clamp(1.5, 64.0)) as u64).clamp(least, most)
     }
 
-    /// Rebuilds the pair index: each pair of at least `threshold`, with its position list.
+    /// Rebuilds the pair index: each pair with a count of at least `threshold`, and its position list.
     fn recount_pairs(&mut self) -> Result<()> {
         let Trainer { array, pair_index, pool, progress, .. } = self;
         pair_index.reset()?;
@@ -201,14 +201,14 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         }
     }
 
-    /// Merges one pair everywhere; one that is not in the index only makes the next symbol.
+    /// Merges one pair everywhere. A pair that is not in the index has no occurrences; it only creates the next symbol.
     pub fn step(&mut self, key: u64) -> Result<()> {
-        // Each occurrence removes a token and adds at most two positions, one to a list on either side.
+        // Merging an occurrence removes one token and adds at most two positions, one for each side.
         let n_new_slots = self.n_tokens.min(2 * self.pair_index.list(key).len);
         if self.pair_index.arena_next + n_new_slots > self.array.arena.len() {
             self.recount_pairs()?;
         }
-        // After the check above: counting again moves the lists.
+        // Only now: the recount above moves the lists.
         let list = self.pair_index.list(key);
         #[cfg(test)]
         super::tests::note_visits(list.len);
@@ -217,7 +217,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         let a_len = lengths[a].get();
         let merged_len = a_len + lengths[b].get();
         let merged = self.named.symbol(a, b, merged_len, self.n_symbols)?;
-        // A token that existed already is not one of the new ones.
+        // A token that already existed does not count as a new one.
         self.n_merges += usize::from(merged < self.n_symbols);
         self.n_symbols += usize::from(merged == self.n_symbols);
         let step = MergeStep { a, b, merged, n_symbols: self.n_symbols, a_len, merged_len };
@@ -239,13 +239,13 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         }
         pool.states()?.iter_mut().for_each(|state| state.clear());
         if self.reuses_slots {
-            // Not before, since `collect_positions` reads the list.
+            // Only now: `collect_positions` still reads the list.
             self.pair_index.reuse_slots(list);
         }
         on_progress()
     }
 
-    /// A symbol as callers number it: bytes by value, then merges, without the separator.
+    /// Converts a symbol to the callers' numbering: bytes by value, then merges, without the separator.
     fn public_symbol(&self, symbol: usize) -> u32 {
         match self.bytes.get(symbol) {
             Some(&byte) => u32::from(byte),
