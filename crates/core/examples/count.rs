@@ -1,7 +1,7 @@
 //! Speed of counting pretokens: `cargo run --release --example count -- FILE...`
 //!
-//! Prints MB/s of counting each file from the start, with the GPT-2 pattern on one thread: the best of the passes that fit
-//! in two seconds, with the time that passes.
+//! Counts each file from scratch, with the GPT-2 pattern on one thread, and prints MB/s: the best of the passes that
+//! fit in two seconds, in wall-clock time.
 
 use std::path::PathBuf;
 use std::sync::Arc;

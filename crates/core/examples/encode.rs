@@ -3,7 +3,7 @@
 //! `cargo run --release --example encode -- VOCAB_JSON MERGES_TXT TEXT... [--seconds S] [--only LABEL] [--cache-mb N]
 //! [--document-bytes N]`
 //!
-//! Each figure is the best of as many rounds as fit the time given. Cold: an encoder that has seen nothing.
+//! Each figure is the best of as many rounds as fit in the given time. Cold: with an encoder that has seen nothing.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,7 +21,7 @@ use pairloom_core::vocabulary::{Tokens, Vocabulary};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Which byte each character of GPT-2's alphabet stands for.
+/// Returns which byte each character of GPT-2's alphabet stands for.
 fn alphabet() -> HashMap<char, u8> {
     let own = |byte: u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let mut shifted = 256u32;
@@ -38,7 +38,7 @@ fn alphabet() -> HashMap<char, u8> {
         .collect()
 }
 
-/// Tokens and merges as GPT-2 files hold them, in columns.
+/// Reads tokens and merges from GPT-2's files into columns.
 fn load(vocab: &str, merges: &str) -> Result<(Tokens, Vec<[u32; 3]>), Failure> {
     let alphabet = alphabet();
     let vocab: HashMap<String, u32> = serde_json::from_str(&fs::read_to_string(vocab)?)?;
@@ -59,14 +59,14 @@ fn load(vocab: &str, merges: &str) -> Result<(Tokens, Vec<[u32; 3]>), Failure> {
     Ok((tokens, list))
 }
 
-/// How figures are taken and which.
+/// Which figures are taken, and for how long.
 struct Bench {
     seconds: f64,
     only: Option<String>,
 }
 
 impl Bench {
-    /// Prints what `show` makes of the best time of `work`, in rounds that together last about `seconds`.
+    /// Prints what `show` returns for the best time of `work`, over rounds that together last about `seconds`.
     fn measure<T>(
         &self,
         label: &str,
@@ -83,7 +83,7 @@ impl Bench {
             std::hint::black_box(work()?);
             let elapsed = start.elapsed();
             let spent = running().zip(start_running).map(|(end, start)| end - start);
-            // The system counts in ticks: of what is short, the time that passes says more.
+            // The system counts running time in ticks, so for short work the wall-clock time is more precise.
             let spent = spent.filter(|&spent| spent > Duration::from_millis(8));
             least = least.min(spent.unwrap_or(elapsed));
         }
@@ -92,21 +92,21 @@ impl Bench {
     }
 }
 
-/// How long this thread has been running, with `PAIRLOOM_CPU_TIME` set, where the system says so.
+/// Returns how long this thread has been running, if `PAIRLOOM_CPU_TIME` is set and the system reports it.
 ///
-/// On a busy machine that tells more about one thread's work than the time that passes.
+/// On a busy machine that says more about one thread's work than the wall-clock time.
 fn running() -> Option<Duration> {
     std::env::var_os("PAIRLOOM_CPU_TIME")?;
     let line = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     line.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// The characters of `text` that two bytes can hold.
+/// Returns the characters of `text` that fit in two bytes.
 fn two_bytes_each(text: &str) -> Vec<u16> {
     text.chars().filter_map(|character| u16::try_from(u32::from(character)).ok()).collect()
 }
 
-/// Times counting and encoding documents of `n_bytes` together, in UTF-8.
+/// Times counting and encoding a batch of documents that have `n_bytes` in total, in UTF-8.
 fn batches(
     bench: &Bench,
     encoder: &Encoder,
@@ -211,7 +211,7 @@ fn main() -> Result<(), Failure> {
             blocks.push(&text[at..end]);
             at = end;
         }
-        // As CPython stores them: characters of two bytes each.
+        // As CPython stores them: two bytes for each character.
         let units: Vec<Vec<u16>> = blocks.iter().map(|block| two_bytes_each(block)).collect();
         let wide: Vec<Characters> = units.iter().map(|units| Characters::Ucs2(units)).collect();
         batches(&bench, &warm, "UCS-2, ", &wide, text.len())?;

@@ -1,8 +1,8 @@
 //! Scanning speed: `cargo run --release --example scan -- FILE [PATTERN NAME]...`
 //!
-//! Prints MB/s per named pattern and instruction tier, the best of the passes over the file that fit in half a
-//! second, and of three at least. The last line of a pattern is the backtracking regex engine, over the file's
-//! first megabyte.
+//! Prints MB/s for each named pattern and instruction tier: the best of the passes over the file that fit in half a
+//! second, and of at least three. The last line of a pattern is the backtracking regex engine, over the file's first
+//! megabyte.
 
 use std::time::Instant;
 

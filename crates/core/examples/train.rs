@@ -1,8 +1,7 @@
 //! Times the merging engine: `cargo run --release --example train -- FILE [N_MERGES [REPEATS]]`.
 //!
-//! Counts the GPT-2 pretokens of a text file, then learns merges under both tie rules with 1, 2, 4, ...
-//! threads, and prints a line for each: seconds, the least of the repeats, and a hash of the merges, which
-//! must not depend on threads.
+//! Counts the GPT-2 pretokens of a text file, then learns merges under both tie rules with 1, 2, 4, ... threads. Prints
+//! a line for each: seconds, the least of the repeats, and a hash of the merges, which must not depend on threads.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -62,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The pretokens of a text with their counts.
+/// Returns the pretokens of a text with their counts.
 fn count(text: &str) -> pairloom_core::Result<HashMap<&str, u64>> {
     let pretokenizer = Pretokenizer::new(gpt2_pattern())?;
     let mut counts = HashMap::new();

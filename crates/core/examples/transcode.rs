@@ -1,7 +1,7 @@
 //! Speed of characters to UTF-8 and back: `cargo run --release --example transcode -- FILE... [--document-chars N]`
 //!
-//! Prints MB of UTF-8 a second for each width of characters, the best of the passes that fit in half a second, for the tier
-//! that `PAIRLOOM_DISABLE_CPU_FEATURES` leaves. A text that a width cannot hold has other characters in their place.
+//! Prints MB of UTF-8 a second for each width of characters: the best of the passes that fit in half a second, on the
+//! tier that `PAIRLOOM_DISABLE_CPU_FEATURES` leaves. Characters that do not fit a width are replaced.
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use pairloom_core::cpu::CpuTier;
 use pairloom_core::text::{Characters, Text, Unit, from_utf8};
 
-/// Bytes of a file that are used.
+/// The most bytes of a file to use.
 const MOST_BYTES: usize = 16 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -12,18 +12,18 @@ use crate::error::{Error, Result};
 pub(crate) struct Budget {
     limit: u64,
     used: AtomicU64,
-    /// Bytes of tables and arenas that were freed and that the allocator may still keep.
+    /// Bytes of tables and arenas that were freed but may still be held by the allocator.
     kept: AtomicU64,
 }
 
 impl Budget {
-    /// A budget with nothing in use; `None` means no limit.
+    /// Creates a budget with nothing in use; `None` means no limit.
     pub(crate) fn new(limit: Option<u64>) -> Self {
         let (limit, none) = (limit.unwrap_or(u64::MAX), AtomicU64::new(0));
         Budget { limit, used: none, kept: AtomicU64::new(0) }
     }
 
-    /// Whether there is a limit.
+    /// Returns whether there is a limit.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.limit != u64::MAX
@@ -40,15 +40,15 @@ impl Budget {
         Ok(())
     }
 
-    /// Returns `n_bytes` that were taken.
+    /// Gives back `n_bytes` that were taken.
     pub(crate) fn give(&self, n_bytes: usize) {
         self.used.fetch_sub(n_bytes as u64, Ordering::Relaxed);
     }
 
-    /// Returns `n_bytes` of a table or an arena that was replaced by a larger one and is freed by now.
+    /// Gives back `n_bytes` of a table or an arena that was replaced by a larger one and is freed by now.
     ///
-    /// glibc keeps freed blocks of up to 32 MiB, and a table that doubles cannot reuse any of its earlier ones: without
-    /// this a process takes up to a third more than the limit. A sixteenth of the limit may be kept.
+    /// glibc keeps freed blocks of up to 32 MiB, and a table that doubles cannot reuse any of its earlier ones. Without
+    /// this, a process takes up to a third more than the limit. A sixteenth of the limit may be kept.
     pub(crate) fn release_freed(&self, n_bytes: usize) {
         self.give(n_bytes);
         if !self.is_limited() {
@@ -61,7 +61,7 @@ impl Budget {
     }
 }
 
-/// Returns freed memory that the allocator keeps to the system, if the allocator is glibc's.
+/// Makes glibc's allocator, if that is in use, give the freed memory that it keeps back to the system.
 fn give_kept_to_system() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: Any thread may call it at any time.

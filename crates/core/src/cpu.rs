@@ -27,7 +27,7 @@ impl CpuTier {
     /// The tiers that can be turned off, by name.
     pub const NAMES: [&str; 3] = ["avx512", "avx2", "neon"];
 
-    /// The tiers that this processor has and that [`DISABLE_VARIABLE`] does not turn off, the best first.
+    /// Returns the tiers that this processor has and that [`DISABLE_VARIABLE`] does not turn off, the best first.
     pub fn available() -> impl Iterator<Item = CpuTier> {
         let best = CpuTier::best();
         #[cfg(target_arch = "x86_64")]
@@ -39,7 +39,7 @@ impl CpuTier {
         all.into_iter().filter(move |&tier| tier <= best)
     }
 
-    /// The best tier that this processor has and that [`DISABLE_VARIABLE`] does not turn off.
+    /// Returns the best tier that this processor has and that [`DISABLE_VARIABLE`] does not turn off.
     #[inline]
     pub fn best() -> CpuTier {
         CpuTier::checked().unwrap_or(CpuTier::Portable)
@@ -64,7 +64,7 @@ impl CpuTier {
         best.clone().map_err(Error::Invalid)
     }
 
-    /// The best tier of this processor without those named in `disabled`. Turning off a tier turns off all above it.
+    /// Returns the best tier of this processor except those in `disabled`. Turning off a tier turns off all above it.
     fn detect(disabled: &str) -> std::result::Result<CpuTier, String> {
         let names = || disabled.split(',').map(str::trim).filter(|name| !name.is_empty());
         let is_known = |name: &&str| CpuTier::NAMES.iter().any(|known| known.eq_ignore_ascii_case(name));
@@ -102,7 +102,7 @@ impl CpuTier {
         Ok(CpuTier::Portable)
     }
 
-    /// The tier's name, in lower case.
+    /// Returns the tier's name, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             CpuTier::Portable => "portable",
@@ -115,7 +115,7 @@ impl CpuTier {
         }
     }
 
-    /// Whether the tier has AES, AVX2 and BMI.
+    /// Returns whether the tier has AES, AVX2 and BMI.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub(crate) fn has_avx2(self) -> bool {
@@ -123,11 +123,11 @@ impl CpuTier {
     }
 }
 
-/// Defines a function that runs its body compiled for a tier, which becomes its first argument.
+/// Defines a function that runs its body compiled for a tier; the tier becomes its first argument.
 ///
-/// In the body `$isa` is what `$module` calls `Portable`, `Avx2`, `Avx512` or `Neon`. Functions that the body calls
-/// must be `#[inline(always)]`, or they would be compiled without the instructions. The arguments are passed one by
-/// one: from fields of a struct the hot loops would load them again after each store.
+/// In the body `$isa` is the type that `$module` calls `Portable`, `Avx2`, `Avx512` or `Neon`. Functions that the body
+/// calls must be `#[inline(always)]`, or they are compiled without the instructions. The arguments are passed one by
+/// one: the hot loops would reload the fields of a struct after each store.
 macro_rules! at_tier {
     (
         $(#[$attribute:meta])*

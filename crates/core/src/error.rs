@@ -1,4 +1,4 @@
-//! The errors of the core. A message says what is wrong, where, and how to mend it.
+//! The errors of the core. A message says what is wrong, where, and how to fix it.
 
 use std::fmt;
 use std::io;
@@ -39,13 +39,13 @@ pub enum Error {
         /// What was to be allocated.
         what: &'static str,
     },
-    /// `max_memory` would be exceeded.
+    /// The work would exceed `max_memory`.
     MemoryLimit {
         /// The limit in bytes.
         limit: u64,
         /// What would have exceeded it.
         what: &'static str,
-        /// What helps, beside a higher limit.
+        /// What helps, other than a higher limit.
         remedy: &'static str,
     },
     /// The monitor asked to stop (Ctrl-C, or an exception in a progress callback).
@@ -91,7 +91,7 @@ pub enum Error {
         /// The error.
         source: Box<Error>,
     },
-    /// An id that the vocabulary does not hold.
+    /// An id that is not in the vocabulary.
     UnknownTokenId {
         /// The id as it was given.
         id: i64,
@@ -103,7 +103,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::OutOfMemory`] for `what`; meant for `map_err` on `try_reserve`.
+    /// Returns a closure that makes an [`Error::OutOfMemory`] for `what`; meant for `map_err` on `try_reserve`.
     pub fn out_of_memory<E>(what: &'static str) -> impl FnOnce(E) -> Error {
         move |_| Error::OutOfMemory { what }
     }
@@ -118,7 +118,7 @@ impl Error {
         }
     }
 
-    /// Turns errors that are about one text into [`Error::InText`]; other errors are unchanged.
+    /// Turns an error that is about one text into [`Error::InText`]; other errors are unchanged.
     pub(crate) fn in_text(self, index: usize) -> Error {
         match self {
             Error::DisallowedSpecial { .. }
@@ -128,7 +128,7 @@ impl Error {
         }
     }
 
-    /// The error without the index of a text.
+    /// Removes the index of a text: turns [`Error::InText`] into its source.
     pub(crate) fn without_text(self) -> Error {
         match self {
             Error::InText { source, .. } => *source,
@@ -136,7 +136,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Io`] on `path`; meant for `map_err` on file operations.
+    /// Returns a closure that makes an [`Error::Io`] on `path`; meant for `map_err` on file operations.
     pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::Io { path, source }
@@ -200,7 +200,7 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// The end of a regex engine's message, which may begin with the whole pattern and names the defect last.
+/// Returns the end of a regex engine's message, which may begin with the whole pattern and names the defect last.
 fn last_part(message: &str) -> String {
     const MAX_CHARACTERS: usize = 300;
     match message.char_indices().rev().nth(MAX_CHARACTERS) {

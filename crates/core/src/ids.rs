@@ -7,18 +7,18 @@ use crate::memory::Kept;
 /// A type in which ids are written: `u16` for small vocabularies, otherwise `u32`.
 ///
 /// Sealed, because the encoder copies the bytes of its ids into types of two and of four bytes: each bit pattern must
-/// be a value of these types, the same one as in `u16` or `u32`.
+/// be a valid value of these types, and the same value as in `u16` or `u32`.
 pub trait Id: Copy + Default + Send + Sync + private::Sealed + 'static {
     /// The largest id that fits.
     const MAX: u32;
 
-    /// The id as this type; must be at most [`Id::MAX`].
+    /// Converts an id, which must be at most [`Id::MAX`].
     fn from_u32(id: u32) -> Self;
 
-    /// The id.
+    /// Returns the id.
     fn to_u32(self) -> u32;
 
-    /// The memory of a dropped large result ([`ResultIds`](crate::memory::ResultIds)).
+    /// Returns where the memory of a dropped large result is kept ([`ResultIds`](crate::memory::ResultIds)).
     fn kept() -> &'static Mutex<Kept<Self>>;
 }
 
@@ -56,10 +56,10 @@ id!(u16, u32);
 
 /// Any integer type that a caller may pass as an id to decode.
 pub trait AnyId: Copy {
-    /// The id as an index; a negative id becomes an index beyond any vocabulary.
+    /// Returns the id as an index; a negative id becomes an index beyond any vocabulary.
     fn index(self) -> usize;
 
-    /// The id as shown in an error.
+    /// Returns the id as shown in an error.
     fn shown(self) -> i64;
 }
 

@@ -33,7 +33,7 @@ pub mod vocabulary;
 pub use error::{Error, Result};
 pub use tokenizer::Tokenizer;
 
-/// `Debug` that names the type alone: what it holds is large, and no use to a reader.
+/// Implements `Debug` by printing only the type's name: the contents are large and tell a reader nothing.
 macro_rules! opaque_debug {
     ($($of:ty, $name:literal;)*) => {$(
         impl std::fmt::Debug for $of {

@@ -14,7 +14,7 @@ use crate::pretokens::{Pretokenizer, normalizer};
 use crate::vocabulary::characters::{CHARACTERS, Unknown, fallback_byte};
 use crate::vocabulary::{MAX_IDS, Tokens, Vocabulary, rank_merges};
 
-/// The columns of a model, borrowed.
+/// The borrowed columns of a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
     /// The tokens' ids.
@@ -25,10 +25,10 @@ pub struct Columns<'a> {
     pub ends: &'a [u64],
     /// Left id, right id and merged id of each merge.
     pub merges: &'a [[u32; 3]],
-    /// Whether ids are ranks; there are no merges then.
+    /// Whether ids are ranks; if so, there are no merges.
     pub ranks: bool,
-    /// The priority of each token in merging, [`NO_PRIORITY`] for one that no merge makes: SentencePiece's scores, see
-    /// [`Vocabulary::from_characters`]. Empty where `merges` or `ranks` say what merges.
+    /// The priority of each token in merging, from SentencePiece's scores ([`Vocabulary::from_characters`]);
+    /// [`NO_PRIORITY`] for a token that no merge makes. Empty if `merges` or `ranks` define what merges.
     pub priorities: &'a [u32],
     /// Special tokens and their ids.
     pub specials: &'a [(String, u32)],
@@ -37,7 +37,7 @@ pub struct Columns<'a> {
 /// The priority of a token that no merge makes.
 pub const NO_PRIORITY: u32 = u32::MAX;
 
-/// The tokens and merges of a model, owned; what [`Columns::check`] promises of them holds.
+/// The tokens and merges of a model, owned and checked ([`Columns::check`]).
 #[derive(Debug, PartialEq, Eq)]
 pub struct CheckedColumns {
     ids: Vec<u32>,
@@ -49,7 +49,7 @@ pub struct CheckedColumns {
 }
 
 impl CheckedColumns {
-    /// Checks the columns, see [`Columns`].
+    /// Checks the columns ([`Columns::check`]).
     pub fn new(
         ids: Vec<u32>,
         bytes: Vec<u8>,
@@ -63,8 +63,9 @@ impl CheckedColumns {
         Ok(columns)
     }
 
-    /// The columns of merges as training gives them: pairs of symbols, of which 0..=255 are byte values and 256 + r is the
-    /// result of merge r. Bytes have ids from `first_byte` on, in `byte_order`, and results from `first_merge` on, above them.
+    /// Creates columns from trained merges: pairs of symbols, of which 0..=255 are byte values and 256 + r is the
+    /// result of merge r. Bytes get ids from `first_byte` on, in `byte_order`; results get higher ones, from
+    /// `first_merge` on.
     pub fn from_pairs(
         pairs: &[[u32; 2]],
         byte_order: &[u8; 256],
@@ -75,7 +76,7 @@ impl CheckedColumns {
         let mut bytes: Vec<u8> = Vec::with_room(8 * n_tokens, WHAT)?;
         let (mut ids, mut ends) = (Vec::with_room(n_tokens, WHAT)?, Vec::with_room(n_tokens, WHAT)?);
         let mut merges: Vec<[u32; 3]> = Vec::with_room(pairs.len(), WHAT)?;
-        // Which token a byte value is: they stand in `byte_order`.
+        // The index of each byte value's token: these are in `byte_order`.
         let mut index_of_byte = [0; 256];
         for (index, &byte) in byte_order.iter().enumerate() {
             index_of_byte[usize::from(byte)] = index;
@@ -116,7 +117,7 @@ impl CheckedColumns {
         Ok(self)
     }
 
-    /// The columns that a reader has checked while it read them.
+    /// Creates columns that a reader has checked while it read them.
     pub(crate) fn checked(
         ids: Vec<u32>,
         bytes: Vec<u8>,
@@ -129,13 +130,13 @@ impl CheckedColumns {
         columns
     }
 
-    /// The columns with these special tokens.
+    /// Returns the columns with these special tokens.
     pub fn borrowed<'a>(&'a self, specials: &'a [(String, u32)]) -> Columns<'a> {
         let CheckedColumns { ids, bytes, ends, merges, ranks, priorities } = self;
         Columns { ids, bytes, ends, merges, ranks: *ranks, priorities, specials }
     }
 
-    /// The vocabulary of the columns; with `ignore_merges` a pretoken that is a token is encoded as it without merging.
+    /// Builds the vocabulary; with `ignore_merges` a pretoken that is a token is encoded as that token without merging.
     pub fn vocabulary(&self, ignore_merges: bool) -> Result<Vocabulary> {
         let tokens = Tokens::from_columns(&self.ids, &self.bytes, &self.ends)?;
         if self.ranks {
@@ -144,7 +145,7 @@ impl CheckedColumns {
         Vocabulary::from_merges(tokens, copied(&self.merges, WHAT)?, ignore_merges)
     }
 
-    /// A copy; [`Error::OutOfMemory`] where there is no room for it.
+    /// Returns a copy, or [`Error::OutOfMemory`].
     pub fn try_clone(&self) -> Result<Self> {
         Ok(CheckedColumns {
             ids: copied(&self.ids, WHAT)?,
@@ -156,7 +157,7 @@ impl CheckedColumns {
         })
     }
 
-    /// The one form of the columns, see [`Self::one_form`], or else these; and whether whole pretokens are still looked up.
+    /// Returns the canonical columns ([`Self::one_form`]) or else these, and whether whole pretokens are looked up.
     pub fn into_one_form(self) -> Result<(Self, bool)> {
         Ok(match self.one_form()? {
             Some(columns) => {
@@ -167,8 +168,8 @@ impl CheckedColumns {
         })
     }
 
-    /// The columns with a space in the place of `suffix`, which marks tokens that end a word. That space merges with the
-    /// last byte of the word before anything else.
+    /// Replaces `suffix`, which marks tokens that end a word, by a space. That space merges with the last byte of the
+    /// word before anything else.
     pub(crate) fn with_word_ends(self, suffix: &str) -> Result<Self> {
         let (mut bytes, mut ends) =
             (Vec::with_room(self.bytes.len(), WHAT)?, Vec::with_room(self.ends.len(), WHAT)?);
@@ -196,7 +197,7 @@ impl CheckedColumns {
         Self::new(self.ids, bytes, ends, merges, false, Vec::new())
     }
 
-    /// The columns without the tokens of these ids, which no merge may use.
+    /// Returns the columns without the tokens of these ids, which no merge may use.
     pub(crate) fn without(self, removed: &HashSet<u32>) -> Result<Self> {
         if removed.is_empty() {
             return Ok(self);
@@ -211,7 +212,7 @@ impl CheckedColumns {
         Ok(CheckedColumns { ids, bytes, ends, ..self })
     }
 
-    /// The vocabulary, and what splits text for it: patterns that split in turn, or [`CHARACTERS`] alone.
+    /// Builds the vocabulary, and what splits text for it: patterns that split in turn, or [`CHARACTERS`] alone.
     pub fn engine<S: AsRef<str>>(
         &self,
         ignore_merges: bool,
@@ -240,10 +241,10 @@ impl CheckedColumns {
         Ok((vocabulary, pretokenizer.with_normalizer(normalizer)))
     }
 
-    /// The columns that stand for all which encode every text as these do when whole pretokens are looked up first;
-    /// `None` if these are the only ones, since their pairs are not those of their ranks.
+    /// Returns the canonical columns among all that encode every text as these do when whole pretokens are looked up
+    /// first; `None` if these are the only ones, since their pairs are not those of their ranks.
     ///
-    /// They are pairs where every token of several bytes can be made by merging (no lookup is needed then), else ranks.
+    /// They are pairs if merging can make every token of several bytes, so that no lookup is needed, else ranks.
     pub fn one_form(&self) -> Result<Option<CheckedColumns>> {
         let found = rank_merges::pairs(&self.bytes, &self.ends)?;
         let mut needed = found.rows;
@@ -251,8 +252,8 @@ impl CheckedColumns {
             *token = self.ids[*token as usize];
         }
         if !self.ranks {
-            // The pairs must be in the order of the ids that they make, and hold each token's one pair. Further pairs of the
-            // same token, which other tools write, never stand side by side.
+            // The pairs must be in the order of the ids that they make, and include each token's one pair. Further
+            // pairs of the same token, which other tools write, never occur side by side.
             let ascend = self.merges.windows(2).all(|two| two[0][2] <= two[1][2]);
             if !ascend || !found.nameless.is_empty() || !self.has_merges(&needed)? {
                 return Ok(None);
@@ -265,7 +266,7 @@ impl CheckedColumns {
         Ok(Some(CheckedColumns { merges: needed, ranks, priorities: Vec::new(), ..self.try_clone()? }))
     }
 
-    /// Whether all of `needed` are among the merges.
+    /// Returns whether all of `needed` are among the merges.
     fn has_merges(&self, needed: &[[u32; 3]]) -> Result<bool> {
         if self.merges == needed {
             return Ok(true);
@@ -281,13 +282,13 @@ impl CheckedColumns {
 const WHAT: &str = "the columns of a model";
 
 impl<'a> Columns<'a> {
-    /// All tokens: id and bytes, ids ascending.
+    /// Returns all tokens: id and bytes, ids ascending.
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = (u32, &'a [u8])> {
         let columns = *self;
         columns.ids.iter().enumerate().map(move |(index, &id)| (id, columns.token(index)))
     }
 
-    /// The byte values that are no token, ascending. None is missing where each has a fallback token such as `<0x41>`.
+    /// Returns the byte values that are not tokens, ascending. Empty if each has a fallback token such as `<0x41>`.
     pub fn missing_bytes(&self) -> Vec<u8> {
         let (mut is_token, mut has_fallback) = ([false; 256], [false; 256]);
         for (_, token) in self.tokens() {
@@ -303,17 +304,17 @@ impl<'a> Columns<'a> {
         (0..=255).filter(|&byte| !is_token[usize::from(byte)]).collect()
     }
 
-    /// Fails with [`Error::Invalid`] unless all of this holds: ids ascend; tokens are distinct and not empty; both parts
-    /// and the result of a merge are tokens, and the result's bytes are those of the parts joined; no pair is listed
-    /// twice; special tokens are not empty, distinct in text and in id, and one that has the id of a token has its bytes
-    /// (U+2581 for a space, where merging begins with characters).
+    /// Fails with [`Error::Invalid`] unless all of this holds: ids ascend; tokens are distinct and not empty; both
+    /// parts and the result of a merge are tokens, and the result's bytes are those of the parts joined; no pair is
+    /// listed twice; special tokens are not empty, and distinct in text and in id; a special token with the id of a
+    /// token has its bytes (U+2581 for a space, if merging begins with characters).
     pub fn check(&self) -> Result<()> {
         self.check_tokens()?;
         self.check_merges()?;
         self.check_specials()
     }
 
-    /// The part of [`check`](Self::check) that is about tokens.
+    /// Does the part of [`check`](Self::check) that is about tokens.
     pub(crate) fn check_tokens(&self) -> Result<()> {
         if self.ids.len() != self.ends.len() {
             return Err(Error::Invalid(format!(
@@ -372,7 +373,7 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The part of [`check`](Self::check) that is about merges, of tokens that are checked.
+    /// Does the part of [`check`](Self::check) that is about merges, of tokens that are checked.
     pub(crate) fn check_merges(&self) -> Result<()> {
         if !self.priorities.is_empty() && !self.merges.is_empty() {
             return Err(Error::Invalid("tokens with priorities have no merges; leave them out".into()));
@@ -408,10 +409,10 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The part of [`check`](Self::check) that is about special tokens, of tokens that are checked.
+    /// Does the part of [`check`](Self::check) that is about special tokens, with tokens that are checked.
     pub fn check_specials(&self) -> Result<()> {
         const WHAT: &str = "the check of special tokens";
-        // Where merging begins with characters, U+2581 of a file is a space in tokens.
+        // If merging begins with characters, U+2581 of a file is a space in tokens.
         let has_fallback = LazyCell::new(|| {
             self.tokens().filter_map(|(_, token)| fallback_byte(token)).collect::<HashSet<u8>>().len() == 256
         });
@@ -452,13 +453,13 @@ impl<'a> Columns<'a> {
         Ok(())
     }
 
-    /// The bytes of the token at `index`. Only valid after `check_tokens` has checked `ends`.
+    /// Returns the bytes of the token at `index`. Only valid after `check_tokens` has checked `ends`.
     fn token(&self, index: usize) -> &'a [u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
     }
 
-    /// The bytes of the token with this id, in columns that are checked.
+    /// Returns the bytes of the token with this id, in columns that are checked.
     pub fn token_of(&self, id: u32) -> Option<&'a [u8]> {
         // Trained ids have no gaps: then the index follows from the first id.
         let guess = id.wrapping_sub(*self.ids.first()?) as usize;

@@ -11,7 +11,7 @@ pub(crate) const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// work.
 pub type OnProgress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
-/// The stages of training that report progress.
+/// The stages of work that report progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Counting pretokens; the unit is bytes of text.
@@ -57,7 +57,7 @@ impl Ticker {
         Ticker { last: now(), n_calls: 0 }
     }
 
-    /// Whether a report is due; if so, restarts the clock.
+    /// Returns whether a report is due; if so, restarts the clock.
     pub(crate) fn is_due(&mut self) -> bool {
         let is_due = self.last.is_some_and(|last| last.elapsed() >= REPORT_EVERY);
         if is_due {
@@ -73,7 +73,7 @@ impl Ticker {
     }
 }
 
-/// The time; `None` in WebAssembly, where the standard library's clock panics.
+/// Returns the time; `None` in WebAssembly, where the standard library's clock panics.
 fn now() -> Option<Instant> {
     if cfg!(target_family = "wasm") { None } else { Some(Instant::now()) }
 }

@@ -14,15 +14,15 @@ pub(crate) use memmap2::MmapRaw as Pages;
 /// Smaller vectors get no advice, which costs a system call.
 const MIN_BYTES: usize = 8 << 20;
 
-/// Bytes of a huge page. They may differ on other systems.
+/// Bytes of a huge page. They can differ on other systems.
 pub(crate) const HUGE_BYTES: usize = 2 << 20;
 
 /// Bytes that an allocator may write before a block that it maps.
 #[cfg(target_os = "linux")]
 const HEADER_BYTES: usize = 32;
 
-/// Reserves room for `n` items, in huge pages if they are many; the caller should `shrink_to_fit` at the end. If this
-/// fails the vector is unchanged and grows as usual.
+/// Reserves capacity for `n` items, in huge pages if it is large; the caller should `shrink_to_fit` at the end. On
+/// failure the vector is unchanged and grows as usual.
 pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
     if !is_large::<T>(n) || items.try_reserve_exact(n).is_err() {
         return;
@@ -30,8 +30,8 @@ pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
     prefer_huge(items.spare_capacity_mut());
 }
 
-/// Reserves room for `n` items that will all be written, in huge pages except for a rest that fills less than half of
-/// one. If this fails the vector is unchanged.
+/// Reserves capacity for `n` items that will all be written, in huge pages except for a rest that fills less than half
+/// of one. On failure the vector is unchanged.
 pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
     #[cfg(target_os = "linux")]
     {
@@ -51,14 +51,14 @@ pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
     let _ = (items, n);
 }
 
-/// Whether `n` items are many.
+/// Returns whether `n` items are large enough for huge pages.
 pub fn is_large<T>(n: usize) -> bool {
     n.saturating_mul(size_of::<T>()) >= MIN_BYTES
 }
 
-/// Makes the allocator serve what is allocated next from huge pages, if `n_bytes` are many: allocates a block, puts it
-/// in huge pages and frees it. Returns how many bytes are ready; the next block should be prepared before more are
-/// allocated. Where huge pages are not available, memory comes in small pages as usual.
+/// Makes the allocator serve the next allocations from huge pages, if `n_bytes` are many: allocates a block, puts it in
+/// huge pages and frees it. Returns how many bytes are ready; before more are allocated, the next block should be
+/// prepared. If huge pages are not available, memory comes in small pages as usual.
 ///
 /// Tried: blocks of 31 MB, or up to the edge of a huge page, and lists whose memory is not zeroed first: no faster
 /// (`benchmarks/run.py --only encode`).
@@ -72,10 +72,10 @@ pub fn prepare(n_bytes: usize) -> usize {
     let n_ready;
     #[cfg(target_os = "linux")]
     {
-        // glibc writes the size of the rest after each block. So there is a small page there before anyone can ask for
-        // a huge one, and 511 more page faults around it. So the caller stops before the last huge page that is not
-        // entirely within the block. The next block starts there, and Linux 6.1 and later puts what is around its
-        // start, including its content, in huge pages.
+        // glibc writes the size of the rest after each block. That puts a small page there before anyone can ask for a
+        // huge one, and costs 511 more page faults around it. So the caller stops before the last huge page that is not
+        // entirely within the block. The next block starts there, and Linux 6.1 and later moves what is around its
+        // start, including its content, to huge pages.
         let (start, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
         make_huge(start / HUGE_BYTES * HUGE_BYTES, 2 * HUGE_BYTES, 2 * HUGE_BYTES);
         n_ready = end / HUGE_BYTES * HUGE_BYTES - start;
@@ -93,7 +93,7 @@ pub fn prepare(n_bytes: usize) -> usize {
 fn make_huge(start: usize, n_bytes: usize, n_now: usize) {
     const MADV_COLLAPSE: libc::c_int = 25;
     let start = start as *mut libc::c_void;
-    // SAFETY: Neither advice changes a byte, whoever owns the memory; if none is mapped there it is refused.
+    // SAFETY: Neither advice changes a byte, whoever owns the memory; the system refuses it if nothing is mapped there.
     unsafe {
         libc::madvise(start, n_bytes, libc::MADV_HUGEPAGE);
         libc::madvise(start, n_now, MADV_COLLAPSE);
@@ -126,7 +126,7 @@ mod heap {
         layout: Layout,
     }
 
-    // SAFETY: The memory belongs to this value alone; code that accesses it by address is responsible for sharing it.
+    // SAFETY: Only this value owns the memory; code that accesses it by address is responsible for sharing it.
     unsafe impl Send for Pages {}
     // SAFETY: as above.
     unsafe impl Sync for Pages {}
@@ -145,7 +145,7 @@ mod heap {
         }
     }
 
-    /// `n_bytes` zeros, at least one.
+    /// Allocates `n_bytes` zeros, at least one.
     pub(crate) fn map(n_bytes: usize) -> io::Result<Pages> {
         let layout = Layout::from_size_align(n_bytes.max(1), 4096)
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -176,7 +176,7 @@ pub fn prefer_huge<T>(room: &mut [T]) {
     let _ = room;
 }
 
-/// Returns the pages of `room` to the system, except parts of huge pages at its ends. Writing to it again gets new
+/// Gives the pages of `room` back to the system, except parts of huge pages at its ends. Writing to it again gets new
 /// pages.
 pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
@@ -201,10 +201,10 @@ pub(crate) fn lend<T>(room: &mut [MaybeUninit<T>]) -> bool {
     }
 }
 
-/// Gives the system advice on the whole huge pages of `room`. Returns whether it accepted.
+/// Gives the system advice on the whole huge pages in `room`; returns whether it accepted.
 ///
 /// # Safety
-/// `room` may lose its content if the advice does that.
+/// If the advice discards content, nothing may rely on the content of `room`.
 #[cfg(target_os = "linux")]
 unsafe fn advise<T>(room: &mut [T], advice: libc::c_int) -> bool {
     let start = room.as_mut_ptr() as usize;

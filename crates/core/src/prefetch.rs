@@ -22,8 +22,8 @@ pub fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Memory that will be read in order, prefetched a few cache lines at a time between other work. All lines at once
-/// would have to be waited for: a processor can have only few loads in progress.
+/// Memory that will be read in order, prefetched a few cache lines at a time between other work. Prefetching all lines
+/// at once would stall: a processor can have only few loads in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     /// The address of the next line.
@@ -32,7 +32,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// The first of these bytes, at most `n_most`.
+    /// Covers the first of these bytes, at most `n_most`.
     pub(crate) fn new(bytes: &[u8], n_most: usize) -> Self {
         let start = bytes.as_ptr().addr();
         let next = start / LINE_BYTES * LINE_BYTES;
@@ -62,7 +62,7 @@ mod tests {
     fn each_line_is_prefetched_once() {
         let bytes = vec![0; 10 * LINE_BYTES];
         let start = bytes.as_ptr().addr().next_multiple_of(LINE_BYTES) - bytes.as_ptr().addr();
-        // The start, the number of bytes, the most bytes, and the number of lines in which these are.
+        // (offset of the first byte, number of bytes, most bytes to prefetch, number of lines they are in)
         for (from, n_bytes, n_most, expected) in [
             (0, 0, 100, 0),
             (5, 1, 100, 1),

@@ -1,5 +1,5 @@
-//! Copies and compares the bytes of pretokens, most of which are short, in registers, the last of which may overlap the
-//! one before. A call of `memcpy` or `memcmp` would take longer than the work.
+//! Copies and compares the bytes of pretokens, most of which are short, 16 or 32 at a time; the last register can
+//! overlap the one before. A call of `memcpy` or `memcmp` would take longer than the work.
 
 /// Copies `from` to the start of `to`, which is at least as long.
 #[inline(always)]
@@ -25,7 +25,7 @@ fn copy_ends<const N: usize>(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether two slices of equal length are equal.
+/// Returns whether two slices of equal length are equal.
 #[inline(always)]
 pub(crate) fn are_equal(a: &[u8], b: &[u8]) -> bool {
     match (a.last_chunk::<16>(), b.last_chunk::<16>()) {

@@ -1,4 +1,4 @@
-//! A tokenizer as a program uses it: a model file of any format -> text to ids, and back.
+//! [`Tokenizer`], the type that most programs need: loads a model file of any format, encodes text and decodes ids.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::pretokens::normalizer::{self, Step};
 use crate::special::SpecialTokens;
 use crate::text::Characters;
 
-/// Turns text into ids and ids into text. A clone shares everything, and threads may share one.
+/// Turns text into ids and ids into text. Clones share all data, and threads can share one.
 ///
 /// ```
 /// use pairloom_core::Tokenizer;
@@ -36,8 +36,8 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// The tokenizer of a file: any that [`format::Format`] names. `pattern`, a name such as "cl100k" or a regular expression,
-    /// splits what a .tiktoken file holds, since that does not say; a file that says it refuses one.
+    /// Loads a file of any format that [`format::Format`] names. `pattern`, a name such as "cl100k" or a regular
+    /// expression, is for formats that do not state their own, such as .tiktoken; otherwise it is an error.
     pub fn load(path: impl AsRef<Path>, pattern: Option<&str>) -> Result<Self> {
         let path = path.as_ref();
         let data = std::fs::read(path).map_err(Error::io(path))?;
@@ -45,12 +45,12 @@ impl Tokenizer {
         Self::from_model(model, EncoderOptions::default())
     }
 
-    /// As [`load`](Self::load), from the bytes of the file.
+    /// Like [`load`](Self::load), but takes the bytes of the file.
     pub fn from_bytes(data: &[u8], pattern: Option<&str>) -> Result<Self> {
         Self::from_model(format::read_any(data, "the file", pattern)?, EncoderOptions::default())
     }
 
-    /// The tokenizer of a model that was read.
+    /// Creates a tokenizer from a model that was read.
     pub fn from_model(model: Model, options: EncoderOptions) -> Result<Self> {
         let patterns = match &model.pattern {
             PatternText::One(text) => std::slice::from_ref(text),
@@ -63,7 +63,7 @@ impl Tokenizer {
         Ok(Tokenizer { errors: model.decode_errors, ..tokenizer })
     }
 
-    /// The tokenizer of columns, with `specials` that were checked; bytes that are not UTF-8 decode to U+FFFD.
+    /// Creates a tokenizer from columns and checked `specials`. Bytes that are not UTF-8 decode to U+FFFD.
     pub fn new<S: AsRef<str>>(
         columns: &CheckedColumns,
         ignore_merges: bool,
@@ -80,7 +80,7 @@ impl Tokenizer {
         Ok(Tokenizer { encoder, decoder, errors: DecodeErrors::Replace })
     }
 
-    /// The ids of a text; literals of special tokens become their ids. From a stranger's text take
+    /// Returns the ids of a text; literals of special tokens become their ids. For untrusted text use
     /// [`encode_ordinary`](Self::encode_ordinary).
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
@@ -88,51 +88,51 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// The ids of a text in which literals of special tokens are text.
+    /// Returns the ids of a text; literals of special tokens are encoded as ordinary text.
     pub fn encode_ordinary(&self, text: &str) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
         self.encoder.encode(text, SpecialPolicy::None, &mut ids)?;
         Ok(ids)
     }
 
-    /// How many ids [`encode`](Self::encode) returns.
+    /// Returns the number of ids that [`encode`](Self::encode) returns.
     pub fn count(&self, text: &str) -> Result<usize> {
         self.encoder.count(&Characters::Utf8(text), SpecialPolicy::All, 1, &Silent)
     }
 
-    /// The text of ids; bytes that are not UTF-8 as the file says, which is U+FFFD or an error.
+    /// Returns the text of ids. Bytes that are not UTF-8 are handled as [`decode_errors`](Self::decode_errors) says.
     pub fn decode<I: AnyId>(&self, ids: &[I]) -> Result<String> {
         let mut bytes = Vec::new();
         self.decoder.decode(ids, self.errors, &mut bytes)?;
         self.errors.text_of(bytes)
     }
 
-    /// The text of ids that come one by one; characters appear when they are complete.
+    /// Returns a stream that takes ids one by one and returns each character once it is complete.
     pub fn decode_stream(&self) -> DecodeStream {
         self.decoder.stream(self.errors)
     }
 
-    /// A text that grows at its end, with its ids.
+    /// Starts a session: a text that grows at its end, with its ids.
     pub fn session(&self) -> Session {
         Session::new(Arc::clone(&self.encoder), None)
     }
 
-    /// The largest id, + 1.
+    /// Returns the largest id + 1.
     pub fn n_ids(&self) -> usize {
         self.encoder.n_ids()
     }
 
-    /// What becomes of bytes that are not UTF-8.
+    /// Returns how bytes that are not UTF-8 are decoded, as the model file says.
     pub fn decode_errors(&self) -> DecodeErrors {
         self.errors
     }
 
-    /// What encodes: batches and files on all cores, arrays of narrower ids, rules for special tokens.
+    /// Returns the encoder, for batches and files on all cores, arrays of narrower ids, and rules for special tokens.
     pub fn encoder(&self) -> &Arc<Encoder> {
         &self.encoder
     }
 
-    /// What decodes.
+    /// Returns the decoder.
     pub fn decoder(&self) -> &Arc<Decoder> {
         &self.decoder
     }

@@ -1,9 +1,9 @@
-//! The decoder: ids -> the bytes of their tokens, including special tokens.
+//! The decoder: turns ids into the bytes of their tokens, including special tokens.
 //!
 //! A table indexed by id has a slot of 16 bytes for each token: up to 15 bytes of the token, and its length in the last
 //! byte. Each slot is copied as a whole and the output position advances by the length, so the inner loop has no branch
-//! that depends on the length. Longer tokens, and ids without a token, have a marker as length. Cost: one slot read and
-//! one slot written for each id.
+//! that depends on the length. Longer tokens, and ids without a token, have a marker instead of a length. Cost: one
+//! slot read and one slot written for each id.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const UNKNOWN: u8 = 17;
 /// The output is grown once for this many ids.
 const IDS_PER_GROWTH: usize = 1024;
 
-/// Turns ids into bytes. Immutable, so threads may share one.
+/// Turns ids into bytes. Immutable, so threads can share one.
 #[derive(Debug)]
 pub struct Decoder {
     slots: Vec<[u8; SLOT]>,
@@ -39,15 +39,15 @@ pub struct Decoder {
     long: Vec<u8>,
     /// The slots of ids beyond `slots`.
     sparse: HashMap<usize, [u8; SLOT]>,
-    /// The spaces at the beginning of a text that encoding put there, or took away.
+    /// What decoding does with spaces at the beginning of a text.
     leading: LeadingSpaces,
-    /// The tokens of single bytes, where merging starts with characters; ascending.
+    /// The tokens of single bytes if merging starts with characters, ascending; otherwise empty.
     fallback: Vec<u32>,
 }
 
 impl Decoder {
-    /// A decoder for these tokens; an ordinary token replaces a special token of the same id, which may have U+2581 for its
-    /// spaces, unless that includes the space before it.
+    /// Creates a decoder for these tokens. An ordinary token replaces a special token of the same id, which can have
+    /// U+2581 for its spaces, unless the special token includes the space before it.
     pub fn new(vocabulary: &Vocabulary, specials: &SpecialTokens) -> Result<Self> {
         const WHAT: &str = "a decoder";
         let n_ids = specials.n_ids().max(vocabulary.n_ids());
@@ -63,7 +63,7 @@ impl Decoder {
         };
         let unknown = vocabulary.characters().and_then(|characters| characters.unknown);
         let mut set = |id, token: &[u8]| match unknown {
-            // As HuggingFace's library joins tokens where a file names no decoder.
+            // HuggingFace's library joins tokens with spaces if a file names no decoder.
             Some(unknown) if unknown.drops_spaces => decoder.set(id, &[b" ", token].concat()),
             _ => decoder.set(id, token),
         };
@@ -84,11 +84,11 @@ impl Decoder {
         self
     }
 
-    /// The bytes of a token at the beginning of a text without what is dropped there, and whether the next token is at the
-    /// beginning, too.
+    /// Returns the bytes of a token at the beginning of a text without what is dropped there, and whether the next
+    /// token is at the beginning, too.
     fn at_start<'a>(&self, token: &'a [u8]) -> (&'a [u8], bool) {
         match token.strip_prefix(b" ") {
-            // Left out.
+            // An id that decoding leaves out.
             None if token.is_empty() => (token, true),
             Some(rest) if self.leading != LeadingSpaces::Kept => {
                 (rest, rest.is_empty() && self.leading == LeadingSpaces::OneOfEachDropped)
@@ -97,7 +97,7 @@ impl Decoder {
         }
     }
 
-    /// A decoder that leaves these ids out: their tokens are empty, so skipping costs nothing.
+    /// Returns a decoder that leaves these ids out: their tokens are empty, so skipping costs nothing.
     pub fn without(&self, ids: &[u32]) -> Result<Self> {
         const WHAT: &str = "a decoder";
         let (slots, long) = (copied(&self.slots, WHAT)?, copied(&self.long, WHAT)?);
@@ -127,15 +127,15 @@ impl Decoder {
         Ok(())
     }
 
-    /// Appends the text of `ids` to `out`, which may still hold bytes that are not UTF-8. On error `out` is unchanged.
+    /// Appends the text of `ids` to `out`, which can then hold bytes that are not UTF-8. On error `out` is unchanged.
     pub fn decode<I: AnyId>(&self, ids: &[I], errors: DecodeErrors, out: &mut Vec<u8>) -> Result<()> {
         let before = out.len();
         let done = self.append(ids, out).and_then(|()| self.finish(ids, errors, before, out));
         done.inspect_err(|_| out.truncate(before))
     }
 
-    /// Makes a text of what [`append`](Self::append) made of all its `ids` from `start` on: drops leading spaces; with
-    /// [`DecodeErrors::ReplaceRuns`] nothing is left that is not UTF-8.
+    /// Finishes what [`append`](Self::append) has appended for `ids`, from `start` on: drops leading spaces and, with
+    /// [`DecodeErrors::ReplaceRuns`], replaces everything that is not UTF-8.
     pub fn finish<I: AnyId>(
         &self,
         ids: &[I],
@@ -162,7 +162,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// As [`append`](Self::append), but a run of tokens of bytes that is not UTF-8 as a whole becomes U+FFFD for each of them.
+    /// Like [`append`](Self::append), but a run of byte tokens that is not UTF-8 as a whole becomes a U+FFFD for each.
     #[cold]
     fn append_by_runs<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> Result<()> {
         let mut run_start = out.len();
@@ -211,7 +211,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes up to the first id without a short token; returns the number of ids decoded. `out` must have spare
+    /// Decodes up to the first id whose token is not short; returns the number of ids decoded. `out` must have spare
     /// capacity of a slot for each id.
     #[inline]
     fn decode_short<I: AnyId>(&self, ids: &[I], out: &mut Vec<u8>) -> usize {
@@ -235,14 +235,14 @@ impl Decoder {
         n_done
     }
 
-    /// Decodes an id whose token is long, or that has none.
+    /// Decodes an id whose token is long, or fails if it has none.
     #[cold]
     fn decode_one<I: AnyId>(&self, id: I, out: &mut Vec<u8>) -> Result<()> {
         let token = self.token(id)?;
         out.try_extend(token, "decoded text")
     }
 
-    /// The bytes of one id.
+    /// Returns the bytes of one id.
     pub fn token<I: AnyId>(&self, id: I) -> Result<&[u8]> {
         match self.slots.get(id.index()).or_else(|| self.sparse.get(&id.index())) {
             Some(slot) if slot[SLOT - 1] < LONG => Ok(&slot[..usize::from(slot[SLOT - 1])]),
@@ -258,13 +258,13 @@ impl Decoder {
         &self.long[start..start + len]
     }
 
-    /// A stream that decodes id by id.
+    /// Returns a stream that decodes id by id.
     pub fn stream(self: &Arc<Self>, errors: DecodeErrors) -> DecodeStream {
         DecodeStream::new(Arc::clone(self), errors)
     }
 }
 
-/// Replaces the bytes from `start` on by U+FFFD for each if they are not UTF-8.
+/// Replaces each byte from `start` on by U+FFFD, unless these bytes are UTF-8.
 fn replace_run(out: &mut Vec<u8>, start: usize) -> Result<()> {
     if text::valid(&out[start..]).is_none() {
         let n = out.len() - start;
@@ -274,7 +274,7 @@ fn replace_run(out: &mut Vec<u8>, start: usize) -> Result<()> {
     Ok(())
 }
 
-/// A slot with these bytes and this length.
+/// Creates a slot with these bytes and this length.
 fn slot(bytes: &[u8], len: u8) -> [u8; SLOT] {
     let mut slot = [0; SLOT];
     slot[..bytes.len()].copy_from_slice(bytes);

@@ -14,17 +14,17 @@ pub enum DecodeErrors {
     Strict,
     /// U+FFFD for each maximal invalid sequence.
     Replace,
-    /// U+FFFD for each byte that is part of no character, as SentencePiece has it.
+    /// U+FFFD for each byte that is not part of a character, as in SentencePiece.
     ReplaceBytes,
-    /// U+FFFD for each byte of a run of tokens of bytes that is not UTF-8 as a whole, as HuggingFace's `ByteFallback` has
-    /// it. A stream does as with [`ReplaceBytes`](Self::ReplaceBytes), since it does not wait for the end of a run.
+    /// U+FFFD for each byte of a run of byte tokens that is not UTF-8 as a whole, as in HuggingFace's `ByteFallback`. A
+    /// stream uses [`ReplaceBytes`](Self::ReplaceBytes) instead, since it does not wait for the end of a run.
     ReplaceRuns,
     /// Dropped.
     Ignore,
 }
 
 impl DecodeErrors {
-    /// All of them, by the names that files and callers use.
+    /// All variants, by the names that files and callers use.
     pub const NAMED: [(&str, DecodeErrors); 5] = [
         ("strict", DecodeErrors::Strict),
         ("replace", DecodeErrors::Replace),
@@ -33,12 +33,12 @@ impl DecodeErrors {
         ("ignore", DecodeErrors::Ignore),
     ];
 
-    /// Its name.
+    /// Returns the name of the variant.
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|&&(_, errors)| errors == self).map_or("", |(name, _)| name)
     }
 
-    /// How often U+FFFD stands for a maximal invalid sequence; `None` where it is an error.
+    /// Returns how many U+FFFD replace a maximal invalid sequence; `None` if it is an error.
     pub fn n_replacements(self, invalid: &[u8]) -> Option<usize> {
         match self {
             DecodeErrors::Strict => None,
@@ -48,7 +48,7 @@ impl DecodeErrors {
         }
     }
 
-    /// The text of bytes.
+    /// Turns bytes into text.
     pub fn text_of(self, bytes: Vec<u8>) -> Result<String> {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => return Ok(text),
@@ -67,11 +67,11 @@ impl DecodeErrors {
     }
 }
 
-/// What to do where strict decoding fails, in messages.
+/// What to do if strict decoding fails, for messages.
 pub const PARTIAL_CHARACTER: &str = "; the ids hold a part of a character: decode_bytes(ids) returns the bytes, and \
      decode(ids, errors=\"replace\") puts U+FFFD there, as a tokenizer of decode_errors=\"replace\" always does";
 
-/// Returns text as ids are pushed.
+/// Decodes ids one by one.
 #[derive(Debug)]
 pub struct DecodeStream {
     decoder: Arc<Decoder>,
@@ -89,7 +89,7 @@ impl DecodeStream {
         DecodeStream { decoder, errors, held: Vec::new(), n_taken: 0, is_at_start: true }
     }
 
-    /// The stream of what follows a prompt, which may end inside a character; bytes of the prompt are no errors.
+    /// Continues after a prompt, which can end inside a character; invalid bytes of the prompt are not errors.
     pub fn after<I: AnyId>(mut self, prompt: &[I]) -> Result<Self> {
         let errors = std::mem::replace(&mut self.errors, DecodeErrors::Ignore);
         prompt.iter().try_for_each(|&id| self.push(id).map(|_| ()))?;
@@ -112,7 +112,7 @@ impl DecodeStream {
         Ok(taken)
     }
 
-    /// Ends the stream: an incomplete character is invalid now.
+    /// Ends the stream: an incomplete character is now invalid.
     pub fn finish(&mut self) -> Result<String> {
         self.take(true)
     }
@@ -143,7 +143,7 @@ impl DecodeStream {
     }
 }
 
-/// Whether these bytes, which are not UTF-8, are the start of a character.
+/// Returns whether these bytes, which are not UTF-8, are the start of a character.
 fn is_incomplete(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

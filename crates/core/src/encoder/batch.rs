@@ -3,9 +3,9 @@
 //! A job is a group of texts of about [`GROUP_BYTES`]. Results are collected in the order of the texts, so they do not
 //! depend on threads.
 //!
-//! Short texts are joined, so that their pretokens are looked up together: a text alone would wait for the loads of its
-//! few pretokens. Texts that hold a literal of a special token are left out, and if anything fails texts are encoded one by
-//! one, so that each finds its own literals and errors.
+//! Short texts are joined, so that their pretokens are looked up together: a text on its own would wait for the loads
+//! of its few pretokens. Texts that hold a literal of a special token are not joined. If anything fails, texts are
+//! encoded one by one, so that each reports its own literals and errors.
 //!
 //! Tried, by `cargo run --release --example encode`:
 //! - Join texts of up to 8 KB to 16 KB: English and C as fast, fifteen languages 5 to 8 % slower.
@@ -35,10 +35,10 @@ const PROGRESS_BYTES: usize = 1 << 14;
 /// Texts of at most this many bytes are joined.
 const SHORT_BYTES: usize = 512;
 
-/// Bytes of the next text that are prefetched while texts are joined.
+/// Bytes of the next text to prefetch while texts are joined.
 const AHEAD_BYTES: usize = 1 << 10;
 
-/// Bytes up to which short texts are joined; with the keys of their pretokens these stay in the first-level cache.
+/// Short texts are joined up to this many bytes; with the keys of their pretokens they stay in the first-level cache.
 const JOINED_BYTES: usize = 1 << 12;
 
 /// Short texts, joined, in UTF-8.
@@ -47,12 +47,12 @@ struct Joined {
     text: String,
     /// Where each text ends.
     ends: Vec<usize>,
-    /// How many texts are encoded.
+    /// How many of the texts are encoded.
     n_done: usize,
 }
 
 impl Joined {
-    /// Takes the first of `texts`, up to one that is too long, not valid or changed by a normaliser.
+    /// Joins the first of `texts`, up to one that is too long, not valid or changed by a normaliser.
     fn take(&mut self, texts: &[impl Text], pretokenizer: &Pretokenizer, buffer: &mut String) {
         self.clear();
         for (index, text) in texts.iter().enumerate() {
@@ -78,7 +78,7 @@ impl Joined {
         self.n_done = 0;
     }
 
-    /// The next texts, up to one that holds one of `literals`.
+    /// Returns the next texts, up to one that holds one of `literals`.
     fn next(&self, literals: [Option<&SpecialTokens>; 2]) -> Run<'_> {
         let start = self.n_done.checked_sub(1).map_or(0, |last| self.ends[last]);
         let found = literals
@@ -91,11 +91,11 @@ impl Joined {
     }
 }
 
-/// Several texts of [`Joined`].
+/// Consecutive texts of [`Joined`].
 #[derive(Clone, Copy)]
 struct Run<'a> {
     text: &'a str,
-    /// Where the first begins, and where each ends, in the joined text.
+    /// Where the first begins and where each ends, in the joined text.
     start: usize,
     ends: &'a [usize],
 }
@@ -112,7 +112,7 @@ enum Piece<'a> {
 struct GroupResult<I> {
     ids: Vec<I>,
     counts: Vec<usize>,
-    /// The current text in UTF-8, if Python stores it otherwise.
+    /// The current text in UTF-8, if it is stored in another encoding.
     buffer: String,
     joined: Joined,
 }
@@ -130,7 +130,7 @@ impl<I> Default for GroupResult<I> {
 }
 
 impl Encoder {
-    /// The ids of all texts, concatenated, and n + 1 offsets: text i has `ids[offsets[i]..offsets[i + 1]]`.
+    /// Returns the ids of all texts, concatenated, and n + 1 offsets: text i has `ids[offsets[i]..offsets[i + 1]]`.
     pub fn encode_batch<I: Id>(
         &self,
         texts: &[impl Text],
@@ -179,7 +179,7 @@ impl Encoder {
         })
     }
 
-    /// Like [`encode_each`](Self::encode_each), but `take` may leave ids in the vector: they stay before those of a
+    /// Like [`encode_each`](Self::encode_each), but `take` can leave ids in the vector: they stay before those of a
     /// later group that the same thread encodes. Each thread reserves room for `n_first` ids.
     fn encode_groups<I: Id>(
         &self,
@@ -203,7 +203,7 @@ impl Encoder {
         })
     }
 
-    /// How many ids each text has.
+    /// Returns the number of ids of each text.
     pub fn count_batch(
         &self,
         texts: &[impl Text],

@@ -1,7 +1,7 @@
 //! Encodes the documents of a corpus, block by block.
 //!
-//! A long document may be divided among blocks and texts ([`Splitter`]). Between two blocks the encoder keeps the text
-//! that is not final and whether the next text starts a document.
+//! A long document can be divided among blocks and texts ([`Splitter`]). Between two blocks the encoder keeps the text
+//! that is not final yet, and whether the next text starts a document.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub struct BlockEncoder<I> {
     buffers: BufferPool<Vec<I>>,
     /// Whether the next text starts a document.
     at_document_start: bool,
-    /// Bytes of the open document that are encoded.
+    /// Bytes of the open document that are encoded already.
     n_open_bytes: usize,
 }
 
@@ -45,13 +45,13 @@ pub struct Encoded<I: Id> {
     pub ids: Buffer<Vec<I>>,
     /// The end of each document in `ids`. Ids after the last end belong to a document that continues in the next block.
     pub ends: Vec<i64>,
-    /// Literals that were encoded as text: (document, special token, count), in the order of the documents. A document
-    /// is numbered by how many documents end before it in the block.
+    /// Literals that were encoded as text: (document, special token, count), in the order of the documents. The number
+    /// of a document is how many documents end before it in the block.
     pub literals: Vec<[i64; 3]>,
 }
 
 impl<I: Id> BlockEncoder<I> {
-    /// An encoder for the start of a corpus. [`Error::Invalid`] if `begin_id` or `end_id` is not an id of `encoder`.
+    /// Creates an encoder for the start of a corpus. [`Error::Invalid`] if `encoder` lacks the `begin_id` or `end_id`.
     pub fn new(encoder: Arc<Encoder>, options: BlockOptions) -> Result<Self> {
         for (name, id) in [("begin_id", options.begin_id), ("end_id", options.end_id)] {
             if let Some(id) = id
@@ -74,7 +74,7 @@ impl<I: Id> BlockEncoder<I> {
         })
     }
 
-    /// The ids of the next block, without text at its end that is not final yet. `source` is for messages.
+    /// Encodes the next block, except for text at its end that is not final yet. `source` is for error messages.
     pub fn push(
         &mut self,
         documents: &Documents,
@@ -114,11 +114,11 @@ impl<I: Id> BlockEncoder<I> {
                 }
                 Ok(())
             });
-            // The texts are pieces of documents, whose numbers mean nothing to the caller.
+            // The texts are pieces of documents, so their indices mean nothing to the caller.
             let done = done.map_err(Error::without_text);
             let found = counts.into_sorted();
             if let Err(Error::DisallowedSpecial { token, offset }) = done {
-                // The error is that of the first such text.
+                // The error is about the first text with a literal.
                 let text = found.first().map_or(0, |count| count.text);
                 let document = source.first_document
                     + texts.is_end[..text].iter().filter(|&&is_end| is_end).count() as u64;
@@ -149,8 +149,8 @@ pub struct BlockSource<'a> {
     pub first_document: u64,
 }
 
-/// How many bytes of its document come before text `n` of a block; `before` bytes of the open document were in earlier
-/// blocks.
+/// Returns how many bytes of its document come before text `n` of a block; `before` bytes of the open document were in
+/// earlier blocks.
 fn bytes_open_after(texts: &Texts<'_>, n: usize, before: usize) -> usize {
     let last_end = texts.is_end[..n].iter().rposition(|&is_end| is_end);
     let open = texts.texts[last_end.map_or(0, |at| at + 1)..n].iter().map(|text| text.len()).sum::<usize>();

@@ -2,8 +2,8 @@
 //!
 //! Before each merge, the pairs that could merge are tried in the order in which they would be merged, lowest rank
 //! first, leftmost first. Each is skipped with the given probability, and the first that is not skipped is merged. If
-//! all are skipped the pretoken is finished. This has the distribution of the paper's algorithm, which draws for all
-//! pairs and takes the best of those that are left. `reference/dropout.py` is the definition, including the random
+//! all are skipped the pretoken is finished. This has the same distribution as the paper's algorithm, which draws for
+//! all pairs and takes the best of those that are left. `reference/dropout.py` is the definition, including the random
 //! numbers.
 //!
 //! Cost: n log n, times 1 / (1 - probability).
@@ -24,7 +24,7 @@ use crate::vocabulary::Vocabulary;
 /// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the merging of a pretoken";
 
-/// Decides which merges are skipped: SplitMix64 (Steele et al. 2014), the same numbers on every machine.
+/// Decides which merges are skipped, using SplitMix64 (Steele et al. 2014): the same numbers on every machine.
 pub struct Dropout {
     /// A draw of 53 bits below this is a skip.
     threshold: u64,
@@ -32,7 +32,7 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Skips with the probability `threshold` / 2^53.
+    /// Creates a sequence of draws in which a skip has the probability `threshold` / 2^53.
     pub fn new(threshold: u64, seed: u64) -> Self {
         Dropout { threshold, state: seed }
     }

@@ -1,4 +1,4 @@
-//! The hot loop of encoding: find each pretoken in the cache, merge those that are new.
+//! The hot loop of encoding: finds each pretoken in the cache, and merges those that are new.
 //!
 //! ```text
 //! look up batch 0
@@ -8,12 +8,12 @@
 //!     compare the bytes of long pretokens  those that match keep the keys of their entries
 //!     for each pretoken of this batch:
 //!         an entry in its bucket?          copy as many ids as an entry can hold, advance by as many as it has
-//!         an entry beside full buckets?    the same
+//!         an entry elsewhere in its group? the same
 //!         otherwise                        merge, and add the ids to the cache
 //!     copy the ids that are in the arena   prefetched when their entries were found
 //! ```
 //!
-//! The arena holds the ids that do not fit into an entry. Invariants:
+//! The arena holds ids that do not fit into an entry. Invariants:
 //! - Both batches were looked up in the table of `handle`. When `encode_new` changes the table, the batches are moved
 //!   to the new one and the keys of long pretokens are reset, since arena offsets are per table.
 //! - `ends` ascend and lie within the text.
@@ -21,13 +21,12 @@
 //!   found has at most as many ids as its pretoken has bytes.
 //! - The output has room for the inline ids of a whole batch before any is written ([`Output::open`]).
 //!
-//! A new pretoken is first cut wherever no token spans the cut, since no merge ever will: in text without spaces that
-//! leaves single characters or bytes of them. Parts of up to three bytes are merged at once; longer ones are looked up
-//! in the cache, and merged ([`super::merge`]) if it does not have them.
+//! A new pretoken is first split wherever no token spans the boundary, since no merge can ever cross it: in text
+//! without spaces that leaves single characters, or bytes of them. Parts of up to three bytes are merged at once;
+//! longer ones are looked up in the cache, and merged ([`super::merge`]) on a miss.
 //!
 //! Tried, as `cargo run --release --example encode` reports "file, warm" on a Zen 4 (English, fifteen languages, C):
-//! - Find all pretokens of a batch first, without a branch, and then copy their ids: 3 % slower, 1 % slower, 4 %
-//!   slower.
+//! - Find all pretokens of a batch first, without a branch, and then copy their ids: 3 %, 1 % and 4 % slower.
 //! - Find and compare long pretokens for 64 of them at once, ahead of their batches: 3 %, 3 % and 1 % slower.
 //! - Search beside a full bucket within the loop instead of in a function: English 1 %, C 4 % slower.
 //! - Copy the ids in the arena within the loop: languages 5 %, C 7 % slower.
@@ -54,16 +53,16 @@ use crate::prefetch::Ahead;
 use crate::pretokens::key::{PaddedText, PretokenKey};
 use crate::vocabulary::Vocabulary;
 
-/// Parts of more bytes are merged by [`by_rank`], not by [`heap`].
+/// Parts longer than this are merged by [`by_rank`] instead of [`heap`].
 const VERY_LONG: usize = 1 << 15;
 
 /// Bytes of a long pretoken that are merged between two calls of `on_progress`: milliseconds of work.
 const BYTES_PER_TICK: usize = 1 << 16;
 
-/// Cache lines of the next text that are prefetched with each batch: more than a batch has, at two bytes per character.
+/// Cache lines of the next text to prefetch with each batch: more than its text takes at two bytes per character.
 const LINES_AHEAD: usize = 12;
 
-/// Pretokens of a text: they end at `ends`, which ascend, and the first starts at `start`.
+/// Pretokens of a text: the first starts at `start`, and they end at `ends`, which ascend.
 #[derive(Clone, Copy)]
 pub(super) struct Pretokens<'a> {
     shared: &'a Shared,
@@ -73,15 +72,15 @@ pub(super) struct Pretokens<'a> {
 }
 
 impl<'a> Pretokens<'a> {
-    /// Pretokens of `text`, starting at byte 0. UTF-8 has no byte 0xff, which pads keys.
+    /// Creates pretokens of `text`, the first at byte 0. UTF-8 never has the byte 0xff, which pads keys.
     pub(super) fn from_text(shared: &'a Shared, text: &'a str, ends: &'a [u32]) -> Self {
         Pretokens { shared, text: text.as_bytes(), start: 0, ends }
     }
 
-    /// Pretokens of arbitrary bytes.
+    /// Creates pretokens of arbitrary bytes.
     ///
     /// # Safety
-    /// None of the pretokens ends in 0xff ([`PretokenKey::can_end_in`]).
+    /// No pretoken ends in 0xff ([`PretokenKey::can_end_in`]).
     pub(super) unsafe fn from_bytes(
         shared: &'a Shared,
         text: &'a [u8],
@@ -92,12 +91,12 @@ impl<'a> Pretokens<'a> {
         Pretokens { shared, text, start, ends }
     }
 
-    /// Pretoken `index`.
+    /// Returns pretoken `index`.
     fn get(&self, index: usize) -> &'a [u8] {
         &self.text[pretoken_range(self.start, self.ends, index)]
     }
 
-    /// The total length in bytes of the pretokens in a range, which is not empty.
+    /// Returns the total length in bytes of the pretokens in a range that is not empty.
     #[inline(always)]
     fn n_bytes(&self, Range { start, end }: &Range<usize>) -> usize {
         let first = if *start == 0 { self.start } else { self.ends[start - 1] as usize };
@@ -107,14 +106,14 @@ impl<'a> Pretokens<'a> {
 
 /// Where documents end among the pretokens of a text, and how many ids were written up to each end.
 pub(super) struct DocumentEnds<'a> {
-    /// For each document that is not finished: the number of pretokens up to its end; ascending.
+    /// The number of pretokens up to the end of each unfinished document, ascending.
     pub(super) left: &'a [usize],
-    /// For each document that is finished: the number of ids in the output at its end. Has room for all documents.
+    /// The number of ids in the output at the end of each finished document. Has capacity for all documents.
     pub(super) n_ids: &'a mut Vec<usize>,
 }
 
 impl DocumentEnds<'_> {
-    /// The number of pretokens up to the end of the current document.
+    /// Returns the number of pretokens up to the end of the current document.
     #[inline(always)]
     fn next(&self) -> usize {
         self.left.first().copied().unwrap_or(usize::MAX)
@@ -130,7 +129,7 @@ impl DocumentEnds<'_> {
     }
 }
 
-/// A thread's table and the buffers of merging.
+/// A thread's handle of the cache, and its buffers for merging.
 pub(super) struct PretokenEncoder {
     handle: TableHandle,
     /// The current batch and the next one.
@@ -139,7 +138,7 @@ pub(super) struct PretokenEncoder {
     /// The ids of the current pretoken, and the ends of its words.
     ids: Vec<u32>,
     word_ends: Vec<u32>,
-    /// Text that will be encoded next.
+    /// The text to prefetch, which is encoded next.
     ahead: Ahead,
 }
 
@@ -155,7 +154,7 @@ impl PretokenEncoder {
         }
     }
 
-    /// Sets the text that is prefetched, a little with each batch.
+    /// Sets the text to prefetch, a little with each batch.
     pub(super) fn look_ahead(&mut self, ahead: Ahead) {
         self.ahead = ahead;
     }
@@ -194,8 +193,8 @@ impl PretokenEncoder {
         unsafe { encode_at_tier(tier, self, pretokens, documents, output, on_progress) }
     }
 
-    /// Encodes with the instructions of `L`, which the processor has, and ids in entries of two bytes (`NARROW`) or
-    /// four.
+    /// Encodes with the instructions of `L`, which the processor must have. Entries of the cache hold ids of two bytes
+    /// if `NARROW`, otherwise of four.
     #[inline(always)]
     fn encode_with_isa<L: Lookup, const NARROW: bool, S: Output>(
         &mut self,
@@ -211,11 +210,11 @@ impl PretokenEncoder {
         let Some(mut ends) = chunks.next() else { return Ok(()) };
         let (mut current, mut n_before) = (0, 0);
         let query = Query { hasher, table: self.handle.table.view(), text: &padded };
-        // SAFETY: The processor has the instructions; ends ascend and lie within the text; no pretoken ends in 0xff, as
-        // whoever made the `Pretokens` promised.
+        // SAFETY: The processor has the instructions, and `ends` ascend and lie within the text. The constructors of
+        // `Pretokens` ensure that no pretoken ends in 0xff.
         unsafe { L::look_up(&mut self.batches[current], &query, start, ends) };
         loop {
-            // `encode_new` may have changed the table.
+            // `encode_new` can have changed the table.
             let query = Query { hasher, table: self.handle.table.view(), text: &padded };
             self.batches[current].prefetch_records(&self.handle.table);
             let end = ends.last().map_or(start, |&end| end as usize);
@@ -259,7 +258,7 @@ impl PretokenEncoder {
         }
     }
 
-    /// Writes the ids of pretokens of a batch up to the first without an entry; returns how many that were.
+    /// Writes the ids of cached pretokens up to the first that has no entry; returns how many pretokens were written.
     #[inline(always)]
     fn put_cached<L: Lookup, const NARROW: bool, S: Output>(
         &self,
@@ -274,8 +273,8 @@ impl PretokenEncoder {
         let (keys, slots) = (&keys[range.clone()], &slots[range.clone()]);
         let mut cursor = output.open(keys.len(), pretokens.n_bytes(&range))?;
         let (mut n_put, mut n_gaps) = (0, 0);
-        // Where ids from the arena belong. They are filled in after the loop: leaving the loop for each, or waiting for
-        // the arena in it, costs more than everything else where many words have many ids.
+        // Places for ids that are in the arena. They are filled in after the loop: if many words have many ids,
+        // leaving the loop for each of them or waiting for the arena costs more than everything else.
         let mut gaps = [const { MaybeUninit::<(S::Cursor, &Packed)>::uninit() }; BATCH];
         for (key, &slot) in keys.iter().zip(slots) {
             // SAFETY: The processor has the instructions. The batch was looked up in this table or moved to it.
@@ -300,19 +299,19 @@ impl PretokenEncoder {
             n_put += 1;
         }
         for gap in &gaps[..n_gaps] {
-            // SAFETY: The first `n_gaps` were written, with entries of this table whose ids are in the arena; each
-            // cursor is where its entry was put.
+            // SAFETY: The first `n_gaps` elements were written. Their entries are of this table and have their ids in
+            // the arena; each cursor is where its entry was put.
             unsafe {
                 let (cursor, entry) = gap.assume_init_read();
                 S::fill(cursor, &self.handle.table.spilled_ids(entry));
             }
         }
-        // SAFETY: The cursor is the last one opened; the output was not used otherwise.
+        // SAFETY: The cursor is the last one opened, all gaps are filled, and the output was not used otherwise.
         unsafe { output.close(cursor) };
         Ok(n_put)
     }
 
-    /// Encodes a pretoken of arbitrary bytes; it may end in the byte that pads keys.
+    /// Encodes a pretoken of arbitrary bytes, which can end in the byte that pads keys.
     pub(super) fn encode_bytes<S: Output>(
         &mut self,
         shared: &Shared,
@@ -324,7 +323,7 @@ impl PretokenEncoder {
         self.encode_new(shared, pretoken, key, output, on_progress)
     }
 
-    /// Encodes a pretoken that is not in the cache.
+    /// Encodes a pretoken that the batch did not find in the cache.
     #[inline(never)]
     fn encode_new<S: Output>(
         &mut self,
@@ -338,7 +337,7 @@ impl PretokenEncoder {
         self.handle.n_new += 1;
         let vocabulary = &shared.vocabulary;
         self.refresh(&shared.cache);
-        // The batch may have been looked up in another table.
+        // Compute the slot again: the batch may have been looked up in another table.
         let slot = shared.cache.hasher.hash(key) as u32;
         if let Some(starts) = vocabulary.characters() {
             if pretoken.len() > CACHED_BYTES {
@@ -386,7 +385,7 @@ impl PretokenEncoder {
                     on_progress(0)?;
                 }
                 self.ids.clear();
-                // `by_rank` makes a list for each rank: too many if ids are ranks and far apart.
+                // `by_rank` allocates a list for each rank: too many if ids are ranks and have large gaps.
                 if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
                     by_rank::merge(vocabulary, part, |id| output.put(id), on_progress)?;
                 } else if part.len() > CACHED_BYTES {
@@ -408,7 +407,7 @@ impl PretokenEncoder {
         output.extend(self.ids.iter().copied())
     }
 
-    /// Replaces `ids` by those of a long pretoken of several words; returns whether it did.
+    /// Encodes a long pretoken word by word, replacing `ids`, if it has several words; returns whether it did.
     #[inline(never)]
     fn encode_words(
         &mut self,
@@ -423,7 +422,7 @@ impl PretokenEncoder {
         words.encode(&shared.vocabulary, pretoken, &mut self.word_ends, &mut self.ids, on_progress)
     }
 
-    /// Adds `pretoken` to the cache; its ids are `self.ids` from index `first` on.
+    /// Adds `pretoken` to the cache with the ids `self.ids[first..]`.
     fn learn(&mut self, shared: &Shared, key: PretokenKey, slot: u32, pretoken: &[u8], first: usize) {
         if shared.cache.insert(&mut self.handle, key, slot, pretoken, &self.ids[first..]) {
             shared.refresh_idle();
@@ -434,7 +433,7 @@ impl PretokenEncoder {
     fn merge_parts(&mut self, shared: &Shared, pretoken: &[u8]) -> Result<()> {
         let vocabulary = &shared.vocabulary;
         if pretoken.is_ascii() {
-            // ASCII hardly ever has a place that no token spans.
+            // ASCII text hardly ever has a boundary that no token spans.
             return self.merge(vocabulary, pretoken);
         }
         for part in vocabulary.parts(pretoken) {
@@ -457,12 +456,12 @@ impl PretokenEncoder {
         self.encode_long_part(shared, part)
     }
 
-    /// Like [`encode_part`](Self::encode_part), for a part that is long enough to be looked up.
+    /// Like [`encode_part`](Self::encode_part), for a part that is long enough to be worth a lookup.
     #[inline(never)]
     fn encode_long_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
         let mut key = PretokenKey::from_bytes(part, shared.cache.hasher);
         if shared.vocabulary.ignores_merges() {
-            // A part that equals a token need not become that token; a whole pretoken does. So a part has another key.
+            // A whole pretoken that is a token becomes that token; a part need not. So parts have keys of their own.
             key = key.as_part();
         }
         let slot = shared.cache.hasher.hash(key) as u32;
@@ -487,7 +486,7 @@ impl PretokenEncoder {
 }
 
 at_tier! {
-    /// [`PretokenEncoder::encode_documents`] with the newest table.
+    /// Calls [`PretokenEncoder::encode_with_isa`] with the instructions of `tier` and the cache's width of ids.
     unsafe fn encode_at_tier<L in lookup, S: Output>(
         encoder: &mut PretokenEncoder,
         pretokens: Pretokens<'_>,
@@ -503,8 +502,8 @@ at_tier! {
     }
 }
 
-/// The entry of pretoken `index`, which has none in its own bucket, if it is in another bucket of the group. Called
-/// from the loop over a batch but not inlined: leaving the loop, or searching within it, takes more time.
+/// Returns the entry of pretoken `index`, which is not in its own bucket, if it is in another bucket of the group.
+/// Called from the loop over a batch but not inlined: leaving the loop, or searching within it, takes more time.
 #[cold]
 #[inline(never)]
 fn find_beside<'t>(

@@ -1,10 +1,10 @@
 //! Encodes a whole file on all threads.
 //!
-//! The file is divided near multiples of [`PART_BYTES`], more finely at its end, at safe cuts
-//! ([`crate::pretokens::safe_cuts`]). A cut depends only on the file and on the wished offset, so the jobs on both
-//! sides find the same one. If there is no safe cut, the part before goes on. Each part is one job
-//! ([`crate::parallel`]); the ids of the parts are joined in order. A small file is one part, and so is a file under a
-//! pattern that needs backtracking, which allows no cuts. A part is read in blocks, and each encoded up to its last safe cut.
+//! The file is divided near multiples of [`PART_BYTES`], and into smaller parts at its end, at safe cuts
+//! ([`crate::pretokens::safe_cuts`]). A cut depends only on the file and on the target offset, so the jobs on both
+//! sides find the same one. Without a safe cut, the part before continues. Each part is one job ([`crate::parallel`]),
+//! and the ids of the parts are joined in order. A small file is one part, and so is a file under a pattern that needs
+//! backtracking, which allows no cuts. A part is read in blocks, each of which is encoded up to its last safe cut.
 //!
 //! Cost: each byte is read, checked and encoded once. Memory: the ids, and a block of text for each thread.
 //!
@@ -32,7 +32,7 @@ use crate::pretokens::safe_cuts::{SafeCuts, part_at};
 const PART_BYTES: u64 = 2 << 20;
 /// Parts at the end of a file are smaller by this factor, so that no thread works on a large one while the others idle.
 const N_SMALL: u64 = 8;
-/// Bytes of a block: it stays in the second-level cache until it is encoded.
+/// Bytes of a block: few enough to stay in the second-level cache until they are encoded.
 const BLOCK_BYTES: usize = 1 << 18;
 
 /// How a file is divided.
@@ -40,7 +40,7 @@ const BLOCK_BYTES: usize = 1 << 18;
 pub(super) struct Division {
     /// Bytes of a part.
     pub(super) part_bytes: u64,
-    /// Whether the pattern allows to divide a file at all.
+    /// Whether the pattern allows dividing a file at all.
     pub(super) can_cut: bool,
     /// Whether a part can be read in blocks.
     pub(super) has_blocks: bool,
@@ -62,7 +62,7 @@ impl Parts {
     /// others.
     fn divide(n_bytes: u64, part_bytes: u64, threads: u64) -> Self {
         let small_bytes = part_bytes.div_ceil(N_SMALL);
-        // Starting a thread would take longer than what it would do.
+        // Starting a thread would take longer than the work it would do.
         if n_bytes < 2 * small_bytes {
             return Parts::whole();
         }
@@ -71,12 +71,12 @@ impl Parts {
         Parts { n_bytes: [part_bytes, small_bytes], n_large, n: n_large + n_small }
     }
 
-    /// The whole file as one part.
+    /// Returns the whole file as one part.
     fn whole() -> Self {
         Parts { n_bytes: [0; 2], n_large: 0, n: 1 }
     }
 
-    /// The wished start of part `number`, and the length of the part before it.
+    /// Returns the target start of part `number`, and the length of the part before it.
     fn start(&self, number: u64) -> (u64, u64) {
         let [large, small] = self.n_bytes;
         let n_large = number.min(self.n_large);
@@ -85,7 +85,7 @@ impl Parts {
 }
 
 impl Encoder {
-    /// The ids of a UTF-8 file. `threads` 0: one for each processor.
+    /// Returns the ids of a UTF-8 file. `threads` 0: one for each processor.
     pub fn encode_file<I: Id>(
         &self,
         path: &Path,
@@ -116,7 +116,7 @@ impl Encoder {
         let size = Some(metadata.len()).filter(|&n_bytes| metadata.is_file() && n_bytes > 0);
         let threads = parallel::thread_count(threads);
         let parts = match size {
-            // Parts of a text that cannot be read in blocks are smaller than the whole.
+            // Without blocks, even one thread divides the file: it holds a part in memory, not the whole.
             Some(n_bytes) if can_cut && (threads > 1 || !has_blocks) => {
                 Parts::divide(n_bytes, part_bytes, threads as u64)
             }
@@ -162,8 +162,8 @@ struct FileScan<'a> {
 }
 
 impl FileScan<'_> {
-    /// Encodes part `number` up to the next cut. Empty if there is no cut where it should start: the part before goes
-    /// on.
+    /// Encodes part `number` up to the next cut. If there is no cut where it should start, it is empty: the part before
+    /// continues.
     fn encode_part<I: Id>(
         &self,
         worker: &mut Worker,
@@ -229,7 +229,7 @@ mod tests {
             for number in 1..parts.n.min(10_000) {
                 let ((before, _), (start, reach)) = (parts.start(number - 1), parts.start(number));
                 assert_eq!(start - before, reach);
-                // When only small parts are left, each thread may still have a large one.
+                // When only small parts are left, each thread can still be encoding a large one.
                 let is_large = n_bytes - before >= (threads + 1) * part_bytes;
                 assert_eq!(
                     reach,

@@ -1,14 +1,14 @@
 //! Encodes text to ids.
 //!
 //! Special tokens divide a text into documents, the pretokenizer divides each document into pretokens, and each
-//! pretoken is merged by itself: always the pair of lowest rank, leftmost first, until no pair merges ([`merge::naive`]
-//! is the definition, in ten lines). A bounded cache, shared by all threads, keeps the ids of pretokens, so nearly
-//! every pretoken is looked up, not merged.
+//! pretoken is merged on its own: the pair of lowest rank first, leftmost first, until no pair merges
+//! ([`merge::naive`] is the definition, in ten lines). A bounded cache shared by all threads keeps the ids of
+//! pretokens, so nearly every pretoken is looked up, not merged.
 //!
-//! - `worker.rs`: one text on one thread: its special tokens and documents.
+//! - `worker.rs`: one text on one thread, its special tokens and documents.
 //! - `encode_loop.rs`: the hot loop over pretokens. `cache/`: lookup. `merge/`: merging. `words.rs`: long pretokens.
-//! - `batch.rs`, `parts.rs`, `file.rs`, `stream.rs`, `session.rs`, `block_encoder.rs`: many texts, a long text, a file, text that arrives in parts, text that
-//!   grows and is never done, a corpus.
+//! - What can be encoded: many texts (`batch.rs`), one long text (`parts.rs`), a file (`file.rs`), text that arrives
+//!   in parts (`stream.rs`), text that grows and is never done (`session.rs`), a corpus (`block_encoder.rs`).
 
 mod batch;
 mod block_encoder;
@@ -57,10 +57,10 @@ pub use stream::StreamEncoder;
 /// Options that do not change the ids.
 #[derive(Clone, Copy, Debug)]
 pub struct EncoderOptions {
-    /// Upper bound on the bytes of the cache, which all threads share; 1.5 times that while its table is replaced. As much
-    /// again for the words of pretokens that are whole lines.
+    /// Upper bound on the bytes of the cache, which all threads share; 1.5 times that while its table is replaced. If
+    /// pretokens are whole lines, a second cache of the same size holds their words.
     pub cache_bytes: usize,
-    /// The instructions to use. [`Encoder::new`] refuses those that the processor lacks.
+    /// The instructions to use. [`Encoder::new`] fails if the processor lacks them.
     pub tier: CpuTier,
 }
 
@@ -78,9 +78,9 @@ pub enum SpecialPolicy<'a> {
     All,
     /// Ordinary text.
     None,
-    /// Ordinary text that is counted, or an error, as the counts say.
+    /// Ordinary text; each literal is counted, or is an error, as the [`LiteralCounts`] say.
     Counted(&'a LiteralCounts<'a>),
-    /// Ids, [`Error::DisallowedSpecial`], or ordinary text.
+    /// Ids if they are in `allowed`, [`Error::DisallowedSpecial`] if in `disallowed`, otherwise ordinary text.
     Some {
         /// Special tokens whose literals become ids.
         allowed: &'a SpecialTokens,
@@ -90,8 +90,8 @@ pub enum SpecialPolicy<'a> {
 }
 
 impl SpecialPolicy<'_> {
-    /// The special tokens that this policy looks for: a text that contains none of their literals needs no special
-    /// handling. `None` if one of them has rules, since then the text around a literal decides.
+    /// Returns the special tokens that this policy looks for: a text with none of their literals needs no special
+    /// handling. `None` if any of them has rules, since then the text around a literal matters too.
     fn literals<'a>(&'a self, all: &'a SpecialTokens) -> Option<[Option<&'a SpecialTokens>; 2]> {
         let literals = match self {
             SpecialPolicy::All => [Some(all), None],
@@ -102,7 +102,7 @@ impl SpecialPolicy<'_> {
         (!literals.iter().flatten().any(|specials| specials.has_rules())).then_some(literals)
     }
 
-    /// Whether all of a text is looked at: literals are counted, or an error.
+    /// Returns whether all of a text must be read, because literals are counted or are an error.
     fn reads_all(&self) -> bool {
         match self {
             SpecialPolicy::All | SpecialPolicy::None => false,
@@ -111,8 +111,8 @@ impl SpecialPolicy<'_> {
         }
     }
 
-    /// Fails if `text`, number `number` of its batch, contains a disallowed literal. Counts literals if the policy
-    /// does.
+    /// Fails if `text`, which has index `number` in its batch, contains a disallowed literal. Counts literals if the
+    /// policy does.
     fn check(&self, number: usize, text: &str) -> Result<()> {
         match self {
             SpecialPolicy::All | SpecialPolicy::None => Ok(()),
@@ -122,14 +122,14 @@ impl SpecialPolicy<'_> {
     }
 }
 
-/// Encodes text. Threads may share one encoder.
+/// Encodes text. Threads can share one encoder.
 pub struct Encoder {
     shared: Shared,
     workers: Arc<Pool<Worker>>,
 }
 
 impl Encoder {
-    /// An encoder for these tokens, this pattern and these special tokens.
+    /// Creates an encoder with these tokens, this pattern and these special tokens.
     ///
     /// [`Error::Invalid`] if the processor lacks the instructions of `options.tier`.
     pub fn new(
@@ -162,28 +162,28 @@ impl Encoder {
         Ok(Encoder { shared, workers })
     }
 
-    /// The ordinary tokens.
+    /// Returns the ordinary tokens.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.shared.vocabulary
     }
 
-    /// The pattern.
+    /// Returns the pretokenizer.
     pub fn pretokenizer(&self) -> &Arc<Pretokenizer> {
         &self.shared.pretokenizer
     }
 
-    /// The special tokens.
+    /// Returns the special tokens.
     pub fn specials(&self) -> &SpecialTokens {
         &self.shared.specials
     }
 
-    /// Whether an ordinary or special token has this id.
+    /// Returns whether an ordinary or special token has this id.
     pub fn has_id(&self, id: u32) -> bool {
         self.shared.vocabulary.token(id).is_some()
             || self.shared.specials.tokens().iter().any(|&(_, special)| special == id)
     }
 
-    /// The largest id of ordinary and special tokens, + 1.
+    /// Returns the largest id of ordinary and special tokens, + 1.
     #[inline]
     pub fn n_ids(&self) -> usize {
         self.shared.specials.n_ids().max(self.shared.vocabulary.n_ids())
@@ -214,7 +214,7 @@ impl Encoder {
         done
     }
 
-    /// The special tokens whose literals become ids under `policy`.
+    /// Returns the special tokens whose literals become ids under `policy`.
     fn recognised<'a>(&'a self, policy: SpecialPolicy<'a>) -> Option<&'a SpecialTokens> {
         match policy {
             SpecialPolicy::All => Some(&*self.shared.specials),
@@ -224,7 +224,7 @@ impl Encoder {
         .filter(|specials| !specials.is_empty())
     }
 
-    /// Where a file, a stream or a corpus may be cut in which literals of special tokens become what `specials` says.
+    /// Returns the safe cuts of data in which literals of special tokens are treated as `specials` says.
     fn safe_cuts(&self, specials: Specials) -> SafeCuts {
         let splits = specials == Specials::Recognise;
         SafeCuts::new(Arc::clone(&self.shared.pretokenizer), Arc::clone(&self.shared.specials), splits)

@@ -1,4 +1,4 @@
-//! Where ids go: into an array, or only a count.
+//! Where ids go: into a vector, or only into a count.
 
 use std::ptr;
 
@@ -10,13 +10,13 @@ use crate::ids::Id;
 use crate::memory::TryReserve;
 use crate::prefetch::{LINE_BYTES, prefetch};
 
-/// How far ahead of the current id memory is prefetched: a few batches of ids.
+/// How far ahead of the current id to prefetch memory: a few batches of ids.
 const AHEAD_BYTES: usize = 768;
 
-/// Cache lines that are prefetched at once: about as many as the ids of a batch take.
+/// Cache lines to prefetch at once: about as many as the ids of a batch take.
 const AHEAD_LINES: usize = 4;
 
-/// For at most this many entries nothing is prefetched.
+/// Nothing is prefetched for this many entries or fewer.
 const FEW_ENTRIES: usize = 32;
 
 /// Receives the ids of a text in order.
@@ -32,12 +32,11 @@ pub(super) trait Output {
     /// Whether the ids are wanted, not only their number.
     const HAS_IDS: bool;
 
-    /// A cursor with room for the ids of `n` entries, whose pretokens have `n_bytes` bytes in total and no more ids
-    /// than bytes.
+    /// Returns a cursor with room for the ids of `n` entries, whose pretokens have `n_bytes` bytes in total and no more
+    /// ids than bytes.
     fn open(&mut self, n: usize, n_bytes: usize) -> Result<Self::Cursor>;
 
-    /// Writes the ids of a cache entry. If they are in the arena it only leaves room for them; [`fill`](Self::fill)
-    /// writes them.
+    /// Writes the ids of a cache entry. For ids in the arena it only leaves room, which [`fill`](Self::fill) fills.
     ///
     /// # Safety
     /// The cursor has room for one more entry, and no other method of the output was called since it was opened.
@@ -46,8 +45,8 @@ pub(super) trait Output {
     /// Writes ids from the arena into the room left for them.
     ///
     /// # Safety
-    /// The cursor is the one that [`put_entry`](Self::put_entry) had for the entry of these ids, and the cursor that it
-    /// became has not been closed yet.
+    /// `cursor` is the cursor from before [`put_entry`](Self::put_entry) put the entry of these ids, and it has not
+    /// been closed since.
     unsafe fn fill(cursor: Self::Cursor, ids: &Stored<'_>);
 
     /// Makes the ids written through the cursor part of the output.
@@ -68,10 +67,10 @@ pub(super) trait Output {
         self.extend([id].into_iter())
     }
 
-    /// The number of ids so far.
+    /// Returns the number of ids so far.
     fn n(&self) -> usize;
 
-    /// Whether no more ids are wanted.
+    /// Returns whether no more ids are wanted.
     fn is_full(&self) -> bool {
         false
     }
@@ -89,7 +88,7 @@ impl<I: Id> Output for Ids<'_, I> {
     fn open(&mut self, n: usize, n_bytes: usize) -> Result<*mut I> {
         self.0.grow(n_bytes.min(n * CACHED_BYTES) + INLINE_IDS + 1, "ids")?;
         // Freshly allocated memory is not in the cache, and the processor does not predict writes in bursts. The few
-        // ids of a short text fit lines that are cached.
+        // ids of a short text fit into lines that are cached already.
         if n > FEW_ENTRIES {
             for line in 0..AHEAD_LINES {
                 let ahead = self
@@ -107,15 +106,15 @@ impl<I: Id> Output for Ids<'_, I> {
     #[inline(always)]
     unsafe fn put_entry<const NARROW: bool>(cursor: &mut *mut I, ids: &Packed) {
         let n = ids.len();
-        // SAFETY: `open` reserved room for as many slots as all entries have ids, and for INLINE_IDS + 1 more. Each
-        // call keeps as many slots as its entry has ids, and writes at most INLINE_IDS + 1 slots from there on.
+        // SAFETY: `open` reserved a slot for each id of all entries, and INLINE_IDS + 1 more. Each call writes at most
+        // INLINE_IDS + 1 slots, and advances by as many slots as its entry has ids.
         unsafe {
             if !NARROW {
                 for (at, id) in ids.wide().into_iter().enumerate() {
                     cursor.add(at).write(I::from_u32(id));
                 }
             } else if size_of::<I>() == 2 && cfg!(target_endian = "little") {
-                // An entry holds the ids as they are: one copy of 16 bytes.
+                // An entry holds the ids in this layout: one copy of 16 bytes.
                 ptr::copy_nonoverlapping(ids, cursor.cast(), 1);
             } else {
                 for (at, id) in ids.narrow().into_iter().enumerate() {
@@ -130,18 +129,18 @@ impl<I: Id> Output for Ids<'_, I> {
     unsafe fn fill(cursor: *mut I, ids: &Stored<'_>) {
         let Some(bytes) = ids.as_bytes::<I>() else {
             for n in 0..ids.len() {
-                // SAFETY: There is room for all of them.
+                // SAFETY: `put_entry` left room for all of them.
                 unsafe { cursor.add(n).write(I::from_u32(ids.get(n))) };
             }
             return;
         };
         let cursor = cursor.cast::<u8>();
         let Some(last) = bytes.last_chunk::<16>() else {
-            // SAFETY: As above: as many bytes.
+            // SAFETY: As above, for as many bytes.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), cursor, bytes.len()) };
             return;
         };
-        // The usual case: whole registers, the last of which may overlap the one before, and no call for a few bytes.
+        // The usual case: copy 16 bytes at a time, of which the last may overlap the ones before, without a call.
         for (n, chunk) in bytes.as_chunks::<16>().0.iter().enumerate() {
             // SAFETY: As above.
             unsafe { cursor.add(16 * n).cast::<[u8; 16]>().write_unaligned(*chunk) };

@@ -1,8 +1,8 @@
-//! One text in parts: on all threads, or only as much of it as holds the ids that are wanted.
+//! Encodes one text in parts: on all threads, or only as much of it as holds the wanted number of ids.
 //!
-//! A text is divided at safe cuts ([`crate::pretokens::safe_cuts`]), also under a normaliser and where special tokens have
-//! rules. So the ids of its parts, one after the other, are those of the text. Where there is no cut, a part goes on. Each
-//! part is converted to UTF-8 by the thread that encodes it.
+//! A text is divided at safe cuts ([`crate::pretokens::safe_cuts`]), even under a normaliser or if special tokens have
+//! rules. So the ids of its parts, one after the other, are those of the text. If there is no cut near a target
+//! offset, the part continues past it. The thread that encodes a part also converts it to UTF-8.
 
 use std::ops::Range;
 
@@ -18,20 +18,20 @@ use crate::pretokens::Place;
 use crate::pretokens::safe_cuts::{REACH_BYTES, last_free_cut};
 use crate::text::{Characters, Text};
 
-/// Shorter texts are encoded on one thread: starting another would take longer than what it would do.
+/// Shorter texts are encoded on one thread: starting another would take longer than the work it would do.
 pub const SHORTEST_IN_PARTS: usize = 1 << 19;
 
-/// Bytes of a part, and the least; each thread gets several.
+/// The most and the fewest units of a part; each thread gets several parts.
 const PART_BYTES: usize = 1 << 20;
 const SMALL_PART: usize = 1 << 16;
 const PARTS_PER_THREAD: usize = 8;
 
-/// Characters that are read at first for a number of ids: nearly always enough, since few tokens are longer.
+/// Characters to read at first, for each wanted id and in addition: nearly always enough, since few tokens are longer.
 const CHARS_PER_ID: usize = 8;
 const CHARS_MORE: usize = 512;
 
 impl Encoder {
-    /// Like [`encode`](Self::encode) on up to `threads` threads (0: one for each processor), with a monitor, for long texts.
+    /// Like [`encode`](Self::encode), for long texts: on up to `threads` threads (0: one per processor), with a monitor.
     pub fn encode_long<I: Id>(
         &self,
         text: &Characters<'_>,
@@ -68,7 +68,7 @@ impl Encoder {
         done
     }
 
-    /// The number of ids that [`encode`](Self::encode) would append.
+    /// Returns the number of ids that [`encode`](Self::encode) would append.
     pub fn count(
         &self,
         text: &Characters<'_>,
@@ -99,7 +99,7 @@ impl Encoder {
         Ok(n_ids)
     }
 
-    /// The number of ids of a text, or `limit` if there are more; reads little more of the text than these have.
+    /// Returns the number of ids of a text, but at most `limit`; reads little more of the text than those ids take.
     pub fn count_up_to(
         &self,
         text: &Characters<'_>,
@@ -118,7 +118,7 @@ impl Encoder {
         Ok(self.beginning(text, specials, limit, enough)?.0)
     }
 
-    /// Appends the ids of the beginning of a text, more than `limit` or all there are; returns how many characters these are.
+    /// Appends the ids of the beginning of a text, more than `limit` or all; returns how many characters they encode.
     pub fn encode_beginning<I: Id>(
         &self,
         text: &Characters<'_>,
@@ -136,8 +136,8 @@ impl Encoder {
         Ok(self.beginning(text, specials, limit, enough)?.1)
     }
 
-    /// Calls `encode` with longer and longer beginnings of a text, up to a safe cut, until it says that it is enough, or with
-    /// the whole text; returns its result and the number of characters.
+    /// Calls `encode` with longer and longer beginnings of a text, each up to a safe cut, until it reports that one was
+    /// enough or has had the whole text; returns its result and the number of characters.
     fn beginning<T>(
         &self,
         text: &Characters<'_>,
@@ -169,12 +169,12 @@ impl Encoder {
         }
     }
 
-    /// Whether a text is worth dividing among threads.
+    /// Returns whether a text is worth dividing among threads.
     fn is_divided(&self, text: &Characters<'_>, threads: usize) -> bool {
         threads != 1 && text.n_units() >= SHORTEST_IN_PARTS && self.pretokenizer().has_cuts_within()
     }
 
-    /// The text, as UTF-8 where all of it is read at once; checked by the policy.
+    /// Returns the text; if all of it must be read at once, converts it to UTF-8 and checks it by the policy.
     fn readable<'a>(
         &self,
         text: &'a Characters<'a>,
@@ -190,7 +190,7 @@ impl Encoder {
         Ok(Characters::Utf8(text))
     }
 
-    /// The parts of a text for threads, in units; none if it is encoded as a whole.
+    /// Returns the parts of a text for threads, in units; none if it is encoded as a whole.
     fn parts(
         &self,
         text: &Characters<'_>,
@@ -212,7 +212,7 @@ impl Encoder {
                 }
                 let near = text.part(from..wished + longest);
                 let utf8 = near.utf8(&mut buffer)?;
-                // A special token that begins before what is looked at must not reach the cut.
+                // A special token that begins before `near` must not reach past the cut.
                 let range = longest.min(utf8.len())..utf8.len();
                 if let Some(cut) = last_free_cut(self.pretokenizer(), utf8, range, recognised) {
                     let is_utf8 = matches!(text, Characters::Utf8(_));

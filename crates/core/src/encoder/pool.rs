@@ -1,8 +1,8 @@
 //! The workers of an encoder, in slots.
 //!
-//! A call locks a slot for as long as it uses the worker in it: two atomic instructions. Taking a worker out of a list
-//! behind a lock and putting it back took four, a twentieth of a call with a short text. Only `try_lock` is used: a slot that
-//! another thread holds during a fork is lost to the child, and no call ever waits.
+//! A call locks a slot while it uses the worker in it, which takes two atomic instructions. Taking a worker out of a
+//! list behind a lock and putting it back took four, a twentieth of a call with a short text. Only `try_lock` is used,
+//! so no call ever waits, and a slot that another thread holds during a fork is merely lost to the child.
 //!
 //! A thread first tries the slot that it used last. If all threads started at the first slot, each call would
 //! invalidate the cache lines of slots that others use. A new thread starts at the first slot, so that short-lived
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::error::Result;
 
-/// Number of workers that are kept. If more calls run at once, the others make workers for themselves.
+/// Number of workers to keep. If more calls run at once, the others create workers for themselves.
 const N_SLOTS: usize = 64;
 
 thread_local! {
@@ -25,11 +25,11 @@ thread_local! {
 #[repr(align(128))]
 struct Slot<T>(Mutex<Option<T>>);
 
-/// Values that are each used by one call at a time, made when first needed.
+/// Values that are each used by one call at a time, created when first needed.
 pub(super) struct Pool<T>(Vec<Slot<T>>);
 
 impl<T> Pool<T> {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub(super) fn new() -> Self {
         Pool((0..N_SLOTS).map(|_| Slot(Mutex::new(None))).collect())
     }

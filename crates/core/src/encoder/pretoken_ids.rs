@@ -14,11 +14,11 @@ const JOB_BYTES: u64 = 1 << 18;
 /// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "the ids of pretokens";
 
-/// The message about one pretoken that is longer than the ends of a job can express.
+/// The message for a pretoken that is longer than the ends of a job can express.
 const TOO_LONG: &str = "a pretoken has more than 4 GiB; leave it out of the counts";
 
 impl Encoder {
-    /// The ids of each pretoken.
+    /// Returns the ids of each pretoken.
     pub fn encode_pretokens<'a>(
         &self,
         pretokens: WeightedPretokens<'a>,
@@ -65,12 +65,12 @@ impl Encoder {
                 })
             },
             |ids, _| {
-                // Half of it for the old vector while it is copied to a larger one.
+                // Twice as much, for the old vector while it is copied to a larger one.
                 budget.take(2 * size_of_val(ids.as_slice()), WHAT)?;
                 all.try_extend(ids, WHAT)
             },
         )?;
-        // The ids of a pretoken have exactly its bytes, or those of them that are not left out.
+        // The bytes of a pretoken's ids are exactly its own, except those that are left out.
         let (mut start, mut n_ids) = (0, 0);
         for &end in ends {
             let n_bytes = self.n_encoded_bytes(&bytes[start..end as usize]);
@@ -85,7 +85,7 @@ impl Encoder {
         Ok(WeightedIds { ids: all, ends: all_ends, counts, held_bytes })
     }
 
-    /// The number of bytes of a pretoken that its ids have.
+    /// Returns how many bytes of a pretoken are in its ids.
     fn n_encoded_bytes(&self, pretoken: &[u8]) -> usize {
         let vocabulary = self.vocabulary();
         let is_whole = || vocabulary.ignores_merges() && vocabulary.id_of(pretoken).is_some();

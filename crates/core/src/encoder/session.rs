@@ -1,23 +1,25 @@
-//! Sessions: a text that grows at its end, and its ids, always those of the whole text.
+//! Sessions: a text that grows at its end, with ids that are always those of the whole text.
 //!
 //! ```text
 //! text   |  chunk  |  chunk  |  chunk  |  tail  |        a chunk and its ids are settled: later text changes neither
 //! append  tail + new text:  settle up to the last safe cut, encode what is left as the end of the text
 //! ```
 //!
-//! A chunk ends at a cut of [`crate::pretokens::safe_cuts`]: between two characters, at a special token, or by scanning. `seen`
-//! is how much text proved the cut, so a text that is cut back to no less keeps the chunk. Forks share chunks.
+//! A chunk ends at a safe cut ([`crate::pretokens::safe_cuts`]): between two characters, at a special token, or found
+//! by scanning. `seen` is how much text proved the cut, so truncating the text to no less than that keeps the chunk.
+//! Forks share chunks.
 //!
-//! **An endless pretoken** has no such cut. There a chunk ends between two tokens that merging leaves as neighbours. Ids
-//! are those of merging exactly if merging each two neighbours leaves them as they are (a first merge across a boundary
-//! would happen among the two alone, too). So the next call encodes the tail only and merges the two tokens at the seam;
-//! if they change, the chunk is taken back. Where scanning goes on alike from the cut is proved by states of the automaton
+//! **An endless pretoken** has no such cut. There a chunk ends between two tokens that merging leaves unchanged. Ids
+//! are exactly those of merging if merging each pair of neighbours on its own changes nothing: the first merge across
+//! a boundary would also happen between those two alone. So the next call encodes only the tail and merges the two
+//! tokens at the seam; if they change, the chunk is taken back. The states of the automaton prove that scanning from
+//! the cut continues as if the text had not been cut
 //! ([`Pretokenizer::goes_on_alike`](crate::pretokens::Pretokenizer)).
 //!
-//! Cost of `append`: that of the text, and of the tail before it, usually some words. The tail is as long as the text since
-//! the last special token where the pattern needs backtracking, and as long as an endless pretoken of a custom pattern, of
-//! several that split in turn, or under a normaliser that changes some of its letters. In such a tail 1 MB takes 60 to 400 ms
-//! a call.
+//! `append` costs as much as encoding the new text and the tail before it, usually a few words. The tail is longer in
+//! two cases: with a pattern that needs backtracking it is all text since the last special token; and it is a whole
+//! endless pretoken if the pattern is a custom one, if several patterns split in turn, or if a normaliser changes some
+//! of its letters. With such a tail of 1 MB a call takes 60 to 400 ms.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,9 +34,9 @@ use crate::pretokens::Place;
 use crate::pretokens::safe_cuts::{SafeCuts, is_free, last_free_cut};
 use crate::special::SpecialTokens;
 
-/// Bytes of text that are settled at once, and the most of a chunk that grows.
+/// Bytes of text that are settled at once, and the size up to which a chunk grows.
 const CHUNK: usize = 1 << 12;
-/// From this length on a tail is cut inside its last pretoken, so many bytes before the end.
+/// A tail of at least this many bytes is cut inside its last pretoken, at least `MARGIN` bytes before the end.
 const LONG_TAIL: usize = 1 << 9;
 const MARGIN: usize = 1 << 8;
 
@@ -50,18 +52,18 @@ pub struct Change {
     pub ids: Vec<u32>,
 }
 
-/// What replacing text changed: the first `keep` ids stay, `ids` follow them, then the ids after the next `n_removed` old ones.
+/// What replacing text changed: the first `keep` ids stay, `ids` replace the next `n_removed`, and the rest stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
     /// How many ids stay.
     pub keep: usize,
-    /// How many old ids after these are gone.
+    /// How many old ids after these are removed.
     pub n_removed: usize,
     /// The ids in their place.
     pub ids: Vec<u32>,
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Default)]
 struct Position {
     bytes: usize,
@@ -75,20 +77,20 @@ struct Chunk {
     text: String,
     ids: Vec<u32>,
     end: Position,
-    /// The bytes of the whole text that proved the cut at the end.
+    /// How many bytes of the whole text it took to prove the cut at the end.
     seen: usize,
-    /// What follows it.
+    /// The place of the text that follows.
     place: Place,
     /// Whether it ends inside a pretoken.
     is_inside: bool,
 }
 
-/// How far cuts were looked for in the tail.
+/// How far the tail has been searched for cuts.
 #[derive(Clone, Copy, Default)]
 struct Search {
-    /// There is no cut by two characters before this offset.
+    /// There is no cut between two characters before this offset.
     from: usize,
-    /// The tail is not scanned until it is so long; doubles, so that an endless pretoken is scanned in linear time.
+    /// The tail is not scanned until it is this long. Doubles, so that an endless pretoken is scanned in linear time.
     patience: usize,
 }
 
@@ -96,7 +98,7 @@ struct Search {
 #[derive(Default)]
 struct Plan {
     chunks: Vec<Chunk>,
-    /// Bytes of the text that they take.
+    /// Bytes of the tail that they take.
     n_taken: usize,
     tail_ids: Vec<u32>,
     search: Search,
@@ -116,7 +118,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// An empty text. `specials`: those that become ids and those that are an error; `None` recognises all.
+    /// Creates a session of an empty text. `specials`: (allowed, disallowed); `None` allows all.
     pub fn new(encoder: Arc<Encoder>, specials: Option<(Arc<SpecialTokens>, Arc<SpecialTokens>)>) -> Self {
         let all = || (Arc::clone(&encoder.shared.specials), Arc::new(SpecialTokens::none()));
         let (allowed, disallowed) = specials.unwrap_or_else(all);
@@ -125,22 +127,22 @@ impl Session {
         Session { encoder, allowed, disallowed, cuts, chunks, tail, tail_ids, search: Search::default() }
     }
 
-    /// The number of ids.
+    /// Returns the number of ids.
     pub fn n_ids(&self) -> usize {
         self.settled().ids + self.tail_ids.len()
     }
 
-    /// The number of characters of the text.
+    /// Returns the number of characters of the text.
     pub fn n_chars(&self) -> usize {
         self.settled().chars + self.tail.chars().count()
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> Result<String> {
         self.text_between(0, self.settled().bytes + self.tail.len())
     }
 
-    /// The ids from number `first` on.
+    /// Returns the ids from index `first` on.
     pub fn ids_from(&self, first: usize) -> impl Iterator<Item = u32> {
         let n_before = self.chunks.partition_point(|chunk| chunk.end.ids <= first);
         let n_skipped = first - self.start_of(n_before).ids;
@@ -159,7 +161,7 @@ impl Session {
         done
     }
 
-    /// Cuts the text back to its first `n_chars` characters. On an error nothing has changed.
+    /// Truncates the text to its first `n_chars` characters. On an error nothing has changed.
     pub fn truncate(&mut self, n_chars: usize, monitor: &dyn Monitor) -> Result<Change> {
         if n_chars > self.n_chars() {
             let all = self.n_chars();
@@ -171,8 +173,8 @@ impl Session {
         Ok(Change { keep, ids })
     }
 
-    /// Replaces characters: encodes what follows the last chunk that they cannot change, up to the first cut by two characters
-    /// after them that still holds, or to the end. On an error nothing has changed.
+    /// Replaces characters. Encodes from the end of the last chunk that the change cannot affect to the first cut
+    /// between two characters, after the change, that still holds, or to the end. On an error nothing has changed.
     pub fn replace(&mut self, chars: Range<usize>, text: &str, monitor: &dyn Monitor) -> Result<Replaced> {
         let (from, to) = (self.offset_of(chars.start), self.offset_of(chars.end.max(chars.start)));
         let n_kept = self.chunks.partition_point(|chunk| chunk.seen <= from);
@@ -226,7 +228,7 @@ impl Session {
         Ok(Replaced { keep: keep + n_same, n_removed, ids })
     }
 
-    /// Makes a chunk of the tail, which ends at a cut by two characters that the next `n_seen` bytes prove.
+    /// Turns the tail into a chunk. It ends at a cut between two characters that the next `n_seen` bytes prove.
     fn settle_tail(&mut self, n_seen: usize) {
         let (text, ids) = (std::mem::take(&mut self.tail), std::mem::take(&mut self.tail_ids));
         let mut end = self.settled();
@@ -236,7 +238,7 @@ impl Session {
         self.push(Chunk { text, ids, end, seen: end.bytes + n_seen, place: Place::Within, is_inside: false });
     }
 
-    /// Where a character begins, in bytes; the end of the text if there are fewer.
+    /// Returns the offset in bytes of a character; the end of the text if there are fewer.
     fn offset_of(&self, n_chars: usize) -> usize {
         let n_before = self.chunks.partition_point(|chunk| chunk.end.chars <= n_chars);
         let (start, text) =
@@ -245,13 +247,13 @@ impl Session {
         start.bytes + rest.map_or(text.len(), |(at, _)| at)
     }
 
-    /// An empty session of the same tokenizer.
+    /// Returns an empty session of the same tokenizer.
     fn empty(&self) -> Self {
         let specials = (Arc::clone(&self.allowed), Arc::clone(&self.disallowed));
         Session::new(Arc::clone(&self.encoder), Some(specials))
     }
 
-    /// Where the first `n` chunks end.
+    /// Returns where the first `n` chunks end.
     fn start_of(&self, n: usize) -> Position {
         n.checked_sub(1)
             .and_then(|last| self.chunks.get(last))
@@ -262,7 +264,7 @@ impl Session {
         self.start_of(self.chunks.len())
     }
 
-    /// The text from one offset in bytes to another.
+    /// Returns the text between two offsets in bytes.
     fn text_between(&self, start: usize, end: usize) -> Result<String> {
         let mut text = String::new();
         text.try_reserve(end.saturating_sub(start)).map_err(Error::out_of_memory(TEXT))?;
@@ -279,7 +281,7 @@ impl Session {
         Ok(text)
     }
 
-    /// Encodes the tail, to which text was appended, and settles what it can.
+    /// Encodes the tail, to which text was appended, and settles as much of it as it can.
     fn appended(&mut self, on_progress: OnProgress<'_>) -> Result<Change> {
         self.disallowed.refuse(&self.tail, self.settled().bytes as u64)?;
         let mut n_kept = self.chunks.len();
@@ -290,7 +292,7 @@ impl Session {
             if let Some(plan) = self.plan(n_kept, tail, search, on_progress)? {
                 break plan;
             }
-            // The tokens at the seam have merged.
+            // The tokens at the seam have merged: take the last chunk back.
             n_kept -= 1;
             let end = self.settled().bytes + self.tail.len();
             longer = Some(self.text_between(self.start_of(n_kept).bytes, end)?);
@@ -313,7 +315,7 @@ impl Session {
         Ok(Change { keep: base + n_same, ids })
     }
 
-    /// Adds a chunk, to the last one if that is small and no fork has it.
+    /// Adds a chunk, by appending it to the last one if that is small and no fork shares it.
     fn push(&mut self, chunk: Chunk) {
         if let Some(last) = self.chunks.last_mut().and_then(Arc::get_mut)
             && last.text.len() + chunk.text.len() <= CHUNK
@@ -327,7 +329,7 @@ impl Session {
         self.chunks.push(Arc::new(chunk));
     }
 
-    /// How `tail`, after the first `n_kept` chunks, is settled and encoded; `None` if it changes the last of these.
+    /// Plans how to settle and encode `tail`, after the first `n_kept` chunks; `None` if it changes the last of these.
     fn plan(
         &self,
         n_kept: usize,
@@ -384,7 +386,7 @@ impl Session {
         Ok(ids)
     }
 
-    /// Up to where what follows `text` cannot change its ids, and what comes after.
+    /// Returns the offset up to which no later text can change the ids, and the place of what comes after it.
     fn cut(&self, text: &str, search: &mut Search) -> Result<Option<(usize, Place)>> {
         let pretokenizer = self.encoder.pretokenizer();
         let specials = &[&*self.allowed, &*self.disallowed];
@@ -406,7 +408,7 @@ impl Session {
         Ok(found.filter(is_free).map(|at| (at, Place::AfterSpecial)))
     }
 
-    /// Where a long text without a cut is cut inside its last pretoken: the offset, and the ids before it.
+    /// Finds a cut inside the last pretoken of a long text without a safe cut: the offset, and the ids before it.
     fn cut_inside(&self, text: &str, ids: &[u32], place: Place) -> Result<Option<(usize, usize)>> {
         let (vocabulary, pretokenizer) = (self.encoder.vocabulary(), self.encoder.pretokenizer());
         if text.len() < LONG_TAIL || self.allowed.find(text.as_bytes(), 0).is_some() {
@@ -418,7 +420,7 @@ impl Session {
                 && text.is_char_boundary(at)
                 && is_free(text, at, &[&*self.allowed, &*self.disallowed])
         };
-        // Ids are those of the text, not of one that is changed, as far as the tokens have its bytes.
+        // As long as the bytes of the tokens are those of the text, no normaliser has changed it.
         let mut starts = 0;
         while starts < 2 {
             let Some(token) = n_ids.checked_sub(1).and_then(|last| vocabulary.token(ids[last])) else {
@@ -433,14 +435,14 @@ impl Session {
             (at, n_ids) = (at - token.len(), n_ids - 1);
             starts = usize::from(is_between(at));
         }
-        // A whole pretoken that is a token is not merged.
+        // With `ignores_merges` a whole pretoken that is a token is not merged; all tokens must be too short for that.
         let is_short = |(_, token): (u32, &[u8])| token.len() < MARGIN;
         let is_merged = !vocabulary.ignores_merges() || vocabulary.tokens().all(is_short);
         let found = at > 0 && is_merged && pretokenizer.goes_on_alike(text, at, place)?;
         Ok(found.then_some((at, n_ids)))
     }
 
-    /// Whether the last token of a chunk that ends inside a pretoken stays when `ids` follow.
+    /// Returns whether the last token of a chunk that ends inside a pretoken stays the same when `ids` follow.
     fn stays(&self, chunk: &Chunk, ids: &[u32]) -> bool {
         let vocabulary = self.encoder.vocabulary();
         let (Some(&left), Some(&right)) = (chunk.ids.last(), ids.first()) else { return true };
@@ -458,7 +460,7 @@ impl Session {
     }
 }
 
-/// How many ids both begin with.
+/// Returns how many ids the two have in common at their beginning.
 fn n_common(old: impl Iterator<Item = u32>, new: &[u32]) -> usize {
     old.zip(new).take_while(|(old, new)| old == *new).count()
 }

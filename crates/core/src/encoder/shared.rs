@@ -1,4 +1,4 @@
-//! What all workers of an encoder share.
+//! The data that all workers of an encoder share.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use crate::vocabulary::Vocabulary;
 /// Gives idle workers the newest table of the cache: a worker that refers to an old table keeps its memory in use.
 pub(super) type RefreshIdle = Box<dyn Fn(&Cache) + Send + Sync>;
 
-/// Makes what encodes pretokens by another vocabulary.
+/// Creates a function that encodes pretokens with another vocabulary.
 pub(super) type NewEncoder = Box<dyn Fn(Arc<Vocabulary>) -> Result<EncodePretokens> + Send + Sync>;
 
 /// The tokenizer and its cache.
@@ -39,7 +39,7 @@ impl Shared {
         Shared { vocabulary, pretokenizer, specials, cache, refresh_idle, new_encoder, words }
     }
 
-    /// The vocabulary's words, found when first asked for; `None` if they are of no use.
+    /// Returns the vocabulary's words, which are found on the first call; `None` if they are of no use.
     pub(super) fn words(&self) -> Result<Option<&Words>> {
         let words = match self.words.get() {
             Some(words) => words,

@@ -24,7 +24,7 @@ pub enum Specials {
 /// How often the literal of a special token occurs in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LiteralCount {
-    /// The number of the text in its batch.
+    /// The index of the text in its batch.
     pub text: usize,
     /// The index of the special token in [`SpecialTokens::tokens`].
     pub token: usize,
@@ -32,7 +32,7 @@ pub struct LiteralCount {
     pub n: u64,
 }
 
-/// Counts the literals in the texts of a batch, or makes the first an error. The threads of the batch share it.
+/// Counts the literals in the texts of a batch, or reports the first as an error. The threads of the batch share it.
 ///
 /// Literals are found as encoding finds them: longest first, left to right, without overlap. Cost: one pass of the
 /// matcher over the text, and a lock only for a text that contains a literal.
@@ -43,17 +43,17 @@ pub struct LiteralCounts<'a> {
 }
 
 impl<'a> LiteralCounts<'a> {
-    /// No counts yet. With `is_error` the first literal is an error.
+    /// Creates empty counts. With `is_error` the first literal is an error.
     pub fn new(specials: &'a SpecialTokens, is_error: bool) -> Self {
         LiteralCounts { specials, is_error, found: Mutex::default() }
     }
 
-    /// The special tokens whose literals are counted.
+    /// Returns the special tokens whose literals are counted.
     pub(super) fn specials(&self) -> &'a SpecialTokens {
         self.specials
     }
 
-    /// Counts the literals in the text of this number.
+    /// Counts the literals in the text with the index `number`.
     pub(super) fn count(&self, number: usize, text: &str) -> Result<()> {
         let mut counts: Vec<LiteralCount> = Vec::new();
         for found in Finder::new(self.specials, text) {
@@ -80,7 +80,7 @@ impl<'a> LiteralCounts<'a> {
         found.try_extend(counts, "special token counts")
     }
 
-    /// The counts, in the order of the texts.
+    /// Returns the counts, in the order of the texts.
     pub fn into_sorted(self) -> Vec<LiteralCount> {
         let mut found = self.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.sort_unstable();

@@ -30,7 +30,7 @@ pub struct StreamEncoder {
 }
 
 impl StreamEncoder {
-    /// An empty stream. `specials`: what literals of special tokens become.
+    /// Creates an empty stream. `specials` says what literals of special tokens become.
     pub fn new(encoder: Arc<Encoder>, specials: Specials) -> Self {
         let cuts = encoder.safe_cuts(specials);
         StreamEncoder { encoder, specials, cuts, held: String::new(), n_taken: 0, patience: 0 }
@@ -60,7 +60,7 @@ impl StreamEncoder {
         }
     }
 
-    /// Encodes the part of `held` that is final, all of it if `is_last`; returns its length.
+    /// Encodes the part of `held` that is final, or all of it if `is_last`; returns its length.
     fn encode_held<I: Id>(&self, is_last: bool, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<usize> {
         let n = if is_last { self.held.len() } else { self.cuts.last(&self.held)?.map_or(0, |cut| cut.at) };
         let part = DataPart {
@@ -78,7 +78,7 @@ impl StreamEncoder {
         Ok(n)
     }
 
-    /// Ends the text and appends its remaining ids to `out`. Then the stream is empty and can be reused.
+    /// Ends the text and appends its remaining ids to `out`. The stream is then empty and can be reused.
     pub fn finish<I: Id>(&mut self, out: &mut Vec<I>, monitor: &dyn Monitor) -> Result<()> {
         self.encoder.check_width::<I>()?;
         let n_out = out.len();

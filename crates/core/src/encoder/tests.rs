@@ -18,7 +18,7 @@ const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 static PATTERNS: LazyLock<[&str; 3]> = LazyLock::new(|| [crate::pretokens::gpt2_pattern(), CL100K, O200K]);
 
-/// The definition: special tokens first, then pretokens, each merged by `merge::naive`.
+/// Encodes by the definition: special tokens first, then pretokens, each merged by `merge::naive`.
 fn definition(encoder: &Encoder, text: &str) -> Result<Vec<u32>> {
     let mut ids = Vec::new();
     let mut at = 0;
@@ -87,7 +87,7 @@ fn instructions_that_the_processor_lacks_are_refused() {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([test, "--exact"]).env(DISABLE_VARIABLE, CpuTier::NAMES.join(","));
         let done = match command.output() {
-            // Under an emulator the system cannot run the program by itself; some emulators report that only by this
+            // Under an emulator the system cannot run the program directly; some emulators report that only by this
             // status.
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return,
             Ok(done) if cfg!(not(target_arch = "x86_64")) && done.status.code() == Some(127) => return,
@@ -174,7 +174,7 @@ fn merge_by_rank_takes_a_linear_number_of_steps() {
         };
         merge::by_rank::merge(&encoder.shared.vocabulary, text.as_bytes(), put, &mut on_progress).unwrap();
         assert_eq!(n_bytes, text.len());
-        // At most a candidate for each byte, two for each merge, an id for each byte, and the ranks.
+        // At most a candidate for each byte, two for each merge, an id for each byte, and a step for each rank.
         let max_steps = 4 * text.len() + encoder.shared.vocabulary.n_ranks();
         assert!(n_calls > 0 && n_calls <= max_steps / merge::by_rank::STEPS_PER_CALL, "{n_calls} calls");
     }
@@ -590,7 +590,7 @@ fn encode_stopped_by_on_progress_leaves_out_unchanged() {
     assert_eq!(ids, [7]);
 }
 
-/// Pretokens as columns, each once.
+/// Returns pretokens as columns, each with a count of one.
 fn once(pretokens: &[Vec<u8>]) -> (Vec<u8>, Vec<u64>, Vec<u64>) {
     let ends = pretokens.iter().scan(0, |end, pretoken| {
         *end += pretoken.len() as u64;

@@ -1,13 +1,14 @@
-//! Long pretokens word by word: their words are looked up as pretokens are, then merges join what crosses words.
+//! Encodes long pretokens word by word: looks words up like pretokens, then makes the merges that cross words.
 //!
-//! The merges before the first whose token crosses words, with a space after what is no white space, never join anything over
-//! such a place, nor over any other that their tokens do not span. So what they make of the parts between is found for each
-//! part by itself, in batches and by a cache. What is left for the other merges is some tens of symbols a line, where there
-//! were hundreds of bytes. That is exact: a merge of lower rank comes first, wherever it is.
+//! Consider the merges that come before the first whose token crosses words, which is to say: has a space after a
+//! character that is not white space. They never join anything across such a boundary, nor across any other that none
+//! of their tokens spans. So their result is found for each part between boundaries on its own, in batches and with a
+//! cache. That leaves the other merges some tens of symbols a line instead of hundreds of bytes. The ids are exact,
+//! since a merge of lower rank comes first wherever it is.
 //!
-//! Superwords are learned after words, so that nearly all merges of words come first. Where a vocabulary crosses words from
-//! the beginning on, this is of no use. Where no token does, as with GPT-2's tokens and a pattern that keeps lines whole,
-//! the words are all.
+//! Superwords, tokens that cross words, are learned after words, so nearly all merges of words come first. If a vocabulary crosses words from
+//! its first merges on, this is of no use. If no token does, as with GPT-2's tokens and a pattern that keeps lines
+//! whole, the ids of the words are the result.
 
 use std::sync::Arc;
 
@@ -17,20 +18,20 @@ use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
 use crate::vocabulary::Vocabulary;
 
-/// Shorter pretokens are merged from bytes in less time.
+/// Pretokens shorter than this are merged from bytes in less time.
 const FEWEST_BYTES: usize = 17;
 
-/// Longer pretokens with superwords are merged from bytes by a queue that may be stopped (`merge::by_rank`).
+/// With superwords, longer pretokens are merged from bytes by `merge::by_rank`, which can be interrupted.
 const MOST_BYTES: usize = 1 << 15;
 
-/// Words are of use if they have one in so many merges.
+/// Words are used if at least one in this many merges comes before the first that crosses words.
 const FEWEST_OF: usize = 4;
 
-/// Appends the ids of pretokens, given as bytes and ends, by a vocabulary.
+/// Appends the ids of pretokens, which are given as bytes and ends.
 pub(super) type EncodePretokens =
     Box<dyn Fn(&[u8], &[u32], &mut Vec<u32>, OnProgress<'_>) -> Result<()> + Send + Sync>;
 
-/// What finds the ids of words.
+/// Finds the ids of words.
 pub(super) struct Words {
     vocabulary: Arc<Vocabulary>,
     encode: EncodePretokens,
@@ -39,8 +40,8 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The words of a vocabulary; `None` if it crosses words from the beginning on. `encoder` makes what encodes by the
-    /// vocabulary of words.
+    /// Finds the words of a vocabulary; `None` if too few of its merges come before the first that crosses words.
+    /// `encoder` makes the encoder for the vocabulary of words.
     pub(super) fn new(
         all: &Arc<Vocabulary>,
         encoder: impl Fn(Arc<Vocabulary>) -> Result<EncodePretokens>,
@@ -61,8 +62,8 @@ impl Words {
         Ok(Some(Box::new(Words { vocabulary, encode, has_superwords })))
     }
 
-    /// Replaces `ids` by those of `pretoken` in the vocabulary `all`; returns whether it did: not if the pretoken is one
-    /// word, or too long. `ends` is a buffer.
+    /// Replaces `ids` by those of `pretoken` in the vocabulary `all`; returns whether it did. It does not if the
+    /// pretoken is a single word or too long. `ends` is a buffer.
     pub(super) fn encode(
         &self,
         all: &Vocabulary,
@@ -92,12 +93,12 @@ impl Words {
     }
 }
 
-/// Whether a pretoken is long, and of several words.
+/// Returns whether a pretoken is long and has several words.
 pub(super) fn has_words(pretoken: &[u8]) -> bool {
     pretoken.len() >= FEWEST_BYTES && u32::try_from(pretoken.len()).is_ok() && crosses_words(pretoken)
 }
 
-/// Whether a space follows a character that is no white space.
+/// Returns whether a space follows a character that is not white space.
 fn crosses_words(text: &[u8]) -> bool {
     text.utf8_chunks().any(|chunk| {
         let characters = chunk.valid().chars();

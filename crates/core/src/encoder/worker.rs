@@ -1,4 +1,4 @@
-//! Encodes one text on one thread: special tokens and documents.
+//! Encodes one text on one thread: its special tokens, and the documents between them.
 
 use super::cache::Cache;
 use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
@@ -14,17 +14,18 @@ use crate::pretokens::key::PretokenKey;
 use crate::special::{Finder, SpecialTokens};
 use crate::text::Text;
 
-/// The most bytes of the next text that are prefetched; they must stay in the second-level cache until it is encoded.
+/// The most bytes of the next text to prefetch; they must stay in the second-level cache until that text is encoded.
 const AHEAD_BYTES: usize = 1 << 16;
 
 /// The buffers of a thread, reused for each text.
 pub(super) struct Worker {
     ends: Vec<u32>,
     pretoken_encoder: PretokenEncoder,
-    /// The ends of the pretokens of short documents, and how many of them there are up to the end of each document.
+    /// For short documents that are joined: the ends of all their pretokens, and the number of pretokens up to the end
+    /// of each.
     joined_ends: Vec<u32>,
     n_pretokens: Vec<usize>,
-    /// The memory for blocks of a file.
+    /// A buffer for blocks of a file.
     pub(super) file_bytes: Vec<u8>,
 }
 
@@ -33,19 +34,19 @@ pub(super) struct DataPart<'a> {
     pub(super) text: &'a str,
     /// The offset of `text` in the file or the stream, for errors.
     pub(super) offset: u64,
-    /// Where the document begins with which `text` begins.
+    /// The place where the first document of `text` begins.
     pub(super) place: Place,
     /// What literals of special tokens become.
     pub(super) specials: Specials,
 }
 
-/// Where a document begins that is at offset `at` of a text which begins at `start`.
+/// Returns the place of a document at offset `at` of a text that itself begins at the place `start`.
 pub(super) fn place(at: usize, start: Place) -> Place {
     if at == 0 { start } else { Place::AfterSpecial }
 }
 
 impl Worker {
-    /// A worker of the encoder whose data is `shared`.
+    /// Creates a worker for the encoder whose data is `shared`.
     pub(super) fn new(shared: &Shared) -> Result<Self> {
         let pretoken_encoder = PretokenEncoder::new(shared.cache.handle()?);
         Ok(Worker {
@@ -68,7 +69,8 @@ impl Worker {
             .look_ahead(next.map_or_else(Ahead::default, |text| Ahead::new(text.stored(), AHEAD_BYTES)));
     }
 
-    /// Encodes a whole text, or a part between safe cuts that begins at `start`; the literals of `specials` become ids.
+    /// Encodes a whole text, or a part between safe cuts that begins at the place `start`. Literals of `specials`
+    /// become ids.
     #[inline]
     pub(super) fn encode<S: Output>(
         &mut self,
@@ -96,11 +98,12 @@ impl Worker {
         self.encode_document(shared, &text[at..], place(at, start), output, on_progress)
     }
 
-    /// Encodes short documents, joined in `text`, which begins at `start`, and ending at `ends`, less than 4 GiB in all.
-    /// Appends to `n_ids` the number of ids in `output` after each.
+    /// Encodes short documents, less than 4 GiB in total, that are joined in `text`. They end at `ends`, and `text`
+    /// itself begins at offset `start`. Appends to `n_ids` the number of ids in `output` after each document.
     ///
-    /// Their pretokens are looked up together, so that no document waits for the loads of its few pretokens. The
-    /// pretokenizer must look ahead only and leave them as they are, and `text` must hold no literals of special tokens that become ids.
+    /// All their pretokens are looked up together, so that no document waits for the loads of its own few pretokens.
+    /// The pretokenizer must look ahead only and leave the documents unchanged, and `text` must hold no literals that
+    /// become ids.
     pub(super) fn encode_joined<S: Output>(
         &mut self,
         shared: &Shared,
@@ -130,7 +133,7 @@ impl Worker {
         self.pretoken_encoder.encode_documents(pretokens, documents, output, &mut |_| Ok(()))
     }
 
-    /// Encodes the pretokens of `bytes`, which end at `ends` and may hold arbitrary bytes.
+    /// Encodes the pretokens of `bytes`, which end at `ends` and can hold arbitrary bytes.
     pub(super) fn encode_pretokens<S: Output>(
         &mut self,
         shared: &Shared,
@@ -142,7 +145,8 @@ impl Worker {
         let mut start = 0;
         for run in ends.chunk_by(|&one, &next| is_batched(bytes, one) == is_batched(bytes, next)) {
             if is_batched(bytes, run[0]) {
-                // SAFETY: All pretokens of a run are alike, and none of this one ends in 0xff.
+                // SAFETY: `is_batched` is true for the first pretoken of this run, so for all of them: none ends in
+                // 0xff.
                 let pretokens = unsafe { Pretokens::from_bytes(shared, bytes, start, run) };
                 self.pretoken_encoder.encode(pretokens, output, on_progress)?;
             } else {
@@ -157,7 +161,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Like [`encode`](Self::encode), where some of the special tokens have rules.
+    /// Like [`encode`](Self::encode), if some of the special tokens have rules.
     #[cold]
     #[inline(never)]
     fn encode_by_rules<S: Output>(
@@ -173,7 +177,7 @@ impl Worker {
         for found in Finder::new(specials, text) {
             let (literal, id) = &specials.tokens()[found.index];
             let includes_space = specials.includes_space(found.index);
-            // The token includes the first character of the text, so that the space before the text is alone.
+            // The token takes in the space at the start of the document, so the space put before that stands alone.
             let is_alone = includes_space && at == found.start && found.end - at > literal.len();
             let (document, at_place) = match is_alone && place != Place::Within {
                 true => (" ", Place::Within),
@@ -212,7 +216,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Encodes a part of a file or a stream, which begins at `offset` there.
+    /// Encodes a part of a file or a stream.
     pub(super) fn encode_data<S: Output>(
         &mut self,
         shared: &Shared,
@@ -229,7 +233,7 @@ impl Worker {
     }
 }
 
-/// Whether the pretoken that ends at `end` can be looked up by its key in a batch.
+/// Returns whether the pretoken that ends at `end` can be looked up by its key in a batch.
 fn is_batched(bytes: &[u8], end: u32) -> bool {
     end.checked_sub(1).is_none_or(|last| PretokenKey::can_end_in(bytes[last as usize]))
 }

@@ -1,4 +1,4 @@
-//! Which bytes are adjacent in some token; between other bytes a pretoken may be split before merging.
+//! Which bytes are adjacent in some token: between other bytes a pretoken can be split before merging.
 //!
 //! Two bytes that are not adjacent in any token stay in different tokens whatever is merged around them, so the parts
 //! on both sides can be merged independently. In text without spaces (Chinese, Japanese, Thai) and with a vocabulary
@@ -18,7 +18,7 @@ impl Default for ByteAdjacency {
 }
 
 impl ByteAdjacency {
-    /// Adds the pairs of a token.
+    /// Adds the pairs of adjacent bytes of a token.
     pub(super) fn add(&mut self, token: &[u8]) {
         for pair in token.windows(2) {
             self.rows[usize::from(pair[0])][usize::from(pair[1] >> 6)] |= 1 << (pair[1] & 63);

@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 use crate::memory::{TryReserve, copied};
 
 impl Vocabulary {
-    /// Tokens of which merging starts with characters. With `priorities`, one for each token, or `u32::MAX` for one that
-    /// is found as a whole, there are no `merges`: any two neighbours whose joined bytes are a token merge. unknown: what
-    /// becomes of characters without a token, where their bytes have none.
+    /// Creates a vocabulary in which merging starts with characters. `priorities` has one for each token, or `u32::MAX`
+    /// for a token that is found only as a whole; then there are no `merges`, since any two neighbours whose joined
+    /// bytes are a token merge. `unknown` is what characters without a token become, if their bytes have none either.
     ///
-    /// [`Error::Model`] if a fallback byte has no token, or a piece a character without one.
+    /// [`Error::Model`] if a fallback byte has no token, or if a piece has a character without one.
     pub fn from_characters(
         tokens: Tokens,
         merges: Vec<[u32; 3]>,
@@ -45,7 +45,7 @@ impl Vocabulary {
                 Some(Characters { priorities: Vec::new(), whole: Vec::new(), fallback, unknown });
             return Ok(vocabulary);
         };
-        // In the order of the ids, as the columns of a model are.
+        // Columns of a model are in the order of the ids.
         let numbered = |id: u32| tokens.ids.binary_search(&id).map_or(NONE, |index| priorities[index]);
         let mut pairs = from_ranks::pairs(&vocabulary)?;
         pairs.retain(|&[_, _, merged]| numbered(merged) != NONE);
@@ -85,13 +85,13 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    /// What a vocabulary has whose merging starts with characters.
+    /// Returns what the vocabulary has in addition if merging starts with characters.
     #[inline]
     pub(crate) fn characters(&self) -> Option<&Characters> {
         self.characters.as_ref()
     }
 
-    /// The id of a character that has a token.
+    /// Returns the id of a character that has a token.
     pub(crate) fn id_of_character(&self, character: char) -> Option<u32> {
         self.id_of(character.encode_utf8(&mut [0; 4]).as_bytes())
     }

@@ -1,7 +1,7 @@
 //! The merges of a vocabulary whose ids are ranks, as in `.tiktoken` files.
 //!
-//! Such a file lists no merges. Two adjacent tokens merge if their joined bytes are a token, at that token's rank: for
-//! each way to split the token in two, not only the one that training found.
+//! Such a file lists no merges. Two adjacent tokens merge if their joined bytes are a token, at that token's rank. That
+//! holds for each way to split the token in two, not only for the one that training found.
 
 use super::{Vocabulary, rank_merges};
 use crate::error::Result;
@@ -10,10 +10,10 @@ use crate::memory::TryReserve;
 /// Named in the message of [`Error::OutOfMemory`](crate::Error::OutOfMemory).
 const MERGES: &str = "a table of merges";
 
-/// Every pair of tokens whose joined bytes are a token: left id, right id, merged id.
+/// Returns every pair of tokens whose joined bytes are a token: left id, right id, merged id.
 ///
-/// Tokens are cut only where both parts have the length of some token. `n` bytes of tokens have at most `sqrt(2 n)`
-/// different lengths, so even one huge token takes little time.
+/// Tokens are cut only where both parts have the length of some token. Tokens of `n` bytes in total have at most
+/// `sqrt(2 n)` different lengths, so even one huge token takes little time.
 pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let longest = vocabulary.tokens().map(|(_, token)| token.len()).max().unwrap_or(0);
     let mut is_length = Vec::with_room(longest + 1, MERGES)?;
@@ -40,7 +40,7 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     Ok(found)
 }
 
-/// One merge for each token that merging can make ([`rank_merges`]): left id, right id, merged id.
+/// Returns one merge for each token that merging can make ([`rank_merges`]): left id, right id, merged id.
 pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let mut ids = Vec::with_room(vocabulary.n_tokens(), MERGES)?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::with_room(vocabulary.n_tokens(), MERGES)?);

@@ -1,17 +1,18 @@
-//! The table of merges: (left id, right id) -> rank. Each step of encoding looks pairs up here.
+//! The table of merges: (left id, right id) -> rank. Each step of merging looks pairs up here.
 //!
 //! Most lookups find nothing, and their cost is cache misses and mispredicted branches. So an entry is eight bytes:
 //! left id, right id and rank packed in one word, each in as many bits as this vocabulary needs. A bucket is one cache
 //! line of eight entries, which are compared without branches; on average buckets are at most three quarters full. The
 //! 50,000 merges of GPT-2 take a megabyte, which fits the second-level cache of most processors.
 //!
-//! Pairs of single bytes, with which every merging starts, have a table of their own, indexed by both bytes.
+//! Pairs of single bytes, with which all merging starts, have a table of their own, indexed by both bytes.
 //!
-//! The hash has a random seed for each table, so that no model file can be made whose pairs all collide and make
+//! The hash has a random seed for each table, so that nobody can craft a model file whose pairs all collide and make
 //! lookups linear. Results do not depend on the seed.
 //!
 //! Tried, by `cargo run --release --example encode`: four bytes per entry, a rank and a part of the hash: as fast, 50 %
-//! slower to build. Half the size, seven eighths full: 8 % slower on distinct words, a quarter of the buckets are full.
+//! slower to build. Half the size, seven eighths full: 8 % slower on distinct words, since a quarter of the buckets are
+//! full.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -35,9 +36,9 @@ struct Bucket([u64; BUCKET_ENTRIES]);
 /// The ranks of pairs of ids.
 #[derive(Debug)]
 pub(super) struct MergeTable {
-    /// A power of two of buckets; some entries are always empty, which ends the probing.
+    /// Buckets, whose number is a power of two. Some entries are always empty, which ends the probing.
     buckets: Vec<Bucket>,
-    /// Bits of an id. From the high bits down an entry has left id, right id and rank.
+    /// Bits of an id. From the high bits down, an entry is left id, right id and rank.
     id_bits: u32,
     rank_bits: u32,
     /// A key is XORed with the first seed and multiplied by the second, which is odd.
@@ -47,7 +48,7 @@ pub(super) struct MergeTable {
 }
 
 impl MergeTable {
-    /// An empty table for ids below `n_ids`, ranks below `n_ranks` and `n_pairs` pairs.
+    /// Creates an empty table for ids below `n_ids`, ranks below `n_ranks` and `n_pairs` pairs.
     pub(super) fn new(n_ids: usize, n_ranks: usize, n_pairs: usize) -> Result<Self> {
         const WHAT: &str = "a table of merges";
         // `n` itself must fit, too, so no id or rank is all ones, and no entry equals `EMPTY`.
@@ -93,7 +94,7 @@ impl MergeTable {
         }
     }
 
-    /// The rank of a pair, or [`NONE`].
+    /// Returns the rank of a pair, or [`NONE`].
     #[inline(always)]
     pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
         let key = self.key(left, right);
@@ -105,8 +106,8 @@ impl MergeTable {
                 let rank = entry & ((1 << self.rank_bits) - 1);
                 found | if entry >> self.rank_bits == key { rank + 1 } else { 0 }
             });
-            // The branch is on full buckets, which are rare: whether a pair merges is unpredictable. Not found gives
-            // `NONE`.
+            // Branch on full buckets, which are rare: whether a pair merges is unpredictable. `rank` is `NONE` if
+            // nothing was found.
             let rank = found.wrapping_sub(1) as u32;
             if entries[BUCKET_ENTRIES - 1] == EMPTY || rank != NONE {
                 return rank;
@@ -123,16 +124,16 @@ impl MergeTable {
         );
     }
 
-    /// The rank of a pair of bytes, or [`NONE`].
+    /// Returns the rank of a pair of bytes, or [`NONE`].
     #[inline(always)]
     pub(super) fn byte_rank(&self, left: u8, right: u8) -> u32 {
         self.by_bytes[usize::from(left) << 8 | usize::from(right)]
     }
 
-    /// An id that is in no pair. Do not look up a pair of two of them.
+    /// Returns an id that is in no pair. Do not look up a pair of two of them.
     #[inline(always)]
     pub(super) fn edge_id(&self) -> u32 {
-        // All ones are not an id, see `new`.
+        // No id is all ones, see `new`.
         (1u64 << self.id_bits).wrapping_sub(1) as u32
     }
 
@@ -141,7 +142,7 @@ impl MergeTable {
         u64::from(left) << self.id_bits | u64::from(right)
     }
 
-    /// The bucket where probing for a key starts.
+    /// Returns the bucket where probing for a key starts.
     #[inline(always)]
     fn first_bucket(&self, key: u64) -> usize {
         let product = u128::from(key ^ self.seeds[0]) * u128::from(self.seeds[1]);

@@ -1,10 +1,10 @@
 //! The vocabulary: tokens, their ids, and how they merge.
 //!
-//! Built from tokens with ids, and either a list of merges in rank order, or nothing else if the ids are the ranks, as
-//! in `.tiktoken` files. An immutable [`Vocabulary`] answers in constant time which bytes an id has, which id some
+//! It is built from tokens with ids and a list of merges in rank order, or from tokens alone if the ids are the ranks,
+//! as in `.tiktoken` files. An immutable [`Vocabulary`] answers in constant time which bytes an id has, which id some
 //! bytes have, and whether two adjacent tokens merge, at which rank and into which token (`merge_table.rs`). Building
-//! is linear in the bytes of the tokens. Ids may have gaps; a token may be unreachable by merges; if several ids have
-//! the same bytes, the smallest is found by these bytes.
+//! takes linear time in the bytes of the tokens. Ids can have gaps, and some tokens may be unreachable by merges. If
+//! several ids have the same bytes, looking these up finds the smallest id.
 
 mod byte_adjacency;
 pub mod characters;
@@ -28,15 +28,15 @@ pub(crate) use merge_table::NONE;
 /// All ids are below this: the encoder's cache stores an id in three bytes.
 pub const MAX_IDS: usize = 1 << 24;
 
-/// Tables indexed by id have this many entries, or [`IDS_PER_TOKEN`] for each token if that is more; larger ids are in
-/// a hash map. So a table takes no more than a small multiple of the memory of the tokens, whatever their ids.
+/// Tables indexed by id have up to this many entries, or [`IDS_PER_TOKEN`] for each token if that is more; larger ids
+/// are in a hash map. So a table takes no more than a small multiple of the memory of the tokens, whatever their ids.
 const MIN_DENSE_IDS: usize = 1 << 16;
 const IDS_PER_TOKEN: usize = 4;
 
 /// All ranks are below this: merging short pretokens packs a rank and an offset in one word.
 pub const MAX_RANKS: usize = 1 << 26;
 
-/// The size of a table indexed by id for `n_ids` ids of `n_tokens` tokens; other ids belong in a map.
+/// Returns the size of a table indexed by id, for `n_tokens` tokens with ids below `n_ids`; larger ids belong in a map.
 pub(crate) fn n_dense(n_ids: usize, n_tokens: usize) -> usize {
     n_ids.min(n_tokens.saturating_mul(IDS_PER_TOKEN).max(MIN_DENSE_IDS))
 }
@@ -60,7 +60,7 @@ impl Tokens {
         self.ends.try_push(self.bytes.len(), WHAT)
     }
 
-    /// Copies of the columns of a model that was checked.
+    /// Copies the columns of a model that was checked.
     pub(crate) fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
         let mut own_ends = Vec::with_room(ends.len(), WHAT)?;
         own_ends.extend(ends.iter().map(|&end| end as usize));
@@ -82,14 +82,14 @@ const NO_SPAN: Span = Span { start: 0, len: NONE };
 #[derive(Debug)]
 pub(crate) struct ById<T> {
     dense: Vec<T>,
-    /// What stands for no value there.
+    /// The element of `dense` that stands for no value.
     none: T,
     /// The values of ids beyond `dense`.
     sparse: HashMap<u32, T>,
 }
 
 impl<T: Copy + PartialEq> ById<T> {
-    /// No values yet, for `n_tokens` tokens with ids below `n_ids`.
+    /// Creates a table without values, for `n_tokens` tokens with ids below `n_ids`.
     pub(crate) fn new(n_ids: usize, n_tokens: usize, none: T) -> Result<Self> {
         Ok(ById { dense: filled(n_dense(n_ids, n_tokens), none, WHAT)?, none, sparse: HashMap::new() })
     }
@@ -102,7 +102,7 @@ impl<T: Copy + PartialEq> ById<T> {
         }
     }
 
-    /// Sets the value of a token; returns whether the id had none.
+    /// Sets the value of a token; returns whether the id had none before.
     #[inline]
     pub(crate) fn set(&mut self, id: u32, value: T) -> Result<bool> {
         if let Some(dense) = self.dense.get_mut(id as usize) {
@@ -112,7 +112,7 @@ impl<T: Copy + PartialEq> ById<T> {
         Ok(self.sparse.insert(id, value).is_none())
     }
 
-    /// The ids of all tokens, ascending.
+    /// Returns the ids of all tokens, ascending.
     fn ids(&self) -> impl Iterator<Item = u32> {
         let mut sparse: Vec<u32> = self.sparse.keys().copied().collect();
         sparse.sort_unstable();
@@ -124,14 +124,14 @@ impl<T: Copy + PartialEq> ById<T> {
 /// Which adjacent tokens merge.
 #[derive(Debug)]
 enum Rule {
-    /// Those in a list in rank order.
+    /// The pairs of a list in rank order.
     Merges { list: Vec<[u32; 3]>, ignore_merges: bool },
-    /// Each pair whose joined bytes are a token, with that token's id as its rank. The list, with one pair for each
-    /// token, is derived when it is first needed.
+    /// Each pair whose joined bytes are a token, with that token's id as its rank. `list` has one pair for each token,
+    /// and is derived when it is first needed.
     Ranks { list: OnceLock<Vec<[u32; 3]>> },
 }
 
-/// Tokens, their ids and their merges. Immutable, so threads may share one.
+/// Tokens, their ids and their merges. Immutable, so threads can share one.
 #[derive(Debug)]
 pub struct Vocabulary {
     bytes: Vec<u8>,
@@ -149,7 +149,7 @@ pub struct Vocabulary {
     merged_ids: MergedIds,
     adjacency: ByteAdjacency,
     rule: Rule,
-    /// Set where merging starts with characters; `byte_ids` are then the tokens of fallback bytes.
+    /// Set if merging starts with characters; `byte_ids` are then the tokens of fallback bytes.
     characters: Option<Characters>,
 }
 
@@ -163,11 +163,11 @@ enum MergedIds {
 }
 
 impl Vocabulary {
-    /// Tokens that merge by a list of left id, right id and merged id, in rank order.
+    /// Creates a vocabulary whose tokens merge by a list of left id, right id and merged id, in rank order.
     ///
-    /// Merges are of tokens and make their joined bytes, as [`crate::model::Columns::check`] sees to; if a pair is listed twice, the
-    /// first one counts. With `ignore_merges`, as in HuggingFace's files, a pretoken
-    /// that is a token is encoded as that token without merging.
+    /// Merges must be of tokens and make their joined bytes, as [`crate::model::Columns::check`] ensures; if a pair is
+    /// listed twice, the first one counts. With `ignore_merges`, as in HuggingFace's files, a pretoken that is a token
+    /// is encoded as that token without merging.
     pub fn from_merges(tokens: Tokens, merges: Vec<[u32; 3]>, ignore_merges: bool) -> Result<Self> {
         Self::with_merges(Self::without_merges(tokens, &[])?, merges, ignore_merges)
     }
@@ -188,8 +188,8 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    /// Tokens whose ids are their ranks: two adjacent tokens merge if their joined bytes are a token, the smallest id
-    /// first. A pretoken that is a token is encoded as that token. All tokens must be distinct.
+    /// Creates a vocabulary whose ids are ranks: two adjacent tokens merge if their joined bytes are a token, the
+    /// smallest id first. A pretoken that is a token is encoded as that token. All tokens must be distinct.
     pub fn from_ranks(tokens: Tokens) -> Result<Self> {
         let mut vocabulary = Self::without_merges(tokens, &[])?;
         if vocabulary.ids.len() != vocabulary.n_tokens {
@@ -204,7 +204,7 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    /// Tokens without merges; those of `fallback` are not found by their bytes.
+    /// Creates a vocabulary without merges; tokens of `fallback` are not found by their bytes.
     fn without_merges(tokens: Tokens, fallback: &[u32]) -> Result<Self> {
         let n_ids = tokens.ids.iter().max().map_or(0, |&largest| largest as usize + 1);
         if n_ids > MAX_IDS {
@@ -246,7 +246,7 @@ impl Vocabulary {
         Ok(vocabulary)
     }
 
-    /// Fills `ids`, which has enough room, `byte_ids` and `adjacency`.
+    /// Fills `ids`, which has enough capacity, `byte_ids` and `adjacency`.
     fn index_bytes(&mut self, fallback: &[u32]) {
         let Vocabulary { bytes, spans, ids, hasher, byte_ids, adjacency, .. } = self;
         let token = |id: u32| spans.get(id).map_or(&[][..], |span| span_bytes(bytes, span));
@@ -277,7 +277,7 @@ impl Vocabulary {
         }
     }
 
-    /// The vocabulary of single bytes and of what the merges, some of this one's, make of them.
+    /// Returns the vocabulary of single bytes and of the tokens that `merges`, some of this vocabulary's, make of them.
     pub(crate) fn made_by(&self, merges: &[[u32; 3]]) -> Result<Self> {
         let is_byte =
             |id: u32, token: &[u8]| matches!(token, &[byte] if self.byte_ids[usize::from(byte)] == id);
@@ -291,45 +291,45 @@ impl Vocabulary {
         for (id, token) in self.tokens().filter(|&(id, _)| is_made(id)) {
             tokens.push(id, token)?;
         }
-        // Left out: a merge whose part is a token that none of these merges makes.
+        // Leave out a merge if a part of it is a token that none of these merges makes.
         let mut kept = Vec::with_room(merges.len(), WHAT)?;
         kept.extend(merges.iter().filter(|merge| is_made(merge[0]) && is_made(merge[1])));
         Self::from_merges(tokens, kept, false)
     }
 
-    /// The bytes of `id`.
+    /// Returns the bytes of `id`.
     pub fn token(&self, id: u32) -> Option<&[u8]> {
         self.spans.get(id).map(|span| span_bytes(&self.bytes, span))
     }
 
-    /// The id of a token with exactly these bytes.
+    /// Returns the id of the token with exactly these bytes.
     pub fn id_of(&self, bytes: &[u8]) -> Option<u32> {
         let hash = self.hasher.hash_one(bytes);
         self.ids.find(hash, |&id| self.token(id) == Some(bytes)).copied()
     }
 
-    /// The id of a single byte.
+    /// Returns the id of a single byte.
     #[inline]
     pub fn id_of_byte(&self, byte: u8) -> Option<u32> {
         Some(self.byte_ids[usize::from(byte)]).filter(|&id| id != NONE)
     }
 
-    /// The largest id + 1.
+    /// Returns the largest id + 1.
     pub fn n_ids(&self) -> usize {
         self.n_ids
     }
 
-    /// The number of tokens.
+    /// Returns the number of tokens.
     pub fn n_tokens(&self) -> usize {
         self.n_tokens
     }
 
-    /// All tokens in the order of their ids.
+    /// Returns all tokens in the order of their ids.
     pub fn tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.spans.ids().filter_map(|id| Some((id, self.token(id)?)))
     }
 
-    /// The merges in rank order: left id, right id, merged id.
+    /// Returns the merges in rank order: left id, right id, merged id.
     ///
     /// For a vocabulary from ranks: one pair for each token that merging can make ([`rank_merges`]).
     pub fn merges(&self) -> Result<&[[u32; 3]]> {
@@ -346,7 +346,7 @@ impl Vocabulary {
         }
     }
 
-    /// Whether a pretoken that is a token is encoded as that token without merging.
+    /// Returns whether a pretoken that is a token is encoded as that token without merging.
     #[inline]
     pub fn ignores_merges(&self) -> bool {
         match self.rule {
@@ -355,7 +355,7 @@ impl Vocabulary {
         }
     }
 
-    /// The rank and the merged id of a pair, if it merges.
+    /// Returns the rank and the merged id of a pair, if it merges.
     pub fn pair(&self, left: u32, right: u32) -> Option<(u32, u32)> {
         if left as usize >= self.n_ids || right as usize >= self.n_ids {
             return None;
@@ -364,7 +364,7 @@ impl Vocabulary {
         (rank != NONE).then(|| (rank, self.merged_id(rank)))
     }
 
-    /// The rank of a pair, or [`NONE`]. Both ids must be below [`Vocabulary::n_ids`].
+    /// Returns the rank of a pair, or [`NONE`]. Both ids must be below [`Vocabulary::n_ids`].
     #[inline(always)]
     pub(crate) fn pair_rank(&self, left: u32, right: u32) -> u32 {
         self.merge_table.rank(left, right)
@@ -376,13 +376,13 @@ impl Vocabulary {
         self.merge_table.prefetch(left, right);
     }
 
-    /// An id of no token, for both sides of a pretoken: [`Self::pair_rank`] of it and any token is [`NONE`].
+    /// Returns an id of no token, for both sides of a pretoken: its [`Self::pair_rank`] with any token is [`NONE`].
     #[inline]
     pub(crate) fn edge_id(&self) -> u32 {
         self.merge_table.edge_id()
     }
 
-    /// The rank of a pair of bytes, or [`NONE`].
+    /// Returns the rank of a pair of bytes, or [`NONE`].
     #[inline]
     pub(crate) fn byte_pair_rank(&self, left: u8, right: u8) -> u32 {
         self.merge_table.byte_rank(left, right)
@@ -394,7 +394,7 @@ impl Vocabulary {
         self.adjacency.parts(pretoken)
     }
 
-    /// All ranks are below this.
+    /// Returns a number that all ranks are below.
     pub(crate) fn n_ranks(&self) -> usize {
         match &self.merged_ids {
             MergedIds::From(first) => self.n_ids.saturating_sub(*first as usize),
@@ -402,7 +402,7 @@ impl Vocabulary {
         }
     }
 
-    /// The merged id of a rank.
+    /// Returns the merged id of a rank.
     #[inline]
     pub(crate) fn merged_id(&self, rank: u32) -> u32 {
         match &self.merged_ids {

@@ -1,4 +1,4 @@
-//! Derives merges from ranks: for each token of a rank vocabulary the one pair that makes it.
+//! Derives merges from ranks: for each token of a rank vocabulary, the one pair that makes it.
 //!
 //! In a rank vocabulary two adjacent tokens merge if their joined bytes are a token, the least rank first, leftmost
 //! first (tiktoken's rule). Merging by the derived pairs instead, in the order of the tokens that they make, encodes
@@ -6,10 +6,10 @@
 //!
 //! Why one pair is enough: take any section of a text whose two ends no merge has crossed so far. The merges within it
 //! are those that would be made, in the same order, if the section were the whole text: whenever one of them is the
-//! least and leftmost of the text, it is the least and leftmost of the section, and nothing outside changes the inside.
-//! Now let x and y be adjacent tokens that merge into t. Their section has the bytes of t, so encoding these bytes
-//! alone passes through the state `[x, y]`. The only state that can follow a state of two tokens is `[t]`, so the pair
-//! is the same wherever t is made.
+//! least and leftmost of the text, it is also the least and leftmost of the section, and nothing outside changes the
+//! inside. Now let x and y be adjacent tokens that merge into t. Their section has the bytes of t, so encoding these
+//! bytes alone passes through the state `[x, y]`. The only state that can follow a state of two tokens is `[t]`, so the
+//! pair is the same wherever t is made.
 //!
 //! If merging the bytes of a token ends in three or more tokens, that token is never made by merging; an encoder that
 //! looks up whole pretokens may still return it.
@@ -18,8 +18,8 @@
 //! from tokens of lower ranks, and looking up pairs of ids is faster than looking up joined bytes. `Encoder` finds the
 //! others.
 //!
-//! Cost: O(n log n) in the bytes of all tokens; 200,000 tokens take some 50 ms. The independent section is also the
-//! idea of the proofs of rust-gems' `bpe` crate.
+//! Cost: O(n log n) in the bytes of all tokens; 200,000 tokens take some 50 ms. The proofs of rust-gems' `bpe` crate
+//! use the idea of an independent section, too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -75,7 +75,7 @@ pub fn pairs(bytes: &[u8], ends: &[u64]) -> Result<Pairs> {
     Ok(found)
 }
 
-/// The token of a rank.
+/// Returns the token of a rank.
 fn token_at<'a>(bytes: &'a [u8], ends: &[u64], rank: usize) -> &'a [u8] {
     let start = if rank == 0 { 0 } else { ends[rank - 1] };
     bytes.get(start as usize..ends[rank] as usize).unwrap_or_default()
@@ -84,7 +84,7 @@ fn token_at<'a>(bytes: &'a [u8], ends: &[u64], rank: usize) -> &'a [u8] {
 /// The longest token that [`KnownPairs`] merges: it looks at all pairs before each merge.
 const MAX_SHORT: usize = 128;
 
-/// The pairs found so far, of all tokens of lower ranks than the current one.
+/// The pairs found so far: those of all tokens of lower rank than the current one.
 ///
 /// If merging by them leaves two symbols of a token, merging by ranks leaves the same two: it prefers the least rank,
 /// so it takes the same steps. If more are left, a token of higher rank may be part of the token; [`Encoder`] handles
@@ -119,7 +119,7 @@ impl KnownPairs {
         }
     }
 
-    /// The last two symbols of a token, if pairs of lower ranks lead to them.
+    /// Returns the last two symbols of a token, if pairs of lower ranks lead to them.
     fn last_two(&mut self, token: &[u8]) -> Option<[u32; 2]> {
         if token.len() > MAX_SHORT {
             return None;

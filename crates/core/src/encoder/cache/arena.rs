@@ -1,8 +1,8 @@
 //! Append-only memory for what does not fit into the entries of a table: many ids, and the bytes of long pretokens.
 //!
 //! A record is the pretoken, unless its key holds it, followed by its ids of two or four bytes each. One thread writes
-//! a record, before the entry that refers to it is published. Nothing changes it afterwards, so a thread that has read
-//! the entry may read the record as long as the arena lives. A full arena takes no more records.
+//! a record before it publishes the entry that refers to it. Nothing changes the record afterwards, so a thread that
+//! has read the entry can read the record as long as the arena lives. A full arena takes no more records.
 
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,13 +15,13 @@ use crate::short_bytes;
 /// Records in a mapping of bounded size.
 pub(in crate::encoder) struct Arena {
     memory: Pages,
-    /// Bytes that were asked for; more than the mapping has once it is full.
+    /// Bytes requested so far; more than the mapping has once it is full.
     n_given: AtomicUsize,
     is_narrow: bool,
 }
 
 impl Arena {
-    /// An empty arena of `n_bytes`. Pages take memory when they are first written.
+    /// Creates an empty arena of `n_bytes`. Pages take memory when they are first written.
     pub(in crate::encoder) fn new(n_bytes: usize, is_narrow: bool) -> Result<Self> {
         let memory = pages::map(n_bytes.min(u32::MAX as usize))
             .map_err(Error::out_of_memory("the records of the cache of pretokens"))?;
@@ -32,7 +32,7 @@ impl Arena {
         if self.is_narrow { 2 } else { 4 }
     }
 
-    /// Whether a record found no room.
+    /// Returns whether a record has found no room.
     pub(in crate::encoder) fn is_full(&self) -> bool {
         self.n_given.load(Ordering::Relaxed) > self.memory.len()
     }
@@ -68,7 +68,7 @@ impl Arena {
         Some(start)
     }
 
-    /// `n_bytes` that only the caller may write, and their offset.
+    /// Reserves `n_bytes` that only the caller may write; returns their offset and the bytes.
     #[allow(clippy::mut_from_ref)]
     fn room(&self, n_bytes: usize) -> Option<(u32, &mut [u8])> {
         // Keeps `n_given` from overflowing: past the end it no longer grows.
@@ -79,8 +79,8 @@ impl Arena {
         if start + n_bytes > self.memory.len() {
             return None;
         }
-        // SAFETY: The bytes are within the mapping, and `fetch_add` gave them to this call only. Nobody reads them
-        // before an entry that refers to them is published, and nobody writes them after that.
+        // SAFETY: The bytes are within the mapping, and `fetch_add` reserved them for this call alone. Nobody reads
+        // them before an entry that refers to them is published, and nobody writes them after that.
         let room = unsafe { slice::from_raw_parts_mut(self.memory.as_mut_ptr().add(start), n_bytes) };
         Some((start as u32, room))
     }
@@ -91,7 +91,7 @@ impl Arena {
         prefetch(self.memory.as_ptr().wrapping_add(start as usize));
     }
 
-    /// Whether the record at `start` starts with the bytes of `pretoken`.
+    /// Returns whether the record at `start` starts with the bytes of `pretoken`.
     ///
     /// # Safety
     /// A published entry refers to a record of this arena at `start`, which starts with a pretoken of `pretoken.len()`
@@ -102,7 +102,7 @@ impl Arena {
         short_bytes::are_equal(unsafe { self.record(start, pretoken.len()) }, pretoken)
     }
 
-    /// The `n_ids` ids that start at `start`.
+    /// Returns the `n_ids` ids that start at `start`.
     ///
     /// # Safety
     /// A published entry refers to this many ids of a record of this arena.
@@ -116,7 +116,7 @@ impl Arena {
         }
     }
 
-    /// `n_bytes` bytes of a record, from `start` on.
+    /// Returns `n_bytes` bytes of a record, starting at `start`.
     ///
     /// # Safety
     /// A published entry refers to a record of this arena that has these bytes.
@@ -127,7 +127,7 @@ impl Arena {
         unsafe { slice::from_raw_parts(self.memory.as_ptr().add(start as usize), n_bytes) }
     }
 
-    /// The size of the mapping.
+    /// Returns the size of the mapping.
     #[cfg(test)]
     pub(in crate::encoder) fn n_bytes(&self) -> usize {
         self.memory.len()
@@ -141,7 +141,7 @@ pub(in crate::encoder) enum Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// The number of ids.
+    /// Returns the number of ids.
     #[inline(always)]
     pub(in crate::encoder) fn len(&self) -> usize {
         match self {
@@ -150,7 +150,7 @@ impl Stored<'_> {
         }
     }
 
-    /// Id number `index`.
+    /// Returns id number `index`.
     #[inline(always)]
     pub(in crate::encoder) fn get(&self, index: usize) -> u32 {
         match self {
@@ -159,7 +159,7 @@ impl Stored<'_> {
         }
     }
 
-    /// The bytes of the ids, if they have the layout of ids of type `I`.
+    /// Returns the bytes of the ids, if they have the layout of ids of type `I`.
     #[inline(always)]
     pub(in crate::encoder) fn as_bytes<I>(&self) -> Option<&[u8]> {
         match self {

@@ -1,9 +1,9 @@
-//! Keys of the cache: [`PretokenKey`] with flags in its last byte, in values that no pretoken has there.
+//! Keys of the cache: [`PretokenKey`], with flags as values of its last byte that no pretoken's key has.
 //!
-//! A pretoken of at most [`MAX_BYTES`] bytes is its own key. The key of a longer one is a hash and its length, and its
-//! bytes must be compared: the key of its entry also has the place of these bytes in the arena. Only a reader that
-//! compared the bytes has this key. Flags are bits that are cleared, since the last byte of a short pretoken's key is
-//! 0xff.
+//! A pretoken of at most [`MAX_BYTES`] bytes is its own key. The key of a longer one is a hash and its length, so its
+//! bytes must be compared, too: the key in its entry also holds the place of these bytes in the arena. Only a reader
+//! that compared the bytes has this key. A flag is set by clearing its bit, since the last byte of a short pretoken's
+//! key is 0xff.
 
 use crate::pretokens::key::{KeyHasher, MAX_BYTES, PretokenKey};
 
@@ -12,7 +12,7 @@ pub(in crate::encoder) const CACHED_BYTES: usize = 255;
 
 /// Cleared in the key of a pretoken longer than [`MAX_BYTES`].
 const SHORT: u64 = 0x80 << 56;
-/// Cleared in the key of a part of a pretoken, where its ids differ from those of a whole pretoken of the same bytes.
+/// Cleared in the key of a part of a pretoken, if its ids can differ from those of a whole pretoken of the same bytes.
 const WHOLE: u64 = 0x40 << 56;
 /// Cleared in the key of an entry of a long pretoken, whose bytes are in the arena at the offset in [`PLACE`].
 const UNPLACED: u64 = 0x08 << 56;
@@ -26,12 +26,12 @@ impl PretokenKey {
     /// The key of a pretoken that is too long to be cached. No entry has it.
     pub(in crate::encoder) const UNCACHED: PretokenKey = PretokenKey { lo: 0, hi: 0x09 << 56 };
 
-    /// The key of a pretoken of any length; [`UNCACHED`](Self::UNCACHED) beyond [`CACHED_BYTES`].
+    /// Returns the key of a pretoken of any length; [`UNCACHED`](Self::UNCACHED) beyond [`CACHED_BYTES`].
     pub(in crate::encoder) fn from_bytes(pretoken: &[u8], hasher: KeyHasher) -> Self {
         PretokenKey::from_short(pretoken).unwrap_or_else(|| PretokenKey::from_long(pretoken, hasher))
     }
 
-    /// The key of a pretoken longer than [`MAX_BYTES`]: a hash and the length, or [`UNCACHED`](Self::UNCACHED).
+    /// Returns the key of a pretoken longer than [`MAX_BYTES`]: its hash and length, or [`UNCACHED`](Self::UNCACHED).
     #[inline(always)]
     pub(in crate::encoder) fn from_long(pretoken: &[u8], hasher: KeyHasher) -> Self {
         match pretoken.len() {
@@ -42,18 +42,18 @@ impl PretokenKey {
         }
     }
 
-    /// Whether equal keys may stand for different pretokens.
+    /// Returns whether equal keys can stand for different pretokens.
     #[inline(always)]
     pub(in crate::encoder) fn is_long(self) -> bool {
         self.hi & SHORT == 0
     }
 
-    /// The number of bytes of the pretoken that are stored outside of the key.
+    /// Returns the number of bytes of the pretoken that are stored outside of the key.
     pub(in crate::encoder) fn n_own(self) -> usize {
         if self.is_long() { (self.hi & 0xffff) as usize } else { 0 }
     }
 
-    /// The key for the entry of this pretoken; if it is long, its bytes are at `place` in the arena.
+    /// Returns the key for the entry of this pretoken; if the pretoken is long, its bytes are at `place` in the arena.
     pub(in crate::encoder) fn placed(self, place: u32) -> Self {
         if !self.is_long() {
             return self;
@@ -61,24 +61,24 @@ impl PretokenKey {
         PretokenKey { hi: self.hi & !UNPLACED | u64::from(place) << PLACE_SHIFT, ..self }
     }
 
-    /// Where in the arena the bytes of the pretoken are, if this is the key of an entry of a long pretoken.
+    /// Returns the place of the pretoken's bytes in the arena, if this is the key of an entry of a long pretoken.
     #[inline(always)]
     pub(in crate::encoder) fn place(self) -> Option<u32> {
         (self.is_long() && self.hi & UNPLACED == 0).then_some((self.hi >> PLACE_SHIFT) as u32)
     }
 
-    /// The key to look up to find an entry with this key.
+    /// Returns the key to look up to find an entry with this key.
     pub(in crate::encoder) fn lookup_key(self) -> Self {
         if self.place().is_some() { self.long_lookup_key() } else { self }
     }
 
-    /// [`lookup_key`](Self::lookup_key) of a key that is long.
+    /// Returns the [`lookup_key`](Self::lookup_key) of a long key.
     #[inline(always)]
     pub(in crate::encoder) fn long_lookup_key(self) -> Self {
         PretokenKey { hi: self.hi & !PLACE | UNPLACED, ..self }
     }
 
-    /// The key of the same bytes as a part of a pretoken.
+    /// Returns the key of the same bytes as a part of a pretoken.
     pub(in crate::encoder) fn as_part(self) -> Self {
         PretokenKey { hi: self.hi & !WHOLE, ..self }
     }

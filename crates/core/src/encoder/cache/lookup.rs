@@ -4,17 +4,17 @@
 //! look_up:           for each pretoken: key, hash, bucket; prefetch the bucket's cache line
 //! ...                the caller writes the ids of the previous batch while the lines arrive
 //! prefetch_records:  for each long pretoken: find its entry, take that entry's key, prefetch its bytes
-//! confirm:           for each long pretoken: compare its bytes; if they differ, take its own key back
+//! confirm:           for each long pretoken: compare its bytes; if they differ, restore its own key
 //! find:              for each pretoken: compare the key with its own half of the bucket, then with the other half;
 //!                    the ids are stored beside the key
 //! ```
 //!
-//! There is an implementation for each tier: [`Portable`]; `Neon`, which hashes with AES; [`Avx2`], which also compares
-//! the sixteen bytes of a key at once, and which AVX-512 has, too.
+//! Each tier has an implementation: [`Portable`]; `Neon`, which hashes with AES; [`Avx2`], which also compares the
+//! sixteen bytes of a key at once, and which AVX-512 uses, too.
 //!
 //! Tried, by `cargo run --release --example encode` (English, fifteen languages, C):
-//! - Compare both keys of a bucket, without a branch: what is here now is 9 %, 5 % and 13 % faster with AVX-512. Both
-//!   by `ptest`: 20 % slower, it became branches.
+//! - Compare both keys of a bucket without a branch: the present code is 9 %, 5 % and 13 % faster with AVX-512. Both by
+//!   `ptest`: 20 % slower, since it became branches.
 //! - Prefetch the buckets in a loop after all hashes: no difference. Call for 256 or 1,024 pretokens at once: no
 //!   difference.
 //! - Without AVX-512, find long pretokens with a vector loop: as fast with AVX2, 5 % slower without.
@@ -39,7 +39,7 @@ pub(in crate::encoder) const BATCH: usize = 64;
 #[repr(C, align(64))]
 pub(in crate::encoder) struct Batch {
     pub(in crate::encoder) keys: [PretokenKey; BATCH],
-    /// The offset of the entry that is compared first: the slot of the key, masked for the table.
+    /// The offset of the entry to compare first: the slot of the key, masked for the table.
     pub(in crate::encoder) slots: [u32; BATCH],
     /// Bit i: pretoken i is longer than [`MAX_BYTES`].
     long: u64,
@@ -50,7 +50,7 @@ impl Batch {
         Batch { keys: [PretokenKey::UNCACHED; BATCH], slots: [0; BATCH], long: 0 }
     }
 
-    /// The indices of the long pretokens.
+    /// Returns the indices of the long pretokens.
     #[inline(always)]
     fn long(&self) -> impl Iterator<Item = usize> + use<> {
         let mut left = self.long;
@@ -61,8 +61,8 @@ impl Batch {
         })
     }
 
-    /// Prefetches the arena's records of long pretokens. Each that has a candidate entry gets the key of that entry, by
-    /// which [`Lookup::find`] finds it; [`confirm`](Self::confirm) takes the key back if the bytes differ.
+    /// Prefetches the arena's records of long pretokens. A pretoken with a candidate entry gets that entry's key, by
+    /// which [`Lookup::find`] finds it; [`confirm`](Self::confirm) restores its own key if the bytes differ.
     #[inline(always)]
     pub(in crate::encoder) fn prefetch_records(&mut self, table: &Table) {
         for index in self.long() {
@@ -92,7 +92,7 @@ impl Batch {
         }
     }
 
-    /// Moves the batch to another table, in which no long pretoken is confirmed.
+    /// Moves the batch to another table, where no long pretoken is confirmed yet.
     #[cold]
     pub(in crate::encoder) fn move_to(&mut self, table: View<'_>, hasher: KeyHasher) {
         for (key, slot) in self.keys.iter_mut().zip(&mut self.slots) {
@@ -102,7 +102,7 @@ impl Batch {
     }
 }
 
-/// Where pretoken `index` is in the text. The pretokens end at `ends`, and the first starts at `start`.
+/// Returns the range of pretoken `index` in the text. The pretokens end at `ends`, and the first starts at `start`.
 #[inline(always)]
 pub(in crate::encoder) fn pretoken_range(start: usize, ends: &[u32], index: usize) -> Range<usize> {
     let first = if index == 0 { start } else { ends[index - 1] as usize };
@@ -119,7 +119,7 @@ pub(in crate::encoder) struct Query<'a> {
 
 /// The instructions that find a batch.
 pub(in crate::encoder) trait Lookup {
-    /// Makes the keys of the pretokens that end at `ends` (at most [`BATCH`]), the first of which starts at `start`,
+    /// Computes the keys of at most [`BATCH`] pretokens, which end at `ends` and of which the first starts at `start`,
     /// and prefetches their buckets.
     ///
     /// # Safety
@@ -130,7 +130,7 @@ pub(in crate::encoder) trait Lookup {
     /// How keys are compared.
     type Keys: CompareKeys;
 
-    /// The content of the entry with this key, if it is in its own bucket.
+    /// Returns the content of the entry with this key, if it is in its own bucket.
     ///
     /// # Safety
     /// The processor has the instructions, and `slot` is from a batch that was looked up in this table.
@@ -141,7 +141,7 @@ pub(in crate::encoder) trait Lookup {
     }
 }
 
-/// [`Lookup::look_up`] with one key after the other, hashed by `H`.
+/// Does what [`Lookup::look_up`] does, one key after the other, hashed by `H`.
 ///
 /// # Safety
 /// As for [`Lookup::look_up`].
@@ -169,7 +169,7 @@ unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: us
     }
 }
 
-/// Like [`look_up_by`], but keys and slots of long pretokens are wrong; returns a bit for each of those. `INSIDE`
+/// Like [`look_up_by`], but the keys and slots of long pretokens are wrong; returns a mask of these pretokens. `INSIDE`
 /// promises that enough text follows each pretoken ([`PaddedText::is_inside`]).
 ///
 /// # Safety
@@ -211,8 +211,8 @@ impl Lookup for Portable {
     }
 }
 
-/// NEON with AES. Keys are compared by words: a load of sixteen bytes need not be atomic there, and another thread's
-/// writes may become visible in another order.
+/// NEON with AES. Keys are compared word by word: a load of sixteen bytes need not be atomic there, and the writes of
+/// another thread can become visible in another order.
 #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
 pub(in crate::encoder) struct Neon;
 
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use crate::cpu::{CpuTier, at_tier};
 
-    /// Wrong slots would cost only time: each pretoken would be new again, with the right ids.
+    /// Wrong slots would cost only time: each pretoken would be merged again, with the right ids.
     #[test]
     fn keys_and_slots_of_a_batch_are_those_of_each_pretoken_alone() {
         let text =

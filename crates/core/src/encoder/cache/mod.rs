@@ -1,25 +1,26 @@
 //! A bounded cache from pretokens to ids, shared by all threads of an encoder.
 //!
 //! All threads read and write one [`Table`] without locks. It is replaced as it fills:
-//! - It starts small, so that short work stays in the near caches of the processor, and is replaced by a table of four
-//!   times the size as long as the bound allows. If many pretokens are new, the largest table comes a step earlier.
-//! - At its largest size, once many entries found no room, it is replaced by an empty table of an eighth of the size.
+//! - It starts small, so that short work stays in the processor's nearest caches, and is replaced by a table of four
+//!   times the size while the bound allows. If many pretokens are new, the largest table comes a step earlier.
+//! - At its largest size, once many entries found no room, it is replaced by an empty table an eighth of the size.
 //!
-//! The thread that finds a replacement due publishes the new table and then copies the old one to a larger one. Meanwhile
-//! the other threads use the new table, and look in the old one for what they miss.
+//! The thread that finds a replacement due publishes the new table, and then copies the old one to it if it is larger.
+//! Meanwhile the other threads use the new table and look up what it lacks in the old one.
 //!
-//! The cache never fails: if memory is refused it stays as it is. Only `try_lock` is used: a lock that is held during a
-//! fork costs the child the shared table, never a deadlock.
+//! The cache never fails: if memory is refused it stays as it is. Locking uses only `try_lock`, so a lock that is held
+//! during a fork costs the child the shared table but never causes a deadlock.
 //!
 //! Tried, with 80 MB of text on a Zen 4, as `cargo run --release --example encode` reports:
 //! - A cache of 48 MB instead of 96: fifteen languages 7 % slower on a first call, 25 % when warm. 192 or 384 MB: 3 to
 //!   6 % faster when warm, 10 to 15 % slower on a first call.
 //! - The largest table a step earlier for all texts: English and C 4 % faster when warm, up to 10 % slower on a first
 //!   call.
-//! - One table for all threads besides one for each thread: slower the first time, no faster the second.
+//! - A table for each thread in addition to the shared one: slower the first time, no faster the second.
 //!
-//! Not built: a cache that is saved with a model. 300 MB of English take 37 % less processor time where the cache has met all of
-//! them, but 14 to 26 % less where it has met 50 MB of other English: 0.2 s of one second on two cores, once a run.
+//! Not built: saving the cache with a model. Encoding 300 MB of English takes 37 % less processor time if the cache
+//! has seen all of it, but only 14 to 26 % less if it has seen 50 MB of other English: 0.2 s of one second on two
+//! cores, once a run.
 
 pub(super) mod arena;
 pub(super) mod key;
@@ -38,7 +39,7 @@ use crate::pretokens::key::{KeyHasher, PretokenKey};
 /// Buckets of the first table.
 const FIRST_BUCKETS: usize = 1 << 9;
 
-/// A table fills fast if more than one in this many pretokens is new. When the third largest table is full, one in 40
+/// A table fills fast if more than one pretoken in this many is new. When the third largest table is full, one in 40
 /// is new in English, one in 100 in C code, one in 10 in text of many languages.
 const FAST: usize = 16;
 
@@ -50,7 +51,7 @@ pub(in crate::encoder) struct Cache {
     pub(in crate::encoder) hasher: KeyHasher,
     bounds: Bounds,
     newest: Mutex<TableHandle>,
-    /// The generation of `newest`, so that threads see without the lock whether theirs is older.
+    /// The generation of `newest`, so that threads can tell without the lock whether their table is older.
     generation: AtomicU64,
 }
 
@@ -66,14 +67,14 @@ struct Bounds {
 
 impl Bounds {
     fn new(n_bytes: usize, n_ids: usize) -> Self {
-        // Seven eighths for buckets, rounded down to a power of two; the arena has the rest.
+        // Seven eighths for buckets, rounded down to a power of two; the rest is for the arena.
         let fitting = (n_bytes / 8 * 7 / size_of::<Bucket>()).max(1);
         let max_buckets = ((fitting + 1).next_power_of_two() / 2).min(MOST_BUCKETS);
         let max_arena = n_bytes.saturating_sub(max_buckets * size_of::<Bucket>());
         Bounds { is_narrow: n_ids <= 1 << 16, max_buckets, max_arena }
     }
 
-    /// An empty table of `n_buckets`, at most the largest size, with an arena in proportion.
+    /// Creates an empty table of `n_buckets`, at most the largest size, with an arena in proportion.
     fn table(&self, n_buckets: usize) -> Result<Table> {
         let n_buckets = n_buckets.min(self.max_buckets);
         Table::new(n_buckets, self.max_arena / (self.max_buckets / n_buckets), self.is_narrow)
@@ -94,17 +95,17 @@ pub(in crate::encoder) struct TableHandle {
 }
 
 impl TableHandle {
-    /// A handle of a table that is used from now on.
+    /// Creates a handle of a table that is used from now on.
     fn new(table: Table, before: Option<Arc<Table>>, generation: u64) -> Self {
         TableHandle { table: Arc::new(table), before, generation, n_looked_up: 0, n_new: 0 }
     }
 
-    /// An empty table of the first size.
+    /// Creates an empty table of the first size.
     fn empty(bounds: &Bounds, generation: u64) -> Result<Self> {
         Ok(TableHandle::new(bounds.table(FIRST_BUCKETS)?, None, generation))
     }
 
-    /// Whether so many pretokens are new that a table of four times the size would soon be full, too.
+    /// Returns whether so many pretokens are new that a table four times as large would soon be full, too.
     fn fills_fast(&self) -> bool {
         self.n_new > self.n_looked_up / FAST
     }
@@ -130,20 +131,20 @@ impl TableHandle {
 }
 
 impl Cache {
-    /// An empty cache for ids below `n_ids`, of at most `n_bytes`, or 1.5 times that while a table is copied.
+    /// Creates an empty cache for ids below `n_ids`, of at most `n_bytes`, or 1.5 times that while a table is copied.
     pub(in crate::encoder) fn new(n_bytes: usize, n_ids: usize, hasher: KeyHasher) -> Result<Self> {
         let bounds = Bounds::new(n_bytes, n_ids);
         let newest = Mutex::new(TableHandle::empty(&bounds, 0)?);
         Ok(Cache { hasher, bounds, newest, generation: AtomicU64::new(0) })
     }
 
-    /// Whether ids are below 65,536 and take two bytes.
+    /// Returns whether ids are below 65,536 and take two bytes.
     #[inline(always)]
     pub(in crate::encoder) fn is_narrow(&self) -> bool {
         self.bounds.is_narrow
     }
 
-    /// The newest table, or an empty one if the lock is taken.
+    /// Returns the newest table, or an empty one if the lock is taken.
     pub(in crate::encoder) fn handle(&self) -> Result<TableHandle> {
         match self.newest.try_lock() {
             Ok(newest) => Ok(newest.clone()),
@@ -192,13 +193,13 @@ impl Cache {
             _ => n_buckets * 4,
         };
         let Ok(replacement) = self.bounds.table(n_next) else { return false };
-        // No thread replaces the new table before the old one is copied to it.
+        // Claimed, so that no thread replaces the new table before the old one is copied to it.
         replacement.claim_copy();
         let old = Arc::clone(&handle.table);
         *handle = TableHandle::new(replacement, Some(Arc::clone(&old)), NO_GENERATION);
         let is_shared = self.publish(handle, &old);
         if !is_shared {
-            // The lock is taken: this thread uses its new table alone until `refresh` succeeds, and another thread may
+            // The lock is taken: this thread uses its new table alone until `refresh` succeeds, and another thread can
             // replace the shared one.
             old.release_copy();
         }
@@ -210,12 +211,12 @@ impl Cache {
             let table = Arc::clone(&handle.table);
             self.publish(handle, &table);
         }
-        // After the second `publish`: otherwise a table that replaces this one could be published before it.
+        // Only after the second `publish`: otherwise a table that replaces this one could be published before it.
         handle.table.release_copy();
         true
     }
 
-    /// Makes `handle` the newest if `table` is the newest now and the lock is free; returns whether it did.
+    /// Makes `handle` the newest table if `table` is the newest now and the lock is free; returns whether it did.
     fn publish(&self, handle: &mut TableHandle, table: &Arc<Table>) -> bool {
         handle.generation = NO_GENERATION;
         // The lock is held for nanoseconds only, unless it was held during a fork.
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    /// A pretoken and its ids, of many lengths. All bytes depend on `i`.
+    /// Returns a pretoken and its ids, of many lengths. All bytes depend on `i`.
     fn example(i: usize, n_ids: usize) -> (Vec<u8>, Vec<u32>) {
         let n_bytes = 1 + i * 7 % 60;
         let mut pretoken = i.to_le_bytes().repeat(8);
@@ -360,7 +361,7 @@ mod tests {
                     });
                 }
             });
-            // Insert again what found no room while a thread that copied a table was not running.
+            // Some found no room while the thread that copied a table was not running, so insert them again.
             let mut users = [User::new(&cache), User::new(&cache)];
             for i in 0..n {
                 let (pretoken, ids) = example(i, n_ids);

@@ -1,15 +1,15 @@
-//! Up to seven ids in sixteen bytes, as an entry of the cache holds them.
+//! Up to seven ids packed in sixteen bytes, as an entry of the cache holds them.
 
-/// Most ids of two bytes in an entry.
+/// The most ids of two bytes that fit in an entry.
 pub(in crate::encoder) const INLINE_IDS: usize = 7;
 
-/// Most ids of four bytes in an entry.
+/// The most ids of four bytes that fit in an entry.
 const WIDE_INLINE_IDS: usize = 4;
 
 /// The ids of a pretoken in sixteen bytes, the last of which is their number.
 ///
 /// Narrow: up to seven ids of two bytes each. Wide: up to four ids, three of four bytes and one of three. If there are
-/// more ids they are in the arena, and the first four bytes are their offset there.
+/// more, they are in the arena, and the first four bytes are their offset there.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(in crate::encoder) struct Packed([u8; 16]);
@@ -29,7 +29,7 @@ impl Packed {
         Some(Packed(bytes))
     }
 
-    /// The content of an entry whose `n_ids` ids are in the arena at `start`.
+    /// Returns the content of an entry whose `n_ids` ids are in the arena at `start`.
     pub(in crate::encoder) fn spilled(n_ids: u8, start: u32) -> Self {
         let mut bytes = [0; 16];
         bytes[..4].copy_from_slice(&start.to_le_bytes());
@@ -37,35 +37,35 @@ impl Packed {
         Packed(bytes)
     }
 
-    /// Whether the ids are in the arena.
+    /// Returns whether the ids are in the arena.
     #[inline(always)]
     pub(in crate::encoder) fn is_spilled(&self, is_narrow: bool) -> bool {
         self.len() > most_inline(is_narrow)
     }
 
-    /// Where in the arena the ids start, if they are there.
+    /// Returns the offset of the ids in the arena, if they are there.
     #[inline(always)]
     pub(in crate::encoder) fn start(&self) -> u32 {
         let [start, ..] = self.words();
         start
     }
 
-    /// How many ids there are.
+    /// Returns the number of ids.
     #[inline(always)]
     pub(in crate::encoder) fn len(&self) -> usize {
         usize::from(self.0[15])
     }
 
-    /// Up to seven narrow ids. The last number is not an id.
+    /// Returns up to seven narrow ids. The last element is not an id.
     #[inline(always)]
     pub(in crate::encoder) fn narrow(&self) -> [u16; 8] {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = self.0;
-        // Not `map` of an array: builds without link-time optimisation call it, which takes three quarters of the speed.
+        // Not `map` of an array: without link-time optimisation it is not inlined, and the speed falls to a quarter.
         let id = u16::from_le_bytes;
         [id([a, b]), id([c, d]), id([e, f]), id([g, h]), id([i, j]), id([k, l]), id([m, n]), id([o, p])]
     }
 
-    /// Up to four wide ids.
+    /// Returns up to four wide ids.
     #[inline(always)]
     pub(in crate::encoder) fn wide(&self) -> [u32; 4] {
         let [first, second, third, fourth] = self.words();
@@ -80,7 +80,7 @@ impl Packed {
     }
 }
 
-/// Most ids in an entry.
+/// Returns the most ids that fit in an entry.
 #[inline(always)]
 const fn most_inline(is_narrow: bool) -> usize {
     if is_narrow { INLINE_IDS } else { WIDE_INLINE_IDS }

@@ -1,22 +1,22 @@
 //! The table of the cache: pretokens and their ids, each written once.
 //!
 //! A bucket is a cache line of two entries; an entry is a key and a few ids, so a usual hit touches one line. A bit of
-//! the hash chooses the half of the bucket where a key is written if that half is empty, and compared first. Nearly
-//! always it is there, so the branch is well predicted and a usual hit is one comparison. The [`Arena`] holds the ids
-//! that do not fit into an entry, and the bytes of pretokens that are too long to be their own key. A reader that
-//! compared those bytes has the key of the entry ([`Table::confirmed`]) and finds the ids with it as if the pretoken
-//! were short.
+//! the hash chooses the half of the bucket where a key is compared first, and where it is written if that half is
+//! empty. Nearly always it is there, so the branch is well predicted and a usual hit is one comparison. The [`Arena`]
+//! holds the ids that do not fit into an entry, and the bytes of pretokens that are too long to be their own key. A
+//! reader that compared those bytes has the key of the entry ([`Table::confirmed`]) and finds the ids with it as if the
+//! pretoken were short.
 //!
-//! Any number of threads read and write at once, and none waits. A writer claims an entry by its `hi`, fills it, and
+//! Any number of threads read and write at once, and none waits. A writer claims an entry by its `hi`, fills it in, and
 //! publishes it by storing the key's `hi` last; after that the entry never changes. So key visible implies ids visible.
-//! An entry that is taken stays taken: a key that finds no room goes to the next bucket of the same [`GROUP`], where
-//! only readers look that found all buckets before it full. If the whole group is full the key is refused; when that
-//! happens often a new table replaces this one ([`Cache`](super::Cache)).
+//! An entry that is taken stays taken. A key that finds no room goes to the next bucket of the same [`GROUP`]; a reader
+//! looks there only if all buckets before it are full. If the whole group is full the key is refused; when that happens
+//! often a new table replaces this one ([`Cache`](super::Cache)).
 //!
 //! Tried, by `cargo run --release --example encode`: a second bucket that is searched at every miss (English 24 %
-//! slower on a first call); groups of eight buckets (no difference); more ids than fit in the other entry of the bucket
-//! (fifteen languages 12 to 20 % slower, too many keys find no room); growing at three quarters of an entry per bucket
-//! (5 % faster on a first call, 4 % slower when warm).
+//! slower on a first call); groups of eight buckets (no difference); ids that do not fit stored in the bucket's other
+//! entry (fifteen languages 12 to 20 % slower, since too many keys find no room); growing at three quarters of an entry
+//! per bucket (5 % faster on a first call, 4 % slower when warm).
 
 mod copy;
 mod entry;
@@ -41,15 +41,15 @@ pub(in crate::encoder) use entry::{Bucket, ByWords, CompareKeys, Entry};
 /// Limits the offset of a bucket to 32 bits.
 pub(in crate::encoder) const MOST_BUCKETS: usize = 1 << 25;
 
-/// A power of two of buckets, and the arena of their entries.
+/// Buckets, whose number is a power of two, and the arena of their entries.
 pub(in crate::encoder) struct Table {
     memory: Pages,
     n_buckets: usize,
     arena: Arena,
     is_narrow: bool,
-    /// About how many entries were written.
+    /// Approximate number of entries that were written.
     n_written: AtomicUsize,
-    /// About how many entries found no room.
+    /// Approximate number of entries that found no room.
     n_refused: AtomicUsize,
     /// The id of the process that copies this table, has copied it, or is still copying to it; 0 if there is none.
     claimed_by: AtomicU32,
@@ -57,7 +57,7 @@ pub(in crate::encoder) struct Table {
 }
 
 // SAFETY: Memory that is not atomic is written only by the thread that has claimed it, and read only after it was
-// published, as described at `Entry` and `Arena`.
+// published; see `Entry` and `Arena`.
 unsafe impl Sync for Table {}
 // SAFETY: The memory belongs to the table alone.
 unsafe impl Send for Table {}
@@ -68,27 +68,27 @@ static N_TABLES: AtomicU64 = AtomicU64::new(0);
 /// Only about one in this many events is counted, with this weight, so that threads seldom write the same counter.
 const COUNTED: u32 = 16;
 
-/// The half of its bucket where the key of a slot is compared first.
+/// Returns the half of its bucket where the key of a slot is compared first.
 fn own_half(slot: u32) -> usize {
     slot as usize / size_of::<Entry>() % 2
 }
 
-/// Number of adjacent buckets that take what one of them has no room for. With two, thousands of the pretokens of 80 MB
-/// of text were refused and merged at each occurrence.
+/// Number of adjacent buckets that hold each other's overflow. With two, thousands of the pretokens of 80 MB of text
+/// were refused, and merged at each occurrence.
 const GROUP: usize = 4;
 
-/// The slot of bucket `number` of the group of `slot`, in the order in which they are tried; number 0 is its own.
+/// Returns the slot of bucket `number` of the group of `slot`, in the order in which they are tried; 0 is its own.
 fn beside(slot: u32, number: usize) -> u32 {
     slot ^ (number * size_of::<Bucket>()) as u32
 }
 
-/// Whether events of this slot are counted. The bits that decide choose a bucket only in the largest tables.
+/// Returns whether events of this slot are counted. The bits that decide choose a bucket only in the largest tables.
 fn is_counted(slot: u32) -> bool {
     slot >> (u32::BITS - COUNTED.ilog2()) == 0
 }
 
 impl Table {
-    /// An empty table for ids of two bytes (`is_narrow`) or four.
+    /// Creates an empty table for ids of two bytes (`is_narrow`) or four.
     pub(in crate::encoder) fn new(n_buckets: usize, arena_bytes: usize, is_narrow: bool) -> Result<Self> {
         debug_assert!(n_buckets.is_power_of_two() && n_buckets <= MOST_BUCKETS);
         let memory = pages::map(n_buckets * size_of::<Bucket>())
@@ -109,20 +109,20 @@ impl Table {
         self.n_buckets
     }
 
-    /// A number that no other table of this process has.
+    /// Returns a number that no other table of this process has.
     pub(in crate::encoder) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether it should be replaced by a larger one: the entries written or refused are more than five for eight
-    /// buckets, or the arena is full.
+    /// Returns whether a larger table should replace it: more than five entries for eight buckets were written or
+    /// refused, or the arena is full.
     pub(in crate::encoder) fn should_grow(&self) -> bool {
         let n_written = self.n_written.load(Ordering::Relaxed);
         n_written + self.n_refused.load(Ordering::Relaxed) > self.n_buckets * 5 / 8 || self.arena.is_full()
     }
 
-    /// Whether it should be replaced although it is the largest: as many keys were refused as there are entries.
-    /// Merging those again has taken longer than learning again what is forgotten.
+    /// Returns whether it should be replaced although it is the largest: as many keys were refused as there are
+    /// entries. By then, merging those again has taken longer than it takes to relearn what a new table forgets.
     pub(in crate::encoder) fn should_shrink(&self) -> bool {
         self.n_refused.load(Ordering::Relaxed) > 2 * self.n_buckets.max(1 << 8)
     }
@@ -135,7 +135,7 @@ impl Table {
         holder != me && exchange().is_ok()
     }
 
-    /// Lets other threads copy this table.
+    /// Allows other threads to copy this table.
     pub(in crate::encoder) fn release_copy(&self) {
         self.claimed_by.store(0, Ordering::Relaxed);
     }
@@ -146,8 +146,8 @@ impl Table {
         View { buckets: self.memory.as_ptr().cast(), mask, table: PhantomData }
     }
 
-    /// The key of a candidate entry of a long pretoken, whose bytes may differ; prefetches them. `key` itself if there
-    /// is none.
+    /// Returns the key of a candidate entry of a long pretoken, whose bytes can differ, and prefetches them. Returns
+    /// `key` itself if there is no candidate.
     #[inline(always)]
     pub(in crate::encoder) fn long_candidate(&self, key: PretokenKey, slot: u32) -> PretokenKey {
         let Some(held) = self.long_entry(key, slot) else { return key };
@@ -157,18 +157,18 @@ impl Table {
         held
     }
 
-    /// Whether `held` is the key of an entry whose pretoken has these bytes.
+    /// Returns whether `held` is the key of an entry whose pretoken has these bytes.
     ///
     /// # Safety
-    /// It is the key of a published entry of this table, with the same length, or of no entry.
+    /// `held` is the key of a published entry of this table, whose pretoken has the same length, or of no entry.
     #[inline(always)]
     pub(in crate::encoder) unsafe fn has_bytes(&self, held: PretokenKey, pretoken: &[u8]) -> bool {
         // SAFETY: By the contract; a published entry has its record in this arena.
         held.place().is_some_and(|place| unsafe { self.arena.starts_with(place, pretoken) })
     }
 
-    /// The key of the entry of a long pretoken, which has this key and slot, if the bytes are equal. No other entry of
-    /// this table has that key.
+    /// Returns the key of the entry of a long pretoken, which has this key and slot, if the bytes are equal. No other
+    /// entry of this table has that key.
     #[inline(always)]
     pub(in crate::encoder) fn confirmed(
         &self,
@@ -177,22 +177,22 @@ impl Table {
         pretoken: &[u8],
     ) -> Option<PretokenKey> {
         let held = self.long_entry(key, slot)?;
-        // SAFETY: The lengths are equal, since the keys are equal except for the place.
+        // SAFETY: The keys are equal except for the place, so the lengths are equal, too.
         unsafe { self.has_bytes(held, pretoken) }.then_some(held)
     }
 
-    /// The key of a candidate entry of a long pretoken, whose bytes may differ.
+    /// Returns the key of a candidate entry of a long pretoken, whose bytes can differ.
     #[inline(always)]
     fn long_entry(&self, key: PretokenKey, slot: u32) -> Option<PretokenKey> {
         let Bucket([first, second]) = self.view().bucket(slot);
         let differences = [first.long_difference(key), second.long_difference(key)];
         let entry = select_unpredictable(differences[1] == 0, second, first);
-        // Published, so no word of its key changes any more.
+        // If the entry matches, it is published, so no word of its key changes any more.
         let held = PretokenKey { lo: key.lo, hi: entry.hi.load(Ordering::Acquire) };
         (differences[0].min(differences[1]) == 0).then_some(held)
     }
 
-    /// The ids in the arena to which the content of an entry refers.
+    /// Returns the ids in the arena to which the content of an entry refers.
     ///
     /// # Safety
     /// It is the content of a published entry of this table, and its ids are in the arena.
@@ -209,7 +209,7 @@ impl Table {
         self.arena.prefetch(entry.start());
     }
 
-    /// The slots of the other buckets of the group that may have the key of `slot`: up to the first that has room.
+    /// Returns the slots of the group's other buckets that can have the key of `slot`, up to the first with room.
     #[inline(always)]
     fn all_beside(&self, slot: u32) -> impl Iterator<Item = u32> + use<'_> {
         (1..GROUP).map_while(move |number| {
@@ -217,7 +217,7 @@ impl Table {
         })
     }
 
-    /// The content of the entry of `pretoken`, which has this key and slot, if it is beside its own bucket.
+    /// Returns the content of the entry of `pretoken`, which has this key and slot, if it is not in its own bucket.
     pub(in crate::encoder) fn find_beside(
         &self,
         key: PretokenKey,
@@ -227,7 +227,7 @@ impl Table {
         self.all_beside(slot).find_map(|slot| self.find_in(key, slot, pretoken))
     }
 
-    /// The content of the entry of `pretoken`, which has this key, if it is in the bucket of `slot`.
+    /// Returns the content of the entry of `pretoken`, which has this key, if it is in the bucket of `slot`.
     #[inline(always)]
     fn find_in(&self, key: PretokenKey, slot: u32, pretoken: &[u8]) -> Option<&Packed> {
         let held = if key.is_long() { self.confirmed(key, slot, pretoken)? } else { key };
@@ -287,14 +287,14 @@ impl Table {
         write(slot) || self.all_beside(slot).any(write)
     }
 
-    /// Bytes of memory that the table may take.
+    /// Returns the most memory that the table can take, in bytes.
     #[cfg(test)]
     pub(in crate::encoder) fn n_bytes(&self) -> usize {
         self.memory.len() + self.arena.n_bytes()
     }
 }
 
-/// The content of an entry whose ids are in the record at `start`, after `n_own` bytes of the pretoken.
+/// Returns the content of an entry whose ids are in the record at `start`, after `n_own` bytes of the pretoken.
 fn spilled(start: u32, n_own: usize, n_ids: usize) -> Option<Packed> {
     Some(Packed::spilled(u8::try_from(n_ids).ok()?, start.checked_add(n_own as u32)?))
 }
@@ -309,7 +309,7 @@ pub(in crate::encoder) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The bits of a slot that are the offset of its entry.
+    /// Returns the mask of the bits of a slot that are the offset of its entry.
     #[inline(always)]
     pub(in crate::encoder) fn mask(self) -> u32 {
         self.mask
@@ -318,8 +318,9 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(super) fn bucket(self, slot: u32) -> &'a Bucket {
         let first = slot & self.mask & !(size_of::<Entry>() as u32);
-        // SAFETY: The mask keeps the offset, that of a bucket's first entry, within the mapping, which is aligned to a page
-        // and lives as long as the table. Zeros, with which it starts, are valid entries, and so is all that is written.
+        // SAFETY: The mask keeps the offset, that of a bucket's first entry, within the mapping, which is aligned to a
+        // page and lives as long as the table. The mapping starts as zeros, which are valid entries, and only valid
+        // entries are written.
         unsafe { &*self.buckets.byte_add(first as usize) }
     }
 
@@ -329,7 +330,7 @@ impl<'a> View<'a> {
         prefetch(self.buckets.wrapping_byte_add(offset as usize));
     }
 
-    /// The content of the entry with this key, if it is in the bucket of `slot`.
+    /// Returns the content of the entry with this key, if it is in the bucket of `slot`.
     #[inline(always)]
     pub(in crate::encoder) fn find(self, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
         // SAFETY: Every processor has these instructions, and a masked slot is the offset of an entry.
@@ -347,8 +348,8 @@ impl<'a> View<'a> {
         offset: u32,
     ) -> Option<&'a Packed> {
         debug_assert_eq!(offset & !self.mask, 0);
-        // SAFETY: The caller vouches for the offset and the processor. The two entries of a bucket differ by that one
-        // bit of their offset. Ids are read only of an entry whose key was found.
+        // SAFETY: The caller vouches for the offset and the processor. The offsets of the two entries of a bucket
+        // differ by that one bit. Ids are read only from an entry whose key was found.
         unsafe {
             let at = |offset: u32| &*self.buckets.byte_add(offset as usize).cast::<Entry>();
             let own = at(offset);
@@ -369,7 +370,7 @@ mod tests {
     use crate::cpu::CpuTier;
     use crate::pretokens::key::KeyHasher;
 
-    /// The content of the entry with this key in the bucket of `slot`, checked with the instructions of every tier.
+    /// Finds the content of the entry with this key in the bucket of `slot`, with the instructions of every tier.
     pub(super) fn find_here(table: &Table, key: PretokenKey, slot: u32) -> Option<&Packed> {
         let found = table.view().find(&key, slot);
         #[cfg(target_arch = "x86_64")]
@@ -381,7 +382,7 @@ mod tests {
         found
     }
 
-    /// A pretoken, short or long, with ids that fit an entry or do not; a different one for each `i` below 690.
+    /// Returns a short or long pretoken whose ids fit into an entry or do not; a different one for each `i` below 690.
     pub(super) fn example(i: usize) -> (Vec<u8>, Vec<u32>) {
         let i = i % (23 * 30);
         let pretoken = vec![b'a' + (i % 23) as u8; 1 + i % 30];

@@ -1,10 +1,10 @@
 //! Merges a very long pretoken with a bucket queue: candidate pairs in a list for each rank.
 //!
 //! Ranks are taken in ascending order and the offsets of a rank from left to right, so memory is read in order, where
-//! [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which join the list of that rank. A
-//! pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. Time: n log n in the
-//! worst case. Memory: per byte of text four bytes for its symbol and up to eight for its candidate, and a list for each
-//! rank of the vocabulary, so below some kilobytes `heap` is faster.
+//! [`heap`](super::heap) reads at random. Most merges create pairs of higher rank, which are appended to the list of
+//! that rank. A pair of lower or equal rank waits in a small heap and is merged as soon as it is the least. The time is
+//! n log n in the worst case. The memory is four bytes for the symbol of each byte of text, up to eight for its
+//! candidate, and a list for each rank of the vocabulary, so below some kilobytes `heap` is faster.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,8 @@
-//! Merges a unit of a text whose vocabulary starts with characters, with a heap of candidate pairs: n log n.
+//! Merges a unit of text by a vocabulary whose merging starts with characters, with a heap of candidate pairs: n log n.
 //!
-//! The symbols are a linked list, in the order of the text. A candidate is a priority and the index of its left symbol in
-//! one integer, so the least is the pair of lowest priority, leftmost. A candidate that another merge has made stale is
-//! recognised by the priority of the pair that stands there now.
+//! The symbols are a doubly linked list, in the order of the text. A candidate is a priority and the index of its left
+//! symbol in one integer, so the least is the pair of lowest priority, leftmost. A candidate that another merge has
+//! made stale is recognised by its priority, which is not that of the pair now at its place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,8 +15,8 @@ use crate::monitor::OnProgress;
 use crate::vocabulary::characters::Characters;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// A symbol and its neighbours, by index; [`NONE`] where there is none. The id of a symbol that was merged into the one
-/// before is [`NONE`].
+/// A symbol and the indices of its neighbours, [`NONE`] if it has none. A symbol that was merged into the one before it
+/// has the id [`NONE`].
 struct Symbol {
     id: u32,
     before: u32,
@@ -71,7 +71,8 @@ pub(in crate::encoder) fn merge(
     symbols.iter().filter(|symbol| symbol.id != NONE).try_for_each(|symbol| put(symbol.id))
 }
 
-/// A symbol for each character that has a token, and for each byte of the others, or one for each of them or for all in a row.
+/// Returns the initial symbols: one for a unit that is found as a whole; otherwise one for each character that has a
+/// token, and for the others one for each byte, or an unknown one, which can also stand for several in a row.
 fn symbols(vocabulary: &Vocabulary, characters: &Characters, unit: &[u8]) -> Result<Vec<Symbol>> {
     let mut ids: Vec<u32> = Vec::with_room(unit.len(), WHAT)?;
     if let Some(id) = vocabulary.id_of(unit).filter(|id| characters.whole.binary_search(id).is_ok()) {

@@ -10,7 +10,7 @@ use crate::vocabulary::{NONE, Vocabulary};
 pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, part: &[u8], out: &mut Vec<u32>) -> Result<bool> {
     let own = |byte| match vocabulary.id_of_byte(byte) {
         Some(id) => Ok(id),
-        // With `ok_or` an error would be made and dropped for each byte.
+        // `ok_or` would create and drop an error for each byte.
         None => Err(Error::MissingByte { byte }),
     };
     out.grow(part.len(), "ids")?;

@@ -26,7 +26,7 @@ pub(in crate::encoder) fn merge(
     merge_all(symbols, candidates, put)
 }
 
-/// Goes on merging from the symbols `ids`, of `n_bytes` bytes in all; appends to `out`.
+/// Continues merging from the symbols `ids`, which have `n_bytes` bytes in total; appends to `out`.
 pub(super) fn merge_symbols(
     vocabulary: &Vocabulary,
     ids: &[u32],

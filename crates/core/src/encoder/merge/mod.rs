@@ -10,11 +10,11 @@
 //! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
 //! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
 //!
-//! `symbols` goes on where the merges of words are made already (`encoder::words`).
+//! `symbols` continues from the symbols that merging each word leaves (`encoder::words`).
 //!
-//! A vocabulary whose merging starts with characters is merged by `characters`, whatever the length.
+//! If a vocabulary's merging starts with characters, `characters` merges pretokens of any length.
 //!
-//! Before that, a pretoken is split wherever no token of the vocabulary spans the cut (`Vocabulary::parts`).
+//! Before bytes are merged, a pretoken is split wherever no token spans the boundary (`Vocabulary::parts`).
 
 pub(super) mod by_rank;
 pub(super) mod characters;

@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::vocabulary::Vocabulary;
 
-/// The ids of a pretoken, in quadratic time.
+/// Returns the ids of a pretoken, in quadratic time.
 pub fn encode_pretoken(vocabulary: &Vocabulary, pretoken: &[u8]) -> Result<Vec<u32>> {
     if vocabulary.ignores_merges()
         && let Some(id) = vocabulary.id_of(pretoken)

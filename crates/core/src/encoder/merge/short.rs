@@ -1,14 +1,14 @@
-//! Merges a short pretoken: scan all pairs for the lowest rank, merge it, repeat.
+//! Merges a short pretoken: scans all pairs for the lowest rank, merges it, repeats.
 //!
 //! A symbol stays at the offset of its first byte, and a bit mask has the offsets where symbols start, so nothing is
 //! moved and a neighbour is one bit scan away. A pair is its rank and its offset in one word, so the least word is the
-//! pair of lowest rank, leftmost. Quadratic, but up to 48 bytes faster than any queue. tiktoken's `_byte_pair_merge`
-//! works in the same way.
+//! pair of lowest rank, leftmost. This takes quadratic time, but up to 48 bytes it is faster than any queue. tiktoken's
+//! `_byte_pair_merge` works in the same way.
 //!
-//! Each step waits for the one before, so what counts is the latency from one least pair to the next. A symbol of no
-//! token stands on both sides of the pretoken, so each pair has two neighbours and no branch asks for them. The least
-//! of the other pairs is found while the two new ones are looked up. With AVX2 the words stay in registers, since a
-//! word that was just written cannot be read as part of a vector before it reaches the cache.
+//! Each step waits for the one before, so what counts is the latency from one least pair to the next. On each side of
+//! the pretoken is a symbol that is not a token, so every pair has two neighbours and no branch checks for them. The
+//! least of the other pairs is found while the two new ones are looked up. With AVX2 the words stay in registers: in
+//! memory, a word that was just written could not be loaded as part of a vector until it reaches the cache.
 //!
 //! Tried, by `cargo run --release --example encode`, "file, cold" (English, fifteen languages, C): a filter of 64 KB
 //! for pairs that do not merge (4 %, 1 % and 2 % slower, each lookup waits for it); registers of AVX-512 with masks (3
@@ -53,7 +53,7 @@ impl Default for ShortScratch {
 
 /// The pairs of a pretoken, by offset.
 trait Pairs {
-    /// The least of all pairs.
+    /// Returns the least of all pairs.
     fn least(&self) -> u32;
 
     /// Removes the pairs at three offsets.
@@ -79,7 +79,7 @@ pub(in crate::encoder) fn merge(
     merge_portable(vocabulary, pretoken, scratch, out)
 }
 
-/// [`merge`] for every processor.
+/// Does what [`merge`] does on every processor.
 pub(in crate::encoder) fn merge_portable(
     vocabulary: &Vocabulary,
     pretoken: &[u8],
@@ -93,7 +93,7 @@ pub(in crate::encoder) fn merge_portable(
     merge_pairs(vocabulary, edge, ids, words, out)
 }
 
-/// [`merge`], compiled for AVX2, with the pairs in registers.
+/// Does what [`merge`] does, compiled for AVX2, with the pairs in registers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
 fn merge_avx2(
@@ -174,7 +174,7 @@ fn merge_pairs<P: Pairs + ?Sized>(
         pairs.set(offset, new_after);
     }
     out.grow(edge, "ids")?;
-    // Without the symbols on both sides of the pretoken.
+    // Leave out the symbols on both sides of the pretoken.
     starts &= (1 << edge) - 2;
     while starts != 0 {
         out.push(ids[starts.trailing_zeros() as usize]);
@@ -234,7 +234,7 @@ mod registers {
     impl<const N: usize> Pairs for Registers<N> {
         #[inline(always)]
         fn least(&self) -> u32 {
-            // SAFETY: Whoever made this promised AVX2.
+            // SAFETY: The caller of `load` promised AVX2.
             unsafe {
                 let least =
                     self.0[1..].iter().fold(self.0[0], |least, &pairs| _mm256_min_epu32(least, pairs));
@@ -251,7 +251,7 @@ mod registers {
                 let offsets = offsets.map(|offset| _mm256_set1_epi32(offset as i32));
                 let mut lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
                 for pairs in &mut self.0 {
-                    // Where lanes are equal all bits get set, as in `NONE`.
+                    // Equal lanes get all bits set, as in `NONE`.
                     let [a, b, c] = offsets.map(|offset| _mm256_cmpeq_epi32(lanes, offset));
                     *pairs = _mm256_or_si256(_mm256_or_si256(*pairs, a), _mm256_or_si256(b, c));
                     lanes = _mm256_add_epi32(lanes, _mm256_set1_epi32(LANES as i32));
@@ -274,13 +274,13 @@ mod registers {
     }
 }
 
-/// The offset of the symbol before the one at `offset`, which is not the first.
+/// Returns the offset of the symbol before the one at `offset`, which is not the first.
 #[inline(always)]
 fn previous(starts: u64, offset: usize) -> usize {
     (starts & ((1 << offset) - 1)).checked_ilog2().unwrap_or(0) as usize
 }
 
-/// The offset of the symbol after the one at `offset`, which is not the last.
+/// Returns the offset of the symbol after the one at `offset`, which is not the last.
 #[inline(always)]
 fn next(starts: u64, offset: usize) -> usize {
     (starts & (u64::MAX << offset << 1)).trailing_zeros() as usize

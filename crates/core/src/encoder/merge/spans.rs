@@ -50,7 +50,7 @@ impl<'v> Spans<'v> {
         Ok(Spans { vocabulary, slots })
     }
 
-    /// Takes the symbols `ids`, of `n_bytes` bytes in all; calls `add` as [`new`](Self::new) does.
+    /// Takes the symbols `ids`, which have `n_bytes` bytes in total; calls `add` as [`new`](Self::new) does.
     pub(super) fn of_symbols(
         vocabulary: &'v Vocabulary,
         ids: &[u32],
@@ -73,7 +73,7 @@ impl<'v> Spans<'v> {
         Ok(Spans { vocabulary, slots })
     }
 
-    /// Where the right symbol of the pair at `at` begins and ends, if the rank of the pair is still `rank`.
+    /// Returns where the right symbol of the pair at `at` begins and ends, if the rank of the pair is still `rank`.
     #[inline(always)]
     pub(in crate::encoder) fn pair(&self, rank: u32, at: u32) -> Option<[u32; 2]> {
         let Spans { vocabulary, slots } = self;
@@ -128,13 +128,13 @@ impl<'v> Spans<'v> {
     }
 }
 
-/// The length of a token in bytes. A merged token has exactly the bytes of its parts, so this is the length of its
-/// symbol.
+/// Returns the length of a token in bytes. A merged token has exactly the bytes of its parts, so this is also the
+/// length of its symbol.
 fn n_bytes_of(vocabulary: &Vocabulary, id: u32) -> u32 {
     vocabulary.token(id).map_or(1, |token| token.len().max(1) as u32)
 }
 
-/// A candidate as a number: the least is the pair of lowest rank, leftmost.
+/// Packs a candidate into a number: the least is the pair of lowest rank, leftmost.
 pub(in crate::encoder) fn candidate(rank: u32, at: u32) -> u64 {
     u64::from(rank) << 32 | u64::from(at)
 }

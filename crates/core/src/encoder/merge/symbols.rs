@@ -1,7 +1,7 @@
-//! Goes on merging from symbols longer than a byte: scan all pairs for the lowest rank, merge it, repeat.
+//! Continues merging from symbols longer than a byte: scans all pairs for the lowest rank, merges it, repeats.
 //!
-//! A line has some tens of symbols once its words are found, and few merges join them, so that moving the rest by one place
-//! costs less than a queue. More symbols go to [`heap`].
+//! Once its words are found, a line has some tens of symbols, and few merges join them. So moving the rest by one place
+//! after each merge costs less than a queue. More symbols go to [`heap`].
 
 use super::heap;
 use crate::error::Result;

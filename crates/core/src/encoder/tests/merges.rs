@@ -85,9 +85,9 @@ fn merges_of_runs_equal_the_definition() {
     }
 }
 
-/// The ids of at most 48 bytes, by each way to merge so few.
+/// Returns the ids of at most 48 bytes, by each implementation for so few.
 fn short_merges(vocabulary: &Vocabulary, part: &[u8]) -> Vec<Vec<u32>> {
-    // The scratch is in the state that an earlier merge left.
+    // Other pretokens are merged first, so that their merges leave something in the scratch.
     let mut scratch = merge::short::ShortScratch::default();
     let mut ids = [const { Vec::new() }; 3];
     let long = [b"abab".repeat(12), b"b".to_vec()];

@@ -60,7 +60,7 @@ impl Setting {
         if kind < 2 {
             merges = Some(learned(random, &alphabet, &mut tokens));
         } else {
-            // Tokens of any kind, many of them out of reach of merges; ids have gaps.
+            // Tokens of any kind, many of which merges cannot reach; ids have gaps.
             let mut id = 256;
             for _ in 0..random.below(120) {
                 let parts = 1 + random.below(4);
@@ -84,7 +84,7 @@ impl Setting {
         Setting { tokens, merges, ignore_merges: random.below(2) == 0, pattern, specials, alphabet }
     }
 
-    /// A pattern of whole lines, with merges of words and after them merges that cross words.
+    /// Creates a setting with a pattern of whole lines, and merges of words followed by merges that cross words.
     pub(super) fn of_lines(random: &mut Random) -> Setting {
         let mut tokens: Vec<(u32, Vec<u8>)> = (0..=255u8).map(|byte| (u32::from(byte), vec![byte])).collect();
         let mut merges = Vec::new();
@@ -145,7 +145,7 @@ impl Setting {
         Encoder::new(Arc::new(self.vocabulary()), pretokenizer, specials, options).unwrap()
     }
 
-    /// Text of up to `max` parts, among them special tokens and prefixes of them.
+    /// Returns a text of up to `max` parts, among them special tokens and prefixes of them.
     pub(super) fn text(&self, random: &mut Random, max: usize) -> String {
         let mut text = String::new();
         for _ in 0..random.below(max + 1) {
@@ -160,7 +160,7 @@ impl Setting {
     }
 }
 
-/// Merges that training learns on a random corpus; appends their tokens to `tokens`.
+/// Learns merges from a random corpus; appends their tokens to `tokens`.
 fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8>)>) -> Vec<[u32; 3]> {
     let (mut bytes, mut ends, mut counts) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..60 {
@@ -191,7 +191,7 @@ fn learned(random: &mut Random, alphabet: &[&str], tokens: &mut Vec<(u32, Vec<u8
     merges
 }
 
-/// Random pairs of tokens that join into a token, in random order.
+/// Returns random pairs of tokens that join into a token, in random order.
 pub(super) fn handmade(random: &mut Random, tokens: &[(u32, Vec<u8>)]) -> Vec<[u32; 3]> {
     let mut merges = Vec::new();
     for (merged_id, token) in tokens {

@@ -1,7 +1,7 @@
 //! Copies a table to the larger one that replaces it, while both are in use.
 //!
-//! An entry in its own half of its own bucket gets the same place in a larger table: two keys that are compared first
-//! at one entry there are compared first at one entry here, so only entries written since can be in the way.
+//! An entry in its own half of its own bucket gets the same place in the larger table. Two keys that share their first
+//! entry there also share it here, so only entries written meanwhile can be in the way.
 
 use std::sync::atomic::Ordering;
 
@@ -10,10 +10,10 @@ use crate::encoder::cache::packed::Packed;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
 impl Table {
-    /// Copies all entries to `replacement`; of a group first those that one comparison finds, so that they keep their place.
+    /// Copies all entries to `replacement`; in each group first those that one comparison finds, to keep their place.
     pub(in crate::encoder) fn copy_to(&self, replacement: &Table, hasher: KeyHasher) {
         for group in (0..self.n_buckets).step_by(GROUP) {
-            // Those beside their own bucket come last: they were learnt later than the two that filled it.
+            // Entries outside their own bucket come last: they were learned later than the two that filled it.
             for round in 0..3 {
                 for index in group..self.n_buckets.min(group + GROUP) {
                     let bucket = self.view().bucket((index * size_of::<Bucket>()) as u32);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_lies_in_its_own_bucket_or_half_does_so_in_a_larger_table() {
-        // Each hasher has its own seed: in a single table nearly all keys could lie on one side.
+        // Each hasher has its own seed: with a single table, nearly all keys could lie on one side.
         let mut n_away = [0; GROUP];
         for n_larger in [128, 256].repeat(4) {
             let hasher = KeyHasher::new(CpuTier::Portable);
@@ -94,7 +94,7 @@ mod tests {
                 }
             }
         }
-        // In every group position there are some.
+        // Every position in a group has some.
         assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
     }
 }

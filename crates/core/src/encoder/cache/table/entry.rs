@@ -17,7 +17,7 @@ pub(in crate::encoder) struct Entry {
 }
 
 impl Entry {
-    /// 0 if this is an entry of a long pretoken with this key.
+    /// Returns 0 if this is an entry of a long pretoken with this key.
     #[inline(always)]
     pub(super) fn long_difference(&self, key: PretokenKey) -> u64 {
         let hi = self.hi.load(Ordering::Acquire);
@@ -25,7 +25,7 @@ impl Entry {
         (held.hi ^ key.hi) | (held.lo ^ key.lo)
     }
 
-    /// The key and the ids, if the entry is published.
+    /// Returns the key and the ids, if the entry is published.
     pub(super) fn get(&self) -> Option<(PretokenKey, Packed)> {
         let hi = self.hi.load(Ordering::Acquire);
         let key = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi };
@@ -33,7 +33,7 @@ impl Entry {
         (hi != PretokenKey::EMPTY.hi && hi != CLAIMED).then(|| (key, unsafe { *self.ids.get() }))
     }
 
-    /// The ids of a published entry.
+    /// Returns the ids of a published entry.
     ///
     /// # Safety
     /// Its key was found.
@@ -68,13 +68,13 @@ impl Entry {
 pub(in crate::encoder) struct Bucket(pub(super) [Entry; 2]);
 
 impl Bucket {
-    /// Whether both entries are taken.
+    /// Returns whether both entries are taken.
     pub(super) fn is_full(&self) -> bool {
         self.0.iter().all(|entry| entry.hi.load(Ordering::Relaxed) != PretokenKey::EMPTY.hi)
     }
 
     /// Writes what `make` returns, if anything, to the key's own half or, if that is taken, to the other. Returns
-    /// whether there is an entry of the key afterwards.
+    /// whether the bucket has an entry of the key afterwards.
     pub(super) fn write(
         &self,
         own_half: usize,
@@ -99,25 +99,25 @@ impl Bucket {
 
 /// The instructions that compare the key of an entry.
 pub(in crate::encoder) trait CompareKeys {
-    /// Whether the entry has this key and is published.
+    /// Returns whether the entry has this key and is published.
     ///
     /// # Safety
     /// The processor has the instructions.
     unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool;
 }
 
-/// One word of eight bytes after the other, on every processor.
+/// Compares one word of eight bytes after the other, on every processor.
 pub(in crate::encoder) struct ByWords;
 
 impl CompareKeys for ByWords {
     #[inline(always)]
     unsafe fn has_key(entry: &Entry, key: &PretokenKey) -> bool {
-        // First the word that is stored last.
+        // Compare first the word that is stored last.
         entry.hi.load(Ordering::Acquire) == key.hi && entry.lo.load(Ordering::Relaxed) == key.lo
     }
 }
 
-/// All sixteen bytes at once, with AVX.
+/// Compares all sixteen bytes at once, with AVX.
 #[cfg(target_arch = "x86_64")]
 pub(in crate::encoder) struct AtOnce;
 
@@ -128,9 +128,9 @@ impl CompareKeys for AtOnce {
         use std::arch::x86_64::*;
         // SAFETY: The caller vouches for the processor. An entry begins with its key and is aligned to 32 bytes. Other
         // threads may write to it at the same time, which inline assembly may observe. The makers of processors with
-        // AVX promise that this instruction loads sixteen aligned bytes at once, and x86 reorders neither stores with
-        // stores nor loads with loads. So if `hi`, which is stored last, is seen, then so is the `lo` that was stored
-        // before it, and the ids, which are read after it, are those of this key and do not change any more.
+        // AVX promise that this instruction loads sixteen aligned bytes atomically, and x86 reorders neither stores
+        // with stores nor loads with loads. So if the load sees `hi`, which is stored last, it also sees the `lo` that
+        // was stored before. The ids, which are read after it, are those of this key and do not change any more.
         unsafe {
             let held: __m128i;
             std::arch::asm!(
