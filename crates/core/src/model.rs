@@ -1,4 +1,4 @@
-//! Validation of a tokenizer's columns: the invariants of every model, wherever it comes from.
+//! Validation of a tokenizer's columns (ids, bytes, ends, merges): the invariants of every model.
 //!
 //! Models come from files, from training, from callers and from other libraries. Readers of file formats check what they
 //! can while they read, and name the location in the file. Cost: linear in the bytes of the tokens, a few milliseconds for

@@ -37,7 +37,7 @@ pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
     {
         let n_bytes = n.saturating_mul(size_of::<T>());
         let n_huge = n_bytes.saturating_add(HUGE_BYTES / 2) / HUGE_BYTES * HUGE_BYTES;
-        // A mapping whose length is a multiple of huge pages starts at one (Linux 6.7 and later).
+        // A mapping whose length is a multiple of a huge page starts at the boundary of one (Linux 6.7 and later).
         let n_mapped = n_bytes.checked_add(HEADER_BYTES).and_then(|n| n.checked_next_multiple_of(HUGE_BYTES));
         if n_huge > 0
             && let Some(n_mapped) = n_mapped

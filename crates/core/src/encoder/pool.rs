@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn threads_keep_to_slots_of_their_own() {
         let pool = Pool::new();
-        // What a thread finds in its slot, once another thread is in its own slot, too.
+        // Each thread holds a slot while the other holds another; from then on it finds its own value in its slot.
         let both = std::sync::Barrier::new(2);
         let work = |name: usize| {
             both.wait();

@@ -6,9 +6,9 @@
 //! cache. That leaves the other merges some tens of symbols a line instead of hundreds of bytes. The ids are exact,
 //! since a merge of lower rank comes first wherever it is.
 //!
-//! Superwords, tokens that cross words, are learned after words, so nearly all merges of words come first. If a vocabulary crosses words from
-//! its first merges on, this is of no use. If no token does, as with GPT-2's tokens and a pattern that keeps lines
-//! whole, the ids of the words are the result.
+//! Superwords, which are tokens that cross words, are learned after words, so nearly all merges of words come first. If
+//! a vocabulary crosses words from its first merges on, this is of no use. If no token does, as with GPT-2's tokens and
+//! a pattern that keeps lines whole, the ids of the words are the result.
 
 use std::sync::Arc;
 

@@ -86,9 +86,9 @@ const MAX_SHORT: usize = 128;
 
 /// The pairs found so far: those of all tokens of lower rank than the current one.
 ///
-/// If merging by them leaves two symbols of a token, merging by ranks leaves the same two: it prefers the least rank,
-/// so it takes the same steps. If more are left, a token of higher rank may be part of the token; [`Encoder`] handles
-/// that.
+/// If merging a token by them leaves two symbols, merging it by ranks leaves the same two: that takes the least rank
+/// first, too, so it makes the same steps. If more are left, a token of higher rank may be part of the token;
+/// [`Encoder`] handles that.
 struct KnownPairs {
     table: MergeTable,
     /// The ranks of single bytes, or [`NO_TOKEN`].

@@ -18,7 +18,7 @@
 //! - Prefetch the buckets in a loop after all hashes: no difference. Call for 256 or 1,024 pretokens at once: no
 //!   difference.
 //! - Without AVX-512, find long pretokens with a vector loop: as fast with AVX2, 5 % slower without.
-//! - With AVX-512, keys by one masked load each, and four hashed at once: as fast on a Sapphire Rapids.
+//! - With AVX-512, load each key by one masked load, and hash four at once: as fast on a Sapphire Rapids.
 
 use std::ops::Range;
 
