@@ -3,7 +3,7 @@
 //! Rust aborts when an ordinary allocation fails. So in this library:
 //! - Memory whose size depends on input is reserved with [`TryReserve`] (or `try_reserve`); a refusal becomes
 //!   [`Error::OutOfMemory`].
-//! - Small allocations (boxes, thread names, messages) and those of libraries (regex engines) are ordinary: where even
+//! - Small allocations (boxes, thread names, messages) and those of libraries (regex engines) are ordinary: if even
 //!   these are refused, under a tight `RLIMIT_AS`, the process aborts.
 
 mod results;
@@ -14,17 +14,18 @@ pub(crate) use zeros::{SharedPages, Zero, Zeros};
 
 use crate::error::{Error, Result};
 
-/// The id of this process, which changes at a fork. WebAssembly has none, and asking for it would panic.
+/// Returns the id of this process, which changes at a fork. WebAssembly has no process id, and asking for it would
+/// panic.
 pub(crate) fn this_process() -> u32 {
     if cfg!(target_family = "wasm") { 1 } else { std::process::id() }
 }
 
-/// Fallible growth. A refusal is [`Error::OutOfMemory`] with `what`.
+/// Fallible growth of collections. A refused allocation is [`Error::OutOfMemory`] with `what`.
 pub trait TryReserve: Sized {
     /// The type of an item.
     type Item;
 
-    /// An empty collection with capacity for exactly `n` items.
+    /// Creates an empty collection with capacity for exactly `n` items.
     fn with_room(n: usize, what: &'static str) -> Result<Self>;
 
     /// Reserves capacity for at least `n` more items. Grows geometrically, so that many small steps take linear time.
@@ -91,14 +92,14 @@ pub fn try_push_str(text: &mut String, more: &str, what: &'static str) -> Result
     Ok(())
 }
 
-/// A vector of `n` copies of `item`.
+/// Returns a vector of `n` copies of `item`.
 pub fn filled<T: Copy>(n: usize, item: T, what: &'static str) -> Result<Vec<T>> {
     let mut items = Vec::with_room(n, what)?;
     items.resize(n, item);
     Ok(items)
 }
 
-/// A vector with copies of `items`.
+/// Returns a vector with copies of `items`.
 pub fn copied<T: Copy>(items: &[T], what: &'static str) -> Result<Vec<T>> {
     let mut copy = Vec::with_room(items.len(), what)?;
     copy.extend_from_slice(items);

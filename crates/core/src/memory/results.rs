@@ -1,12 +1,11 @@
-//! Large results, whose memory is reused for the next one.
+//! Large results, and the reuse of their memory for the next result.
 //!
-//! The system clears each new page, which takes a tenth of the time for the ids of a file. So the memory of a large
-//! result is kept when it is dropped: one block for each type of ids, of at most [`MAX_KEPT_BYTES`]. Linux may take its
-//! pages back whenever it needs memory (`MADV_FREE`). On other systems, and with addresses of 32 bits, nothing is
-//! kept.
+//! The system clears each new page, which takes a tenth of the time of encoding a file. So the memory of a dropped
+//! large result is kept: one block per id type, of at most [`MAX_KEPT_BYTES`]. Linux can take its pages back whenever
+//! it needs memory (`MADV_FREE`). On other systems, and on 32-bit platforms, no result is kept.
 //!
-//! The memory of the parts from which threads make a result is kept in the same way, on all platforms, for at most
-//! [`MAX_PARTS`].
+//! The memory of the parts from which threads assemble a result is also kept, on all platforms, for at most
+//! [`MAX_PARTS`] parts per id type. The system cannot take it back.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -15,25 +14,25 @@ use super::this_process;
 use crate::ids::Id;
 use crate::pages;
 
-/// Most bytes that are kept for each type of ids.
+/// Maximum bytes kept per id type.
 const MAX_KEPT_BYTES: usize = 256 << 20;
 
-/// Most parts of results that are kept for each type of ids.
+/// Maximum number of parts of results kept per id type.
 const MAX_PARTS: usize = 16;
-/// Most ids for which such a part has room.
+/// Maximum capacity, in ids, of a kept part.
 const MAX_PART_IDS: usize = 2 << 20;
 
-/// Whether results are kept on this platform.
+/// Whether this platform keeps the memory of results.
 const KEEPS: bool = cfg!(all(target_os = "linux", target_pointer_width = "64"));
 
-/// The ids of a call.
+/// The ids that a call returns.
 #[derive(Debug)]
 pub struct ResultIds<I: Id> {
     ids: Vec<I>,
     process: u32,
 }
 
-/// The memory of a dropped result, and of parts of results; may be empty.
+/// The kept memory of a dropped result and of parts of results; either can be empty.
 #[derive(Debug)]
 pub struct Kept<I> {
     ids: Vec<I>,
@@ -42,19 +41,18 @@ pub struct Kept<I> {
 }
 
 impl<I> Kept<I> {
-    /// No memory.
+    /// Creates a store without any memory.
     pub const fn empty() -> Self {
         Kept { ids: Vec::new(), parts: Vec::new(), process: 0 }
     }
 
-    /// Memory for `n` ids, if there is that much.
+    /// Takes the memory of a result, if it has room for `n` ids.
     fn take(&mut self, n: usize) -> Option<Vec<I>> {
         self.forget_stale();
         (self.ids.capacity() >= n).then(|| mem::take(&mut self.ids))
     }
 
-    /// Forgets everything from before a fork, after which writing to these pages would copy them, one small page at a
-    /// time.
+    /// Frees everything from before a fork: writing to those pages would copy them, one small page at a time.
     fn forget_stale(&mut self) {
         if self.process != this_process() {
             *self = Kept { process: this_process(), ..Kept::empty() };
@@ -63,8 +61,8 @@ impl<I> Kept<I> {
 }
 
 impl<I: Id> ResultIds<I> {
-    /// An empty vector. If `n` ids are many, it has room for them, in the memory of a dropped result or in huge pages;
-    /// if that fails it grows as usual.
+    /// Returns an empty vector. If `n` ids are many it has room for them, in the memory of a dropped result or in huge
+    /// pages; if that fails it grows as usual.
     pub fn with_room(n: usize) -> Vec<I> {
         if pages::is_large::<I>(n)
             && let Ok(mut kept) = I::kept().try_lock()
@@ -77,7 +75,7 @@ impl<I: Id> ResultIds<I> {
         ids
     }
 
-    /// An empty vector for a part of a result of about `n` ids, if possible in the memory of an earlier part.
+    /// Returns an empty vector for a part of about `n` ids of a result, if possible in the memory of an earlier part.
     pub(crate) fn for_part(n: usize) -> Vec<I> {
         let kept = I::kept().try_lock().ok();
         let part = kept.and_then(|mut kept| {
@@ -90,8 +88,8 @@ impl<I: Id> ResultIds<I> {
         ids
     }
 
-    /// Keeps the memory of a part for later ones, within bounds. If the threads of a call freed it, it would go back to
-    /// the system, and each call would get new pages.
+    /// Keeps the memory of a part for later parts, within limits. If the threads of a call freed it, it would go back
+    /// to the system, and each call would get new pages.
     pub(crate) fn keep_part(mut ids: Vec<I>) {
         ids.clear();
         if ids.capacity() <= MAX_PART_IDS
@@ -106,7 +104,7 @@ impl<I: Id> ResultIds<I> {
 }
 
 impl<I: Id> From<Vec<I>> for ResultIds<I> {
-    /// The ids; unused memory after them is returned to the system.
+    /// Wraps the ids, and returns unused memory after them to the system.
     fn from(mut ids: Vec<I>) -> Self {
         if is_kept(&ids) {
             pages::give_back(ids.spare_capacity_mut());
@@ -117,7 +115,7 @@ impl<I: Id> From<Vec<I>> for ResultIds<I> {
     }
 }
 
-/// Whether memory of this size is kept.
+/// Returns whether memory of this size is kept.
 fn is_kept<I>(ids: &Vec<I>) -> bool {
     KEEPS && pages::is_large::<I>(ids.capacity()) && ids.capacity() <= MAX_KEPT_BYTES / size_of::<I>()
 }

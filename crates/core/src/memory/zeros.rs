@@ -12,16 +12,16 @@ use super::{TryReserve, filled};
 use crate::error::{Error, Result};
 use crate::pages::{self, HUGE_BYTES, Pages};
 
-/// Types for which zeroed memory is a value, the default one.
+/// Types whose default value is zeroed memory.
 ///
 /// # Safety
-/// Zeroed memory is the default value, and the type is aligned to at most 64 bytes.
+/// Zeroed memory must be the default value, and the type must be aligned to at most 64 bytes.
 pub(crate) unsafe trait Zero: Copy + Default {}
 
-// SAFETY: Zero is the number 0.
+// SAFETY: A zero byte is the number 0, the default.
 unsafe impl Zero for u8 {}
 
-/// A slice whose items were all zero at first.
+/// An owned slice whose items are all zero at first.
 pub(crate) struct Zeros<T> {
     start: NonNull<T>,
     n: usize,
@@ -46,7 +46,7 @@ impl<T: Zero> Default for Zeros<T> {
 }
 
 impl<T: Zero> Zeros<T> {
-    /// `n` zeros, in huge pages of their own if they are many. `what` is for the error if memory is short.
+    /// Allocates `n` zeros, in separate huge pages if they are many. `what` is for the error if memory is short.
     pub(crate) fn new(n: usize, what: &'static str) -> Result<Self> {
         if n.saturating_mul(size_of::<T>()) < HUGE_BYTES {
             Zeros::on_heap(n, what)
@@ -55,15 +55,16 @@ impl<T: Zero> Zeros<T> {
         }
     }
 
-    /// `n` zeros from the allocator. `what` is for the error if memory is short.
+    /// Allocates `n` zeros with the system allocator. `what` is for the error if memory is short.
     pub(crate) fn on_heap(n: usize, what: &'static str) -> Result<Self> {
         filled(n, T::default(), what).map(Zeros::from_vec)
     }
 
-    /// `n` zeros in pages of their own, which take no memory before they are touched.
+    /// Allocates `n` zeros in separate pages, which take no memory until they are touched.
     pub(crate) fn in_pages(n: usize, what: &'static str) -> Result<Self> {
         let pages = pages::map(n.saturating_mul(size_of::<T>())).map_err(Error::out_of_memory(what))?;
-        // SAFETY: The pages were mapped for this slice.
+        // SAFETY: The pages were just mapped for this slice alone: they are zero and have room for `n` items from
+        // offset 0.
         Ok(unsafe { Zeros::within(Arc::new(pages), 0, n) })
     }
 
@@ -73,11 +74,11 @@ impl<T: Zero> Zeros<T> {
         Zeros { start, n: items.len(), memory: Memory::Heap { _items: items } }
     }
 
-    /// `n` items that start at byte `offset` of `pages`.
+    /// Returns the slice of `n` items that starts at byte `offset` of `pages`.
     ///
     /// # Safety
-    /// The offset is a multiple of 64, these items lie within the pages and are zero, and no other slice has
-    /// them.
+    /// The offset must be a multiple of 64. The items must lie within the pages and be zero, and no other slice may
+    /// have them.
     unsafe fn within(pages: Arc<Pages>, offset: usize, n: usize) -> Self {
         debug_assert!(offset.is_multiple_of(64) && offset + n * size_of::<T>() <= pages.len().max(1));
         let start = pages.as_mut_ptr().wrapping_add(offset).cast();
@@ -94,8 +95,8 @@ impl<T> Deref for Zeros<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: There are `n` items, which were zeros at first, and zeros are a value. They live as long as the
-        // memory, which is freed with this slice, and nothing else refers to them.
+        // SAFETY: There are `n` items at `start`. They are initialised, because zeros are a valid value. They live as
+        // long as `memory`, which is freed with this slice, and nothing else refers to them.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.n) }
     }
 }
@@ -108,14 +109,14 @@ impl<T> DerefMut for Zeros<T> {
     }
 }
 
-/// Makes slices for many tables of about equal size, which grow by doubling at about the same time.
+/// Allocates slices for many tables of about equal size, which double at about the same time.
 ///
-/// Slices of equal size share a huge page. Once all of them are [freed](SharedPages::free) it serves other slices:
-/// touching a new page takes many times as long as clearing a used one.
+/// Slices of equal size share a huge page. Once all of them are [freed](SharedPages::free) the page is reused for other
+/// slices, because touching a new page takes many times as long as clearing a used one.
 pub(crate) struct SharedPages(Mutex<State>);
 
 struct State {
-    /// For each power of two of bytes: the page of the last slice.
+    /// For each size of slices, a power of two: the page of the last slice.
     last: [LastPage; usize::BITS as usize],
     /// Unused pages of [`HUGE_BYTES`]; they are not cleared.
     freed: Vec<Pages>,
@@ -138,18 +139,19 @@ impl Default for SharedPages {
 }
 
 impl SharedPages {
-    /// Smaller slices come from the allocator.
+    /// Smaller slices come from the system allocator.
     const LEAST_BYTES: usize = 1 << 14;
 
-    /// `n` zeros, where `n` times their size is a power of two.
+    /// Allocates `n` zeros. They share pages only if their size in bytes is a power of two.
     pub(crate) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
         let n_bytes = n.saturating_mul(size_of::<T>());
         if !(Self::LEAST_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
             return Zeros::new(n, what);
         }
         let (pages, offset, is_dirty) = self.allot(n_bytes, what)?;
-        // SAFETY: All slices of these pages have the same size, which divides that of the pages, and earlier ones end
-        // at this offset or before. What was used before is cleared, and nobody else has these bytes.
+        // SAFETY: All slices of a page have the same size, a power of two of at least LEAST_BYTES. So the offset is a
+        // multiple of 64, and the slice lies within the page. Earlier slices end at or before this offset, so nothing
+        // else refers to these bytes. They are zero, because a used page is cleared here.
         Ok(unsafe {
             if is_dirty {
                 pages.as_mut_ptr().wrapping_add(offset).write_bytes(0, n_bytes);
@@ -158,7 +160,7 @@ impl SharedPages {
         })
     }
 
-    /// The page and the offset for a slice of `n_bytes`, and whether the page was used before.
+    /// Returns the page and the offset for a slice of `n_bytes`, and whether the page was used before.
     fn allot(&self, n_bytes: usize, what: &'static str) -> Result<(Arc<Pages>, usize, bool)> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { last, freed } = &mut *state;
@@ -179,13 +181,13 @@ impl SharedPages {
         Ok((pages, offset, last.is_dirty))
     }
 
-    /// Takes a slice back.
+    /// Frees a slice. Its page is reused once all its slices are freed.
     pub(crate) fn free<T: Zero>(&self, slice: Zeros<T>) {
         if let Memory::Pages { pages } = slice.memory
             && let Some(pages) = Arc::into_inner(pages)
             && pages.len() == HUGE_BYTES
         {
-            // If there is no memory for a longer list, the system gets the page back.
+            // If the list cannot grow, the page goes back to the system.
             let freed = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).freed;
             let _ = freed.try_push(pages, "the list of free pages");
         }

@@ -1,7 +1,7 @@
 //! Threads: how many are used, how one is started, and how work is divided among them.
 //!
-//! Threads live only within a call, so a fork finds none. The calling thread always takes part, so the work is done
-//! even where no thread can be started.
+//! Threads live only within a call, so a fork finds none. The calling thread always takes part, so the work gets done
+//! even if no thread can be started.
 
 mod ordered_jobs;
 
@@ -16,14 +16,14 @@ pub(crate) use ordered_jobs::OrderedJobs;
 /// Address space that must be free before a thread is started: its stack, its arena, its thread-local data.
 const ROOM_BYTES: usize = 16 << 20;
 
-/// More threads than this for each processor never made anything faster.
+/// More threads than this per processor never made anything faster.
 const MAX_PER_PROCESSOR: usize = 4;
 
-/// This many threads may be used on any machine, so that tests can check that results do not depend on their number.
+/// This many threads are allowed on any machine, so that tests can check that results do not depend on their number.
 const ALWAYS_ALLOWED: usize = 16;
 
-/// The number of threads to use if the caller asks for `threads`. 0 means one for each processor; the number is capped
-/// at what can help.
+/// Returns the number of threads to use if the caller asks for `threads`. 0 means one per processor; larger numbers are
+/// capped at what can help.
 pub(crate) fn thread_count(threads: usize) -> usize {
     let n_processors = thread::available_parallelism().map_or(1, usize::from);
     match threads {
@@ -32,11 +32,11 @@ pub(crate) fn thread_count(threads: usize) -> usize {
     }
 }
 
-/// Starts a thread that ends with `scope`; an error if that is not possible.
+/// Starts a thread that ends with `scope`, or returns the error if that is not possible.
 ///
-/// A thread that finds no memory for its thread-local data does not fail: the C library ends the process. So a thread
-/// is started only if [`ROOM_BYTES`] of address space can be mapped, and the mapping stays until the thread has its
-/// data.
+/// If there is no memory for a new thread's thread-local data, the C library ends the process instead of returning an
+/// error. So a thread is started only if [`ROOM_BYTES`] of address space can be mapped, and the mapping is kept until
+/// the thread has its data.
 pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
@@ -45,7 +45,7 @@ pub(crate) fn spawn_scoped<'scope, T: Send + 'scope>(
     // Mapping and unmapping untouched memory takes some microseconds.
     let room = memmap2::MmapMut::map_anon(ROOM_BYTES)?;
     Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
-        // The standard library has stored the thread's handle, so its thread-local data exists.
+        // The standard library has already stored the thread's handle, so its thread-local data exists.
         drop(room);
         work()
     })

@@ -2,16 +2,16 @@
 //!
 //! Threads take the number of the next job from an atomic counter. Only the calling thread collects results, in job
 //! order and as soon as possible, and only it reports progress, so `collect` and `report` may call into an interpreter.
-//! Results are reused: a later job fills what was collected.
+//! Results are reused: a later job refills a collected one.
 //!
 //! A thread that is far ahead of the collector waits ([`OrderedJobs::max_waiting`]), so memory is bounded however many
 //! jobs there are.
 //!
-//! The error that is returned is that of the first failed job, in job order: jobs before it are finished, and a single
+//! The error returned is that of the first failed job, in job order: all jobs before it are finished, and a single
 //! thread would report the same error.
 //!
-//! Tried: jobs left for the calling thread, which then appends its results directly: no difference beyond noise (`cargo
-//! run --release --example encode`).
+//! Tried: reserving jobs for the calling thread, which then appends its results directly. No difference beyond noise
+//! (`cargo run --release --example encode`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -30,14 +30,15 @@ const RESULTS: &str = "the results of threads";
 #[derive(Clone, Copy)]
 pub(crate) struct OrderedJobs {
     pub(crate) n_jobs: usize,
-    /// Number of results that may wait for the collector; threads that have more wait. With `n_jobs` no thread ever
-    /// waits.
+    /// Number of results that may wait for the collector; a thread that adds more blocks. With `n_jobs` no thread ever
+    /// blocks.
     pub(crate) max_waiting: usize,
     /// The name of the threads that are started.
     pub(crate) thread_name: &'static str,
 }
 
-/// Results that wait for the collector, and results to be reused. Both have room for all that can exist.
+/// Results that wait for the collector, and results to be reused. Both lists have capacity for all results that can
+/// exist.
 struct Results<R> {
     waiting: Vec<(usize, Result<R>)>,
     spare: Vec<R>,
@@ -46,19 +47,19 @@ struct Results<R> {
 /// What all threads share.
 struct JobQueue<R> {
     next_job: AtomicUsize,
-    /// Jobs from this number on are not started: there are no more, or an earlier one failed.
+    /// Jobs from this number on are not started: there are no more, or an earlier job failed.
     end: AtomicUsize,
     is_stopped: AtomicBool,
     /// The sum of the progress of all jobs.
     n_done: AtomicU64,
     results: Mutex<Results<R>>,
-    /// Signalled after results were collected.
+    /// Signalled after a result was collected.
     collected: Condvar,
     max_waiting: usize,
 }
 
 impl OrderedJobs {
-    /// Runs all jobs, with a thread for each of `states`, of which there is at least one.
+    /// Runs all jobs, with a thread for each of `states`, which must not be empty.
     ///
     /// `job` fills the result of the job with a given number. `collect` takes the content of each result, in order.
     /// `report` receives the total of what the jobs passed to `on_progress`, about ten times a second; if it fails, the
@@ -96,7 +97,7 @@ impl OrderedJobs {
                     while let Some(number) = queue.take_job() {
                         let done = job(state, number, &mut result, &mut |n_done| queue.tick(n_done));
                         queue.add_result(number, done.map(|()| std::mem::take(&mut result)));
-                        // The channel is full if the calling thread has a signal already, and disconnected once it
+                        // The channel is full if the calling thread already has a signal, and disconnected once it
                         // knows of a failure.
                         let _ = sender.try_send(());
                         result = queue.wait_for_room();
@@ -108,7 +109,7 @@ impl OrderedJobs {
                 is_alone = false;
             }
             drop(sender);
-            // However this ends, no thread must be left waiting for room.
+            // However this ends, no thread may be left waiting for room.
             let _stop = StopOnDrop(&queue);
             let mut collector = Collector { queue: &queue, collect, next: 0 };
             let mut interruption = Ok(());
@@ -135,7 +136,7 @@ impl OrderedJobs {
             }
             while failure.is_ok() && !is_alone {
                 let waited = finished.recv_timeout(REPORT_EVERY);
-                // After a failed report the other threads stop; they are waited for in any case.
+                // After a failed report the other threads stop; wait for them in any case.
                 let _ = on_progress(0);
                 failure = collector.collect_ready(&mut on_progress);
                 if waited == Err(RecvTimeoutError::Disconnected) {
@@ -163,7 +164,7 @@ impl<R: Default, C: FnMut(&mut R, OnProgress<'_>) -> Result<()>> Collector<'_, R
             (self.collect)(&mut result, on_progress)?;
             self.queue.lock().spare.push(result);
             self.queue.collected.notify_all();
-            // Other threads may add results as fast as they are collected.
+            // Report here too: other threads can add results as fast as they are collected.
             on_progress(0)?;
         }
         Ok(())
@@ -180,7 +181,7 @@ impl<R: Default> JobQueue<R> {
         if self.is_stopped.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// The number of a job to do.
+    /// Returns the number of the next job, unless there is none left to start.
     fn take_job(&self) -> Option<usize> {
         let number = self.next_job.fetch_add(1, Ordering::Relaxed);
         let is_wanted = number < self.end.load(Ordering::Relaxed) && !self.is_stopped.load(Ordering::Relaxed);
@@ -195,19 +196,19 @@ impl<R: Default> JobQueue<R> {
         self.lock().waiting.push((number, result));
     }
 
-    /// The result of a job, if it is finished.
+    /// Takes the result of a job, if it is finished.
     fn take_result(&self, number: usize) -> Option<Result<R>> {
         let waiting = &mut self.lock().waiting;
         let at = waiting.iter().position(|&(n, _)| n == number)?;
         Some(waiting.swap_remove(at).1)
     }
 
-    /// A result to be filled.
+    /// Returns a result to be filled.
     fn spare(&self) -> R {
         self.lock().spare.pop().unwrap_or_default()
     }
 
-    /// A result to be filled, once not too many wait for the collector.
+    /// Waits until not too many results wait for the collector; returns a result to be filled.
     fn wait_for_room(&self) -> R {
         let is_full = |results: &mut Results<R>| {
             results.waiting.len() > self.max_waiting && !self.is_stopped.load(Ordering::Relaxed)
@@ -223,7 +224,7 @@ struct StopOnDrop<'a, R>(&'a JobQueue<R>);
 impl<R> Drop for StopOnDrop<'_, R> {
     fn drop(&mut self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
-        // With the lock, so that no thread is between checking and waiting.
+        // Hold the lock, so that no thread is between checking the condition and waiting.
         let _results = self.0.results.lock();
         self.0.collected.notify_all();
     }

@@ -26,12 +26,12 @@
 //!         append p - len(x) to the list of (x, m) and p to the list of (m, y), where they have one
 //! ```
 //!
-//! The lists are written in a separate pass because a pair may appear and disappear within the step: in "abab" the pair
+//! The lists are written in a separate pass because a pair can appear and disappear within the step: in "abab" the pair
 //! (m, a) exists only until the second "ab" is merged.
 //!
 //! Runs such as "aaaa" need no special case. Positions are visited left to right, so an m written in this step is seen
 //! as a left neighbour, never as a right one. So `left[m]` is the weight of adjacent merges (m, m), and `right[a]`
-//! counts the same weight too much for (m, a); [`PairIndex::apply_deltas`] subtracts it.
+//! overcounts (m, a) by the same weight, which [`PairIndex::apply_deltas`] subtracts.
 //!
 //! [`PairIndex::apply_deltas`]: super::pair_index::PairIndex::apply_deltas
 
@@ -52,7 +52,7 @@ pub(super) struct MergeStep {
     pub b: usize,
     /// The new symbol.
     pub merged: usize,
-    /// Number of symbols in use, the new one included.
+    /// Number of symbols in use, including the new one.
     pub n_symbols: usize,
     /// Bytes of `a`.
     pub a_len: usize,
@@ -65,21 +65,21 @@ pub(super) struct MergeStep {
 pub(super) struct PairDelta {
     /// The summed weight of its occurrences.
     pub weight: u64,
-    /// The number of its occurrences; once slots are assigned, the next slot to write, or 0 for no list.
+    /// The number of its occurrences. Once slots are assigned: the next slot to write, or 0 if the pair has no list.
     pub n: usize,
 }
 
 /// The changes of one step on one side of the pair, by neighbouring symbol.
 #[derive(Default)]
 pub(super) struct NeighborDeltas {
-    /// By symbol.
+    /// Indexed by symbol.
     pub deltas: Vec<PairDelta>,
-    /// The symbols that have a delta, in the order in which they were first seen.
+    /// The symbols that have a delta, in the order of their first occurrence.
     pub seen: Vec<u32>,
 }
 
 impl NeighborDeltas {
-    /// Makes room for symbols below `n`, so that `add` need not allocate.
+    /// Makes room for symbols below `n`, so that `add` never allocates.
     fn fit(&mut self, n: usize) -> Result<()> {
         if self.deltas.len() < n {
             let what = "the changes of neighbouring pairs";
@@ -116,10 +116,10 @@ pub(super) struct ThreadState {
     pub left: NeighborDeltas,
     /// The changes of the pairs of `b` with its right neighbours.
     pub right: NeighborDeltas,
-    /// The arena slots of the pair's list that this part visits; after `replace_pair`, those of live positions. For
-    /// byte pairs: the positions to count.
+    /// The arena slots of the pair's list that this part visits; after `replace_pair`, only the slots of live
+    /// positions. For byte pairs: the positions to count.
     pub range: Range<usize>,
-    /// Counts of byte pairs, by left symbol times [`N_BYTE_SYMBOLS`] plus right symbol.
+    /// Counts of byte pairs, at the index left symbol times [`N_BYTE_SYMBOLS`] plus right symbol.
     pub byte_pairs: Vec<PairDelta>,
 }
 
@@ -131,7 +131,7 @@ impl ThreadState {
         self.right.fit(n_symbols)
     }
 
-    /// Prepares counting the byte pairs at `positions`.
+    /// Prepares to count the byte pairs at `positions`.
     pub fn prepare_count(&mut self, positions: Range<usize>) -> Result<()> {
         self.range = positions;
         self.byte_pairs.try_resize(
@@ -151,12 +151,12 @@ impl ThreadState {
 /// Positions visited between two calls of `on_progress`.
 const POSITIONS_PER_TICK: usize = 1 << 18;
 
-/// How many slots ahead symbols are prefetched. Slots are read in sequence, but symbols at random. Tried, by `cargo run
-/// --release --example train`: 8 and 64 are no better; without prefetch training takes 40 % longer.
+/// How many slots ahead symbols are prefetched: slots are read in sequence, but symbols in random order. Tried (`cargo
+/// run --release --example train`): 8 and 64 are no better; without prefetching, training takes 40 % longer.
 const PREFETCH_DISTANCE: usize = 32;
 
-/// Visits the positions in the arena slots `slots`, in order. Prefetches the symbols at each position and `reach`
-/// positions after it.
+/// Calls `visit` with the positions in the arena slots `slots`, in order. Prefetches the symbol at each position and
+/// the one `reach` positions later.
 #[inline(always)]
 fn for_each_position<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
@@ -172,7 +172,7 @@ fn for_each_position<S: AtomicCell, P: AtomicCell>(
         prefetch(symbols.as_ptr().wrapping_add(p));
         prefetch(symbols.as_ptr().wrapping_add(p + reach));
     };
-    // Most lists are shorter than the distance.
+    // Prefetch the start separately: most lists are shorter than the distance.
     (from..end.min(from + PREFETCH_DISTANCE)).for_each(prefetch_slot);
     while from < end {
         let to = end.min(from + POSITIONS_PER_TICK);
@@ -210,14 +210,14 @@ pub(super) fn replace_pair<S: AtomicCell, P: AtomicCell>(
             return;
         }
         let weight = weights.at(p);
-        // The last position of the left neighbour and the first position of the right neighbour hold their symbols.
+        // The left neighbour has its symbol at its last position, the right neighbour at its first.
         left.add(symbols[p - 1].get(), weight);
         right.add(symbols[p + merged_len].get(), weight);
-        // The start of `b` first: if `b` is one byte long, that is also the last position of `merged`.
+        // Clear the start of `b` first: if `b` is one byte long, that is also the last position of `merged`.
         symbols[p + a_len].set(SEPARATOR);
         symbols[p].set(merged);
         symbols[p + merged_len - 1].set(merged);
-        // `live` is never ahead of the slot that is read.
+        // `live` never passes the slot being read.
         arena[live].set(p);
         live += 1;
     })?;
@@ -225,7 +225,7 @@ pub(super) fn replace_pair<S: AtomicCell, P: AtomicCell>(
     Ok(())
 }
 
-/// Writes the positions of the new pairs that were given a list.
+/// Writes the positions of those new pairs that were assigned a list.
 pub(super) fn collect_positions<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     step: MergeStep,

@@ -5,7 +5,7 @@ use super::atomic_array::AtomicCell;
 use super::symbol_array::SymbolArray;
 use crate::error::Result;
 
-/// Counts the byte pairs that start at the positions of the part.
+/// Counts the byte pairs that start at the part's positions.
 pub(super) fn count_byte_pairs<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     state: &mut ThreadState,
@@ -36,7 +36,7 @@ pub(super) fn list_byte_pairs<S: AtomicCell, P: AtomicCell>(
         let mut left = array.symbols[start].get();
         for (p, cell) in array.symbols[start + 1..=end].iter().enumerate() {
             let right = cell.get();
-            // No branch: pairs without a list all write to slot 0, which belongs to no list.
+            // Branchless: pairs without a list all write to slot 0, which belongs to no list.
             let next = &mut state.byte_pairs[left * N_BYTE_SYMBOLS + right].n;
             arena[*next].set(start + p);
             *next += usize::from(*next != 0);

@@ -1,8 +1,8 @@
-//! Counting all pairs in the symbol array, and writing the position lists of the frequent ones.
+//! Counts all pairs in the symbol array, and writes the position lists of the frequent ones.
 //!
 //! Cost: two passes over the array while all tokens are single bytes, three later. Before the first merge, pairs are
 //! counted in a square table by (left byte, right byte), and threads share the array. Later they are counted in a hash
-//! table, except pairs with a symbol that is itself too rare.
+//! table, which leaves out pairs with a symbol that is itself too rare.
 
 use super::apply_merge::{MergeStep, N_BYTE_SYMBOLS};
 use super::atomic_array::AtomicCell;
@@ -41,7 +41,7 @@ pub(super) fn index_byte_pairs<S: AtomicCell, P: AtomicCell>(
     Ok(())
 }
 
-/// Indexes the pairs of tokens, whose symbols are below `n_symbols`. `pair_index` must be empty.
+/// Indexes the pairs of tokens; all symbols are below `n_symbols`. `pair_index` must be empty.
 pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     n_symbols: usize,
@@ -50,14 +50,14 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
 ) -> Result<()> {
     let mut frequencies = filled(n_symbols, 0u64, "the counts of the tokens")?;
     for_each_pair(array, on_progress, |_, left, right, count| {
-        // The counts of all pairs together fit in 64 bits, but each is added for two symbols.
+        // Saturating: all pair counts together fit in 64 bits, but each is added to two symbols.
         frequencies[left] = frequencies[left].saturating_add(count);
         frequencies[right] = frequencies[right].saturating_add(count);
         Ok(())
     })?;
     let threshold = pair_index.threshold;
-    // A pair is at most as frequent as either symbol. Most tokens were counted twice, once for each neighbour, so some
-    // pairs are looked up in vain.
+    // A pair is at most as frequent as either symbol. `frequencies` counts most tokens twice, once per neighbour, so it
+    // also lets some rare pairs through.
     let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
     let mut pairs = PairTable::with_room(0, pair_index.budget)?;
     for_each_pair(array, on_progress, |_, left, right, count| {
@@ -83,7 +83,7 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     })
 }
 
-/// Visits all pairs of adjacent tokens as (position, left, right, count), positions ascending.
+/// Calls `visit(position, left, right, count)` for each pair of adjacent tokens, in ascending order of position.
 pub(super) fn for_each_pair<S: AtomicCell, P: AtomicCell>(
     array: &SymbolArray<S, P>,
     on_progress: &mut dyn FnMut() -> Result<()>,

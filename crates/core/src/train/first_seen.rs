@@ -1,12 +1,12 @@
-//! Training under minbpe's tie rule: of equally frequent pairs the one that occurs first in the corpus, as it stands after
+//! Training with minbpe's tie rule: among equally frequent pairs, the one that occurs first in the corpus wins, given
 //! the merges so far.
 //!
 //! The fast trainer cannot implement that rule: it sorts pretokens by count, which loses their order. So this is the
-//! plain incremental algorithm on one thread: a list of positions for each pair, and a heap. The pretokens must be in
-//! the order of their first occurrence in the corpus; then a lower position is an earlier occurrence.
+//! plain incremental algorithm on one thread, with a list of positions per pair and a heap. The pretokens must be in
+//! the order of their first occurrence in the corpus, so that a lower position is an earlier occurrence.
 //!
-//! A pair gains occurrences only in the step that makes the newer of its tokens. After that its count only falls and
-//! its first position only rises, so a heap entry is an upper bound that is corrected when it reaches the top.
+//! A pair gains occurrences only in the step that creates the newer of its tokens. After that its count only falls and
+//! its first position only rises, so a heap entry is an upper bound, corrected when it reaches the top.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,16 +22,16 @@ use crate::monitor::Monitor;
 /// Named in the message of [`Error::OutOfMemory`].
 const WHAT: &str = "learning merges";
 
-/// Stands for no symbol and for no position.
+/// Marks a missing symbol or position.
 const NONE: u32 = u32::MAX;
 
 type Pair = (u32, u32);
 
-/// Where a pair occurs.
+/// The occurrences of a pair.
 #[derive(Default)]
 struct Occurrences {
     count: u64,
-    /// Ascending; some may be stale.
+    /// Ascending positions; some can be stale.
     positions: Vec<u32>,
     /// All positions before this index are stale.
     first: usize,
@@ -44,7 +44,7 @@ struct Symbols {
     previous: Vec<u32>,
     /// The pretoken of each position.
     pretoken: Vec<u32>,
-    /// The bytes of each symbol.
+    /// The length of each symbol in bytes.
     n_bytes: Vec<usize>,
 }
 
@@ -76,14 +76,15 @@ impl Symbols {
         Ok(found)
     }
 
-    /// The pair that starts at a position.
+    /// Returns the pair that starts at a position, if there is one.
     fn pair_at(&self, at: u32) -> Option<Pair> {
         let (left, next) = (self.symbols[at as usize], self.next[at as usize]);
         (left != NONE && next != NONE).then(|| (left, self.symbols[next as usize]))
     }
 }
 
-/// Learns merges as [`super::train`] does, with ties decided by the first occurrence; ignores `options.tie_break`.
+/// Learns merges like [`super::train`], but decides ties by the first occurrence. Of the options it uses only
+/// `n_merges`, `min_frequency` and `max_token_bytes`.
 pub fn train_first_seen(
     pretokens: WeightedPretokens<'_>,
     options: &MergeOptions,
@@ -103,8 +104,8 @@ pub fn train_first_seen(
         options.max_token_bytes.is_some_and(|limit| n_bytes > limit)
     };
     let min_frequency = options.min_frequency.max(1);
-    // (count, first position, pair): the greatest count first, then the least position. Two pairs never start at one
-    // position.
+    // (count, first position, pair): the greatest count first, then the lowest position. No two pairs start at the same
+    // position, so the pair never decides.
     let mut heap = BinaryHeap::new();
     for (&pair, found) in &pairs {
         if !is_long(&symbols, pair) {
@@ -184,7 +185,7 @@ pub fn train_first_seen(
     Ok(Trained { merges: progress.merges, shortage, trace: Vec::new() })
 }
 
-/// Adds an occurrence, which comes after all others of its pair.
+/// Adds an occurrence of a pair; it must come after all its earlier ones.
 fn gain(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, at: u32, weight: u64) -> Result<()> {
     pairs.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
     let found = pairs.entry(pair).or_default();

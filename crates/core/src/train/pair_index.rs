@@ -1,11 +1,11 @@
-//! The pair index: the count and the position list of each pair worth merging, and which pair is best.
+//! The pair index: the count and the position list of each pair worth merging, and the best pair.
 //!
-//! It joins three structures: the table of counts and lists ([`PairTable`]), the priority queue ([`PairQueue`]) and the
-//! arena that holds the lists ([`SymbolArray::arena`](super::symbol_array::SymbolArray::arena)). Queue entries are not
-//! changed when a count falls; [`PairIndex::best`] checks them against the table (lazy deletion).
+//! It combines three structures: the table of counts and lists ([`PairTable`]), the priority queue ([`PairQueue`]) and
+//! the arena that holds the lists ([`SymbolArray::arena`](super::symbol_array::SymbolArray::arena)). Queue entries are
+//! not updated when a count falls; [`PairIndex::best`] checks them against the table (lazy deletion).
 //!
-//! Tried: no stored counts, but recounting a pair from its list when it reaches the top. Not built: keeping counts
-//! takes only 8 to 10 % of the time.
+//! Considered but not built: storing no counts, and recounting a pair from its list when it reaches the top.
+//! Maintaining the counts takes only 8 to 10 % of the time.
 
 use std::ops::{DerefMut, Range};
 
@@ -19,31 +19,31 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::TryReserve;
 
-/// The index of pairs; see the module.
+/// The index of pairs; see the module docs.
 pub(super) struct PairIndex<'a, P> {
     lengths: &'a AtomicArray<P>,
-    /// Bounds the memory of the tables of pairs.
+    /// Limits the memory of the table and the queue of pairs.
     pub budget: &'a Budget,
     pairs: PairTable<'a>,
     queue: PairQueue<'a>,
-    /// Pairs of a lower count are not kept.
+    /// Pairs with a lower count are not kept.
     pub threshold: u64,
     /// An upper bound on the count of each pair that was left out since the pairs were last counted.
     pub most_skipped: u64,
     /// The summed weight of all merged occurrences.
     pub n_removed: u64,
     max_len: usize,
-    /// The length of each symbol in bytes, if symbols of an earlier training take one position; otherwise `lengths` has
-    /// them.
+    /// The length of each symbol in bytes, if some existing token of several bytes takes one position; otherwise
+    /// `lengths` has it.
     n_bytes: Option<Vec<usize>>,
-    /// The first slot of the arena that was never used.
+    /// The first arena slot that was never used.
     pub arena_next: usize,
-    /// Slots of a list that is no longer used. New lists that fit go there first: those slots are cached.
+    /// Slots of a list that is no longer used. New lists that fit go there first, because these slots are cached.
     spare: Range<usize>,
 }
 
 impl<'a, P: AtomicCell> PairIndex<'a, P> {
-    /// An empty index. With `has_base`, the existing tokens must be added next, with `add_token`.
+    /// Creates an empty index. With `has_base`, the existing tokens must be added next, with `add_token`.
     pub fn new(
         options: &MergeOptions,
         lengths: &'a AtomicArray<P>,
@@ -73,7 +73,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         self.queue.add_symbol(left, right)
     }
 
-    /// Adds the next symbol, which exists already; all of them come before the first merged one.
+    /// Adds the next symbol, that of an existing token. All existing tokens must be added before the first merge.
     pub fn add_token(&mut self, token: &[u8]) -> Result<()> {
         if let Some(n_bytes) = &mut self.n_bytes {
             n_bytes.try_push(token.len(), "the lengths of the tokens")?;
@@ -81,7 +81,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         self.queue.add_token(token)
     }
 
-    /// Whether the merged token of `left` and `right` is within `max_token_bytes`.
+    /// Returns whether merging `left` and `right` stays within `max_token_bytes`.
     pub fn is_short_enough(&self, left: usize, right: usize) -> bool {
         let n_bytes = match &self.n_bytes {
             Some(n_bytes) => n_bytes[left] + n_bytes[right],
@@ -98,12 +98,12 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         Ok(())
     }
 
-    /// Makes room for `n` more pairs.
+    /// Reserves capacity for `n` more pairs.
     pub fn reserve(&mut self, n: usize) -> Result<()> {
         self.pairs.reserve(self.pairs.len() + n)
     }
 
-    /// The best pair and its count; `None` if no pair of at least `threshold` is left.
+    /// Returns the best pair and its count; `None` if no remaining pair reaches `threshold`.
     pub fn best(&mut self) -> Option<(u64, u64)> {
         loop {
             // The count in the queue is an upper bound: counts only fall after a pair is queued.
@@ -112,7 +112,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
                 Some((count, _)) if count == bound => return Some((key, count)),
                 Some((count, _)) if count >= self.threshold => self.queue.lower_top(count),
                 fallen => {
-                    // If the pair is no longer in the table, it was dropped because it was below the threshold.
+                    // A pair that is no longer in the table was dropped because it was below the threshold.
                     self.note_skipped(fallen.map_or(self.threshold - 1, |(count, _)| count));
                     self.queue.pop();
                 }
@@ -120,7 +120,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         }
     }
 
-    /// The `n` best pairs and their counts; fewer if no more pairs of at least `threshold` are left.
+    /// Returns the `n` best pairs and their counts; fewer if fewer remaining pairs reach `threshold`.
     pub fn best_pairs(&mut self, n: usize) -> Result<Vec<(u64, u64)>> {
         let mut found = Vec::new();
         while found.len() < n
@@ -133,12 +133,12 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         Ok(found)
     }
 
-    /// Notes that a pair with a count of at most `count` is not in the index.
+    /// Records that a pair with a count of at most `count` is not in the index.
     pub fn note_skipped(&mut self, count: u64) {
         self.most_skipped = self.most_skipped.max(count);
     }
 
-    /// The position list of a pair.
+    /// Returns the position list of a pair; it is empty if the pair is not in the index.
     pub fn list(&self, key: u64) -> PositionList {
         self.pairs.get(key).map_or(PositionList::default(), |(_, list)| list)
     }
@@ -149,7 +149,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
         self.add_symbol(step.a, step.b)
     }
 
-    /// Makes the slots of `list` available to new lists, if it has more than the slots that are available already.
+    /// Lets new lists reuse the slots of `list`, if it has more slots than are currently available for reuse.
     pub fn reuse_slots(&mut self, list: PositionList) {
         if list.len > self.spare.len() {
             self.spare = list.start..list.start + list.len;
@@ -176,9 +176,9 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
 
     /// Applies the changes that `replace_pair` found: lowers the counts of old pairs and inserts new ones.
     ///
-    /// Then the `n` of each delta is the slot where that part writes its positions, or 0 for no list. The changes of
-    /// all parts are summed, so the result does not depend on how the list was divided. Returns whether any list has to
-    /// be written.
+    /// Afterwards the `n` of each delta is the first slot to which its part writes positions, or 0 for no list. The
+    /// changes of all parts are summed, so the result does not depend on how the list was divided. Returns whether any
+    /// list has to be written.
     pub fn apply_deltas(
         &mut self,
         step: MergeStep,
@@ -196,8 +196,8 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
                 }
                 let (mut lost, mut gained, mut n) = (0, 0, 0);
                 for state in &mut states[first..] {
-                    // Adjacent occurrences: the first had `a` on its right, which the second then merged. So (b, a) is
-                    // lost, but (merged, a) is not gained.
+                    // Adjacent occurrences: the first one saw `a` on its right, but the second one then merged it. So
+                    // (b, a) is lost, but (merged, a) is not gained.
                     let adjacent = if right == a { state.left.deltas[merged] } else { Default::default() };
                     let delta = &mut state.right.deltas[right];
                     let weight = std::mem::take(&mut delta.weight);
@@ -206,7 +206,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
                     delta.n -= adjacent.n;
                     n += delta.n;
                 }
-                // In a run "aaaa" the lost pair (b, a) is the merged pair itself, which is removed already.
+                // In a run "aaaa" the lost pair (b, a) is the merged pair itself, which has already been removed.
                 if (b, right) != (a, b) {
                     self.pairs.subtract(key_of(b, right), lost);
                 }
@@ -218,7 +218,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
                 );
             }
         }
-        // After all right neighbours, which read the weights in `left.deltas[merged]`.
+        // Only after all right neighbours: their loop reads the weights in `left.deltas[merged]`.
         for first in 0..states.len() {
             for index in 0..states[first].left.seen.len() {
                 let left = states[first].left.seen[index] as usize;
@@ -245,8 +245,8 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
     }
 }
 
-/// Replaces the number of positions of each part by the slot where that part writes, the first one at `start`; all by 0
-/// if `start` is 0. Parts are in list order, so the new list ascends, too.
+/// Replaces each part's number of positions by the slot at which that part starts to write. The first part starts at
+/// `start`; if that is 0, all become 0. Parts are in list order, so the new list ascends too.
 pub(super) fn assign_offsets<'n>(start: usize, numbers: impl Iterator<Item = &'n mut usize>) {
     let mut next = start;
     for n in numbers.filter(|n| **n > 0) {

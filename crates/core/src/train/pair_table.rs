@@ -2,19 +2,20 @@
 //!
 //! A hash table with open addressing and linear probing, at most half full. Counts and lists are in separate arrays: a
 //! step changes the counts of many pairs but reads the list of only one. A pair whose count falls below the threshold
-//! stays until the table grows, and is dropped then. A vacant slot is zeros, so a new table need not be filled.
+//! stays until the table grows, and is then dropped. A vacant slot is all zeros, so a new table needs no
+//! initialisation.
 
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
 
-/// A pair as one integer: the left symbol in the high half, the right symbol in the low half.
+/// Returns a pair as one integer: the left symbol in the high half, the right symbol in the low half.
 pub(super) fn key_of(left: usize, right: usize) -> u64 {
     (left as u64) << 32 | right as u64
 }
 
-/// The symbols of a key.
+/// Returns the symbols of a key.
 pub(super) fn pair_of(key: u64) -> (usize, usize) {
     ((key >> 32) as usize, (key & 0xFFFF_FFFF) as usize)
 }
@@ -24,12 +25,13 @@ const WHAT: &str = "the table of pairs";
 /// A pair and its count.
 #[derive(Clone, Copy, Default)]
 struct Count {
-    /// The complement of the key; not 0 for any pair, since symbols are less than `u32::MAX`.
+    /// The complement of the key. It is never 0 for a pair, because symbols are less than `u32::MAX`; 0 marks a vacant
+    /// slot.
     inverse: u64,
     count: u64,
 }
 
-// SAFETY: Zeros are numbers 0.
+// SAFETY: All fields are integers, and zeroed memory is 0, their default.
 unsafe impl Zero for Count {}
 
 impl Count {
@@ -46,7 +48,7 @@ impl Count {
     }
 }
 
-/// The arena slots with the ascending positions of a pair.
+/// The arena slots that hold the ascending positions of a pair.
 #[derive(Clone, Copy, Default)]
 pub(super) struct PositionList {
     /// The first slot.
@@ -55,13 +57,13 @@ pub(super) struct PositionList {
     pub len: usize,
 }
 
-// SAFETY: Zeros are numbers 0.
+// SAFETY: All fields are integers, and zeroed memory is 0, their default.
 unsafe impl Zero for PositionList {}
 
-/// The bytes of a slot.
+/// Bytes per slot of both arrays together.
 const SLOT_BYTES: usize = size_of::<Count>() + size_of::<PositionList>();
 
-/// The table of pairs; see the module.
+/// The table of pairs; see the module docs.
 pub(super) struct PairTable<'a> {
     budget: &'a Budget,
     counts: Zeros<Count>,
@@ -73,11 +75,11 @@ pub(super) struct PairTable<'a> {
 }
 
 impl<'a> PairTable<'a> {
-    /// An empty table with room for `n` pairs, whose memory comes from `budget`.
+    /// Creates an empty table with room for `n` pairs; its memory is charged to `budget`.
     pub fn with_room(n: usize, budget: &'a Budget) -> Result<PairTable<'a>> {
         let n_slots = (n.max(8) * 2).next_power_of_two();
         budget.take(n_slots * SLOT_BYTES, WHAT)?;
-        // From here on the table returns to the budget what it took, also after an error.
+        // From here on, dropping the table returns this memory to the budget, even after an error.
         let mut pairs = PairTable {
             budget,
             counts: Zeros::default(),
@@ -90,7 +92,7 @@ impl<'a> PairTable<'a> {
         Ok(pairs)
     }
 
-    /// The slot where probing for `key` starts. Both halves of the product are combined (multiply-fold hashing), so
+    /// Returns the slot where probing for `key` starts. Combines both halves of the product (multiply-fold hashing), so
     /// that each bit of the key matters.
     #[inline(always)]
     fn first_slot(&self, key: u64) -> usize {
@@ -98,8 +100,8 @@ impl<'a> PairTable<'a> {
         (((product >> 64) as u64 ^ product as u64) >> self.shift) as usize
     }
 
-    /// The slot of `key`, or the vacant slot where it would be inserted. Terminates because half of the slots are
-    /// vacant.
+    /// Returns the slot of `key`, or the vacant slot where it would be inserted. Terminates because half of the slots
+    /// are vacant.
     #[inline(always)]
     fn slot(&self, key: u64) -> usize {
         let mask = self.counts.len() - 1;
@@ -119,7 +121,7 @@ impl<'a> PairTable<'a> {
         prefetch(self.counts.as_ptr().wrapping_add(self.first_slot(key)));
     }
 
-    /// The count and the list of a pair, if it is in the table.
+    /// Returns the count and the list of a pair, if it is in the table.
     pub fn get(&self, key: u64) -> Option<(u64, PositionList)> {
         let slot = self.slot(key);
         (self.counts[slot].key() == key).then(|| (self.counts[slot].count, self.lists[slot]))
@@ -135,14 +137,14 @@ impl<'a> PairTable<'a> {
         }
     }
 
-    /// The list of a pair, if it is in the table.
+    /// Returns the list of a pair, if it is in the table.
     pub fn list_mut(&mut self, key: u64) -> Option<&mut PositionList> {
         let slot = self.slot(key);
         if self.counts[slot].key() == key { Some(&mut self.lists[slot]) } else { None }
     }
 
     /// Gives each pair an empty list that starts at slot `start_of(key, count, length)`; removes the pairs for which
-    /// that is 0.
+    /// this is 0.
     pub fn assign_list_starts(
         &mut self,
         mut start_of: impl FnMut(u64, u64, usize) -> Result<usize>,
@@ -192,24 +194,25 @@ impl<'a> PairTable<'a> {
         Ok(())
     }
 
-    /// The number of pairs in the table.
+    /// Returns the number of pairs in the table.
     pub fn len(&self) -> usize {
         self.n_used
     }
 
-    /// The number of pairs of at least `threshold`.
+    /// Returns the number of pairs with a count of at least `threshold`.
     pub fn n_at_least(&self, threshold: u64) -> usize {
         self.counts.iter().filter(|entry| !entry.is_vacant() && entry.count >= threshold).count()
     }
 
-    /// Makes room for `n` pairs in total. Call it before filling one table in the slot order of another: both use one
-    /// hash, so a table that grew meanwhile would get all pairs in one long cluster (39 % of the time of such a run).
+    /// Reserves capacity for `n` pairs in total. Call it before filling one table in the slot order of another: both
+    /// use the same hash, so a table that grew while being filled would get all pairs in one long cluster (39 % of the
+    /// time of such a run).
     pub fn reserve(&mut self, n: usize) -> Result<()> {
         if n * 2 > self.counts.len() { self.retain(n, |_, _| true) } else { Ok(()) }
     }
 
-    /// Keeps the pairs for which `keep(count, list)` is true, in a table with room for twice as many and at least
-    /// `n_least`.
+    /// Rebuilds the table with the pairs for which `keep(count, list)` is true, and with room for twice as many pairs
+    /// but at least `n_least`.
     fn retain(&mut self, n_least: usize, keep: impl Fn(u64, &PositionList) -> bool) -> Result<()> {
         let kept = |entry: &Count, list: &PositionList| !entry.is_vacant() && keep(entry.count, list);
         let entries = || self.counts.iter().zip(&*self.lists).filter(|(entry, list)| kept(entry, list));

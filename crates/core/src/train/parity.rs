@@ -1,9 +1,9 @@
-//! Parity-aware training (Foroutan et al. 2025, arXiv 2508.04796): groups of pretokens, as of languages, share one list
-//! of merges, and each step merges the best pair of the group whose text costs most. The definition is
-//! `pairloom.reference.parity`.
+//! Parity-aware training (Foroutan et al. 2025, arXiv 2508.04796): groups of pretokens, for example one per language,
+//! share one list of merges, and each step merges the best pair of the group whose text costs most.
+//! `pairloom.reference.parity` defines the result.
 //!
-//! Each group has a trainer, and all of them apply every merge. What one group merges may be rare in another, so all
-//! pairs are kept, unlike in plain training: about ten times the time for each group, on one thread.
+//! Each group has its own trainer, and every trainer applies every merge. A pair that one group merges can be rare in
+//! another, so all pairs are kept, unlike in plain training. Each group takes about ten times as long, on one thread.
 
 use std::sync::atomic::AtomicU32;
 use std::thread;
@@ -26,11 +26,12 @@ const WHAT: &str = "the groups of pretokens";
 
 type Cells = SymbolArray<AtomicU32, AtomicU32>;
 
-/// Learns merges from groups. Of equal costs the first group's counts; a group without a pair that may be merged is
-/// passed over.
+/// Learns merges from groups. If several groups cost equally much, the first of them comes first. A group without a
+/// mergeable pair is skipped.
 ///
-/// references: texts that say the same, one for each group; the cost is their tokens. Without them, it is the tokens a
-/// byte of the group itself. Errors: as of [`super::train`], whose `threads` and `n_traced` have no effect.
+/// `references`: parallel texts, one for each group; a group's cost is the number of tokens of its reference. Without
+/// references it is the number of tokens per byte of the group itself. Errors are those of [`super::train`];
+/// `options.threads` and `options.n_traced` have no effect.
 pub fn train_parity(
     groups: &[WeightedPretokens<'_>],
     references: &[WeightedPretokens<'_>],
@@ -50,13 +51,13 @@ pub fn train_parity(
         let limit = "a group has 4 GiB of distinct pretokens; leave rare ones out by min_count";
         return Err(Error::Counts(limit.to_owned()));
     }
-    // Every merge removes a token of its group.
+    // Every merge removes at least one token of its group.
     let n_tokens = layouts.iter().fold(0, |sum: u64, layout| sum.saturating_add(layout.n_tokens));
     let n_symbols = SEPARATOR as u64 + 1 + n_tokens.min(options.n_merges as u64);
     if n_symbols > AtomicU32::MAX {
         return Err(Error::Invalid(format!("n_merges must be below 2^32, not {}", options.n_merges)));
     }
-    // A pair that is too rare to be merged for its own group may be merged for another.
+    // A pair that is too rare to be merged for one group can be merged for another.
     let of_all = MergeOptions { min_frequency: 1, n_traced: 0, ..options.clone() };
     let mut arrays = Vec::with_room(layouts.len(), WHAT)?;
     for (&pretokens, layout) in groups.iter().chain(references).zip(layouts) {
@@ -78,7 +79,7 @@ pub fn train_parity(
     })
 }
 
-/// The steps. trainers: those of the groups, then those of the references.
+/// Runs the steps. `trainers`: those of the groups, then those of the references.
 fn learn(
     mut trainers: Vec<Trainer<'_, '_, '_, AtomicU32, AtomicU32>>,
     groups: &[WeightedPretokens<'_>],
@@ -86,7 +87,7 @@ fn learn(
     options: &MergeOptions,
 ) -> Result<Trained> {
     trainers.iter_mut().try_for_each(Trainer::start)?;
-    // What costs are measured on: the references, or else the groups.
+    // Costs are measured on the references, or else on the groups.
     let (measured, are_parallel) = if references.is_empty() { (groups, false) } else { (references, true) };
     let first_measured = trainers.len() - groups.len();
     let mut bytes = Vec::with_room(groups.len(), WHAT)?;
@@ -110,7 +111,7 @@ fn learn(
                 trainers.iter_mut().try_for_each(|trainer| trainer.step(key))?;
                 n_merges += 1;
             }
-            // For good: no pair that later merges make is more frequent.
+            // For good: later merges create no pair that is more frequent.
             _ => is_done[worst] = true,
         }
     }
@@ -125,7 +126,7 @@ fn learn(
     trainers.swap_remove(0).finish(shortage)
 }
 
-/// The bytes of the texts, all occurrences of each pretoken.
+/// Returns the bytes of the texts: all occurrences of each pretoken.
 fn n_bytes(pretokens: WeightedPretokens<'_>) -> Result<u64> {
     let starts = std::iter::once(&0).chain(pretokens.ends);
     let lengths = starts.zip(pretokens.ends).map(|(start, end)| end - start);

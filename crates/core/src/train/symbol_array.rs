@@ -1,20 +1,20 @@
 //! All distinct pretokens in one flat array of symbols, the most frequent pretokens first, with a [`SEPARATOR`] before,
 //! between and after them.
 //!
-//! Building it takes two passes over the input. Pretokens of one byte contain no pair and are left out, and so are
-//! those that occur zero times.
+//! Building it takes two passes over the input. Pretokens of one byte contain no pair and are left out, as are
+//! pretokens with a count of 0.
 //!
 //! Invariants, which each merge preserves:
-//! - A symbol that an earlier training made takes one position at first, as a byte does.
+//! - A token that existed before training takes one position at first, like a byte.
 //! - A token that covers the positions `p..=q` has its symbol at `p` and at `q`. So the symbol of its left neighbour is
 //!   `symbols[p - 1]` and that of its right neighbour `symbols[q + 1]`: no linked list, and no symbol ever moves.
 //! - Positions between `p` and `q` have stale symbols. But each start of a token that a merge absorbed was overwritten
-//!   by the merged symbol or by [`SEPARATOR`], and merged symbols are newer than all others. So where a token `a` once
+//!   by the merged symbol or by [`SEPARATOR`], and merged symbols are newer than all others. So if a token `a` once
 //!   started at `p` with a token `b` to its right, the pair (a, b) is still there if and only if `symbols[p] == a` and
 //!   `symbols[p + length(a)] == b`.
-//! - Counts of pretokens fall as positions rise, so a cursor finds the counts of ascending positions.
+//! - The counts of pretokens never rise with the position, so a cursor finds the counts of ascending positions.
 //!
-//! Tried: pretokens of equal count sorted by their text, to bring the positions of a pair closer together: no
+//! Tried: sorting pretokens of equal count by their text, to bring the positions of a pair closer together. No
 //! difference beyond noise, and the sort takes time.
 
 use std::ops::Range;
@@ -24,26 +24,26 @@ use super::options::{Input, Items, MergeOptions};
 use crate::error::{Error, Result};
 use crate::memory::{TryReserve, filled};
 
-/// The symbol between pretokens and at absorbed starts. Lower symbols are bytes, higher ones are merges.
+/// The symbol between pretokens and at absorbed starts. Lower symbols are bytes, higher ones other tokens.
 pub(super) const SEPARATOR: usize = 256;
 
-/// Pretokens are sorted by count: counting sort for counts below this, comparison sort for the few others.
+/// Pretokens are sorted by count: by counting sort for counts below this, by comparison for the few others.
 const N_SMALL_COUNTS: usize = 4096;
 
-/// The index of counts has one entry for this many positions.
+/// Number of positions per entry of the index of counts.
 const BLOCK: usize = 64;
 
 /// The sizes of the array, measured before it is built: they decide the width of its cells.
 pub(super) struct Layout {
     /// Number of positions in the array, including separators.
     pub n_positions: u64,
-    /// Number of tokens before the first merge: the bytes of all pretokens in the array.
+    /// Number of tokens before the first merge: the bytes (or symbols) of all pretokens in the array.
     pub n_tokens: u64,
-    /// Number of merges that exist already.
+    /// Number of existing symbols from 256 on.
     pub n_base: usize,
     /// Pretokens that occur at least `N_SMALL_COUNTS` times, as (count, index), most frequent first.
     large: Vec<(u64, usize)>,
-    /// For each count below `N_SMALL_COUNTS`: the number of pretokens of that count, and of their positions.
+    /// For each count below `N_SMALL_COUNTS`: the number of pretokens with that count, and of their positions.
     small: Vec<(u64, u64)>,
 }
 
@@ -94,7 +94,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The count of the pretoken with this rank by frequency; 0 if there are fewer.
+    /// Returns the count of the pretoken with this frequency rank, from 0; 0 if there are fewer pretokens.
     pub fn count_at(&self, rank: usize) -> u64 {
         if let Some(&(count, _)) = self.large.get(rank) {
             return count;
@@ -116,17 +116,17 @@ pub(super) struct Weights {
     ends: Vec<usize>,
     /// The count of each run.
     counts: Vec<u64>,
-    /// For each block of [`BLOCK`] positions: the run of its first position.
+    /// For each block of [`BLOCK`] positions: the run that contains its first position.
     run_of_block: Vec<u32>,
 }
 
 impl Weights {
-    /// A cursor for ascending positions.
+    /// Returns a cursor for ascending positions.
     pub fn cursor(&self) -> WeightCursor<'_> {
         WeightCursor { weights: self, end: 0, count: 0 }
     }
 
-    /// The runs of equal counts in a range of positions, as (start, end, count).
+    /// Iterates over the runs of equal counts in a range of positions, as (start, end, count).
     pub fn runs_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, u64)> {
         let clipped = move |(start, end, count): (usize, usize, u64)| {
             (start.max(range.start), end.min(range.end), count)
@@ -134,7 +134,7 @@ impl Weights {
         self.runs().map(clipped).filter(|(start, end, _)| start < end)
     }
 
-    /// The runs of equal counts, as (start, end, count).
+    /// Iterates over the runs of equal counts, as (start, end, count).
     pub fn runs(&self) -> impl Iterator<Item = (usize, usize, u64)> {
         let starts = std::iter::once(1).chain(self.ends.iter().copied());
         starts.zip(&self.ends).zip(&self.counts).map(|((start, &end), &count)| (start, end, count))
@@ -174,7 +174,7 @@ pub(super) struct WeightCursor<'a> {
 }
 
 impl WeightCursor<'_> {
-    /// The count of the pretoken at `position`, which must not be less than at the last call.
+    /// Returns the count of the pretoken at `position`, which must not be less than in the last call.
     #[inline(always)]
     pub fn at(&mut self, position: usize) -> u64 {
         if position >= self.end {
@@ -194,7 +194,7 @@ impl WeightCursor<'_> {
     }
 }
 
-/// The array and everything indexed by its positions. `S` is the cell of a symbol, `P` that of a position.
+/// The array and everything indexed by its positions. `S` is the cell type of symbols, `P` that of positions.
 pub(super) struct SymbolArray<S, P> {
     /// Number of tokens before the first merge.
     pub n_tokens: usize,
@@ -274,7 +274,7 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
     }
 }
 
-/// Number of slots in the arena; [`super::trainer`] shows why two per token suffice.
+/// Returns the number of slots in the arena; [`super::trainer`] shows why two per token suffice.
 pub(super) fn arena_len(n_tokens: u64) -> u64 {
     2 * n_tokens + 1
 }

@@ -1,5 +1,5 @@
-//! The trainer against [`naive`] on random corpora, and what `naive` does not cover: errors, interruption, shortages,
-//! the work on long pretokens.
+//! Compares the trainer with [`naive`] on random corpora, and tests what `naive` does not cover: errors, interruption,
+//! shortages, and the work on long pretokens.
 
 use std::cell::{Cell, RefCell};
 
@@ -117,7 +117,7 @@ fn random_tuning(random: &mut Random) -> Tuning {
     }
 }
 
-/// The shortage by definition: which pairs are left after all merges.
+/// Returns the shortage by its definition, from the pairs that are left after all merges.
 fn shortage(corpus: &Corpus, options: &MergeOptions, merges: &[Merge]) -> Option<Shortage> {
     let mut lengths = vec![1; 256];
     for &(left, right) in merges {
@@ -218,7 +218,7 @@ fn train_reports_from_zero_to_the_last_merge() {
     assert_eq!((reports.first(), reports.last()), (Some(&(0, 9)), Some(&(2, 9))));
 }
 
-/// Random letters of an alphabet of 64.
+/// Returns random letters from an alphabet of 64.
 fn base64(n_letters: usize) -> Vec<u8> {
     let mut random = Random(7);
     (0..n_letters).map(|_| b'0' + random.below(64) as u8).collect()
@@ -273,7 +273,7 @@ fn train_on_inconsistent_columns_fails() {
     assert!(matches!(train(b"ab", &[2], &[1], &no_order), Err(Error::Invalid(_))));
 }
 
-/// One pretoken each of: one letter repeated, a repeated pair, random letters, Chinese without spaces.
+/// Returns four pretokens: a repeated letter, a repeated pair, random letters, and Chinese without spaces.
 fn long_pretokens(n_bytes: usize) -> [Vec<u8>; 4] {
     let mut random = Random(11);
     let chinese = (0..n_bytes / 3).map(|_| char::from_u32(0x4E00 + (random.below(3000) as u32)).unwrap());

@@ -6,7 +6,7 @@
 //! before it parks.
 //!
 //! Two parts never touch the same symbols: a list is divided only between positions that are further apart than the
-//! merged symbol is long. So several threads may share even one long pretoken.
+//! merged symbol is long. So several threads can share even a single long pretoken.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::parallel;
 
-/// How often a worker polls for a task before it parks.
+/// Number of times that a worker polls for a task before it parks.
 const N_SPINS: usize = 20_000;
 
 /// The tasks that threads share, named after the functions that do them.
@@ -42,10 +42,10 @@ pub(super) struct WorkerPool<'a, S, P> {
     array: &'a SymbolArray<S, P>,
     /// One state per part.
     states: Vec<Mutex<ThreadState>>,
-    /// What to do, for which pair, in how many parts.
+    /// The task, the pair, and the number of parts.
     task: Mutex<(Task, MergeStep, usize)>,
-    /// The round, which grows with each task, and in the low [`PART_BITS`] the next part to claim. One word, so that a
-    /// late worker cannot claim a part of a task that it has not read.
+    /// The number of the round, which grows with each task, and in the low [`PART_BITS`] the next part to claim. Both
+    /// are in one word, so that a late worker cannot claim a part of a task that it has not read.
     ticket: AtomicU64,
     /// Number of parts of the task that are not finished.
     n_parts_left: AtomicUsize,
@@ -58,11 +58,11 @@ pub(super) struct WorkerPool<'a, S, P> {
 /// Bits of a ticket that number parts.
 const PART_BITS: u32 = 16;
 
-/// Most threads; must fit in [`PART_BITS`].
+/// Maximum number of threads; must fit in [`PART_BITS`].
 const MAX_THREADS: usize = 256;
 
 impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
-    /// A pool for `n_threads` threads, none of which is started yet.
+    /// Creates a pool for `n_threads` threads without starting them.
     pub fn new(array: &'a SymbolArray<S, P>, n_threads: usize) -> Self {
         let n_parts = n_threads.clamp(1, MAX_THREADS);
         WorkerPool {
@@ -76,7 +76,7 @@ impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
         }
     }
 
-    /// Starts the workers, or fewer if the system refuses to start a thread.
+    /// Starts the workers; fewer if the system refuses to start a thread.
     pub fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) -> PoolHandle<'scope, 'a, S, P> {
         let mut workers = Vec::new();
         for _ in 1..self.states.len() {
@@ -88,7 +88,7 @@ impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
         PoolHandle { pool: self, workers, n_parts: 0 }
     }
 
-    /// The loop of a worker: waits for a round, takes part in it, until the pool is over.
+    /// The loop of a worker: waits for a round and takes part in it, until the pool is dropped.
     fn work(&self) {
         let mut done = 0;
         let mut n_spins = 0;
@@ -162,7 +162,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread's handle of the pool. Dropping it ends the workers.
+/// The calling thread's handle to the pool. Dropping it ends the workers.
 pub(super) struct PoolHandle<'scope, 'a, S, P> {
     pool: &'scope WorkerPool<'a, S, P>,
     workers: Vec<Thread>,
@@ -171,7 +171,7 @@ pub(super) struct PoolHandle<'scope, 'a, S, P> {
 }
 
 impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
-    /// Divides the positions of the array into one part per thread, or one part unless `is_shared`.
+    /// Divides the positions of the array into one part per thread if `is_shared`, and otherwise into a single part.
     pub fn divide_array(&mut self, is_shared: bool) -> Result<()> {
         self.n_parts = if is_shared { self.workers.len() + 1 } else { 1 };
         // Position 0 and the last one are separators, and no pair starts there.
@@ -183,14 +183,16 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
         Ok(())
     }
 
-    /// Divides the arena slots of a position list into one part per thread, or one part unless `is_shared`.
+    /// Divides the arena slots of a position list into one part per thread if `is_shared`, and otherwise into a single
+    /// part.
     pub fn divide_list(&mut self, slots: Range<usize>, step: MergeStep, is_shared: bool) -> Result<()> {
         self.n_parts = if is_shared { self.workers.len() + 1 } else { 1 };
         let arena = &self.pool.array.arena[..];
         let mut start = slots.start;
         for (index, state) in self.pool.states[..self.n_parts].iter().enumerate() {
-            // Moved until no occurrence of this part reaches one of the next part or its left neighbour: positions from
-            // `p - 1` to `p + merged_len` are read, and positions between those are written.
+            // Move the end until no occurrence in this part reaches an occurrence of the next part or its left
+            // neighbour: an occurrence at `p` reads positions `p - 1` to `p + merged_len`, and writes positions in
+            // between.
             let mut end = start.max(slots.start + slots.len() * (index + 1) / self.n_parts);
             while end > start && end < slots.end && arena[end].get() - arena[end - 1].get() <= step.merged_len
             {
@@ -218,7 +220,7 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
         let round = (pool.ticket.load(Ordering::Relaxed) >> PART_BITS) + 1;
         pool.ticket.store(round << PART_BITS, Ordering::Release);
         self.workers.iter().for_each(Thread::unpark);
-        // Parts are claimed here, too, so the call ends even if no worker ever wakes.
+        // This thread claims parts too, so the call ends even if no worker ever wakes.
         let mut result = pool.run_parts(round, on_progress);
         let mut n_spins = 0;
         while pool.n_parts_left.load(Ordering::Acquire) > 0 {
@@ -233,7 +235,7 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
         result
     }
 
-    /// The states of this step's parts.
+    /// Returns the states of this step's parts.
     pub fn states(&self) -> Result<Vec<MutexGuard<'_, ThreadState>>> {
         let mut states = Vec::with_room(self.n_parts, "the states of the worker threads")?;
         states.extend(self.pool.states[..self.n_parts].iter().map(lock));
