@@ -11,13 +11,13 @@ pub(crate) use heap::Pages;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use memmap2::MmapRaw as Pages;
 
-/// Smaller vectors get no advice, which costs a system call.
+/// Smaller vectors get no advice, because each costs a system call.
 const MIN_BYTES: usize = 8 << 20;
 
 /// Bytes of a huge page. They can differ on other systems.
 pub(crate) const HUGE_BYTES: usize = 2 << 20;
 
-/// Bytes that an allocator may write before a block that it maps.
+/// Maximum bytes that an allocator writes before a block that it maps.
 #[cfg(target_os = "linux")]
 const HEADER_BYTES: usize = 32;
 
@@ -30,8 +30,8 @@ pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
     prefer_huge(items.spare_capacity_mut());
 }
 
-/// Reserves capacity for `n` items that will all be written, in huge pages except for a rest that fills less than half
-/// of one. On failure the vector is unchanged.
+/// Reserves capacity for `n` items that will all be written, in huge pages except for a remainder of less than half a
+/// huge page. On failure the vector is unchanged.
 pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
     #[cfg(target_os = "linux")]
     {
@@ -43,7 +43,7 @@ pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
             && let Some(n_mapped) = n_mapped
             && items.try_reserve_exact((n_mapped - HEADER_BYTES) / size_of::<T>()).is_ok()
         {
-            // The allocator's header has made the first page a small one.
+            // By writing its header, the allocator has already made the first page a small one.
             make_huge(items.as_ptr() as usize / 4096 * 4096, n_huge, HUGE_BYTES);
         }
     }
@@ -57,11 +57,11 @@ pub fn is_large<T>(n: usize) -> bool {
 }
 
 /// Makes the allocator serve the next allocations from huge pages, if `n_bytes` are many: allocates a block, puts it in
-/// huge pages and frees it. Returns how many bytes are ready; before more are allocated, the next block should be
-/// prepared. If huge pages are not available, memory comes in small pages as usual.
+/// huge pages and frees it. Returns how many bytes are ready; prepare the next block before allocating more than that.
+/// If huge pages are not available, memory comes in small pages as usual.
 ///
-/// Tried: blocks of 31 MB, or up to the edge of a huge page, and lists whose memory is not zeroed first: no faster
-/// (`benchmarks/run.py --only encode`).
+/// Tried: blocks of 31 MB, blocks up to a huge page boundary, and lists whose memory is not zeroed first. None was
+/// faster (`benchmarks/run.py --only encode`).
 pub fn prepare(n_bytes: usize) -> usize {
     let mut block = Vec::<u8>::new();
     if n_bytes < MIN_BYTES || block.try_reserve_exact(n_bytes).is_err() {
@@ -72,10 +72,10 @@ pub fn prepare(n_bytes: usize) -> usize {
     let n_ready;
     #[cfg(target_os = "linux")]
     {
-        // glibc writes the size of the rest after each block. That puts a small page there before anyone can ask for a
-        // huge one, and costs 511 more page faults around it. So the caller stops before the last huge page that is not
-        // entirely within the block. The next block starts there, and Linux 6.1 and later moves what is around its
-        // start, including its content, to huge pages.
+        // glibc writes the size of the remaining memory after each block. That puts a small page there before anyone
+        // can ask for a huge one, and costs 511 more page faults around it. So the caller stops before the last huge
+        // page, which is not entirely within the block. The next block starts there, and Linux 6.1 and later moves the
+        // pages around its start, with their content, to huge pages.
         let (start, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
         make_huge(start / HUGE_BYTES * HUGE_BYTES, 2 * HUGE_BYTES, 2 * HUGE_BYTES);
         n_ready = end / HUGE_BYTES * HUGE_BYTES - start;
@@ -87,8 +87,8 @@ pub fn prepare(n_bytes: usize) -> usize {
     n_ready
 }
 
-/// Asks for huge pages for `n_bytes` bytes at `start`, and for the first `n_now` bytes at once, including their content
-/// (Linux 6.1 and later).
+/// Asks for huge pages for `n_bytes` bytes at `start`, and moves the first `n_now` bytes, with their content, to huge
+/// pages at once (Linux 6.1 and later).
 #[cfg(target_os = "linux")]
 fn make_huge(start: usize, n_bytes: usize, n_now: usize) {
     const MADV_COLLAPSE: libc::c_int = 25;
@@ -100,7 +100,7 @@ fn make_huge(start: usize, n_bytes: usize, n_now: usize) {
     }
 }
 
-/// Maps `n_bytes` zeros, at least one. Pages take no memory before they are touched.
+/// Maps `n_bytes` zeros, at least one. Pages take no memory until they are touched.
 #[cfg(not(target_family = "wasm"))]
 pub(crate) fn map(n_bytes: usize) -> io::Result<Pages> {
     let memory = memmap2::MmapMut::map_anon(n_bytes.max(1))?;
@@ -126,7 +126,7 @@ mod heap {
         layout: Layout,
     }
 
-    // SAFETY: Only this value owns the memory; code that accesses it by address is responsible for sharing it.
+    // SAFETY: Only this value owns the memory; code that accesses it by address must synchronise its accesses.
     unsafe impl Send for Pages {}
     // SAFETY: as above.
     unsafe impl Sync for Pages {}
@@ -165,7 +165,7 @@ mod heap {
     }
 }
 
-/// Asks for huge pages for `room`, if it is large. It must not have been touched yet.
+/// Asks for huge pages for `room`, if it is large. Call it before `room` is touched.
 pub fn prefer_huge<T>(room: &mut [T]) {
     #[cfg(target_os = "linux")]
     if size_of_val(room) >= MIN_BYTES {
@@ -176,7 +176,7 @@ pub fn prefer_huge<T>(room: &mut [T]) {
     let _ = room;
 }
 
-/// Gives the pages of `room` back to the system, except parts of huge pages at its ends. Writing to it again gets new
+/// Gives the pages of `room` back to the system, except partial huge pages at its ends. Writing to them again gets new
 /// pages.
 pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
@@ -188,8 +188,8 @@ pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
     let _ = room;
 }
 
-/// Lets the system take the pages of `room` if it needs memory, until it is written to again, except parts of huge
-/// pages at its ends. Returns whether the system agreed.
+/// Lets the system take the pages of `room`, except partial huge pages at its ends, if it needs memory before they are
+/// written to again. Returns whether the system agreed.
 pub(crate) fn lend<T>(room: &mut [MaybeUninit<T>]) -> bool {
     #[cfg(target_os = "linux")]
     // SAFETY: The content of `room` counts as uninitialised.

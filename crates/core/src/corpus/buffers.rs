@@ -1,9 +1,9 @@
 //! A pool of reusable buffers for blocks of text and their ids.
 //!
-//! One thread allocates blocks and another drops them, megabytes at a time. The system allocator returns such memory to
-//! the system and gets it back page by page: of 70 ms for reading 80 MB, 47 ms were page faults. The memory that it
-//! does keep becomes fragmented: over gigabytes of text, usage grew by a fifth. So the producer keeps a few dropped
-//! buffers for reuse, for as long as it lives.
+//! One thread allocates blocks and another drops them, megabytes at a time. The allocator returns such memory to the
+//! system and gets it back page by page: of 70 ms for reading 80 MB, 47 ms were page faults. The memory that it does
+//! keep becomes fragmented: over gigabytes of text, usage grew by a fifth. So the producer keeps a few dropped buffers
+//! for reuse, for as long as it lives.
 
 use std::collections::TryReserveError;
 use std::ops::{Deref, DerefMut};

@@ -2,9 +2,9 @@
 //!
 //! The caller pushes the file as it reads it, in blocks cut anywhere. Every line is a document, even if its text is
 //! empty, so documents correspond to rows; blank lines are dropped. The field is given as a path of keys. If a key is
-//! repeated the last one counts, as in Python's json. A key that ends with `[]` holds a list, and each text in that
-//! list is a document. serde_json parses each line without building anything but its texts. On request the reader also
-//! records each document's line number, and its id from another field.
+//! repeated the last one counts, as in Python's json. A key that ends with `[]` holds a list, and each text below it is
+//! a document. serde_json parses each line without building anything but its texts. On request the reader also records
+//! each document's line number, and its id from another field.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Reading a corpus: files, columns and texts -> documents, in blocks.
+//! Reads a corpus (files, columns or texts) as blocks of documents.
 //!
 //! [`PlainText`] and [`JsonLines`] take the decompressed bytes of a file as they are read; [`TextColumns`] takes the
 //! buffers of an Arrow column. All return blocks of [`Documents`], some megabytes of text with the end of each

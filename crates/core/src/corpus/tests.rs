@@ -8,7 +8,7 @@ use crate::pretokens::safe_cuts::SafeCuts;
 use crate::pretokens::{Pretokenizer, named_pattern, named_patterns, names};
 use crate::special::SpecialTokens;
 
-/// All documents that a reader returns for `bytes`, pushed in blocks of `step` bytes.
+/// Returns all documents that a reader finds in `bytes`, pushed in blocks of `step` bytes.
 fn read(
     bytes: &[u8],
     step: usize,

@@ -64,7 +64,7 @@ pub(crate) struct Utf8Reader<'a> {
     budget: &'a Budget,
     /// The buffer of raw bytes; the next reader reuses its memory.
     raw: Vec<u8>,
-    /// The offset in the source of the first byte in `raw`, and the number of valid bytes in `raw`.
+    /// The offset in the source of the first byte in `raw`, and the number of bytes held there.
     at: u64,
     n_raw: usize,
     /// Whether the source ends with the last byte in `raw`.

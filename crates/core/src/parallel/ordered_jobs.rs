@@ -30,8 +30,8 @@ const RESULTS: &str = "the results of threads";
 #[derive(Clone, Copy)]
 pub(crate) struct OrderedJobs {
     pub(crate) n_jobs: usize,
-    /// Number of results that may wait for the collector; a thread that adds more blocks. With `n_jobs` no thread ever
-    /// blocks.
+    /// Number of results that may wait for the collector; threads that add more have to wait. With `n_jobs` no thread
+    /// ever waits.
     pub(crate) max_waiting: usize,
     /// The name of the threads that are started.
     pub(crate) thread_name: &'static str,

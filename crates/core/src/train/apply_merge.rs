@@ -17,13 +17,13 @@
 //!         right[symbols[p + len(m)]] += weight(p)     # y
 //!         write m over the occurrence; keep p
 //!
-//! apply_deltas (pair_index.rs):                       # one thread, one table lookup a distinct neighbour
+//! apply_deltas (pair_index.rs):                       # one thread, one table lookup per distinct neighbour
 //!     for y in right: count(b, y) -= right[y];  if (m, y) is frequent: insert it, assign list slots
 //!     for x in left:  count(x, a) -= left[x];   if (x, m) is frequent: insert it, assign list slots
 //!
 //! collect_positions:                                  # threads share the kept positions
 //!     for p in the kept positions:
-//!         append p - len(x) to the list of (x, m) and p to the list of (m, y), where they have one
+//!         append p - len(x) to the list of (x, m) and p to the list of (m, y), if they have one
 //! ```
 //!
 //! The lists are written in a separate pass because a pair can appear and disappear within the step: in "abab" the pair

@@ -3,7 +3,7 @@
 //!
 //! Applying merges in order is encoding. So the encoder first turns each distinct pretoken into ids, and training
 //! starts with these tokens as its symbols. If the pattern is not the vocabulary's, pretokens can be whole lines; the
-//! symbol array is then as long as the corpus in tokens.
+//! symbol array then has an entry for each token of the corpus.
 
 use super::options::{Input, Items, Merge, MergeOptions, Trained};
 use crate::error::{Error, Result};

@@ -1,5 +1,5 @@
-//! Training with minbpe's tie rule: among equally frequent pairs, the one that occurs first in the corpus wins, given
-//! the merges so far.
+//! Training with minbpe's tie rule: among equally frequent pairs, the one that occurs first in the corpus, as merged so
+//! far, wins.
 //!
 //! The fast trainer cannot implement that rule: it sorts pretokens by count, which loses their order. So this is the
 //! plain incremental algorithm on one thread, with a list of positions per pair and a heap. The pretokens must be in

@@ -26,7 +26,7 @@ const WHAT: &str = "the groups of pretokens";
 
 type Cells = SymbolArray<AtomicU32, AtomicU32>;
 
-/// Learns merges from groups. If several groups cost equally much, the first of them comes first. A group without a
+/// Learns merges from groups. If several groups cost equally much, the first of them is taken. A group without a
 /// mergeable pair is skipped.
 ///
 /// `references`: parallel texts, one for each group; a group's cost is the number of tokens of its reference. Without

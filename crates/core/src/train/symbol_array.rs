@@ -166,7 +166,7 @@ impl Weights {
     }
 }
 
-/// Looks up the counts of ascending positions; costs nothing while they stay within a run.
+/// Looks up the counts of ascending positions; costs only a comparison while they stay within a run.
 pub(super) struct WeightCursor<'a> {
     weights: &'a Weights,
     end: usize,

@@ -55,8 +55,8 @@ impl Corpus {
         corpus
     }
 
-    /// Pretokens of few letters, white space, several scripts or control characters; counts that are small, equal or
-    /// huge.
+    /// Generates pretokens of few letters, white space, several scripts or control characters, with small, equal or
+    /// huge counts.
     fn random(random: &mut Random) -> Corpus {
         let letters: &[&str] = match random.below(7) {
             0 => &["a"],

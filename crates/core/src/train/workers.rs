@@ -49,7 +49,7 @@ pub(super) struct WorkerPool<'a, S, P> {
     ticket: AtomicU64,
     /// Number of parts of the task that are not finished.
     n_parts_left: AtomicUsize,
-    /// Set when the pool is dropped: workers return.
+    /// Set when the pool's handle is dropped: workers return.
     is_over: AtomicBool,
     /// Set after an error: workers abandon their parts.
     is_stopped: AtomicBool,
@@ -88,7 +88,7 @@ impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
         PoolHandle { pool: self, workers, n_parts: 0 }
     }
 
-    /// The loop of a worker: waits for a round and takes part in it, until the pool is dropped.
+    /// Runs a worker: waits for the next round and takes part in it, until the pool's handle is dropped.
     fn work(&self) {
         let mut done = 0;
         let mut n_spins = 0;
