@@ -1,6 +1,6 @@
 """Corpora: files, folders, globs, URLs, standard input, iterables of str and data sets, read as blocks of documents.
 
-A block holds a few megabytes of UTF-8 text with the end of each document, and goes to the core without a str for each
+A block holds a few megabytes of UTF-8 text and the end of each document, and goes to the core without a str for each
 document. Memory does not grow with the corpus.
 """
 

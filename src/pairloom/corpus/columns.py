@@ -1,4 +1,4 @@
-"""Reads a text column of Parquet, Arrow or a data set as blocks of documents, one document a row.
+"""Reads a text column of Parquet, Arrow or a data set as blocks of documents, one document per row.
 
 pyarrow decodes, and the core copies the text from Arrow's buffers. Few rows are decoded at a time, so memory depends on
 the size of documents, not on the size of row groups or files.
@@ -20,24 +20,24 @@ from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
 from pairloom.errors import CorpusError, PairloomError
 
-# Rows that are decoded at a time, where the file does not say how long they are, and at most.
+# Rows decoded at a time: the minimum, the number if half a block is less than a row, and the maximum.
 _FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 13
-# A dictionary may hold a text once that many rows repeat. So many bytes of texts may be decoded at a time.
+# The most bytes of text to decode at a time, since many rows can repeat one long text that a dictionary holds once.
 _MOST_DECODED = 1 << 28
-# The offset of a row, and what is made of it: rows may be empty.
+# Bytes that each row adds, even an empty one: its offset, and what is made of it.
 _ROW_BYTES = 16
-# A Parquet file of so many bytes is read without a buffer, a column of a row group at a time.
+# A Parquet file of at most this size is read without a buffer, a column of a row group at a time.
 _SMALL_FILE = 1 << 24
-# Of an Arrow file between its last batch and its footer: eight bytes that end the batches, and padding.
+# The most bytes between an Arrow file's last batch and its footer: eight that end the batches, and padding.
 _MOST_BETWEEN = 72
 
 
 Rows = tuple[_core.Documents, int, float, Origins | None]
-"""Some rows: documents, rows left out, how much of the file is read by now, from 0 to 1, and origins if wanted."""
+"""Some rows: documents, rows left out, the share of the file read so far (0 to 1), and origins if wanted."""
 
 
 class _Step(NamedTuple):
-    """A column or a field of a struct, and how many lists are in one another below it."""
+    """A column or a struct field, and how many levels of lists are nested below it."""
 
     name: str
     n_lists: int
@@ -51,10 +51,10 @@ class _Step(NamedTuple):
 
 
 class RowsReader:
-    """Reads one column; `field` holds its name, and the names of struct fields below it.
+    """Reads one column. field: its name, then the names of struct fields below it.
 
-    A name that ends with [] holds lists; each element is a row. id_field: the names that lead to the column of the id,
-    where ids are wanted.
+    A name that ends with [] holds lists, each element of which is a row. id_field: the names that lead to the id
+    column, if ids are wanted.
     """
 
     def __init__(
@@ -74,29 +74,29 @@ class RowsReader:
         self._piece_bytes = piece_bytes
         self._field = [_Step.of(name) for name in field]
         self._shown = ".".join(field)
-        # What messages count.
+        # Messages count rows, or elements of lists.
         is_list = any(step.n_lists for step in self._field)
         counted = f"{name}: elements of {self._shown}" if is_list else name
         self._skip = skip
         self._columns = _core.TextColumns(counted, replace=replace, skip=skip)
-        # Rows of the file, and texts in them.
+        # Rows of the file, and texts in them, read so far.
         self._n_read = self._n_rows = 0
 
     def group_bytes(self, file: BinaryIO) -> list[int]:
-        """How many bytes each row group of a Parquet file has, uncompressed."""
+        """Returns the uncompressed size of each row group of a Parquet file."""
         with damage_named(self._name, "Parquet", partial(self._damaged, "Parquet", file)):
             metadata = open_parquet(file, buffer_size=0).metadata
             return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
 
     def parquet(self, file: BinaryIO, row_group: int | None = None) -> Iterator[Rows]:
-        """The rows of a Parquet file, or of one of its row groups."""
+        """Yields the rows of a Parquet file, or of one of its row groups."""
         with damage_named(self._name, "Parquet", partial(self._damaged, "Parquet", file)):
-            # A buffer grows to what a damaged page says that it holds.
+            # A buffer grows to the size that a damaged page claims to have.
             buffer_size = 0 if file.seek(0, os.SEEK_END) <= _SMALL_FILE else 1 << 20
             reader = open_parquet(file, buffer_size=buffer_size)
             self._check(reader.schema_arrow)
             metadata = reader.metadata
-            # Below a list Parquet has names of its own.
+            # Below a list, Parquet uses names of its own.
             is_list = any(step.n_lists for step in self._field)
             path = self._field[0].name if is_list else ".".join(step.name for step in self._field)
             groups = range(metadata.num_row_groups) if row_group is None else [row_group]
@@ -110,27 +110,27 @@ class RowsReader:
                 n_before = self._n_read
                 for batch in reader.iter_batches(rows, row_groups=[number], columns=wanted):
                     column, ids = batch.column(self._field[0].name), self._ids(batch)
-                    # The memory of this batch is wanted for the next.
+                    # Free the memory of this batch for the next.
                     del batch
                     yield from self._rows(column, n_rows, ids=ids)
                     del column
                 n_read, n_there = self._n_read - n_before, metadata.row_group(number).num_rows
                 if n_read != n_there:
-                    # As pyarrow does it with dictionaries within lists, without an error.
+                    # pyarrow reads too few rows, without an error, for dictionaries within lists.
                     raise CorpusError(
                         f"{self._name}: only {n_read} of the {n_there} rows of row group {number} are read; the file is"
                         f" damaged, or write {self._shown} without dictionaries"
                     )
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
-        """The rows of an Arrow file, in the file or the stream format."""
+        """Yields the rows of an Arrow file, in the file or the stream format."""
         ipc = import_pyarrow("pyarrow.ipc")
         begin = file.read(6)
         with damage_named(self._name, "Arrow", partial(self._damaged, "Arrow", file)):
             source = _WholeReads(file)
             if begin == b"ARROW1":
                 reader = ipc.open_file(source)
-                # What was read was the footer, at the end.
+                # So far only the footer was read, at the end.
                 source.furthest = 0
                 batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
             else:
@@ -154,7 +154,7 @@ class RowsReader:
                 )
 
     def tables(self, tables: Iterator[Any], n_rows: int | None) -> Iterator[Rows]:
-        """The rows of Arrow tables."""
+        """Yields the rows of Arrow tables."""
         for table in tables:
             self._check(table.schema)
             column = table.column(self._field[0].name)
@@ -162,10 +162,10 @@ class RowsReader:
                 yield from self._rows(chunk, n_rows)
 
     def _check(self, schema: Any) -> None:
-        """Raises CorpusError unless the schema has the column and it is text."""
+        """Raises CorpusError unless the schema has the column and it holds text."""
         pyarrow = import_pyarrow()
         first = self._field[0].name
-        # Looked up by name, so that the names of columns that are not wanted need not be UTF-8.
+        # Look it up by name, so that the names of other columns need not be UTF-8.
         if len(schema.get_all_field_indices(first)) != 1:
             names = [field.name for field in schema]
             if first in names:
@@ -202,7 +202,7 @@ class RowsReader:
             self._check_id(schema)
 
     def _check_id(self, schema: Any) -> None:
-        """Raises CorpusError unless the schema has the column of the id and it is text or integers."""
+        """Raises CorpusError unless the schema has the id column and it holds text or integers."""
         types, name = import_pyarrow().types, ".".join(self._id_field)
         if len(schema.get_all_field_indices(self._id_field[0])) != 1:
             columns = ", ".join(repr(field.name) for field in schema)
@@ -218,7 +218,7 @@ class RowsReader:
             raise CorpusError(f"{self._name}: column {name!r} is {kind}; an id is a string or an integer")
 
     def _ids(self, batch: Any) -> list[str | None] | None:
-        """The ids of the rows of a batch."""
+        """Returns the ids of the rows of a batch."""
         if not self._id_field:
             return None
         column = batch.column(self._id_field[0])
@@ -231,9 +231,9 @@ class RowsReader:
         return found
 
     def _rows_at_a_time(self, group: Any) -> int:
-        """How many rows of a row group hold about half a block, at most, unless a dictionary repeats long texts.
+        """Returns how many rows to decode at a time: about half a block, unless a dictionary repeats long texts.
 
-        Nothing is read of the metadata of columns: where they are damaged, pyarrow ends the process.
+        Does not touch the metadata of columns: if they are damaged, pyarrow aborts the process.
         """
         n_rows, n_bytes = max(group.num_rows, 0), max(group.total_byte_size, 0)
         at_once = min(_MOST_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
@@ -243,33 +243,33 @@ class RowsReader:
         self, column: Any, n_rows: int | None = None, done: float = 0.0, ids: list[str | None] | None = None
     ) -> Iterator[Rows]:
         pyarrow, compute = import_pyarrow(), import_pyarrow("pyarrow.compute")
-        # Arrow trusts what a file says of its lengths and offsets.
+        # Arrow trusts the lengths and offsets in a file.
         column.validate()
         before_all = self._n_read
-        # Of each text its row, among these.
+        # For each text, its row in this column.
         rows = np.arange(len(column)) if self._has_origins else None
         self._n_read += len(column)
         done = self._n_read / n_rows if n_rows else done
         n_nulls = 0
         for number, step in enumerate(self._field):
             if number:
-                # Unlike struct.field(), this keeps what is null above.
+                # Unlike struct.field(), this keeps the nulls of the parent.
                 column = compute.struct_field(column, step.name)
             for _ in range(step.n_lists):
                 n_nulls += self._checked_nulls(column)
-                # Whether its texts are UTF-8 is for the reader of documents to say.
+                # As bytes: the document reader checks that they are UTF-8.
                 column = column.view(_retyped(column.type, _bytes_types()))
                 column.validate(full=True)
-                # pyarrow takes no elements of views.
+                # pyarrow cannot take elements of views.
                 column = column.cast(_retyped(column.type, {pyarrow.binary_view(): pyarrow.large_binary()}))
                 if rows is not None:
                     rows, column = rows[column.is_valid().to_numpy(zero_copy_only=False)], column.drop_null()
                     rows = rows[compute.list_parent_indices(column).to_numpy()]
-                # Leaves out null lists.
+                # Drops null lists.
                 column = compute.list_flatten(column)
         column = _as_bytes(column)
         lengths = _lengths(column)
-        # Damaged ones may be below 0; they are found when they are read.
+        # Damaged lengths can be negative; reading them will fail.
         ends = np.cumsum(np.maximum(lengths, 0) + _ROW_BYTES)
         start = 0
         while start < len(column):
@@ -287,7 +287,7 @@ class RowsReader:
             yield _core.Documents.from_texts([]), n_nulls, done, None
 
     def _checked_nulls(self, lists: Any) -> int:
-        """How many lists are null; CorpusError if there are some, unless such rows are left out."""
+        """Returns how many lists are null; CorpusError if there are any, unless such rows are left out."""
         if lists.null_count and not self._skip:
             raise CorpusError(f"{self._name}: a row: the list is null; leave such rows out with skip_bad")
         return int(lists.null_count)
@@ -302,10 +302,10 @@ class RowsReader:
 
 
 class _WholeReads:
-    """A file for pyarrow: reads return as many bytes as are wanted, and take no memory for more than there are.
+    """A file for pyarrow: reads return as many bytes as requested, and allocate no more than the file has.
 
-    A system may return less than what is asked for (Linux 2 GiB at most), which pyarrow takes for the end; and it asks
-    for as many bytes as a damaged file says that there are.
+    The system can return less than requested (Linux: 2 GiB at most), which pyarrow takes for the end of the file. And
+    pyarrow requests as many bytes as a damaged file claims to have.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -337,17 +337,17 @@ class _WholeReads:
 
     @property
     def share_read(self) -> float:
-        """How much of the file is read, from 0 to 1, if it is read from its beginning."""
+        """The share of the file read so far, from 0 to 1, if it is read from its beginning."""
         return self.furthest / max(self._n_bytes, 1)
 
     def n_bytes_before_footer(self) -> int:
-        """How much of an Arrow file stands between what was read furthest and the footer."""
-        # After the footer stand its length and six bytes that are the same in each file.
+        """Returns how many bytes of an Arrow file lie between the furthest byte read and the footer."""
+        # The footer is followed by its length, and by six bytes that are the same in each file.
         self.seek(self._n_bytes - 10)
         return self._n_bytes - 10 - int.from_bytes(self._file.read(4), "little") - self.furthest
 
     def close(self) -> None:
-        """Whoever opened the file closes it."""
+        """Leaves the file open: whoever opened it closes it."""
         self.closed = True
 
 
@@ -358,7 +358,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _retyped(kind: Any, types_of: Mapping[Any, Any]) -> Any:
-    """The type with those of texts, also within lists and structs, replaced."""
+    """Returns the type with the types of texts replaced, also within lists and structs."""
     pyarrow = import_pyarrow()
     types = pyarrow.types
     if types.is_struct(kind):
@@ -372,7 +372,7 @@ def _retyped(kind: Any, types_of: Mapping[Any, Any]) -> Any:
 
 
 def _bytes_types() -> dict[Any, Any]:
-    """The types of columns that are read, and those of the same bytes."""
+    """Maps each column type that can be read to the bytes type with the same layout."""
     pyarrow = import_pyarrow()
     texts = {"string": "binary", "large_string": "large_binary", "string_view": "binary_view"}
     names = {name: name for name in texts.values()} | texts
@@ -380,9 +380,9 @@ def _bytes_types() -> dict[Any, Any]:
 
 
 def _as_bytes(column: Any) -> Any:
-    """A column of text as one of bytes, once all of its offsets and indices are known to be good.
+    """Returns a text column as bytes, after checking all of its offsets and indices.
 
-    What is no UTF-8 is for the reader of documents to replace, leave out or refuse.
+    The document reader then replaces, leaves out or refuses what is not UTF-8.
     """
     pyarrow = import_pyarrow()
     if pyarrow.types.is_dictionary(column.type):
@@ -394,13 +394,13 @@ def _as_bytes(column: Any) -> Any:
 
 
 def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The bytes of each row of a column of bytes: int64 [n]; of a null row any number."""
+    """Returns the length in bytes of each row of a column of bytes: int64 [n]; arbitrary for a null row."""
     types, compute = import_pyarrow().types, import_pyarrow("pyarrow.compute")
     if types.is_dictionary(column.type):
         # take() checks that each index is in the dictionary.
         lengths = compute.binary_length(column.dictionary).take(column.indices)
     elif str(column.type) == "binary_view":
-        # A view begins with its length; pyarrow does not compute it.
+        # A view begins with its length; pyarrow does not compute lengths of views.
         views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
         return views[column.offset : column.offset + len(column), 0].astype(np.int64)
     else:
@@ -410,9 +410,9 @@ def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str) -> int:
-    """The length of the longest text in the dictionaries of a column in a row group, which rows may repeat; at least 1.
+    """Returns the bytes of the longest text that rows of a row group can repeat from a column's dictionaries.
 
-    1 where pyarrow cannot tell: of texts that are written as what they add to those before.
+    At least 1. Returns 1 if pyarrow cannot tell: for delta encoding, which stores what each text adds to the last.
     """
     schema = metadata.schema
     leaves = [schema.column(number).path for number in range(len(schema))]
@@ -428,7 +428,7 @@ def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str)
 
 
 def _longest(column: Any) -> int:
-    """The length of the longest text in the dictionaries of a column, also within structs and lists; at least 1."""
+    """Returns the longest text in a column's dictionaries, also within structs and lists; at least 1."""
     types, compute = import_pyarrow().types, import_pyarrow("pyarrow.compute")
     if types.is_struct(column.type):
         return max((_longest(column.field(number)) for number in range(column.type.num_fields)), default=1)
@@ -440,9 +440,9 @@ def _longest(column: Any) -> int:
 
 
 def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
-    """pyarrow's ParquetFile of an open file, with reads that take no more memory than the file has bytes.
+    """Opens pyarrow's ParquetFile on an open file; reads allocate no more memory than the file has bytes.
 
-    buffer_size: 0 reads the whole of a column in a row group at once. options: of ParquetFile.
+    buffer_size: 0 reads a whole column of a row group at once. options: of ParquetFile.
     """
     parquet = import_pyarrow("pyarrow.parquet")
     return parquet.ParquetFile(
@@ -452,16 +452,16 @@ def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
 
 @contextlib.contextmanager
 def damage_named(name: str, kind: str, damaged: Callable[[Exception], Exception]) -> Iterator[None]:
-    """Raises what pyarrow says of a damaged file, of this name and kind, as `damaged` makes it.
+    """Converts what pyarrow raises for a damaged file, of this name and kind, with `damaged`.
 
-    Errors of the system and a lack of memory stay what they are.
+    System errors stay as they are, and a lack of memory stays a MemoryError.
     """
     try:
         yield
     except PairloomError:
         raise
     except MemoryError as error:
-        # A damaged length asks for more memory than the machine has, and a sound file does not.
+        # A damaged length requests more memory than the machine has; a sound file does not.
         if max(map(int, re.findall(r"\d+", str(error))), default=0) <= machine_memory():
             raise MemoryError(f"{name}: out of memory while reading {kind}: {error}") from error
         raise damaged(error) from error

@@ -1,7 +1,7 @@
 """Streaming decompression in bounded memory, with detection of damage.
 
 Every decoder is called with an upper bound for its output, so a decompression bomb needs no more memory than another
-file. A file may hold several streams in a row; the end of each is checked here, because some library readers accept a
+file. A file can hold several streams in a row; the end of each is checked here, because some library readers accept a
 truncated stream as complete.
 """
 
@@ -20,17 +20,17 @@ from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.errors import CorpusError
 
 PIECE_BYTES = 4 << 20
-"""How much text a block holds, about."""
+"""About how much text a block holds."""
 
 _READ_BYTES = 256 << 10
-# The most that a decoder gives at a time.
+# The most that a decoder returns at a time.
 _PART_BYTES: Final = 1 << 20
 # Windows of zstd beyond 2 GiB exist only in theory.
 _MOST_WINDOW_LOG: Final = 31
 
 
 class _Decoder(Protocol):
-    """The decompressors of the standard library: `decompress` gives at most `max_length` bytes."""
+    """The interface of the standard library's decompressors: `decompress` returns at most `max_length` bytes."""
 
     @property
     def eof(self) -> bool: ...
@@ -58,16 +58,16 @@ class _Gzip:
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes:
         part = self._decoder.decompress(self._decoder.unconsumed_tail + data, max_length)
-        # A full part may not be all: zlib keeps some of its output to itself, too.
+        # After a full part there may be more, since zlib also holds back some of its output.
         self.needs_input = len(part) < max_length and not self._decoder.unconsumed_tail
         return part
 
 
 @functools.cache
 def _zstd_library() -> Any:
-    """The module of the standard library (from Python 3.14 on) or its backport.
+    """Returns the module of the standard library (from Python 3.14 on) or its backport.
 
-    Looking for what is not there takes 0.1 ms, which folders of many files should not pay for each.
+    Cached, since looking for a missing module takes 0.1 ms, too much for each file of a large folder.
     """
     with contextlib.suppress(ImportError):
         return importlib.import_module("compression.zstd")
@@ -95,7 +95,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\
 
 
 def sniffed(begin: bytes) -> str | None:
-    """The compression that bytes begin like, for what has no name."""
+    """Returns the compression that these first bytes indicate, for input without a name."""
     return next((name for magic, name in _MAGIC.items() if begin.startswith(magic)), None)
 
 
@@ -107,10 +107,10 @@ def pieces_of(
     n_bytes: int | None = None,
     piece_bytes: int = PIECE_BYTES,
 ) -> Iterator[bytes]:
-    """The bytes of `file`, decompressed, in pieces of about `piece_bytes`.
+    """Yields the bytes of `file`, decompressed, in pieces of about `piece_bytes`.
 
-    n_bytes: how many the file has. Raises CorpusError naming `name` where the data break off or are damaged, which may
-    show at their end only.
+    n_bytes: the size of the file. Raises CorpusError naming `name` if the data break off or are damaged, which may only
+    show at their end.
     """
     if compression is None:
         at_once = _at_once(piece_bytes, n_bytes)
@@ -138,12 +138,12 @@ def pieces_of(
 
 
 def _at_once(most: int, n_bytes: int | None) -> int:
-    """How many bytes are read at once: Python takes as much memory as is asked for, 0.1 ms for each small file."""
+    """Returns how many bytes to read at once: Python allocates all that is requested, 0.1 ms for each small file."""
     return most if n_bytes is None else min(most, max(n_bytes + 1, 1 << 12))
 
 
 def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, most: int) -> Iterator[bytes]:
-    """Parts of at most `most` bytes; `at_once` bytes of the file are read at a time."""
+    """Yields parts of at most `most` bytes; reads `at_once` bytes of the file at a time."""
     make = _MAKERS[compression]
     decoder = make()
     begin = b""
@@ -151,7 +151,7 @@ def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, mos
         begin = begin or data[:BEGIN_BYTES]
         while data or not decoder.needs_input:
             if decoder.eof:
-                # Streams may follow one another, and zeros may fill up the last block of a tape.
+                # Streams can follow one another, and zeros can fill the last block of a tape.
                 data = data.lstrip(b"\0")
                 if not data:
                     break
@@ -170,7 +170,7 @@ def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, mos
 
 
 def _error_of(error: Exception, compression: str, name: str, begin: bytes) -> Exception:
-    """What an exception of a decoder is raised as."""
+    """Returns the exception to raise for one of a decoder."""
     if isinstance(error, MemoryError) or "allocation error" in str(error).lower():
         return MemoryError(f"{name}: out of memory while decompressing")
     kind = None if sniffed(begin) == compression else _core.not_text(begin)

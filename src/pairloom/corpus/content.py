@@ -1,4 +1,4 @@
-"""The digest of a file's content, XXH3 of 128 bits, by which a run recognises an input that has changed since."""
+"""Digests of file content, XXH3 of 128 bits, by which a run notices that an input has changed."""
 
 from typing import Any, BinaryIO
 
@@ -15,13 +15,13 @@ class DigestedFile:
         self._digest = _core.ContentDigest()
 
     def read(self, size: int) -> bytes:
-        """The next bytes, as the file returns them."""
+        """Returns the next bytes, as the file does."""
         data = self._file.read(size)
         self._digest.push(data)
         return data
 
     def hex(self) -> str:
-        """The digest of what was read."""
+        """Returns the digest of what was read."""
         return self._digest.hex()
 
     def __getattr__(self, name: str) -> Any:
@@ -29,7 +29,7 @@ class DigestedFile:
 
 
 def digest_of(file: BinaryIO) -> str:
-    """The digest of the rest of a file."""
+    """Returns the digest of the rest of a file."""
     digested = DigestedFile(file)
     while digested.read(_AT_ONCE):
         pass
@@ -37,6 +37,6 @@ def digest_of(file: BinaryIO) -> str:
 
 
 def content_digest(path: str) -> str:
-    """The digest of the file at `path`; OSError."""
+    """Returns the digest of the file at `path`; OSError."""
     with open(path, "rb", buffering=0) as file:
         return digest_of(file)

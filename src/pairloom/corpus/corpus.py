@@ -1,6 +1,6 @@
-"""Corpus: the sources and options of reading, and the iterator of `Block`s that reading gives.
+"""Corpus: the sources and options of reading, and the iterator of `Block`s that reading returns.
 
-Blocks come in the order of the input. Each carries its `Position`, from which reading can be resumed.
+Blocks come in the order of the input. Each says where it stands, so that reading can resume from a `Position`.
 """
 
 import contextlib
@@ -30,14 +30,14 @@ from pairloom.errors import CorpusError
 
 _DATASET_ROWS = 1024
 _MOST_MESSAGES = 5
-# Errors of the system that are not about the file itself.
+# System errors that are not about the file itself.
 _NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR, errno.ESTALE}
 
 
 class Part(NamedTuple):
     """What a block holds of one source.
 
-    start: number of documents in the block before the part. source: index of the source. first: number of documents of
+    start: number of documents in the block before this part. source: index of the source. first: number of documents of
     that source that ended before this block. n_skipped_before: records skipped in earlier sources.
     """
 
@@ -48,9 +48,9 @@ class Part(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Consecutive documents of one source, or of several where they are read `joined`.
+    """Consecutive documents of one source, or of several if they are read `joined`.
 
-    parts: of each source. done: progress, in the unit of `Reading.total`. origins: of the documents, where asked for.
+    parts: one for each source. done: progress, in the unit of `Reading.total`. origins: of the documents, if asked for.
     """
 
     documents: _core.Documents
@@ -70,11 +70,11 @@ class Block(NamedTuple):
 
 
 _Read = tuple[_core.Documents, int, Origins | None]
-"""Documents of a source, how many of its bytes on the disk are read, and where the documents come from, if known."""
+"""Documents of a source, how many of its bytes on disk were read, and where the documents come from, if known."""
 
 
 class SkippedFile(NamedTuple):
-    """A file that was left out because it cannot be read; input: index of the source."""
+    """A file that was left out because it cannot be read. input: index of the source."""
 
     input: int
     path: str
@@ -85,8 +85,8 @@ class SkippedFile(NamedTuple):
 class Position:
     """A boundary between two documents, from which reading can be resumed.
 
-    source: index of the source; documents: number of its documents before the boundary. source_bytes, source_skipped:
-    bytes of text, and skipped records, of earlier sources.
+    source: index of the source. documents: number of its documents before the boundary. source_bytes, source_skipped:
+    bytes of text and skipped records in earlier sources.
     """
 
     source: int = 0
@@ -99,22 +99,22 @@ class Corpus:
     """Documents in files: `Corpus(paths)`; or in memory: `Corpus.of_texts(texts)`.
 
     paths: a path, glob, folder or URL, "-" for standard input, several of them, or a data set of `datasets`. Suffixes
-    select the format: .jsonl, .ndjson and .json hold one JSON object a line, .parquet and .arrow a text column,
-    .warc and .wet the texts of a crawl, anything else plain text; a further .gz, .zst, .bz2 or .xz is decompressed.
-    text_field: the key or column of the text; dots separate the names of nested fields, and a name that ends with []
-    holds a list, of which each text is a document: "messages[].content". Columns may be text or bytes of UTF-8.
+    select the format: .jsonl, .ndjson and .json hold one JSON object per line, .parquet and .arrow a text column, .warc
+    and .wet the texts of a crawl, anything else plain text; a further .gz, .zst, .bz2 or .xz is decompressed.
+    text_field: the key or column of the text. Dots separate the names of nested fields, and a name that ends with []
+    holds a list, each text of which is a document: "messages[].content". Columns can hold text or UTF-8 bytes.
     separator: the text between documents of plain text; None makes each file one document. Empty plain-text documents
     are dropped; empty records are kept.
-    doc_cap: truncate each document to this many bytes. max_bytes: read until so many bytes of text are left after
-    that. Both truncate at a character boundary.
+    doc_cap: truncate each document to this many bytes. max_bytes: stop after this many bytes of text, counted after
+    that truncation. Both truncate at a character boundary.
     skip_bad: skip records that cannot be read (`Reading.n_skipped` counts them) instead of raising CorpusError.
     skip_bad_files: leave out files that cannot be read to their end (`Reading.skipped_files` lists them). Each file is
-    read twice, since damage may show at the end only: a remote file or a pipe from a temporary copy.
+    read twice, since damage may only show at the end; a remote file or a pipe is copied to a temporary file first.
     input_errors: "replace" turns malformed bytes and lone surrogates into U+FFFD. input_format: "text", "jsonl",
     "parquet", "arrow" or "warc"; overrides the suffix.
 
-    Warns of files of a folder that have no such suffix and are left out, and of .csv, .tsv and JSON that are read as
-    text.
+    Warns about files of a folder that have no such suffix and are left out, and about .csv, .tsv and JSON that are read
+    as text.
     Raises OSError for a path that does not exist, CorpusError for a folder or glob without files.
     """
 
@@ -169,13 +169,13 @@ class Corpus:
     def of_texts(
         cls, texts: Iterable[str] | Any, *, max_bytes: int | None = None, doc_cap: int | None = None
     ) -> "Corpus":
-        """A corpus of str, each a document; lists of str and Arrow columns of text are taken as batches of them."""
+        """Makes a corpus of str, each a document; lists of str and Arrow text columns are batches of documents."""
         check_texts("texts", texts, is_column=is_arrow(texts))
         return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is local files of plain text, each read whole, so that the core can read them itself."""
+        """Whether all sources are local plain-text files that are read whole, so that the core can read them itself."""
         return (
             self._texts is None
             and self.max_bytes is None
@@ -193,7 +193,7 @@ class Corpus:
 
     @property
     def listing(self) -> list[dict[str, Any]]:
-        """The sources as entries of a manifest: path, size in bytes and modification time, None where unknown."""
+        """The sources as manifest entries: path, size in bytes and modification time, None where unknown."""
         if self._texts is not None:
             return [{"path": "<texts>", "bytes": None, "mtime_ns": None}]
         return [{"path": source.name, "bytes": source.n_bytes, "mtime_ns": source.mtime_ns} for source in self.sources]
@@ -208,7 +208,7 @@ class Corpus:
         return self._texts is None and self.separator is None and self.sources[source].format == "text"
 
     def __iter__(self) -> Iterator[str]:
-        """The documents as str, warnings at their end. `read` is faster: it makes no str."""
+        """Yields the documents as str, then warns. `read` is faster: it makes no str."""
         open_text = ""
         reading = self.read()
         for block in reading:
@@ -228,10 +228,10 @@ class Corpus:
         origins: bool = False,
         id_field: str | None = None,
     ) -> "Reading":
-        """One pass over the corpus from `start`.
+        """Returns one pass over the corpus from `start`.
 
-        piece_bytes: how much text a block holds, about. digests: gets the digest of the bytes (XXH3, 128 bits) of each
-        source that is read to its end, by its index. joined: whether a block holds the documents of several small
+        piece_bytes: about how much text a block holds. digests: receives, by index, the digest of the bytes (XXH3, 128
+        bits) of each source that is read to its end. joined: whether a block may hold the documents of several small
         files. origins: whether blocks say where their documents come from. id_field: the key or column of a document's
         id, a text or an integer.
         """
@@ -258,12 +258,12 @@ class Corpus:
 
 
 def texts_of(corpus: Corpus) -> Any:
-    """The texts of a corpus in memory, None for files."""
+    """Returns the texts of a corpus in memory, None for files."""
     return corpus._texts
 
 
 def with_texts(corpus: Corpus, texts: Any) -> Corpus:
-    """The corpus with other texts in memory, which are not checked."""
+    """Returns a copy of the corpus with other texts in memory, which are not checked."""
     corpus = copy.copy(corpus)
     corpus._texts = texts
     return corpus
@@ -277,7 +277,7 @@ class _Texts:
 
 
 def check_not_of_corpus(options: Iterable[str], call: str) -> None:
-    """Raises TypeError for an option of `Corpus`, which a call that takes paths lacks; `call` takes a Corpus."""
+    """Raises TypeError for an option of `Corpus` in a call that takes paths; `call` is one that takes a Corpus."""
     for name in options:
         if name in (Corpus.__init__.__kwdefaults__ or ()):
             raise TypeError(f"{name} is an option of Corpus; pass Corpus(paths, {name}=...) to {call}")
@@ -292,8 +292,8 @@ def is_dataset(value: Any) -> bool:
 class _SourceState:
     """The state of reading one source.
 
-    left_out: documents at its start to skip. n_skipped_before: records skipped in earlier sources; before: bytes of
-    those sources. is_used: whether any of its text was handed on.
+    left_out: documents to skip at its start. n_skipped_before: records skipped in earlier sources. before: bytes of
+    those sources. is_used: whether any of its text was passed on.
     """
 
     number: int
@@ -307,9 +307,9 @@ class _SourceState:
 class Reading:
     """One pass over a corpus: an iterator of `Block`s.
 
-    total: bytes on disk, 0 if unknown; with `max_bytes`, bytes of text. n_skipped: records skipped so far; messages:
-    the reasons for the first of them. skipped_files: files that were left out; those that an earlier reading left out,
-    added before the first block, are not read.
+    total: bytes on disk, 0 if unknown; with `max_bytes`, bytes of text. n_skipped: records skipped so far. messages:
+    the reasons for the first of them. skipped_files: files that were left out. To leave out the files that an earlier
+    reading left out, add them here before the first block.
     """
 
     def __init__(
@@ -352,7 +352,7 @@ class Reading:
         self._blocks.close()
 
     def warn(self) -> None:
-        """Warns when records or files were left out, or are hardly text."""
+        """Warns if records or files were left out, or if files are probably not text."""
         warn_of(self._doubts)
         if self.n_skipped:
             shown = "".join(f"\n  {message}" for message in self.messages)
@@ -363,7 +363,7 @@ class Reading:
             warn(f"{len(self.skipped_files)} files that cannot be read were left out; the first:{shown}")
 
     def _expected(self) -> int:
-        """The total to read, in the unit of `Block.done`."""
+        """Returns the total to read, in the unit of `Block.done`."""
         corpus = self._corpus
         if corpus.max_bytes is None:
             return sum(self._sizes)
@@ -408,7 +408,7 @@ class Reading:
             self._corpus.sources[number].check_version()
 
     def _cause(self, number: int, error: CorpusError | OSError) -> CorpusError | OSError:
-        """The error, or that the file has changed meanwhile, which explains any other."""
+        """Returns the error, or one saying that the file has changed meanwhile, which explains any other."""
         try:
             self._check_version(number)
         except OSError as found:
@@ -419,7 +419,7 @@ class Reading:
     def _block(
         self, state: _SourceState, documents: _core.Documents, done: int, origins: Origins | None
     ) -> Block | None:
-        """What of the documents is handed on."""
+        """Returns the block of those documents that are passed on; None if there are none."""
         if self._limit is not None:
             documents = self._limit.apply(documents)
         self._n_text_bytes += documents.n_bytes
@@ -438,7 +438,7 @@ class Reading:
         return Block(documents, [Part(0, state.number, first, state.n_skipped_before)], done, origins)
 
     def _source(self, number: int) -> Iterator[_Read]:
-        """The documents of one source."""
+        """Yields the documents of one source."""
         corpus = self._corpus
         if corpus._texts is not None:
             yield from self._in_memory(corpus._texts)
@@ -454,7 +454,7 @@ class Reading:
             yield from self._documents_of(source, file)
 
     def _test(self, source: Source, file: BinaryIO) -> None:
-        """Reads a file to its end before anything of it is used, so that damage leaves out all of it."""
+        """Reads a file to its end before any of it is used, so that damage leaves out the whole file."""
         n_skipped, n_messages, start = self.n_skipped, len(self.messages), file.tell()
         try:
             for _ in self._documents_of(source, file):
@@ -466,7 +466,7 @@ class Reading:
 
     @contextlib.contextmanager
     def _copied(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[BinaryIO]:
-        """A temporary file with the bytes of another, decompressed."""
+        """Yields a temporary file with the bytes of another, decompressed."""
         with tempfile.TemporaryFile() as whole:
             for piece in self._pieces(source, file, compression):
                 whole.write(piece)
@@ -517,7 +517,7 @@ class Reading:
         yield documents, source.n_bytes or 0, self._taken(reader)
 
     def _taken(self, reader: _core.PlainText | _core.JsonLines) -> Origins | None:
-        """The origins of the documents that the reader returned."""
+        """Returns the origins of the documents that the reader has returned."""
         if not self._has_origins or not isinstance(reader, _core.JsonLines):
             return None
         lines, ids = reader.take_origins()
@@ -536,7 +536,7 @@ class Reading:
             self._digests[self._number] = digested.hex()
 
     def _text_pieces(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[bytes]:
-        """As `_pieces`; CorpusError for what is not text, notes what may not be."""
+        """Like `_pieces`, but raises CorpusError for what is not text, and notes what may not be."""
         is_first = True
         for piece in self._pieces(source, file, compression):
             if is_first:
@@ -548,7 +548,7 @@ class Reading:
             yield piece
 
     def _doubt_of(self, source: Source, piece: bytes) -> str | None:
-        """Why a file that begins with this piece is hardly read as it is meant."""
+        """Returns why a file that begins with this piece is probably not meant to be read this way; None if it is."""
         separator = self._corpus.separator or ""
         is_text = source.format in ("text", None)
         if is_text and "\n" in separator and "\r" not in separator and piece.partition(b"\n")[0].endswith(b"\r"):
@@ -559,7 +559,7 @@ class Reading:
         return doubt_of(piece[:BEGIN_BYTES], is_meant=not is_text or self._corpus.input_format is not None)
 
     def _note(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
-        """Keeps the count of left out records, and what was wrong with the first."""
+        """Updates the count of skipped records, and keeps the messages of the first ones."""
         if isinstance(reader, _core.JsonLines) and reader.n_skipped:
             known = self.n_skipped - before
             self.n_skipped = before + reader.n_skipped
@@ -631,7 +631,7 @@ class Reading:
 
 
 def _joined(blocks: Iterator[Block], most_bytes: int) -> Generator[Block]:
-    """The blocks, consecutive ones joined that take at most so many bytes together: each costs a call of the core."""
+    """Joins consecutive blocks of at most `most_bytes` together, since each block costs a call into the core."""
     held: list[Block] = []
     n_held = 0
     try:
@@ -651,7 +651,7 @@ def _joined(blocks: Iterator[Block], most_bytes: int) -> Generator[Block]:
 
 
 def _one(blocks: list[Block]) -> Block:
-    """Consecutive blocks as one."""
+    """Joins consecutive blocks into one."""
     if len(blocks) == 1:
         return blocks[0]
     parts: list[Part] = []
@@ -665,12 +665,12 @@ def _one(blocks: list[Block]) -> Block:
 
 
 def _told(file: BinaryIO, source: Source) -> int:
-    """How many bytes of the file on the disk are read."""
+    """Returns how many bytes of the file on disk were read."""
     return file.tell() if source.n_bytes is not None else 0
 
 
 def _looked_at(file: BinaryIO) -> tuple[BinaryIO, InputFormat, str | None]:
-    """Standard input: (file, format, compression); compression and Parquet are detected by the first bytes."""
+    """Returns (file, format, compression) of standard input; first bytes show compression, Parquet and Arrow."""
     begin = file.read(8)
     compression = sniffed(begin)
     format: InputFormat = "text"
@@ -682,7 +682,7 @@ def _looked_at(file: BinaryIO) -> tuple[BinaryIO, InputFormat, str | None]:
 
 
 class _Rewound:
-    """A stream whose first bytes were read already."""
+    """A stream whose first bytes were already read."""
 
     def __init__(self, begin: bytes, file: BinaryIO) -> None:
         self._begin = begin

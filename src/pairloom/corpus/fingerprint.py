@@ -1,8 +1,8 @@
-"""Fingerprints: by which a checkpoint recognises the files that it was counted from, and shards the texts in memory.
+"""Fingerprints: a checkpoint recognises by them the files it was counted from, and shards the texts in memory.
 
-Files: name and size of each, and its modification time or, if the files hold at most 64 MiB together, the SHA-256 of
-its content. Texts in memory: the SHA-256 of the first ones, up to four million characters, since an iterator can be
-read only once; a data set may have a fingerprint of its own.
+Files: the name and size of each, and its modification time or, if the files hold at most 64 MiB together, the SHA-256
+of its content. Texts in memory: the SHA-256 of the first ones, up to four million characters, since an iterator can be
+read only once. A data set can have a fingerprint of its own.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ _MOST_DIGESTED_BYTES = 64 << 20
 
 
 def of_files(paths: list[str]) -> dict[str, Any]:
-    """The fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
+    """Returns the fingerprint of the files that training on `paths` reads; OSError for one that does not exist.
 
-    A URL is known by its name, and by its size and modification time where its store says them. Raises CheckpointError
-    for standard input and pipes, since what they bring cannot be told apart.
+    A URL is identified by its name, and by its size and modification time if its store reports them. Raises
+    CheckpointError for standard input and pipes, since their content cannot be identified.
     """
     sources = resolve(paths, warns=False)
     is_digested = sum(source.n_bytes or 0 for source in sources) <= _MOST_DIGESTED_BYTES
@@ -48,9 +48,9 @@ def of_files(paths: list[str]) -> dict[str, Any]:
 
 
 def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
-    """(the SHA-256 of the first texts of a corpus in memory, up to four million characters, the corpus).
+    """Returns (the SHA-256 of the first texts in memory, up to four million characters, or None for files; a corpus).
 
-    None for files.
+    Use that corpus from then on: reading its first texts may have consumed those of the given one.
     """
     texts = texts_of(corpus)
     if texts is None:
@@ -61,7 +61,7 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     if isinstance(texts, (list, tuple)):
         return _digest(next(batches_of(texts), [])), corpus
     if is_arrow(texts):
-        # A stream may be empty the second time.
+        # A stream may be empty when it is read again.
         if not hasattr(texts, "__arrow_c_array__") and getattr(texts, "chunks", None) is None:
             texts = list(batches_of(texts))
         first = next(batches_of(texts), [])
@@ -81,7 +81,7 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
 
 
 def _digest(batch: list[str] | _core.Documents) -> str:
-    """The SHA-256 of texts and where each ends."""
+    """Returns the SHA-256 of the texts and their lengths."""
     texts = batch if isinstance(batch, list) else batch.texts()
     digest = hashlib.sha256(np.fromiter(map(len, texts), dtype="<u8", count=len(texts)).tobytes())
     digest.update("".join(texts).encode("utf-8", "surrogatepass"))

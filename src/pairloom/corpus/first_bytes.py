@@ -1,5 +1,6 @@
-"""What the first bytes of a file tell: that it is hardly what it is read as. What is certainly no text the core refuses
-(`not_text`).
+"""Judges by the first bytes of a file whether it is probably not what it is read as.
+
+The core refuses what is certainly not text (`not_text`).
 """
 
 import contextlib
@@ -10,18 +11,18 @@ from pairloom._internal.arguments import as_text
 from pairloom._internal.warnings import warn
 
 BEGIN_BYTES = 512
-"""How many first bytes of a file are looked at."""
+"""How many bytes at the beginning of a file are checked."""
 
-# Of many files, so many are looked at before the core reads them.
+# How many files, at most, are checked before the core reads them.
 _MOST_PEEKED = 1000
 _RECORD = re.compile(rb'\s*\{[ \t]*"(?:[^"\\\n]|\\.)*"[ \t]*:')
 
 
 def doubt_of(begin: bytes, *, is_meant: bool = False) -> str | None:
-    """Why what begins so is hardly what it is read as, plain text; None for no reason.
+    """Returns why a file that begins like this is probably not the plain text that it is read as; None if it may be.
 
-    Many NULs, a quarter of the bytes or more, as of UTF-16 and of numbers; WARC and a record of JSON, unless it
-    `is_meant`.
+    Reasons: a quarter of the bytes or more are NUL, as in UTF-16 and in numbers; or it is WARC or a JSON record, unless
+    the format `is_meant`.
     """
     if len(begin) > 0 and begin.count(0) * 4 >= len(begin):
         return (
@@ -39,7 +40,7 @@ def doubt_of(begin: bytes, *, is_meant: bool = False) -> str | None:
 
 
 def doubts_of_files(paths: Sequence[str], *, is_meant: bool = False) -> dict[str, list[str]]:
-    """The files that hardly are plain text by each reason, of the first thousand."""
+    """Returns the files that are probably not plain text, by reason, among the first thousand."""
     found: dict[str, list[str]] = {}
     for path in paths[:_MOST_PEEKED]:
         with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
@@ -49,7 +50,7 @@ def doubts_of_files(paths: Sequence[str], *, is_meant: bool = False) -> dict[str
 
 
 def warn_of(doubts: Mapping[str, Sequence[str]]) -> None:
-    """Warns of the files, for each reason once."""
+    """Warns about the files, once for each reason."""
     for doubt, names in doubts.items():
         more = f" and {len(names) - 1} others hold" if len(names) > 1 else " holds"
         warn(f"{as_text(names[0])}{more} {doubt}")

@@ -1,4 +1,4 @@
-"""Names of local files: those in a folder, those that a glob matches; each file once where links lead to it again."""
+"""Names of local files, in a folder or matching a glob; each file once, even if links lead to it again."""
 
 import glob
 import os
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 PASSED_BY = ("_", ".")
-"""What names begin with that are passed by in folders: engines name so what is no data (_temporary, _delta_log)."""
+"""Prefixes of names to skip in folders: engines use them for what is not data (_temporary, _delta_log)."""
 
 
 def files_below(path: str, passed_by: list[str]) -> Iterator[str]:
-    """The files in a folder and in those below it, also behind links.
+    """Yields the files in a folder and in those below it, following links.
 
-    Of the names that are passed by, those that begin with _ are appended to `passed_by`.
+    Appends the skipped paths that begin with _ to `passed_by`.
     """
-    # Folders to read, and what those above them are without links.
+    # Folders to read, each with the resolved paths of those above it.
     left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
     while left:
         folder, above = left.pop()
         real = os.path.realpath(folder)
         if real in above:
-            # Links in a circle.
+            # The links form a cycle.
             continue
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -34,24 +34,24 @@ def files_below(path: str, passed_by: list[str]) -> Iterator[str]:
 
 
 def matching(pattern: str) -> Iterator[str]:
-    """The paths that a glob matches; "**" passes by folders whose names begin with _, unless such a part follows it."""
+    """Yields the paths that a glob matches; "**" skips names that begin with _, unless the pattern has one after it."""
     before, _, after = pattern.partition("**")
     n_before = len(PurePath(before).parts)
     last = -1 if after else None
     is_named = any(part.startswith("_") for part in PurePath(after).parts)
-    # Unlike Path.glob, this takes a whole path with the pattern in it.
+    # Unlike Path.glob, this takes an absolute path with the pattern in it.
     for name in glob.glob(pattern, recursive=True):  # noqa: PTH207
         if is_named or not any(part.startswith("_") for part in PurePath(name).parts[n_before:last]):
             yield name
 
 
 def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_result]]:
-    """(name, status) of the files, sorted; of several names of one, by way of links, the first.
+    """Returns (path, stat) for each file, sorted. A file reachable by several links is listed once, by its first path.
 
-    The others are appended to `doubled`.
+    Appends the other paths to `doubled`.
     """
-    # Files of one number may be hard links, or of a file system that numbers none: only what a path leads to tells.
-    # That is asked of few.
+    # Files with the same number can be hard links, or lie on a file system without file numbers; only the resolved path
+    # decides. Few files need that lookup.
     first_of_number: dict[tuple[int, int], str] = {}
     kept: list[tuple[str, os.stat_result]] = []
     for name in sorted(names, key=path_order):
@@ -65,11 +65,11 @@ def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_r
 
 
 def path_order(path: str) -> str:
-    """The key by which paths are sorted: the same on every platform."""
+    """Returns the key for sorting paths, the same on every platform."""
     return path.replace(os.sep, "/")
 
 
 def name_of(path: str) -> str:
-    """The last part of a path."""
-    # pathlib takes twenty times as long, and folders hold many files.
+    """Returns the last part of a path."""
+    # pathlib takes twenty times as long, and folders can hold many files.
     return os.path.basename(path)  # noqa: PTH119

@@ -1,8 +1,8 @@
-"""Files of stores that are read by ranges (S3, Google Cloud, Azure, HTTP, Hugging Face), ahead and again after a break.
+"""Reads files of remote stores (S3, Google Cloud, Azure, HTTP, Hugging Face) in ranges, with read-ahead and retries.
 
-A range is asked for by its place in the file, so a connection that breaks is asked again for the same bytes: none is
-lost and none comes twice. While a range is used the next one is fetched; ranges grow as long as reading goes straight
-on, so that a few bytes at the end of a Parquet file do not cost megabytes.
+A range is requested by its place in the file, so after a broken connection the same bytes are requested again: none is
+lost and none comes twice. While one range is used, the next one is fetched. Ranges grow as long as reading is
+sequential, so that a few bytes at the end of a Parquet file do not cost megabytes.
 """
 
 import contextlib
@@ -23,11 +23,11 @@ from pairloom._internal.urls import errors_of_store, public_url, without_secrets
 
 _FIRST_BYTES: Final = 256 << 10
 _MOST_BYTES: Final = 8 << 20
-# Of a file that is copied whole: each request costs a store time before the first byte.
+# For files that are copied whole: a store needs time for each request before it sends the first byte.
 _COPIED_BYTES: Final = 32 << 20
 _TRIES: Final = 6
 _FIRST_WAIT_SECONDS: Final = 0.25
-# What another try cannot mend.
+# Errors that another try cannot mend.
 _FINAL = (
     FileNotFoundError,
     PermissionError,
@@ -40,23 +40,23 @@ _FINAL = (
     AttributeError,
 )
 _RETRIED_STATUS: Final = {408, 425, 429}
-# In what stores tell of an object, the best first.
+# Keys in what stores say about an object, the best first.
 _TIMES: Final = ("mtime", "Last-Modified", "LastModified", "last_modified", "created")
 _VERSIONS: Final = ("ETag", "etag", "generation", "blob_id", *_TIMES)
 
 
 class _NoRanges(Exception):
-    """The store gives whole files only."""
+    """The store returns whole files only."""
 
 
 def version_of(info: dict[str, Any]) -> str:
-    """What tells an object from others that had its name, by what its store says of it."""
+    """Returns what distinguishes an object from others that had its name, from what its store says about it."""
     known = next((info[name] for name in _VERSIONS if info.get(name)), "")
     return f"{info.get('size')} {known}"
 
 
 def modified_ns(info: dict[str, Any]) -> int | None:
-    """When an object was modified last, where its store says so."""
+    """Returns when an object was last modified, if its store says so."""
     time = next((info[name] for name in _TIMES if info.get(name)), None)
     with contextlib.suppress(ValueError):
         if isinstance(time, str):
@@ -67,15 +67,15 @@ def modified_ns(info: dict[str, Any]) -> int | None:
 
 
 def open_remote(url: str, name: str, n_bytes: int | None, first_bytes: int | None = None) -> Any:
-    """A file of a URL of fsspec, opened for reading bytes; RangesFile where its store gives ranges.
+    """Opens an fsspec URL for reading bytes; returns a RangesFile if its store supports ranges.
 
-    name: the URL as messages show it. first_bytes: of the first range; later ones are as long at least.
+    name: the URL as messages show it. first_bytes: the size of the first range; later ones are at least as long.
     """
     fsspec: Any = import_optional("fsspec", "reading URLs")
     files, path = fsspec.core.url_to_fs(url)
     protocols = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
     if n_bytes and (getattr(files, "async_impl", False) or "hf" in protocols):
-        # Compressed on the way, a range would have another length.
+        # Without compression on the way, which would change the length of a range.
         options = {"headers": {"Accept-Encoding": "identity"}} if "http" in protocols else {}
         file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, name)
         file.first_bytes = first_bytes or _FIRST_BYTES
@@ -86,9 +86,9 @@ def open_remote(url: str, name: str, n_bytes: int | None, first_bytes: int | Non
 
 
 def copy_remote(url: str, to: Path, n_bytes: int | None = None) -> str:
-    """Copies the object at a URL of fsspec into a new local file; the SHA-256 of what was copied.
+    """Copies the object at an fsspec URL into a new local file; returns the SHA-256 of what was copied.
 
-    n_bytes: its size, by default what the store says. Raises OSError with the URL, EIO where fewer bytes came.
+    n_bytes: its size; None takes what the store says. Raises OSError with the URL, EIO if another number of bytes came.
     """
     name, digest, n_copied = public_url(url), hashlib.sha256(), 0
     with errors_of_store(name):
@@ -108,7 +108,7 @@ def copy_remote(url: str, to: Path, n_bytes: int | None = None) -> str:
 
 
 def check_version(url: str, name: str, n_bytes: int | None, version: str | None) -> None:
-    """Raises OSError (ESTALE) for a URL that has another version now, so that ranges of two may have been mixed."""
+    """Raises OSError (ESTALE) if a URL has another version now, so that ranges of two may have been mixed."""
     if not n_bytes or n_bytes <= _FIRST_BYTES:
         return
     with errors_of_store(name):
@@ -120,7 +120,7 @@ def check_version(url: str, name: str, n_bytes: int | None, version: str | None)
 
 
 class RangesFile(io.RawIOBase):
-    """A file of `n_bytes` bytes of which `fetch(start, end)` gives ranges.
+    """A file of `n_bytes` bytes, whose ranges `fetch(start, end)` returns.
 
     Raises OSError (EIO) with the name and the place once a range has failed six times, over eight seconds.
     """
@@ -138,31 +138,31 @@ class RangesFile(io.RawIOBase):
         self._held = self._range(0, min(self.first_bytes, self._n_bytes))
 
     def readable(self) -> bool:
-        """Yes."""
+        """Returns True."""
         return True
 
     def seekable(self) -> bool:
-        """Yes."""
+        """Returns True."""
         return True
 
     def tell(self) -> int:
-        """The place of the next byte."""
+        """Returns the position of the next byte."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to a place; nothing is fetched."""
+        """Moves to a position; fetches nothing."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._n_bytes}[whence]
         self._position = max(base + offset, 0)
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Fills `buffer` with what follows, less only at the end of the file."""
+        """Fills `buffer` with what follows; less only at the end of the file."""
         data = self.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next `size` bytes, fewer only at the end of the file."""
+        """Returns the next `size` bytes, fewer only at the end of the file."""
         left = max(self._n_bytes - self._position, 0)
         size = left if size is None or size < 0 else min(size, left)
         parts = []
@@ -178,13 +178,13 @@ class RangesFile(io.RawIOBase):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def close(self) -> None:
-        """Ends the thread; a range that is being fetched is not waited for."""
+        """Ends the read-ahead without waiting for a range that is being fetched."""
         self._end_ahead()
         self._held = b""
         super().close()
 
     def _load(self, wanted: int) -> None:
-        """Holds the range at the position; once reading goes straight on, those after it are fetched meanwhile."""
+        """Loads the range at the position; once reading is sequential, the following ones are fetched meanwhile."""
         start = self._position
         is_straight = start == self._start + len(self._held) and start > 0
         if not is_straight:
@@ -210,7 +210,7 @@ class RangesFile(io.RawIOBase):
             ahead.__exit__(None, None, None)
 
     def _range(self, start: int, end: int) -> bytes:
-        """The bytes from `start` to `end`, asked for again while the connection breaks."""
+        """Returns the bytes from `start` to `end`; requests them again if the connection breaks."""
         wait = _FIRST_WAIT_SECONDS
         for left in reversed(range(_TRIES)):
             try:

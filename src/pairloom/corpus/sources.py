@@ -1,9 +1,9 @@
 """Resolves names (paths, folders, globs, URLs, "-") to `Source`s in a fixed order.
 
-The suffixes of a name select the format, and the last one the compression; a name without a known suffix is plain text.
-A folder stands for all files below it with a known suffix, sorted; a glob for the files that it matches, sorted. Links
-are followed. What a link leads to a second time, within a folder or a glob, is left out with a warning: it would be in
-the corpus twice.
+The suffixes of a name select the format, and the last one can select a compression; a name without a known suffix is
+plain text. A folder stands for all files below it with a known suffix, sorted; a glob for the files that it matches,
+sorted. Links are followed. If links lead to a file a second time, within a folder or a glob, it is left out with a
+warning, since it would be in the corpus twice.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from pairloom.corpus.streams import Stream, is_stream, open_stdin
 from pairloom.errors import CorpusError
 
 InputFormat = Literal["text", "jsonl", "parquet", "arrow", "warc"]
-"""How the inside of a file is read, once it is decompressed."""
+"""How the content of a file is read, after decompression."""
 
 FORMATS: dict[str, InputFormat] = {
     ".txt": "text",
@@ -50,20 +50,20 @@ STDIN = "-"
 _GLOB_CHARACTERS = frozenset("*?[")
 
 _TABLES = frozenset({".csv", ".tsv"})
-"""Suffixes of text that is mostly not meant to be a corpus as it is."""
+"""Suffixes of text that is rarely meant to be a corpus as it is."""
 
 _DESCRIPTIONS = frozenset({"dataset_info.json", "dataset_infos.json", "dataset_dict.json"})
-"""Files with which `datasets` describes its data."""
+"""Files in which `datasets` describes its data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file.
 
-    name: as messages and manifests show it; of a URL what is public. format: how it is read; None for standard input,
-    which is looked at. n_bytes: its size on the disk, where it has one. mtime_ns: when it was modified last, where that
-    is known. url: what a URL is opened by, secrets included. version: by what its store tells this object from a later
-    one. row_group: the only one of a Parquet file that is read.
+    name: as messages and manifests show it; for a URL, its public part. format: how it is read; None for standard
+    input, whose first bytes decide. n_bytes: its size on disk, if it has one. mtime_ns: when it was last modified, if
+    known. url: the URL to open, including secrets. version: distinguishes this object from later ones of that URL.
+    row_group: the only row group of a Parquet file to read.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """Its name as messages of the core show it."""
+        """The name as messages of the core show it."""
         return as_text(self.name)
 
     @property
@@ -92,7 +92,7 @@ class Source:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The file, opened for reading bytes."""
+        """Opens the file for reading bytes."""
         if self.name == STDIN:
             yield open_stdin()
         elif self.url is not None:
@@ -103,16 +103,16 @@ class Source:
                 yield cast(BinaryIO, Stream(file.fileno()) if is_stream(self.name) else file)
 
     def check_version(self) -> None:
-        """Raises OSError (ESTALE) for a URL that names another object now than when it was resolved."""
+        """Raises OSError (ESTALE) if a URL names another object now than when it was resolved."""
         if self.url is not None:
             check_version(self.url, self.name, self.n_bytes, self.version)
 
 
 def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = True) -> list[Source]:
-    """The files that `paths` mean, in order; OSError or CorpusError for one that means none.
+    """Returns the files that `paths` mean, in order; OSError or CorpusError if one means none.
 
-    input_format: format of all of them; overrides their suffixes. warns: whether to warn of files left out of a
-    folder, and of tables that are read as plain text.
+    input_format: the format of all of them; overrides their suffixes. warns: whether to warn about files of a folder
+    that are left out, and about tables that are read as plain text.
     """
     if input_format is not None:
         check_choice("input_format", input_format, get_args(InputFormat))
@@ -135,7 +135,7 @@ def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = 
 
 @dataclass(slots=True)
 class _LeftOut:
-    """What of folders and globs is not read: by its suffix, because a link leads to it again, by its name."""
+    """Files of folders and globs that are not read: of unknown suffix, reached again by a link, or skipped by name."""
 
     unknown: list[str] = dataclasses.field(default_factory=list)
     linked: list[str] = dataclasses.field(default_factory=list)
@@ -163,7 +163,7 @@ def _first_of(names: list[str]) -> str:
 
 
 def _warn_of_tables(sources: list[Source]) -> None:
-    """Warns if a file is a table by its suffix, which is read as plain text."""
+    """Warns if a file is read as plain text although its suffix is that of a table."""
     for source in sources:
         if _suffix(source.name)[0] in _TABLES:
             warn(
@@ -175,7 +175,7 @@ def _warn_of_tables(sources: list[Source]) -> None:
 
 def _warn_of_doubled(sources: list[Source]) -> None:
     """Warns if a file is among the sources more than once."""
-    # Few are alike: what a path leads to is asked of these only.
+    # Resolve the paths of files with equal size and time only; these are few.
     status = Counter((source.n_bytes, source.mtime_ns) for source in sources)
     alike = [source for source in sources if status[source.n_bytes, source.mtime_ns] > 1]
     files = Counter(source.name if source.is_remote else os.path.realpath(source.name) for source in alike)
@@ -184,14 +184,14 @@ def _warn_of_doubled(sources: list[Source]) -> None:
 
 
 def _warn_of_empty(sources: list[Source]) -> None:
-    # Of a compressed file and of Parquet and Arrow, no bytes are damage, which is an error.
+    # In a compressed, Parquet or Arrow file, having no bytes is damage, which is an error.
     plain = (source for source in sources if source.compression is None and source.format in ("text", "jsonl"))
     if empty := [source.name for source in plain if source.n_bytes == 0]:
         warn(f"{_first_of(empty)} will give no documents: no byte is in it")
 
 
 def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
-    """The files that a path means."""
+    """Yields the files that a path means."""
     if path == STDIN:
         yield Source(STDIN, None, None, None)
     elif is_url(path):
@@ -227,7 +227,7 @@ def _folder(path: str, left_out: _LeftOut) -> Iterator[Source]:
 
 
 def _known(folder: str, names: list[str], left_out: _LeftOut) -> list[str]:
-    """Those of the files in a folder that have a suffix of a corpus; CorpusError for none."""
+    """Returns the files of a folder that have a suffix of a corpus; CorpusError if there are none."""
     known = [name for name in names if _by_suffix(name)[0] is not None]
     if not known:
         raise CorpusError(
@@ -239,7 +239,7 @@ def _known(folder: str, names: list[str], left_out: _LeftOut) -> list[str]:
 
 
 def _without_descriptions(names: list[str]) -> list[str]:
-    """The files without those that `datasets` keeps beside its data: descriptions, and results of earlier steps."""
+    """Returns the files without what `datasets` keeps beside its data: descriptions, and cached results."""
     folders = {name.removesuffix(name_of(name)) for name in names if name_of(name) == "dataset_info.json"}
 
     def is_data(name: str) -> bool:
@@ -272,15 +272,15 @@ def _remote(url: str, left_out: _LeftOut) -> list[Source]:
 
 
 def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
-    """The file system of a URL, and the files that the URL means: their paths there, and the URL of each."""
+    """Returns the file system of a URL, and the files that the URL means, as {path there: URL}."""
     name = public_url(url)
     try:
         files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
     except ImportError as error:
-        # fsspec brings few protocols by itself; its message names the libraries.
+        # fsspec brings few protocols itself; its message names the missing libraries.
         raise ImportError(f"{name}: cannot be read before a library is installed: {error}") from error
     is_http = "http" in files.protocol
-    # There "?" begins the query. To see whether something is a folder, HTTP reads all of it.
+    # In HTTP, "?" begins the query, and isdir() downloads all of a file.
     is_glob = bool(_GLOB_CHARACTERS.intersection(path.partition("?")[0] if is_http else path))
     if is_glob and not files.exists(path):
         paths = [name for name in files.glob(path) if not files.isdir(name)]
@@ -301,13 +301,13 @@ def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
 
 
 def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
-    """(format, compression) that the suffixes mean, None for unknown ones; "a.txt.gz" is ("text", "gzip")."""
+    """Returns (format, compression) of the suffixes, None for unknown ones; "a.txt.gz" is ("text", "gzip")."""
     suffix, compression = _suffix(path)
     return FORMATS.get(suffix), compression
 
 
 def _suffix(path: str) -> tuple[str, str | None]:
-    """(the suffix in lower case, or "", without that of a compression; the compression that the latter means)."""
+    """Returns (lower-case suffix without that of a compression, or ""; the compression)."""
     name = name_of(public_url(path) if is_url(path) else path)
     suffixes = [f".{part.lower()}" for part in name.lstrip(".").split(".")[1:]]
     compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None

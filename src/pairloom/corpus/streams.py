@@ -1,6 +1,6 @@
 """Pipes, terminals and standard input.
 
-Who reads them may wait for a silent writer: `ReadAhead` does so in a thread that nothing waits for.
+Reading them can block on a silent writer: `ReadAhead` reads in a thread that nothing waits for.
 """
 
 import errno
@@ -24,7 +24,7 @@ class Stream:
             os.set_blocking(descriptor, True)
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes."""
+        """Returns at most `size` bytes."""
         parts, self._ahead = [self._ahead[:size]], self._ahead[size:]
         n_left = size - len(parts[0])
         while n_left and (part := os.read(self._descriptor, min(n_left, _CHUNK_BYTES))):
@@ -33,12 +33,12 @@ class Stream:
         return b"".join(parts)
 
     def seekable(self) -> bool:
-        """It is read once, from its beginning to its end."""
+        """Returns False: a stream is read once, from its beginning to its end."""
         return False
 
 
 def is_stream(path: str) -> bool:
-    """Whether `path` is a pipe, a terminal or another device, which can be read only once and may make wait."""
+    """Whether `path` is a pipe, a terminal or another device, which can be read only once and can block."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:
@@ -47,7 +47,7 @@ def is_stream(path: str) -> bool:
 
 
 def open_stdin() -> Any:
-    """Standard input as a file of bytes, going on after what was read from `sys.stdin` before."""
+    """Returns standard input as a file of bytes, continuing after what was already read from `sys.stdin`."""
     if sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed", "-")
     buffer = sys.stdin.buffer
@@ -57,12 +57,12 @@ def open_stdin() -> Any:
         return buffer
     if stat.S_ISREG(os.fstat(descriptor).st_mode) or os.name == "nt":
         return buffer
-    # Not by the buffer itself: at its end the interpreter aborts if a thread waits in it.
+    # Not the buffer itself: if a thread waits in it, the interpreter aborts at exit.
     return Stream(descriptor, _read_ahead(buffer, descriptor))
 
 
 def _read_ahead(buffer: Any, descriptor: int) -> bytes:
-    """What a buffered reader holds, taken out of it without waiting."""
+    """Takes out what a buffered reader holds, without waiting."""
     if not isinstance(buffer, io.BufferedReader):
         return b""
     os.set_blocking(descriptor, False)

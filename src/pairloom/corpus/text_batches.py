@@ -13,21 +13,21 @@ TEXT_OVERHEAD = 16
 
 
 def is_arrow(value: Any) -> bool:
-    """Whether `value` has the interface of an Arrow column: of pyarrow, polars, pandas, DuckDB and others."""
+    """Whether `value` has the interface of an Arrow column (of pyarrow, polars, pandas, DuckDB and others)."""
     return not isinstance(value, type) and (hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__"))
 
 
 def batches_of(texts: Any, characters: int = BATCH_CHARACTERS) -> Iterator[list[str] | _core.Documents]:
-    """Lists of texts of about so many characters together, and Arrow columns as documents.
+    """Yields lists of texts that have about `characters` characters together, and Arrow columns as documents.
 
-    texts: an iterable of str, of lists of str and of Arrow columns of text, or one such column. Raises TypeError for
+    texts: an iterable of str, of lists of str and of Arrow text columns, or one such column. Raises TypeError for
     anything else, CorpusError for a null.
     """
     if is_arrow(texts):
         try:
             yield from _documents_of(texts)
         except ImportError:
-            # pandas without pyarrow.
+            # pandas needs pyarrow to export Arrow.
             yield from _batches_of(texts, characters)
         return
     yield from _batches_of(texts, characters)
@@ -66,11 +66,11 @@ def _batches_of(texts: Iterable[Any], characters: int) -> Iterator[list[str] | _
 
 def _documents_of(column: Any) -> Iterator[_core.Documents]:
     columns = _core.TextColumns("texts", replace=False, skip=False)
-    # A chunk at a time, so that not the whole text is copied at once.
+    # One chunk at a time, so that the text is not copied all at once.
     for chunk in getattr(column, "chunks", None) or [column]:
         try:
             documents, _ = columns.read(chunk, 0)
         except CorpusError as error:
-            # A `Corpus` has options for such rows; these callers have none.
+            # A `Corpus` has options for such rows; these callers have none, so give other advice.
             raise CorpusError(f"{str(error).partition(';')[0]}; mend such rows, or leave them out, first") from None
         yield documents

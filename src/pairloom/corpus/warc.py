@@ -1,7 +1,7 @@
 """WARC -> documents: the texts of Common Crawl's WET files, and other records of plain text.
 
 A record is a line with the version, headers, an empty line, as many bytes as Content-Length says, and two line ends.
-Source: ISO 28500, WARC/1.0 and 1.1. Memory is a few blocks, or one record where that is longer.
+Source: ISO 28500, WARC/1.0 and 1.1. Memory is a few blocks, or one record if that is longer.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from pairloom.errors import CorpusError
 
 # Records about the crawl or about other records.
 _NO_TEXTS = {"warcinfo", "request", "metadata", "revisit"}
-# More than any header has.
+# Longer than any real header.
 _MOST_HEADER_BYTES = 1 << 20
 
 
@@ -23,7 +23,7 @@ class _Record(NamedTuple):
 
 
 class WarcReader:
-    """Reads the texts of one file; n_skipped and messages as for JsonLines."""
+    """Reads the texts of one file. n_skipped, messages: as for JsonLines."""
 
     def __init__(self, name: str, *, replace: bool, skip: bool, piece_bytes: int) -> None:
         self._name, self._replace, self._skip = name, replace, skip
@@ -33,7 +33,7 @@ class WarcReader:
         self.messages: list[str] = []
 
     def read(self, pieces: Iterator[bytes]) -> Iterator[_core.Documents]:
-        """The documents, some at a time."""
+        """Yields the documents, some at a time."""
         bodies: list[bytes] = []
         size = 0
         for record in self._records(pieces):
@@ -59,7 +59,7 @@ class WarcReader:
             return True
 
         while True:
-            # Empty lines end a record; some writers leave more, or fewer.
+            # Empty lines end a record; some writers leave more of them, or fewer.
             while is_there(1) and held[0] in b"\r\n":
                 del held[0]
             if not held:
@@ -90,10 +90,10 @@ class WarcReader:
             yield _Record(headers.get("warc-type", "").lower(), headers.get("content-type", "").lower(), body)
 
     def _is_text(self, record: _Record) -> bool:
-        """Whether a record is a document; CorpusError for a page that is not text, unless such ones are left out."""
+        """Whether a record is a document; CorpusError for a page that is not text, unless such records are left out."""
         if record.type in _NO_TEXTS:
             return False
-        # A conversion may be one of an image.
+        # A record of type conversion can hold an image.
         if record.content_type.startswith("text/plain") or (record.type == "conversion" and not record.content_type):
             return True
         message = f"{self._name}: record {self._n_records} is a {record.type or 'record'} of {record.content_type}"

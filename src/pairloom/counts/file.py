@@ -2,18 +2,18 @@
 
 The suffix selects one of two formats: `.parquet` is Parquet (with the extra [parquet]), everything else is native.
 
-Both hold the pretokens in the order of their bytes, each once, with counts of at least 1, and the metadata: pattern,
-special_tokens, corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count
-where rarer pretokens were left out. Equal counts give equal bytes. Reading a native file checks all of it; rows of
-Parquet may come in any order, and the counts of equal pretokens are added. CountsError names the cause, the location
-and the remedy.
+Both hold the pretokens in byte order, each once, with counts of at least 1, and the metadata: pattern, special_tokens,
+corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count if rarer
+pretokens were left out. Equal counts produce equal bytes. Reading a native file checks all of it. Rows of Parquet may
+come in any order, and the counts of equal pretokens are added. CountsError names the cause, the location and the
+remedy.
 
 Native: 8 bytes b"PLCOUNTS"; u32 version 1; u32 length of the header; the header, canonical JSON in UTF-8: the metadata,
 n_pretokens and n_pretoken_bytes; u64 ends [n_pretokens] of the pretokens in the text; u64 counts [n_pretokens]; the
 text [n_pretoken_bytes]; the SHA-256 of everything before. All integers are little-endian.
 
 Parquet: columns pretoken (binary) and count (int64), neither null; the metadata as key-value pairs of the file, each
-key after "pairloom.", each value JSON.
+key prefixed with "pairloom.", each value JSON.
 """
 
 import hashlib
@@ -56,12 +56,12 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-# Only where counts were left out.
+# Present only if counts were left out.
 _MIN_COUNT = "min_count"
 
 
 class CountsColumns(NamedTuple):
-    """Sorted pretokens one after the other, where each ends (uint64 [n]), its count (uint64 [n]), and the metadata."""
+    """Sorted pretokens, concatenated; where each one ends (uint64 [n]); its count (uint64 [n]); the metadata."""
 
     text: bytes
     ends: npt.NDArray[np.uint64]
@@ -70,18 +70,18 @@ class CountsColumns(NamedTuple):
 
 
 def save(path: Path, columns: CountsColumns | Any, overwrite: bool) -> None:
-    """Writes columns in the native format, or an Arrow table as Parquet; atomically."""
+    """Writes columns in the native format, or an Arrow table as Parquet, atomically."""
     write_file(path, _to_bytes(columns) if isinstance(columns, CountsColumns) else _to_parquet(columns), overwrite)
 
 
 def load(path: Path) -> CountsColumns:
-    """Reads a native file that `save` wrote, or that another program wrote as described above."""
+    """Reads a native file, which `save` or another program wrote as described above."""
     with path.open("rb") as file:
         return _checked(_read_native(file, str(path)), str(path))
 
 
 def _checked(columns: CountsColumns, name: str) -> CountsColumns:
-    """The columns, if the pretokens are distinct and sorted and each count is at least 1."""
+    """Returns the columns; CountsError unless the pretokens are distinct and sorted and each count is at least 1."""
     if len(columns.counts) and not columns.counts.all():
         row = int(np.flatnonzero(columns.counts == 0)[0])
         raise CountsError(f"{name}: row {row}: a count of 0; leave such rows out")
@@ -96,7 +96,7 @@ def _checked(columns: CountsColumns, name: str) -> CountsColumns:
 
 
 def _to_bytes(columns: CountsColumns) -> bytes:
-    """The columns in the native format."""
+    """Returns the columns as bytes of the native format."""
     header = {**columns.metadata, "n_pretokens": len(columns.ends), "n_pretoken_bytes": len(columns.text)}
     encoded = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     body = b"".join(
@@ -116,7 +116,7 @@ def _to_bytes(columns: CountsColumns) -> bytes:
 def _read_native(file: BinaryIO, name: str) -> CountsColumns:
     """Reads the native format.
 
-    What a file says of itself is checked before the rest of it is read: a file of another kind may be of any size.
+    The header is checked before the rest is read, since a file of another kind can have any size.
     """
     begin = file.read(_BEGIN_BYTES)
     if begin[:8] != MAGIC:
@@ -133,7 +133,7 @@ def _read_native(file: BinaryIO, name: str) -> CountsColumns:
     metadata = _checked_metadata(header, name)
     n, n_text = (_size(header, key, name) for key in ("n_pretokens", "n_pretoken_bytes"))
     expected = start + 16 * n + n_text + _DIGEST_BYTES
-    # Where it has a size: a pipe has none.
+    # Only a regular file has a size to compare; a pipe has none.
     status = os.fstat(file.fileno())
     is_as_long = not stat.S_ISREG(status.st_mode) or status.st_size == expected
     rest = memoryview(file.read(expected - start + 1) if is_as_long else b"")
@@ -149,7 +149,7 @@ def _read_native(file: BinaryIO, name: str) -> CountsColumns:
 
 
 def _from_json(encoded: bytes, what: str) -> Any:
-    """The JSON value, or a CountsError that says that `what` is none."""
+    """Returns the parsed JSON; CountsError saying that `what` is not JSON."""
     try:
         return json.loads(encoded)
     except UnicodeDecodeError as error:
@@ -178,13 +178,13 @@ def _to_parquet(table: Any) -> bytes:
     with import_pyarrow("pyarrow.parquet").ParquetWriter(out, schema, use_dictionary=False) as writer:
         for first in range(0, len(table), _ROW_GROUP):
             rows = np.arange(first, min(first + _ROW_GROUP, len(table)))
-            # Copied, so that offsets begin with 0: binary has 32 bits for them.
+            # Copied, so that offsets begin with 0: a binary column has 32-bit offsets.
             writer.write_table(table.take(rows).cast(schema))
     return out.getvalue()
 
 
 def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files, those of folders sorted by name; names that begin with "_" or "." are left out, as engines do."""
+    """Lists the files, those of folders sorted by name; skips names that begin with "_" or ".", as engines do."""
     files: list[str] = []
     for path in map(Path, check_paths(paths)):
         if not path.is_dir():
@@ -198,9 +198,9 @@ def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str
 
 
 def read_parquet(path: str) -> Iterator[Any]:
-    """The columns pretoken and count of a Parquet file, some rows at a time; the first is an empty table.
+    """Yields the columns pretoken and count of a Parquet file, some rows at a time; first comes an empty table.
 
-    That one carries the metadata of the file. The others are of any types, and of any order.
+    The empty table carries the metadata of the file. The others can have any types and any order.
     """
 
     def damaged(error: Exception) -> CountsError:
@@ -216,7 +216,7 @@ def read_parquet(path: str) -> Iterator[Any]:
             )
         yield schema.empty_table()
         n_rows = 0
-        # In batches: read() takes memory for as many rows as a damaged file says that it has.
+        # In batches: read() allocates memory for as many rows as a damaged file claims to have.
         for batch in opened.iter_batches(_ROW_GROUP, columns=names):
             batch.validate(full=True)
             n_rows += len(batch)
@@ -231,14 +231,14 @@ def read_parquet(path: str) -> Iterator[Any]:
 
 
 def metadata_pairs(metadata: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
-    """The metadata as key-value pairs of an Arrow schema."""
+    """Returns the metadata as key-value pairs of an Arrow schema."""
     pairs = ((_PREFIX + key, json.dumps(value, ensure_ascii=False)) for key, value in metadata.items())
     return [(key.encode(), value.encode()) for key, value in pairs]
 
 
 def metadata_of(pairs: Mapping[bytes, bytes], name: str) -> dict[str, Any] | None:
-    """The metadata in the key-value pairs of an Arrow schema; None where it has none of ours."""
-    # Keys and values are bytes, and those of other programs may be no UTF-8.
+    """Returns the metadata in the key-value pairs of an Arrow schema; None if none of them are ours."""
+    # Keys and values are bytes; those of other programs need not be UTF-8.
     found = {}
     for key in (*_KEYS, _MIN_COUNT):
         value = pairs.get((_PREFIX + key).encode())
@@ -248,12 +248,12 @@ def metadata_of(pairs: Mapping[bytes, bytes], name: str) -> dict[str, Any] | Non
 
 
 def _is_text(value: Any) -> bool:
-    """Whether it is a str without lone surrogates, which JSON can hold and a file cannot."""
+    """Whether it is a str without lone surrogates, which JSON can hold but a file cannot."""
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
-    """The metadata, each of its type; CountsError names the first that is not."""
+    """Returns the metadata after checking each type; CountsError names the first that is wrong."""
     if not isinstance(header, Mapping):
         raise CountsError(f"{name}: the header is not an object")
     for key, kind in _KEYS.items():

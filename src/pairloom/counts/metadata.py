@@ -1,4 +1,4 @@
-"""How a corpus was cut into pretokens: what counts must agree in before they can be added."""
+"""CountsMetadata: how a corpus was cut into pretokens. Counts can be added only if theirs agree."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from pairloom.patterns import pattern_name, pattern_text
 
 @dataclass(frozen=True, slots=True)
 class CountsMetadata:
-    """How the corpus was split into pretokens; counts can only be added if it agrees.
+    """How the corpus was split into pretokens; counts can be added only if it agrees.
 
     min_count: counts below it were left out (`PretokenCounts.pruned`); 1 if none were.
     """
@@ -26,7 +26,7 @@ class CountsMetadata:
     min_count: int = 1
 
     def check_addable(self, other: "CountsMetadata") -> None:
-        """Raises CountsError naming the first difference, or for counts that were pruned; also before subtracting."""
+        """Raises CountsError naming the first difference, or if counts were pruned. Subtraction needs it too."""
         for field in dataclasses.fields(self):
             mine, theirs = (getattr(metadata, field.name) for metadata in (self, other))
             if field.name != "min_count" and mine != theirs:
@@ -43,7 +43,7 @@ class CountsMetadata:
             )
 
     def as_stored(self) -> dict[str, Any]:
-        """The fields as files hold them."""
+        """Returns the fields as files store them."""
         stored: dict[str, Any] = {
             "pattern": self.pattern if isinstance(self.pattern, str) else list(self.pattern),
             "special_tokens": list(self.special_tokens),
@@ -54,13 +54,13 @@ class CountsMetadata:
 
 
 def checked_metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_specials: str) -> CountsMetadata:
-    """The metadata of counts that are to be made; ValueError or TypeError for wrong arguments."""
+    """Returns the metadata for counting with these arguments; ValueError or TypeError if they are wrong."""
     check_choice("corpus_specials", corpus_specials, ("text", "split"))
     return CountsMetadata(pattern_text(pattern), check_special_tokens(special_tokens), corpus_specials)
 
 
 def stored_metadata(stored: Mapping[str, Any]) -> CountsMetadata:
-    """The metadata of a file whose fields were checked."""
+    """Returns the metadata of a file whose fields were checked."""
     pattern = stored["pattern"] if isinstance(stored["pattern"], str) else tuple(stored["pattern"])
     return CountsMetadata(
         pattern_text(pattern),

@@ -45,7 +45,7 @@ _LARGEST_COUNT = 2**64 - 1
 
 
 class CountOptions(TypedDict, total=False):
-    """Options of counting, which `PretokenCounts.from_texts` explains."""
+    """Options of counting; `PretokenCounts.from_texts` explains them."""
 
     special_tokens: Sequence[str]
     corpus_specials: str
@@ -57,12 +57,12 @@ class CountOptions(TypedDict, total=False):
 class PretokenCounts:
     """Distinct pretokens with their counts (u64), and how the corpus was cut.
 
-    `a + b` are the counts of both corpora together, and `a - b` those of a corpus that lost the documents of `b`, which
-    need not be counted again; CountsError unless metadata match, and where `b` has more of anything than `a`. `a += b`
-    adds to `a` itself, which is the only way to change it: it takes memory for what `b` has more, not for a third
-    table, and after an error `a` is as before. No other call on `a` may run meanwhile (RuntimeError). Sum many with
-    `merged`, or with `+=` where one part at a time is in memory. `counts.items()` gives (bytes, int) in the order of
-    the bytes.
+    `a + b` are the counts of both corpora together. `a - b` are the counts of a corpus that lost the documents of `b`,
+    without counting it again. Both raise CountsError unless the metadata match; `-` also if `b` has more of anything
+    than `a`. `a += b` adds to `a` in place, which is the only way to change it. It allocates memory only for what is
+    new in `b`, not for a third table, and on error leaves `a` as it was. No other call on `a` may run meanwhile
+    (RuntimeError). To sum many counts, use `merged`, or `+=` to hold only one part at a time. `counts.items()` yields
+    (bytes, int) in byte order.
     """
 
     __slots__ = ("_columns", "_metadata")
@@ -78,7 +78,7 @@ class PretokenCounts:
 
     @property
     def columns(self) -> _core.PretokenCounts:
-        """The pretokens and counts as the core holds them."""
+        """The pretokens and counts in the core's representation."""
         return self._columns
 
     @property
@@ -98,23 +98,23 @@ class PretokenCounts:
         progress: Progress = None,
         max_memory: int | None = None,
     ) -> PretokenCounts:
-        """Counts the pretokens of an iterable of str, each a document; memory grows with distinct pretokens only.
+        """Counts the pretokens of an iterable of str, each a document; memory grows only with the distinct pretokens.
 
-        Batches are taken as well: lists of str and Arrow columns of text, in the iterable or in its place. So is a
-        `Corpus`, as of a data set of the `datasets` library. Of these and of Arrow no str is made of each document.
+        texts: can also be or yield batches: lists of str, or Arrow text columns. Or pass a `Corpus`, for example of a
+        data set of the `datasets` library. No str is made for each document of a `Corpus` or of Arrow.
 
-        special_tokens: literals that are counted as text, with a warning, or with corpus_specials="split" (instead of
-        "text") end a document and are left out. threads: 0 for all processors.
-        progress: True for a bar, or a function that gets each ProgressEvent. max_memory: bytes, None for no limit.
+        special_tokens: literals that are counted as text, with a warning; with corpus_specials="split" (instead of
+        "text") they end a document and are left out. threads: 0 for all processors.
+        progress: True for a bar, or a function that receives each ProgressEvent. max_memory: bytes, None for no limit.
 
-        Warns when records of a corpus were left out. Raises TypeError for a bare str, a mapping or a table,
-        UnicodeEncodeError for lone surrogates, MemoryError when `max_memory` would be exceeded, and of a corpus OSError
-        and CorpusError (file and line, row or byte).
+        Warns if records of a corpus were left out. Raises TypeError for a bare str, a mapping or a table;
+        UnicodeEncodeError for lone surrogates; MemoryError if `max_memory` would be exceeded; for a corpus also OSError
+        and CorpusError (naming the file and line, row or byte).
         """
         if not isinstance(texts, Corpus):
             check_texts("texts", texts, is_column=is_arrow(texts))
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
-        # The core reads such files by itself, on all threads: blocks of a Reading take a fifth more time.
+        # The core reads such files itself, on all threads; going through blocks of a Reading takes a fifth more time.
         plain = None
         if isinstance(texts, Corpus) and texts.is_plain and texts.input_errors == "strict":
             plain = texts
@@ -149,12 +149,12 @@ class PretokenCounts:
     ) -> PretokenCounts:
         """Counts the pretokens of UTF-8 files, each a document unless `corpus_specials="split"` cuts it.
 
-        Files whose names end in a suffix of records or of compression (.jsonl, .parquet, .arrow, .gz, .zst, .bz2, .xz)
-        are read as `Corpus` reads them, the text in the field "text"; pass a `Corpus` to `from_texts` to choose.
-        options: those of `from_texts`.
+        Files with a suffix of records or compression (.jsonl, .parquet, .arrow, .gz, .zst, .bz2, .xz) are read as
+        `Corpus` reads them, with the text in the field "text"; to choose another field, pass a `Corpus` to
+        `from_texts`. options: those of `from_texts`.
 
-        Raises OSError for a file that cannot be read, CorpusError (file, byte offset, likely cause) for invalid
-        UTF-8 unless `input_errors="replace"`, MemoryError when `max_memory` (bytes) would be exceeded.
+        Raises OSError for a file that cannot be read; CorpusError (file, byte offset, likely cause) for invalid UTF-8
+        unless `input_errors="replace"`; MemoryError if `max_memory` (bytes) would be exceeded.
         """
         check_not_of_corpus(options, "PretokenCounts.from_texts")
         checked = check_paths(paths)
@@ -172,11 +172,11 @@ class PretokenCounts:
         n_bytes: int | None = None,
         n_documents: int = 0,
     ) -> PretokenCounts:
-        """Counts made elsewhere (a cluster, a database), as (pretoken, count); equal pretokens are summed.
+        """Makes counts from (pretoken, count) pairs of a cluster or a database; sums the counts of equal pretokens.
 
         `pattern`, `special_tokens` and `corpus_specials` say how the corpus was cut. Raises TypeError for a pretoken
-        that is not bytes or a count that is no int, ValueError for a negative count or one beyond 64 bits, CountsError
-        when the counts of equal pretokens, or all bytes together, add up to more than 64 bits can hold.
+        that is not bytes or a count that is not an int; ValueError for a count that is negative or beyond 64 bits;
+        CountsError if the counts of equal pretokens, or all bytes together, add up to more than 64 bits can hold.
         """
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
         pairs = _checked_items(items)
@@ -197,9 +197,9 @@ class PretokenCounts:
         return cls(columns, metadata)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Saves atomically: as Parquet where the suffix is .parquet, else in the format of `pairloom.counts.file`.
+        """Saves atomically: as Parquet if the suffix is .parquet, else in the format of `pairloom.counts.file`.
 
-        Equal counts give equal bytes. Raises FileExistsError unless `overwrite`.
+        Equal counts produce equal bytes. Raises FileExistsError unless `overwrite`.
         """
         check_bool("overwrite", overwrite)
         file = Path(check_path("path", path))
@@ -220,7 +220,7 @@ class PretokenCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
-        """Loads counts that `save` wrote; Parquet, by the suffix .parquet, as `from_parquet` does.
+        """Loads counts that `save` wrote; reads a .parquet file like `from_parquet`.
 
         Raises OSError, CountsError naming the file, the location and the remedy.
         """
@@ -241,12 +241,13 @@ class PretokenCounts:
         special_tokens: Sequence[str] = (),
         corpus_specials: str = "text",
     ) -> PretokenCounts:
-        """Counts out of an Arrow table with the columns pretoken (binary or string) and count (integers), in any order.
+        """Makes counts from an Arrow table with the columns pretoken (binary or string) and count (integers).
 
-        table: anything with `__arrow_c_stream__` or `__arrow_c_array__`, as the result of a GROUP BY; equal pretokens
-        are summed. How its text was cut is in the metadata of the schema, as `to_arrow` writes them, or else in
-        `pattern`, `special_tokens` and `corpus_specials`. Raises TypeError for what is no Arrow table, CountsError for
-        other columns, nulls, negative counts, sums beyond 64 bits, and where neither says how the text was cut.
+        table: anything with `__arrow_c_stream__` or `__arrow_c_array__`, such as the result of a GROUP BY, in any
+        order; counts of equal pretokens are summed. How the text was cut is read from the schema's metadata, as
+        `to_arrow` writes them; if there are none, it is in `pattern`, `special_tokens` and `corpus_specials`. Raises
+        TypeError for what is not an Arrow table; CountsError for other columns, nulls, negative counts, sums beyond 64
+        bits, and if neither source says how the text was cut.
         """
         builder = CountBuilder(pattern, special_tokens=special_tokens, corpus_specials=corpus_specials)
         builder._add_tables([table], "table")
@@ -262,11 +263,11 @@ class PretokenCounts:
         corpus_specials: str = "text",
         max_memory: int | None = None,
     ) -> PretokenCounts:
-        """The sum of Parquet files of counts, or of folders of them, as engines write them; read a part at a time.
+        """Sums Parquet files of counts, or folders of them, as engines write them; reads a part at a time.
 
-        Files hold the columns of `from_arrow`; pattern, special_tokens and corpus_specials are those of files without
-        metadata. Memory grows with the distinct pretokens only, and MemoryError is raised before `max_memory` bytes.
-        Raises OSError, CountsError naming the file.
+        Files hold the columns of `from_arrow`; pattern, special_tokens and corpus_specials are for files without
+        metadata. Memory grows only with the distinct pretokens, and MemoryError is raised before it exceeds
+        `max_memory` bytes. Raises OSError, CountsError naming the file.
         """
         builder = CountBuilder(
             pattern, special_tokens=special_tokens, corpus_specials=corpus_specials, max_memory=max_memory
@@ -276,17 +277,17 @@ class PretokenCounts:
         return builder.finish()
 
     def to_arrow(self) -> Any:
-        """A table of the columns pretoken (large_binary) and count (int64), sorted, with the metadata in its schema.
+        """Returns a pyarrow.Table of pretoken (large_binary) and count (int64), sorted, with metadata in its schema.
 
-        A pyarrow.Table. Raises CountsError for a count beyond 63 bits.
+        Raises CountsError for a count beyond 63 bits.
         """
         return arrow.counts_table(self.columns, counts_file.metadata_pairs(self._stored_metadata()))
 
     def pruned(self, min_count: int) -> PretokenCounts:
-        """The counts without pretokens that occur less than `min_count` times; their metadata say so.
+        """Returns the counts without pretokens that occur fewer than `min_count` times; the metadata record this.
 
-        Training on them takes less memory and learns other merges than the exact counts give. Pruned counts cannot be
-        added: prune the sum.
+        Training on them takes less memory, but learns other merges than training on the exact counts. Pruned counts
+        cannot be added: prune the sum.
         """
         check_int("min_count", min_count, least=1, most=_LARGEST_COUNT)
         least = max(min_count, self.metadata.min_count)
@@ -294,7 +295,7 @@ class PretokenCounts:
 
     @staticmethod
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
-        """The sum of several counts; CountsError unless their metadata agree."""
+        """Returns the sum of several counts; CountsError unless their metadata agree."""
         check_several("parts", "PretokenCounts", parts)
         listed = [part for part in parts]  # noqa: C416
         for part in listed:
@@ -313,14 +314,14 @@ class PretokenCounts:
 
     @property
     def n_documents(self) -> int:
-        """How many documents the corpus had."""
+        """The number of documents in the corpus."""
         return self.columns.n_documents
 
     def __len__(self) -> int:
         return len(self.columns)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """(pretoken, count) in the order of the bytes."""
+        """Yields (pretoken, count) in byte order."""
         blob, ends, counts = self.columns.sorted_columns()
         starts = itertools.chain([0], ends.tolist())
         for start, end, count in zip(starts, ends.tolist(), counts.tolist(), strict=False):
@@ -361,7 +362,7 @@ class PretokenCounts:
         columns = self.columns
         text, ends, counts = columns.unsorted_columns()
         totals = columns.n_bytes, columns.n_documents, columns.n_special_literals
-        # As arrays, which engines hand from process to process without copies (protocol 5).
+        # As arrays, which engines pass between processes without copying (pickle protocol 5).
         return _unpickled, (np.frombuffer(text, np.uint8), ends, counts, totals, self.metadata)
 
     def __copy__(self) -> PretokenCounts:
@@ -380,10 +381,10 @@ class CountBuilder:
     """Adds up batches of documents, tables and counts in place; `finish` returns the counts and ends the builder.
 
     CountBuilder(pattern="gpt2", *, special_tokens=(), corpus_specials="text", threads=0, max_memory=None); the
-    arguments are those of `PretokenCounts.from_texts`. Pattern None takes over how the first table was cut. Memory
-    grows with the distinct pretokens only; MemoryError is raised before `max_memory` bytes. After an error while a
-    batch was counted, which is then counted in part, `finish` is a CountsError too; a batch that was refused before is
-    left out.
+    arguments are those of `PretokenCounts.from_texts`. With pattern=None, the first table determines how text is cut.
+    Memory grows only with the distinct pretokens; MemoryError is raised before it exceeds `max_memory` bytes. If
+    counting fails in the middle of a batch, the batch is counted in part, so `finish` raises CountsError too; a batch
+    that was refused before that is left out.
     """
 
     __slots__ = ("_counter", "_metadata", "_totals")
@@ -399,12 +400,12 @@ class CountBuilder:
     ) -> None:
         checked = checked_metadata(pattern or "gpt2", special_tokens, corpus_specials)
         self._metadata: CountsMetadata | None = None if pattern is None else checked
-        # By the totals (bytes, documents, literals) that tables carry: (tables that carry them, bytes that they count).
+        # For each (bytes, documents, literals) of totals in tables: (tables that carry them, bytes that they count).
         self._totals: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._counter = _counter(checked, threads, max_memory, None)
 
     def add_texts(self, texts: Iterable[str]) -> None:
-        """Counts texts, each a document; of an iterable that is no list a few megabytes are held at a time."""
+        """Counts texts, each a document; of an iterable that is not a list, holds a few megabytes at a time."""
         check_texts("texts", texts)
         if isinstance(texts, (list, tuple)):
             self._counter.count_texts(texts)
@@ -412,13 +413,13 @@ class CountBuilder:
             _count_batches(self._counter, texts)
 
     def add_arrow(self, texts: Any) -> None:
-        """Counts the rows of an Arrow column of text, as `Tokenizer.encode_arrow` takes it; nulls are left out."""
+        """Counts the rows of an Arrow text column, as `Tokenizer.encode_arrow` takes it; leaves out nulls."""
         self._counter.count_arrow(texts)
 
     def add_counts(self, counts: Any) -> None:
         """Adds PretokenCounts, or an Arrow table as `PretokenCounts.from_arrow` takes it.
 
-        Raises CountsError for counts that were made in another way or pruned.
+        Raises CountsError for counts of text that was cut in another way, and for pruned counts.
         """
         if isinstance(counts, PretokenCounts):
             self._agree(counts.metadata)
@@ -433,7 +434,7 @@ class CountBuilder:
     def _add_tables(self, tables: Iterable[Any], name: str) -> None:
         """Adds the Arrow tables of one file, or one table; the first carries the metadata.
 
-        Where there are none, the totals are the text that the tables count.
+        If there are no metadata, the totals are the bytes of text that the tables count.
         """
         stored: dict[str, Any] | None = None
         n_text_bytes = 0
@@ -472,11 +473,11 @@ class CountBuilder:
             self._metadata.check_addable(metadata)
 
     def finish(self) -> PretokenCounts:
-        """The counts of everything given; RuntimeError the second time."""
+        """Returns the counts of everything added; RuntimeError when called again."""
         if self._metadata is None:
             raise CountsError("no counts to add; give at least one")
-        # Tables with the same totals that together count no more bytes than one had are parts of one table, which was
-        # written in many files, each with the metadata of the whole.
+        # Tables with equal totals that together count no more bytes than these say are parts of one table, which was
+        # written to many files, each with the metadata of the whole.
         for (n_bytes, n_documents, n_literals), (n_tables, n_counted) in self._totals.items():
             is_one = 0 < n_counted <= n_bytes
             for _ in range(1 if is_one else n_tables):
@@ -490,7 +491,7 @@ def _unpickled(text: Any, ends: Any, counts: Any, totals: Any, metadata: CountsM
 
 
 def _checked_items(items: Any) -> list[tuple[bytes, int]]:
-    """(pretoken, count) of each item; TypeError or ValueError naming the first that is none. Zeros are left out."""
+    """Returns (pretoken, count) pairs without empty pretokens and zeros; TypeError or ValueError for a bad item."""
     if isinstance(items, Mapping):
         items = items.items()
     check_several("items", "(bytes, int)", items)
@@ -508,7 +509,7 @@ def _checked_items(items: Any) -> list[tuple[bytes, int]]:
 
 
 def _counter(metadata: CountsMetadata, threads: int, max_memory: int | None, report: Any) -> _core.Counter:
-    """An empty counter of the core."""
+    """Returns an empty counter of the core."""
     return _core.Counter(
         pattern=metadata.pattern,
         special_tokens=list(metadata.special_tokens),
@@ -520,7 +521,7 @@ def _counter(metadata: CountsMetadata, threads: int, max_memory: int | None, rep
 
 
 def _count_blocks(counter: _core.Counter, reading: Reading, report: Any) -> None:
-    """Counts what is read; reading and counting overlap."""
+    """Counts the blocks of a reading; reading and counting overlap."""
     done = 0
     if report is not None:
         report("count", 0, reading.total)

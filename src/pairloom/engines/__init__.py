@@ -1,4 +1,4 @@
-"""Counting and tokenizing inside of engines: datatrove, Dask, Ray and Spark, one module and one extra for each.
+"""Counting and tokenizing inside engines: datatrove, Dask, Ray and Spark, one module and one extra for each.
 
 A module is imported by name (`from pairloom.engines import dask`) and needs its engine. Workers use one thread each
 unless told otherwise: the engine decides how many workers there are. Counts are summed exactly; shards are written by

@@ -1,7 +1,7 @@
-"""Dask: one task a file, or a function for the partitions of a data frame. Needs the extra [dask].
+"""Dask: one task for each file, or a function for the partitions of a data frame. Needs the extra [dask].
 
-`count_files` and `encode_files` make delayed objects and run nothing themselves but where they say so, so scheduler,
-retries and dashboard are the caller's.
+`count_files` returns a delayed object and runs nothing; `encode_files` computes with the scheduler that is set. So
+scheduler, retries and dashboard are the caller's.
 """
 
 import os
@@ -23,10 +23,10 @@ from pairloom.tokenizer import Tokenizer
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-# Counts that one task adds; the fewer, the more tasks.
+# Counts that one task adds; a smaller number makes more tasks.
 _FAN_IN = 8
-# Local files of so many bytes together make a task at most: each task sends its counts, and others add them. A task for
-# each thread of the workers has no less than the second.
+# Bytes of local files per task. More tasks cost more, since each sends its counts and others add them. Tasks are
+# smaller than the first number only to give each thread of the workers one, and never smaller than the second.
 _TASK_BYTES = 256 << 20
 _LEAST_TASK_BYTES = 16 << 20
 
@@ -38,12 +38,12 @@ def _dask() -> Any:
 def count_files(
     paths: Paths, pattern: Pattern = "gpt2", *, files_per_task: int | None = None, threads: int = 1, **options: Any
 ) -> Any:
-    """A delayed PretokenCounts of files, summed as a tree of tasks; `.compute()` runs it.
+    """Returns a delayed PretokenCounts of files, summed in a tree of tasks; `.compute()` runs it.
 
-    paths: as `Corpus` takes them. files_per_task: None for tasks of about the same size, one for each thread of the
-    workers, and more if that makes tasks of over 256 MB; a folder or a URL is a task by itself. options: of `Corpus`
-    (text_field, skip_bad, ...) and of `PretokenCounts.from_texts` (special_tokens, corpus_specials). A file that
-    cannot be read raises in the task that reads it.
+    paths: as `Corpus` takes them. files_per_task: None makes tasks of about equal size, one for each thread of the
+    workers, or more if tasks would exceed 256 MB; a folder or a URL is a task by itself. options: of `Corpus`
+    (text_field, skip_bad, ...) and of `PretokenCounts.from_texts` (special_tokens, corpus_specials). A file that cannot
+    be read raises in the task that reads it.
     """
     if files_per_task is not None:
         check_int("files_per_task", files_per_task, least=1)
@@ -52,7 +52,7 @@ def count_files(
     if not files:
         raise ValueError("no files to count; name at least one")
     delayed = _dask().delayed
-    # Not pure: a cluster would return counts that it still holds, also of a file that has changed.
+    # Not pure: a cluster would return counts that it still holds, even if a file has changed since.
     count, add = delayed(_counted, pure=False), delayed(_added, pure=True)
     parts = [count(group, pattern, threads, options, counting) for group in _groups(files, files_per_task)]
     while len(parts) > 1:
@@ -67,7 +67,7 @@ def _groups(files: list[str], files_per_task: int | None) -> list[list[str]]:
     sizes = [Path(file).stat().st_size if Path(file).is_file() else _TASK_BYTES for file in files]
     ends = list(accumulate(sizes))
     n_tasks = max(-(-ends[-1] // _TASK_BYTES), min(_n_threads(), ends[-1] // _LEAST_TASK_BYTES), 1)
-    # Each task has its share of the bytes: a small last one would leave a worker idle.
+    # Give each task its share of the bytes: a small last task would leave a worker idle.
     share = max(ends[-1] / n_tasks, 1)
     groups: dict[int, list[str]] = {}
     for file, size, end in zip(files, sizes, ends, strict=True):
@@ -76,7 +76,7 @@ def _groups(files: list[str], files_per_task: int | None) -> list[list[str]]:
 
 
 def _n_threads() -> int:
-    """How many tasks run at once: of the cluster of the process's client, where it has one now."""
+    """Returns how many tasks run at once: in the cluster of this process's current client, else on this machine."""
     distributed = sys.modules.get("distributed")
     try:
         client = distributed.default_client() if distributed else None
@@ -84,7 +84,7 @@ def _n_threads() -> int:
         client = None
     if client is None:
         return os.cpu_count() or 1
-    # An asynchronous client can be asked only where something awaits it.
+    # An asynchronous client can only be asked by code that awaits the answer.
     return 1 if client.asynchronous else sum(client.nthreads().values())
 
 
@@ -109,10 +109,10 @@ def encode_files(
     reading: dict[str, Any] | None = None,
     **options: Any,
 ) -> Manifest:
-    """Encodes files, a task each, into one folder of shards in the order of the files, and commits it.
+    """Encodes files, one task for each, into one folder of shards in the order of the files, and commits it.
 
-    reading: options of `Corpus`. options: of `ShardJob`. It computes with the scheduler that is set; a rerun after any
-    failure begins anew, and nothing is lost or doubled. Raises what reading a file raises, FileExistsError for a folder
+    reading: options of `Corpus`. options: of `ShardJob`. Computes with the scheduler that is set. A rerun after any
+    failure starts over; nothing is lost or doubled. Raises what reading a file raises, and FileExistsError for a folder
     in use.
     """
     dask = _dask()
@@ -120,7 +120,7 @@ def encode_files(
     if not files:
         raise ValueError("no files to encode; name at least one")
     with ShardJob(folder, tokenizer, **options) as job:
-        # The tokenizer is sent once, not with each task.
+        # Send the tokenizer once, not with each task.
         task = dask.delayed(job.task, pure=True)
         write = dask.delayed(_written, pure=False)
         receipts = dask.compute(*[write(task, file, number, reading or {}) for number, file in enumerate(files)])
@@ -140,10 +140,10 @@ def encode_partition(
     specials: str = "ordinary",
     threads: int = 1,
 ) -> Any:
-    """The partition, a pandas.DataFrame, with a column of lists of ids; for `ddf.map_partitions`.
+    """Returns the partition, a pandas.DataFrame, with a column of lists of ids; for `ddf.map_partitions`.
 
-    A null stays a null. specials: as in `tokenize_files`. Raises KeyError for a column that is missing,
-    TypeError for one that is no text.
+    A null stays a null. specials: as in `tokenize_files`. Raises KeyError if the column is missing, TypeError if it is
+    not text.
     """
     pandas, pyarrow = import_optional("pandas", "encode_partition"), import_optional("pyarrow", "encode_partition")
     if text_field not in frame.columns:

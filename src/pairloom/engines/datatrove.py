@@ -1,7 +1,7 @@
 """datatrove: pipeline steps that count pretokens and tokenize. Needs the extra [datatrove].
 
-Ranks are datatrove's; a rank that is run again writes its file anew, so reruns are exact. datatrove's local executor
-waits forever for a worker that was killed: stop it and run it again, finished ranks are skipped.
+Ranks are datatrove's. A rank that runs again writes its file anew, so reruns are exact. datatrove's local executor
+waits forever for a worker that was killed: stop it and run it again; finished ranks are skipped.
 """
 
 from collections.abc import Iterable
@@ -26,15 +26,15 @@ _DocumentTokenizer: Any = _tokens.DocumentTokenizer
 
 @lru_cache(maxsize=1)
 def _of_process(path: str, modified_ns: int) -> Tokenizer:
-    """The tokenizer, loaded once for all ranks of a process: what its cache has learned stays."""
+    """Loads the tokenizer once for all ranks of a process, so that what its cache has learned stays."""
     return Tokenizer.load(path)
 
 
 class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
-    """DocumentTokenizer with its files and its options but save_loss_metadata, encoded by pairloom.
+    """datatrove's DocumentTokenizer, with its files and its options except save_loss_metadata, encoding with pairloom.
 
-    tokenizer_name_or_path: a file that `Tokenizer.load` reads. specials: literals of special tokens in documents are
-    plain text ("ordinary"), ids as DocumentTokenizer makes them ("recognise") or an "error".
+    tokenizer_name_or_path: a file that `Tokenizer.load` reads. specials: literals of special tokens in documents become
+    plain text ("ordinary"), ids as DocumentTokenizer makes them ("recognise"), or an "error".
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
 
     @cached_property
     def token_size(self) -> int:
-        """The bytes of an id in the files."""
+        """The bytes of one id in the files."""
         return 2 if self._loaded[0].n_vocab <= 1 << 16 else 4
 
     def write_unshuffled(self, data: Iterable[Any], filename: str) -> Any:
-        """As the base class, but without an object for each id."""
+        """Does the same as the base class, but without an object for each id."""
         shuffles = self.shuffle_documents or self.shuffle_chunk_size
         unshuffled = _tokens.TokenizedFile(
             self.local_working_dir if shuffles and self.local_working_dir else self.output_folder,
@@ -80,7 +80,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         encoder = tokenizer.block_encoder(end_id=end, specials=self._specials, threads=self._threads)
         for batch in _batching.batched(data, self.batch_size):
             with self.track_time(unit="batch"):
-                # Some megabytes at a time, which a processor's caches hold.
+                # A few megabytes at a time, which fit into a processor's caches.
                 texts: Any
                 for texts in batches_of(texts_of(batch)):
                     ids, ends, _ = encoder.push(_core.Documents.from_texts(texts))

@@ -22,9 +22,9 @@ _batching = import_optional("datatrove.utils.batching", _PURPOSE)
 class PretokenCounter(_Step):  # type: ignore[misc]
     """Counts the pretokens of the documents that pass through, into `{rank:05d}.parquet` of `output_folder`.
 
-    input_folder: count its files instead, each rank its share, as the first step; cheaper, since no object
-    is made of a document. reading: options of `Corpus` for these (text_field, skip_bad, ...).
-    options: special_tokens, corpus_specials, max_memory. One thread a rank unless `threads` says.
+    input_folder: count its files instead, as the first step of a pipeline; each rank counts its share. This is cheaper,
+    since no object is made for each document. reading: options of `Corpus` for these files (text_field, skip_bad, ...).
+    options: special_tokens, corpus_specials, max_memory. Each rank uses one thread unless `threads` says otherwise.
     """
 
     name = "🔢 Pretoken counter"
@@ -68,8 +68,8 @@ class PretokenCounter(_Step):  # type: ignore[misc]
         _save(counts, self.output_folder, f"{rank:05d}.parquet")
 
     def _of_files(self, folder: Any, rank: int, world_size: int) -> PretokenCounts:
-        """The counts of this rank's files of a folder."""
-        # What folders hold that is no data, as in `Corpus`.
+        """Counts this rank's files of a folder."""
+        # Skip names that mark what is not data, as `Corpus` does.
         found = folder.list_files(recursive=True)
         found = [name for name in found if not any(part.startswith(PASSED_BY) for part in name.split("/"))]
         if not found:
@@ -117,7 +117,7 @@ class CountsMerger(_Step):  # type: ignore[misc]
 
 
 def texts_of(documents: Iterable[Any]) -> list[str]:
-    """The texts of documents; TypeError for one without text."""
+    """Returns the texts of documents; TypeError for a document without text."""
     texts = []
     for document in documents:
         if not isinstance(document.text, str):

@@ -1,9 +1,9 @@
 """Ray: counts of files and datasets, a map over batches of text, a writer of shards. Needs the extra [ray].
 
-Tasks ask Ray for one CPU each and use one thread. `count_files` is cheaper for files: its tasks read them
-themselves, and nothing but counts goes through the object store. For `EncodeText` as an actor take a pool that leaves
-processors free (`concurrency=(1, n - 1)`): a pool of as many actors as there are processors starves Ray's own listing
-of files, which then waits forever.
+Each task asks Ray for one CPU and uses one thread. For files `count_files` is cheaper: its tasks read them themselves,
+and only counts go through the object store. To run `EncodeText` in actors, use a pool that leaves processors free
+(`concurrency=(1, n - 1)`): a pool with as many actors as processors starves Ray's own listing of files, which then
+waits forever.
 """
 
 import os
@@ -27,7 +27,7 @@ Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 def count_pretokens(
     ds: Any, pattern: Pattern = "gpt2", *, text_field: str = "text", max_memory: int | None = None, **options: Any
 ) -> PretokenCounts:
-    """The counts of a column of a Dataset: a task counts a block, the driver adds as they come; nulls are left out.
+    """Counts a column of a Dataset: a task counts a block, the driver adds results as they come; leaves out nulls.
 
     options: special_tokens, corpus_specials. max_memory: bytes that the driver's sum may take.
     """
@@ -55,7 +55,7 @@ def count_files(
     reading: dict[str, Any] | None = None,
     **options: Any,
 ) -> PretokenCounts:
-    """The counts of files, `files_per_task` a task; the driver adds them as they come.
+    """Counts files, `files_per_task` in each task; the driver adds the counts as they come.
 
     reading: options of `Corpus` (text_field, skip_bad, ...). options: special_tokens, corpus_specials. Raises what
     reading a file raises.
@@ -87,7 +87,7 @@ def count_files(
 class EncodeText:
     """Adds a column of lists of ids; for `ds.map_batches(EncodeText(...), batch_format="pyarrow")`.
 
-    A null stays a null. keep: whether the column of text stays. specials: as in `tokenize_files`. Called as a function
+    A null stays a null. keep: whether to keep the text column. specials: as in `tokenize_files`. Use it as a function
     or, as a class with fn_constructor_args, in a pool of actors. Raises CorpusError naming a column that is missing.
     """
 
@@ -105,7 +105,7 @@ class EncodeText:
         self._options = specials_options(specials)
 
     def __call__(self, table: Any) -> Any:
-        """The table with the column."""
+        """Returns the table with the column of ids."""
         ids = self._tokenizer.encode_arrow(column_of(table, self._text_field), threads=1, **self._options)
         names = kept_names(table.column_names, self._text_field, self._column, self._keep)
         return table.select(names).append_column(self._column, ids)
@@ -121,11 +121,11 @@ def write_tokens(
     text_field: str = "text",
     **options: Any,
 ) -> Manifest:
-    """Writes a Dataset as one folder of shards, a task a block, committed once by the driver.
+    """Writes a Dataset as one folder of shards, one task for each block, committed once by the driver.
 
-    A task that Ray runs twice counts once; a driver that is killed leaves nothing that counts, so a rerun neither loses
-    nor doubles a document (`ds.write_parquet` adds to what a killed run left). mode: "error" refuses a folder in use,
-    "overwrite" removes the shards in it first. options: of `ShardJob`. Documents are in the order of the blocks.
+    A task that Ray runs twice counts once. If the driver is killed, nothing counts, so a rerun neither loses nor
+    doubles a document (`ds.write_parquet` adds to what a killed run left). mode: "error" refuses a folder in use,
+    "overwrite" replaces the shards in it. options: of `ShardJob`. Documents are in the order of the blocks.
     """
     check_choice("mode", mode, ("error", "overwrite"))
     check_method("ds", ds, "map_batches", "a ray.data.Dataset")

@@ -1,4 +1,4 @@
-"""Ray: results of a function over the blocks of a Dataset, with its errors as they are."""
+"""Ray: the results of a function over the blocks of a Dataset, with its errors unchanged."""
 
 import pickle
 from collections.abc import Callable, Iterator
@@ -8,8 +8,9 @@ from pairloom.errors import PairloomError
 
 
 def block_results(ds: Any, work: Callable[[Any], Any], in_order: bool = False) -> Iterator[Any]:
-    """What `work` returns for each block, as they come or in the order of the blocks; raises its errors themselves,
-    not Ray's text about them, and ValueError where Ray may drop blocks.
+    """Yields what `work` returns for each block, as results come or in the order of the blocks.
+
+    Raises its PairloomErrors themselves, not Ray's text about them, and ValueError if Ray may drop blocks.
     """
     if n := ds.context.max_errored_blocks:
         raise ValueError(
@@ -22,11 +23,11 @@ def block_results(ds: Any, work: Callable[[Any], Any], in_order: bool = False) -
             result = work(table)
         except PairloomError as error:
             result = error
-        # As one row: the metadata of a schema do not survive Ray's blocks.
+        # As a row, since the metadata of a schema do not survive Ray's blocks.
         return {"result": [pickle.dumps(result)]}
 
     results = ds.map_batches(run, batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
-    # Datasets made of one another share this.
+    # Datasets made from one another share this object, so restore it.
     options = results.context.execution_options
     before, options.preserve_order = options.preserve_order, in_order or options.preserve_order
     try:

@@ -1,4 +1,4 @@
-"""What the modules of the engines share."""
+"""Helpers that the modules of the engines share."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def specials_options(specials: str) -> dict[str, Any]:
-    """The options of `encode` for what literals of special tokens in documents become, as in `tokenize_files`."""
+    """Returns the options of `encode` for literals of special tokens in documents, named as in `tokenize_files`."""
     check_choice("specials", specials, tuple(_OPTIONS))
     return _OPTIONS[specials]
 
 
 def column_of(table: Any, text_field: str) -> Any:
-    """The column of an Arrow table or record batch; CorpusError where it is missing or no text."""
+    """Returns a column of an Arrow table or record batch; CorpusError if it is missing or not text."""
     if not hasattr(table, "schema"):
         raise TypeError(f'a batch must be an Arrow table, not {type(table).__name__}; pass batch_format="pyarrow"')
     names = table.schema.names
@@ -34,7 +34,7 @@ def column_of(table: Any, text_field: str) -> Any:
 
 
 def kept_names(names: list[str], text_field: str, column: str, keep: bool) -> list[str]:
-    """The columns that stay beside `column`, without the text unless `keep`; ValueError where it is one of them."""
+    """Returns the columns to keep beside `column`, the text only if `keep`; ValueError if `column` is one of them."""
     kept = [name for name in names if keep or name != text_field]
     if column in kept:
         raise ValueError(f"there is a column {column!r}; name another with column")
@@ -42,7 +42,7 @@ def kept_names(names: list[str], text_field: str, column: str, keep: bool) -> li
 
 
 def check_counting_options(options: dict[str, Any], call: str, reading: bool = False) -> None:
-    """Raises TypeError for an option that counting does not have; reading: those of `Corpus` go into a dict."""
+    """Raises TypeError for an option that counting lacks. reading: whether options of `Corpus` go into a dict."""
     for name in options:
         if name not in ("special_tokens", "corpus_specials"):
             remedy = f"; options of Corpus are passed as reading={{{name!r}: ...}}" if reading else ""
@@ -50,7 +50,7 @@ def check_counting_options(options: dict[str, Any], call: str, reading: bool = F
 
 
 def check_method(name: str, value: Any, method: str, kind: str) -> None:
-    """Raises TypeError for a value that is not of the engine: it lacks this method."""
+    """Raises TypeError for a value that lacks this method, so is not an object of the engine."""
     if not hasattr(value, method):
         raise TypeError(f"{name} must be {kind}, not {type(value).__name__}")
 
@@ -60,7 +60,7 @@ _JOB_OPTIONS = sorted(("bos", "eot", "format", "input_errors", "specials", "text
 
 
 def job_options(texts: dict[str, str]) -> dict[str, Any]:
-    """Options of `ShardJob` out of the strings that an engine hands on; ValueError names one that is wrong."""
+    """Parses options of `ShardJob` from the strings that an engine passes on; ValueError names a wrong one."""
     options: dict[str, Any] = {}
     for name, text in texts.items():
         if name not in _JOB_OPTIONS:

@@ -1,7 +1,7 @@
-"""Spark: counts and ids of a column by Arrow batches, and a data source that writes shards. Needs the extra [spark].
+"""Spark: counts and ids of a column in Arrow batches, and a data source that writes shards. Needs the extra [spark].
 
-Batches go to Python workers as Arrow and come back so, without a Python object for each row. Spark knows neither
-unsigned integers nor large lists, so ids are array<int>. Needs Java 17 or later and PySpark 4.
+Batches go to Python workers and back as Arrow, without a Python object for each row. Spark has no unsigned integers and
+no large lists, so ids are array<int>. Needs Java 17 or later and PySpark 4.
 """
 
 import pickle
@@ -33,10 +33,10 @@ def encode_text(
     keep: bool = True,
     specials: str = "ordinary",
 ) -> Any:
-    """The DataFrame with a column of ids, array<int>; a null stays a null.
+    """Returns the DataFrame with a column of ids, array<int>; a null stays a null.
 
-    keep: whether the column of text stays. specials: as in `tokenize_files`. Raises Spark's AnalysisException for a
-    column that is missing.
+    keep: whether to keep the text column. specials: as in `tokenize_files`. Raises Spark's AnalysisException for a
+    missing column.
     """
     check_tokenizer("tokenizer", tokenizer)
     options = specials_options(specials)
@@ -61,22 +61,22 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
     `spark.dataSource.register(PairloomDataSource)`, then
     `df.select("text").write.format("pairloom").mode("append").option("model", path).save(folder)`. Options: model (a
     file that `Tokenizer.load` reads, on every machine), text_field, and format, eot, bos, specials, shard_tokens,
-    input_errors and skip_bad of `ShardJob`. Mode "append" writes into a new or empty folder, "overwrite" removes the
+    input_errors and skip_bad of `ShardJob`. Mode "append" writes into a new or empty folder, "overwrite" replaces the
     shards in it. A partition that Spark runs twice counts once, and a job that fails leaves nothing that counts.
     """
 
     @classmethod
     def name(cls) -> str:
-        """The name of the format."""
+        """Returns the name of the format."""
         return "pairloom"
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
-        """The writer of a job."""
+        """Returns the writer of a job."""
         options = dict(self.options)
         folder, model = options.pop("path", None), options.pop("model", None)
         if folder is None or model is None:
             raise ValueError("pass the folder to save() and .option('model', path), the file of a tokenizer")
-        # Spark gives the names of options in small letters.
+        # Spark passes option names in lower case.
         options.setdefault("text_field", "text")
         if options["text_field"] not in schema.names:
             raise ValueError(
@@ -86,20 +86,20 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
         if kind.typeName() not in ("string", "varchar", "char", "binary", "void"):
             raise ValueError(f"column {options['text_field']!r} is {kind.simpleString()}, not string or binary")
         job = ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **job_options(options))
-        # Before the work is done; it is claimed when all is written.
+        # Fail before the work is done; the folder is claimed only when everything is written.
         job.check_folder()
         return _ShardWriter(job)
 
 
 class _Written(_Message):  # type: ignore[misc]
-    """A receipt, pickled."""
+    """A pickled receipt."""
 
     def __init__(self, receipt: Receipt) -> None:
         self.receipt = pickle.dumps(receipt)
 
 
 class _ShardWriter(_Writer):  # type: ignore[misc]
-    """The job's task goes to the workers; the driver claims the folder when it commits."""
+    """Sends the job's task to the workers; the driver claims the folder when it commits."""
 
     def __init__(self, job: ShardJob) -> None:
         self.job = job
@@ -109,10 +109,10 @@ class _ShardWriter(_Writer):  # type: ignore[misc]
         return _Written(self.job.task.write(iterator))
 
     def commit(self, messages: list[Any]) -> None:
-        """All partitions are written."""
+        """Commits the shards, once all partitions are written."""
         with self.job as job:
             job.commit([pickle.loads(message.receipt) for message in messages if message is not None])
 
     def abort(self, messages: list[Any]) -> None:
-        """A partition failed for good."""
+        """Removes what was written, if a partition failed for good."""
         self.job.discard()

@@ -1,7 +1,7 @@
-"""Spark: the functions that count; `pairloom.engines.spark` exports them.
+"""Spark: the functions that count, which `pairloom.engines.spark` exports.
 
-A row of a DataFrame costs the JVM far more than a pretoken costs the core: `collect_counts`, whose rows are whole
-tables of counts, takes half of the time of a DataFrame of pretokens.
+A row of a DataFrame costs the JVM far more than a pretoken costs the core. So `collect_counts`, whose rows are whole
+tables of counts, takes half the time of a DataFrame of pretokens.
 """
 
 import pickle
@@ -18,17 +18,17 @@ _PURPOSE = "pairloom.engines.spark"
 _functions: Any = import_optional("pyspark.sql.functions", _PURPOSE)
 _utils: Any = import_optional("pyspark.sql.utils", _PURPOSE)
 
-# Tables that one task adds; the fewer, the more go to the driver.
+# Tables that one task adds; a smaller number leaves more of them to the driver.
 _FAN_IN = 16
 
 
 def collect_counts(
     df: Any, pattern: Pattern = "gpt2", *, text_field: str = "text", max_memory: int | None = None, **options: Any
 ) -> PretokenCounts:
-    """The counts of a column: each partition counts, workers add sixteen partitions, the driver the rest.
+    """Returns the counts of a column: each partition counts, workers add 16 partitions each, the driver adds the rest.
 
     Nulls are left out. max_memory: bytes that the driver's sum may take. options: special_tokens, corpus_specials. To
-    keep the counts as a table, or where the driver cannot hold them, take `count_pretokens`.
+    keep the counts as a table, or if the driver cannot hold them, use `count_pretokens`.
     """
     check_str("text_field", text_field)
     check_counting_options(options, "collect_counts()")
@@ -46,7 +46,7 @@ def collect_counts(
         yield _row(part.finish())
 
     parts = df.select(text_field).mapInArrow(count, "counts binary")
-    # Spark Connect does not tell.
+    # Spark Connect does not report the number of partitions.
     n_partitions = _FAN_IN**2 if _utils.is_remote() else parts.rdd.getNumPartitions()
     if n_partitions > _FAN_IN:
         parts = parts.repartition(-(-n_partitions // _FAN_IN)).mapInArrow(add, "counts binary")
@@ -56,7 +56,7 @@ def collect_counts(
 
 
 def _counted(batches: Iterable[Any], pattern: Pattern, options: dict[str, Any]) -> PretokenCounts:
-    """The counts of a partition, whose one column Spark calls by the last name of a nested field."""
+    """Counts a partition; its one column is found by position, since Spark names a nested field by its last part."""
     builder = CountBuilder(pattern, threads=1, **options)
     for batch in batches:
         builder.add_arrow(column_of(batch, batch.schema.names[0]))
@@ -64,16 +64,16 @@ def _counted(batches: Iterable[Any], pattern: Pattern, options: dict[str, Any]) 
 
 
 def _row(counts: PretokenCounts) -> Any:
-    """A record batch of one row, the counts."""
+    """Returns a record batch with one row, the pickled counts."""
     pyarrow = import_optional("pyarrow", _PURPOSE)
     return pyarrow.RecordBatch.from_pydict({"counts": pyarrow.array([pickle.dumps(counts)], pyarrow.binary())})
 
 
 def count_pretokens(df: Any, pattern: Pattern = "gpt2", *, text_field: str = "text", **options: Any) -> Any:
-    """A DataFrame of pretoken (binary) and count (bigint): each partition counts, Spark sums; nulls are left out.
+    """Returns a DataFrame of pretoken (binary) and count (bigint): partitions count, Spark sums; nulls are left out.
 
-    options: special_tokens, corpus_specials. `counts_from_spark` makes PretokenCounts of it; or write it as Parquet and
-    read that with `PretokenCounts.from_parquet`.
+    options: special_tokens, corpus_specials. `counts_from_spark` makes PretokenCounts from it; or write it as Parquet
+    and read that with `PretokenCounts.from_parquet`.
     """
     check_str("text_field", text_field)
     check_counting_options(options, "count_pretokens()")
@@ -94,7 +94,7 @@ def count_pretokens(df: Any, pattern: Pattern = "gpt2", *, text_field: str = "te
 def counts_from_spark(
     df: Any, pattern: Pattern = "gpt2", *, max_memory: int | None = None, **options: Any
 ) -> PretokenCounts:
-    """PretokenCounts of a DataFrame of `count_pretokens`; pattern and options are those that it was counted with."""
+    """Makes PretokenCounts from a DataFrame of `count_pretokens`; pass the pattern and options it was counted with."""
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
     builder.add_counts(df.select("pretoken", "count").toArrow())
     return builder.finish()

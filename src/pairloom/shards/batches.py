@@ -1,7 +1,7 @@
 """The batches of a training loop: which tokens are in which row of which step, computed from the step alone.
 
-An `Order` says for each row of the endless stream of rows which pieces of the corpus it consists of. Nothing is kept
-from row to row, so that a loop can begin at any step and ranks need not talk to each other.
+An `Order` maps each row of the endless stream of rows to the pieces of the corpus that make it up. No state is kept
+from row to row, so a loop can begin at any step, and ranks need not talk to each other.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ Lengths = npt.NDArray[np.int64]
 Pieces = tuple[Lengths, Lengths]
 
 
-# Blocks that are permuted at once.
+# Blocks or rows permuted at once.
 _CHUNK = 1 << 12
 # Rows or tokens whose pieces are held at once.
 _MOST_PIECES = 1 << 20
-# A step of more epochs than these is refused, unless it has few ids.
+# A step that spans more epochs than this is refused, unless it has few ids.
 _MOST_EPOCHS, _FEW_IDS = 1000, 1 << 17
 
 
 class Order(NamedTuple):
-    """The rows of a corpus.
+    """How one epoch of a corpus is laid out in rows.
 
-    n_per_epoch: rows, or tokens where rows are cut from a stream. pieces: (starts, stops) in the corpus of a range of
-    the rows or tokens of an epoch; no piece of a stream is empty. is_stream: which of the two it is.
+    n_per_epoch: how many rows an epoch has; if rows are cut from a stream (is_stream), how many tokens. pieces: for
+    (epoch, start, stop), a range of those rows or tokens, returns (starts, stops) of its pieces in the corpus; in a
+    stream, no piece is empty.
     """
 
     n_per_epoch: int
@@ -46,7 +47,7 @@ class Order(NamedTuple):
 
 
 class _Permutation:
-    """The permutation of range(n) of each epoch, computed for many positions at a time, which costs as much as few."""
+    """A permutation of range(n) for each epoch, computed in chunks, since many positions cost as much as few."""
 
     def __init__(self, n: int, seed: int | None) -> None:
         self._n = n
@@ -58,14 +59,14 @@ class _Permutation:
         return permuted(numbers, self._n, self._seed, epoch)
 
     def of(self, epoch: int, start: int, stop: int) -> Lengths:
-        """Where the positions of a range go."""
+        """Returns where positions `start` to `stop` go."""
         chunks = range(start // _CHUNK, -(-stop // _CHUNK))
         parts = [self._chunk(epoch, chunk)[max(start - chunk * _CHUNK, 0) : stop - chunk * _CHUNK] for chunk in chunks]
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def by_block(n_tokens: int, block: int, seed: int | None) -> Order:
-    """The stream of tokens in blocks of `block`, shuffled with a seed; the last, shorter one stays at the end."""
+    """Returns the stream of tokens in blocks of `block`, shuffled with a seed; a shorter last block stays last."""
     n_full = n_tokens // block
     permutation = _Permutation(n_full, seed)
 
@@ -77,14 +78,14 @@ def by_block(n_tokens: int, block: int, seed: int | None) -> Order:
         places = begins.copy()
         n_moved = max(min(last, n_full) - first, 0)
         places[:n_moved] = permutation.of(epoch, first, first + n_moved) * block
-        # The first and the last block may be cut.
+        # The range can cut the first and the last block.
         return places + np.maximum(start - begins, 0), places + np.minimum(stop - begins, block)
 
     return Order(n_tokens, pieces, True)
 
 
 class _Shuffled:
-    """Items of different sizes in the order of an epoch; the orders of two epochs are held."""
+    """Items of different sizes in the order of an epoch; holds the orders of two epochs."""
 
     def __init__(self, sizes: Lengths, seed: int | None) -> None:
         self._sizes = sizes
@@ -92,7 +93,7 @@ class _Shuffled:
         self._held: dict[int, tuple[Lengths, Lengths]] = {}
 
     def of(self, epoch: int) -> tuple[Lengths, Lengths]:
-        """(items in their order, the sum of sizes up to and with each)."""
+        """Returns (items in their order, the sum of sizes up to and including each)."""
         key = 0 if self._seed is None else epoch
         if key not in self._held:
             if len(self._held) == 2:
@@ -104,7 +105,7 @@ class _Shuffled:
 
 
 def by_document(lengths: Lengths, seed: int) -> Order:
-    """The stream of tokens, document after document in shuffled order."""
+    """Returns the stream of tokens, document after document in shuffled order."""
     starts = np.cumsum(lengths) - lengths
     shuffled = _Shuffled(lengths, seed)
 
@@ -121,9 +122,9 @@ def by_document(lengths: Lengths, seed: int) -> Order:
 
 
 def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) -> Order:
-    """Rows of a document each, or of a part of a longer one; documents without tokens have none.
+    """Returns rows that hold one document each, or a part of a longer one; documents without tokens have no row.
 
-    The rows of a document follow each other unless rows are shuffled.
+    The rows of a document stay together unless rows are shuffled.
     """
     n_rows = -(-lengths // seq_len)
     starts = np.cumsum(lengths) - lengths
@@ -148,8 +149,8 @@ def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) 
 class Rows(Protocol):
     """Rows of ids, one after another through all epochs.
 
-    unit: what `total`, the number of units in all epochs, counts in: ids of a stream, `seq_len` to a row, or rows (1).
-    total and epochs are None where the rows never end. n_tokens: ids of one epoch.
+    unit: what one row adds to `total`: seq_len if that counts the ids of a stream, 1 if it counts rows. total: over all
+    epochs; total and epochs are None if the rows never end. n_tokens: ids per epoch.
     """
 
     seq_len: int
@@ -161,11 +162,11 @@ class Rows(Protocol):
     dtype: np.dtype[Any]
 
     def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
-        """Rows [n, seq_len] from number `first` on, row 0 being the first of `epoch`; padding after the last row."""
+        """Returns rows [n, seq_len] from `first` on; row 0 is the first of `epoch`, padding follows the last row."""
         ...
 
     def documents_of(self, epoch: int, first: int, n: int) -> Lengths:
-        """The documents of these rows, as `Batches.documents_of`."""
+        """Returns the documents of these rows, in the format of `Batches.documents_of`."""
         ...
 
 
@@ -191,7 +192,7 @@ class FolderRows(Rows):
         self.total = None if epochs is None else epochs * order.n_per_epoch
 
     def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
-        """As `Rows.at`."""
+        """Implements `Rows.at`."""
         ids: npt.NDArray[Any] = np.zeros((n, self.seq_len), self._shards.dtype)
         n_of_row = np.zeros(n, np.int64)
         for starts, stops, places in self._placed(epoch, first, n):
@@ -207,11 +208,11 @@ class FolderRows(Rows):
         return ids
 
     def documents_of(self, epoch: int, first: int, n: int) -> Lengths:
-        """As `Rows.documents_of`."""
+        """Implements `Rows.documents_of`."""
         seq_len, bounds = self.seq_len, self._shards.document_bounds
         found = [np.zeros((0, 5), np.int64)]
         for starts, stops, places in self._placed(epoch, first, n):
-            # Cut where rows end, then where documents do.
+            # Cut the pieces where rows end, then where documents end.
             piece, row = _spans(places // seq_len, (places + stops - starts - 1) // seq_len)
             begin_of_row = np.maximum(places[piece], row * seq_len)
             end_of_row = np.minimum((places + stops - starts)[piece], (row + 1) * seq_len)
@@ -227,7 +228,7 @@ class FolderRows(Rows):
         return np.concatenate(found)
 
     def _placed(self, epoch: int, first: int, n: int) -> Iterator[tuple[Lengths, Lengths, Lengths]]:
-        """(starts, stops, places in the flat rows) of the pieces of `n` rows."""
+        """Yields (starts, stops, places in the flattened rows) for the pieces of `n` rows."""
         at = 0
         for starts, stops in self._pieces(epoch, first * self.unit, (first + n) * self.unit):
             if self._order.is_stream:
@@ -239,7 +240,7 @@ class FolderRows(Rows):
             yield starts, stops, places
 
     def _pieces(self, first_epoch: int, start: int, stop: int) -> Iterator[Pieces]:
-        """The pieces of a range of the endless stream, up to the end of the last epoch."""
+        """Yields the pieces of a range of the endless stream, up to the end of the last epoch."""
         if self.total is not None:
             stop = min(stop, self.total)
         while start < stop:
@@ -252,8 +253,8 @@ class FolderRows(Rows):
 class Batches(Iterator[npt.NDArray[Any]]):
     """Batches of ids, arrays [batch, seq_len]; made by `OpenShards.batches`.
 
-    step: the number of the next batch. n_steps: how many there are in all; None if they never end. rows_per_step: those
-    of all ranks. A checkpoint stores the step, or `state_dict()`. Threads that share them get each batch once.
+    step: the number of the next batch. n_steps: the total number of steps; None if they never end. rows_per_step: over
+    all ranks. A checkpoint stores the step, or `state_dict()`. Threads that share an iterator get each batch once.
     """
 
     def __init__(
@@ -294,7 +295,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
         self.step = step
 
     def _start(self, epoch: int, row: int) -> None:
-        """Makes `row` of the rows that begin with `epoch` the first row of step 0."""
+        """Makes `row`, counted from the first row of `epoch`, the first row of step 0."""
         n_steps = n_missing = None
         if self._rows.total is not None:
             units_per_step = self.rows_per_step * self._rows.unit
@@ -309,19 +310,19 @@ class Batches(Iterator[npt.NDArray[Any]]):
 
     @property
     def row(self) -> int:
-        """The first row of the next step, of all ranks, counted from the beginning of the first epoch."""
+        """The first row of the next step over all ranks, counted from the beginning of the first epoch."""
         return self._row + self._step * self.rows_per_step
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the batches are, for `load_state_dict` of batches of any rank, world_size and batch."""
+        """Returns the current position, for `load_state_dict` of batches with any rank, world_size and batch."""
         return {"epoch": self._epoch, "row": self.row, **self._stream_before(self.row)}
 
     def _stream_before(self, row: int) -> dict[str, Any]:
-        """What the rows before `row` depend on."""
+        """Returns everything that the rows before `row` depend on."""
         return self._stream
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes to where other batches were; their rows must be these: ValueError if shards or options differ."""
+        """Continues where other batches were; ValueError if their shards or options differ, so their rows would too."""
         row = state.get("row")
         mine = self._stream_before(row if isinstance(row, int) else 0)
         other = {name: state.get(name) for name in mine}
@@ -331,7 +332,7 @@ class Batches(Iterator[npt.NDArray[Any]]):
 
     @property
     def step(self) -> int:
-        """The number of the next batch; setting it goes there."""
+        """The number of the next batch; assign to it to go to another."""
         return self._step
 
     @step.setter
@@ -347,27 +348,27 @@ class Batches(Iterator[npt.NDArray[Any]]):
         return ids
 
     def at(self, step: int) -> npt.NDArray[Any]:
-        """The batch of a step, whichever is the next; after the last step of all epochs, padding alone."""
+        """Returns the batch of any step, without moving on; after the last step of all epochs, it is all padding."""
         check_int("step", step, least=0)
         return self._rows.at(self._epoch, self._first_of(step), self._batch)
 
     def documents_of(self, step: int) -> Lengths:
-        """Which documents the batch of a step is of: int64 [n, 5], a line for each part of a document in a row.
+        """Returns the documents in the batch of a step: int64 [n, 5], one line for each part of a document in a row.
 
-        Columns: row of the batch, the part's first and end column in it, number of the document (`where(document=...)`
-        of the shards tells its origin), and how many of its tokens come before the part. A mixture has a sixth column,
+        Columns: row of the batch; the part's first and end column in it; number of the document (`where(document=...)`
+        of the shards returns its origin); how many of its tokens come before the part. A mixture has a sixth column,
         the number of the folder.
         """
         check_int("step", step, least=0)
         return self._rows.documents_of(self._epoch, self._first_of(step), self._batch)
 
     def _first_of(self, step: int) -> int:
-        """The first row of a step."""
+        """Returns this rank's first row of a step."""
         return self._row + step * self.rows_per_step + self._rank * self._batch
 
 
 def _spans(first: Lengths, last: Lengths) -> Pieces:
-    """(index, number) for each number from first[index] to last[index]."""
+    """Returns (index, number) for each number from first[index] to last[index]."""
     counts = last - first + 1
     index = np.repeat(np.arange(len(first)), counts)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts - first, counts)

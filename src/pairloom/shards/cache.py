@@ -1,10 +1,10 @@
 """ShardCache: shards of a URL as local files, in a folder of bounded size that processes share.
 
-A shard is fetched whole, by ranges that are asked for again when a connection breaks, and counts once its files have
-the digests that the manifest records. It lies in a folder named by these, so several URLs can share a cache, and shards
-that were replaced are never mistaken for the new ones. Where room is needed the shards go that were used the longest
-time ago. Each has a lock, so that only one process fetches it, and none removes it while it is being opened;
-one that is mapped already can be removed.
+A shard is fetched whole, in ranges that are requested again if a connection breaks, and counts once its files have the
+digests that the manifest records. Its folder is named after these digests, so several URLs can share a cache, and
+replaced shards are never mistaken for the new ones. To make room, the least recently used shards are removed. Each
+shard has a lock, so that only one process fetches it and none removes it while it is being opened; a shard that is
+already mapped can be removed.
 """
 
 import contextlib
@@ -28,16 +28,16 @@ from pairloom.shards.manifest import Manifest
 from pairloom.shards.shards import read_provenance, read_shard
 
 CACHE_BYTES = 50_000_000_000
-"""Default size of the cache."""
+"""Default size of the cache in bytes."""
 
 _PARTIAL = ".partial"
 _KEY_LENGTH = 32
 
 
 class ShardCache:
-    """The shards of a URL of fsspec, which are fetched into `folder` when they are wanted.
+    """The shards of an fsspec URL, fetched into `folder` when they are needed.
 
-    folder: None is `pairloom/shards` in the user's folder for caches. max_bytes: ValueError where two shards take more.
+    folder: None means `pairloom/shards` in the user's cache folder. max_bytes: ValueError unless two shards fit.
     manifest: None fetches it.
     Raises FileNotFoundError for a URL without a manifest, OSError, FormatError.
     """
@@ -59,32 +59,32 @@ class ShardCache:
 
     @property
     def n_shards(self) -> int:
-        """How many shards the manifest names."""
+        """The number of shards in the manifest."""
         return len(self.manifest.shards)
 
     def read(self, number: int) -> tuple[Any, Any]:
-        """(ids, offsets) of a shard, as `read_shard`; where they are read in turn the next one is fetched meanwhile."""
+        """Returns (ids, offsets) of a shard, like `read_shard`; reads in turn fetch the next one ahead."""
         found: tuple[Any, Any] = self._held(number)
         is_in_turn, self._last = number == self._last + 1, number
         is_idle = self._ahead is None or not self._ahead.is_alive()
         if is_in_turn and is_idle and number + 1 < self.n_shards and self.max_bytes >= 3 * max(self._sizes):
             self._ahead = threading.Thread(target=self._fetch_ahead, args=(number + 1,), daemon=True)
-            # Where no thread can be started it is fetched when it is wanted.
+            # If no thread can start, the shard is fetched when it is needed.
             with contextlib.suppress(RuntimeError, MemoryError):
                 self._ahead.start()
         return found
 
     def _fetch_ahead(self, number: int) -> None:
-        # An error is raised when the shard is wanted.
+        # Errors are raised when the shard is needed.
         with contextlib.suppress(Exception):
             self._held(number)
 
     def provenance(self, number: int) -> Any:
-        """The table of provenance of a shard, as `read_provenance`."""
+        """Returns the provenance table of a shard, like `read_provenance`."""
         return self._held(number, read_provenance)
 
     def _held(self, number: int, read: Callable[[Path, Manifest, int], Any] = read_shard) -> Any:
-        """What `read` returns of the shard, which is fetched unless it is there."""
+        """Fetches the shard unless it is there, and returns `read` of it."""
         known = "".join(file["file"] + file["sha256"] for file in self._files(number))
         key = hashlib.sha256(known.encode()).hexdigest()[:_KEY_LENGTH]
         place = self.folder / key
@@ -99,7 +99,7 @@ class ShardCache:
         return locked_file(self.folder / f"{key}.lock", wait=wait)
 
     def _files(self, number: int) -> list[dict[str, Any]]:
-        """The manifest's entries of the files of a shard."""
+        """Returns the manifest's entries for the files of a shard."""
         return self.manifest.entries_of(number)
 
     def _fetch(self, number: int, place: Path) -> None:
@@ -110,7 +110,7 @@ class ShardCache:
         try:
             for file in self._files(number):
                 url = f"{self.url}/{file['file']}"
-                # An answer that was wrong once need not be wrong twice.
+                # Try twice: a wrong answer need not be wrong the second time.
                 if not any(copy_remote(url, partial / file["file"], file["size"]) == file["sha256"] for _ in range(2)):
                     raise FormatError(
                         f"{public_url(url)}: its content is not that of the manifest; write the shards again, or copy "
@@ -122,10 +122,10 @@ class ShardCache:
             raise
 
     def _make_room(self, n_bytes: int) -> None:
-        """Removes the shards that were used the longest time ago, until there is room for so many bytes."""
+        """Removes the least recently used shards until there is room for `n_bytes`."""
         found = []
         for place in self.folder.iterdir():
-            # What others remove meanwhile takes no room.
+            # Files that other processes remove meanwhile take no room.
             with contextlib.suppress(OSError):
                 if len(place.name.removesuffix(_PARTIAL)) == _KEY_LENGTH and place.is_dir():
                     size = sum(file.stat().st_size for file in place.iterdir())

@@ -1,4 +1,4 @@
-"""The options of a run that writes shards, checked, as its manifest records them."""
+"""Checks the options of a run that writes shards, and returns them as its manifest records them."""
 
 import hashlib
 from typing import Any
@@ -27,7 +27,7 @@ def run_config(
     provenance: bool = False,
     id_field: str | None = None,
 ) -> dict[str, Any]:
-    """The options as `tokenize_files` takes them, with the ids of the special tokens; ValueError, TypeError."""
+    """Checks the options of `tokenize_files`; returns them with the ids of eot and bos. ValueError, TypeError."""
     check_choice("duplicates", duplicates, ("keep", "count", "drop"))
     check_choice("format", format, FORMATS)
     check_choice("specials", specials, ("ordinary", "recognise", "error"))
@@ -44,7 +44,7 @@ def run_config(
 
 
 def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
-    """The special token that `eot` or `bos` names."""
+    """Returns the special token that `eot` or `bos` names, None for no token."""
     specials = list(tokenizer.special_tokens)
     shown = ", ".join(map(repr, specials[:_MOST_LISTED]))
     if len(specials) > _MOST_LISTED:
@@ -65,12 +65,12 @@ def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
 
 
 def model_digest(tokenizer: Tokenizer) -> str:
-    """What a manifest records of the tokenizer: the SHA-256 of its native file."""
+    """Returns the SHA-256 of the tokenizer's native file, by which a manifest identifies it."""
     return hashlib.sha256(tokenizer.native_file()).hexdigest()
 
 
 def new_manifest(tokenizer: Tokenizer, config: dict[str, Any], inputs: list[dict[str, Any]]) -> Manifest:
-    """The manifest of a folder without shards."""
+    """Returns the manifest of a folder without shards."""
     format = config["format"]
     return Manifest(
         model=model_digest(tokenizer),

@@ -1,8 +1,8 @@
 """drop_documents: removes documents from a folder of shards, as if they had not been in the inputs.
 
-A shard that holds any is written again without them into a hidden folder. One rename, that of the manifest, makes the
-new files count (`publishing.put_in_place`), so that a kill leaves each shard as it was or as it will be; the next call
-goes on. A shard that is emptied stays, without documents, so that the others keep their names.
+A shard that holds any of them is written again without them, into a hidden folder. One rename, that of the manifest,
+makes the new files count (`publishing.put_in_place`), so a kill leaves each shard either as it was or as it will be,
+and the next call goes on. A shard that is emptied stays, without documents, so that the others keep their names.
 """
 
 import dataclasses
@@ -26,14 +26,14 @@ from pairloom.shards.publishing import put_in_place, renamed, sealed, settle
 from pairloom.shards.reading import shard_folder
 from pairloom.shards.shards import Shard, check_file, read_provenance, read_shard
 
-# Ids of a shard that are copied at once.
+# Ids of a shard copied at once.
 _AT_ONCE = 1 << 20
 
 
 class DroppedDocuments(NamedTuple):
-    """What was removed: documents, their tokens, the numbers of the shards that were written again.
+    """What was removed: documents, their tokens, and the numbers of the shards that were written again.
 
-    missing: ids that no document had. earlier: those of the ids whose documents an earlier call removed.
+    missing: ids that no document had. earlier: ids whose documents an earlier call removed.
     """
 
     n_documents: int
@@ -47,9 +47,9 @@ def drop_documents(folder: str | os.PathLike[str], ids: Iterable[str]) -> Droppe
     """Removes all documents with one of the ids from a folder of shards that has ids (`provenance`, `id_field`).
 
     Shards without such documents stay as they are. The manifest keeps a record: the date, the numbers of documents and
-    tokens, and the SHA-256 of each id. A call that was killed is finished by the same call.
-    Raises FileNotFoundError for a folder without a manifest, FormatError for damage, ResumeError for a folder without
-    ids, unfinished, or of packed rows, OSError.
+    tokens, and the SHA-256 of each id. If a call was killed, repeat it to finish it.
+    Raises FileNotFoundError for a folder without a manifest; FormatError for damage; ResumeError for a folder without
+    ids, with an unfinished run, or of packed rows; OSError.
     """
     path = shard_folder(folder)
     check_texts("ids", ids)
@@ -64,7 +64,7 @@ def drop_documents(folder: str | os.PathLike[str], ids: Iterable[str]) -> Droppe
         record: dict[str, Any] = {"documents": 0, "tokens": 0, "shards": [], "ids_sha256": []}
         found: set[str] = set()
         for number in range(len(manifest.shards)):
-            # What is damaged must not get a new digest.
+            # Damaged files must not get a new digest.
             check_file(path, manifest, manifest.entries_of(number)[-1], deep=True)
             table = read_provenance(path, manifest, number)
             rows = provenance.rows_with(table, wanted)
@@ -106,7 +106,7 @@ def _check_may_drop(folder: Path, manifest: Manifest) -> None:
 def _without(
     folder: Path, manifest: Manifest, number: int, table: Any, rows: list[int], record: dict[str, Any]
 ) -> Manifest:
-    """Writes a shard again without some rows, and adds them to the record of this call; the new manifest."""
+    """Writes a shard again without some rows, adds them to this call's record, and returns the new manifest."""
     for entry in manifest.entries_of(number):
         check_file(folder, manifest, entry, deep=True)
     with hidden_folder(folder) as hidden:
@@ -135,7 +135,7 @@ def _without(
 
 
 def _written(folder: Path, manifest: Manifest, number: int, table: Any, rows: list[int], hidden: Path) -> Shard:
-    """The shard without some rows, under partial names in the hidden folder."""
+    """Writes the shard without some rows, under partial names in the hidden folder."""
     files = [(partial_path(hidden / name), name) for name in manifest.names_of(number)]
     ids, offsets = read_shard(folder, manifest, number)
     offsets = offsets.astype(np.int64)
@@ -144,7 +144,7 @@ def _written(folder: Path, manifest: Manifest, number: int, table: Any, rows: li
     writer = MODULES[manifest.format].Writer([path for path, _ in files[:-1]], np.dtype(manifest.dtype))
     first = 0
     while first < len(table):
-        # Some documents at a time, so that not the whole shard is in memory twice.
+        # Some documents at a time, so that the shard is never in memory twice.
         stop = max(int(np.searchsorted(offsets, offsets[first] + _AT_ONCE, side="right")) - 1, first + 1)
         mask, lengths = is_kept[first:stop], np.diff(offsets[first : stop + 1])
         writer.write(ids[offsets[first] : offsets[stop]][np.repeat(mask, lengths)], np.cumsum(lengths[mask]))

@@ -19,7 +19,7 @@ from pairloom.tokenizer import Tokenizer
 
 
 def block_encoder(tokenizer: Tokenizer, config: dict[str, Any], threads: int) -> _core.BlockEncoder:
-    """The encoder that the options of a run ask for."""
+    """Returns an encoder with the options of a run."""
     return tokenizer.block_encoder(
         begin_id=config["bos_id"],
         end_id=config["eot_id"],
@@ -29,7 +29,7 @@ def block_encoder(tokenizer: Tokenizer, config: dict[str, Any], threads: int) ->
 
 
 class _Target:
-    """A folder while a corpus is encoded into it."""
+    """A folder into which a corpus is being encoded."""
 
     def __init__(self, manifest: Manifest, shards: Shards, first_input: int) -> None:
         point = manifest.next
@@ -40,13 +40,13 @@ class _Target:
         self._source, self._source_bytes = point.source, point.source_bytes
 
     def batch(self, block: Block, encoded: tuple[Any, Any, Any], skipped_files: Sequence[SkippedFile]) -> Batch:
-        """What is written of a block."""
+        """Returns what to write for a block."""
         ids, ends, literals = encoded
         byte_ends = block.documents.ends() + self._n_bytes
         points = []
         for part in block.parts:
             if part.source != self._source:
-                # No document is open where an input begins.
+                # No document is open at the start of an input.
                 self._source = part.source
                 self._source_bytes = int(byte_ends[part.start - 1]) if part.start else self._n_bytes
             points.append((part.start, Position(self._source, part.first, self._source_bytes, part.n_skipped_before)))
@@ -81,24 +81,24 @@ def encode_corpus(
     *,
     first_input: int = 0,
 ) -> tuple[Reading, list[int | None]]:
-    """Reads, encodes and writes from the resume points of manifests to the end of the corpus.
+    """Reads, encodes and writes from the resume points of the manifests to the end of the corpus.
 
-    targets: a folder, or those of the parts of a split, in one pass; the options of their runs differ in nothing else.
-    Memory is a few blocks. first_input: the number of the first source among the inputs of the folders, for their
-    provenance. Returns the reading, which says what was left out, and the duplicates of each target, None where they
-    were not counted.
+    targets: one folder, or the folders of all parts of a split, which are written in one pass; apart from the split,
+    their options must be equal. Memory is a few blocks. first_input: the index of the corpus's first source among the
+    folders' inputs, for their provenance. Returns the reading, which knows what was left out, and the duplicates in
+    each target (None if they were not counted).
     """
     manifests = [manifest for manifest, _ in targets]
     config, digests = manifests[0].config, manifests[0].digests
     for manifest in manifests:
-        # A file that one part is known to leave out is not read again for the others.
+        # A file that one part has skipped is not read again, so its recorded digest is shared with the other parts.
         known = [(file.input, manifest.inputs[file.input].get("xxh3_128")) for file in manifest.skipped_files]
         digests |= {number: digest for number, digest in known if digest is not None}
         manifest.digests = digests
     is_selected = is_selection(config)
     start = start_of(config, [manifest.next for manifest in manifests])
     origins = {"origins": True, "id_field": config["id_field"]} if manifests[0].has_provenance else {}
-    # An error of a literal names the document, of which input only the block tells.
+    # An error about a literal names the document and its input; in a joined block the input would be unknown.
     reading = corpus.read(start, **origins, digests=digests, joined=config["specials"] != "error")
     reading.skipped_files.extend(sorted({file for manifest in manifests for file in manifest.skipped_files}))
     selected = SelectedBlocks(reading, [(manifest.config, manifest.next) for manifest in manifests])
@@ -117,7 +117,7 @@ def encode_corpus(
             report("encode", 0, reading.total)
         for number, block in blocks:
             documents, target = block.documents, written[number]
-            # Of selected documents it is not known which of the input they are.
+            # A selected document's number in its input is unknown.
             place = {} if is_selected else {"first": block.first}
             try:
                 encoded = encoder.push(documents, name=names[block.source], **place)
@@ -127,7 +127,7 @@ def encode_corpus(
             write((target.shards, target.batch(block, encoded, reading.skipped_files)))
             n_documents, n_tokens = n_documents + len(ends), n_tokens + len(ids)
             done = block.done
-            # Frees their memory before the next block is encoded.
+            # Free their memory before the next block is encoded.
             del ids, ends, encoded, documents
             if report is not None:
                 total = max(reading.total, done)

@@ -1,8 +1,8 @@
 """estimate: how many tokens, shards, bytes and seconds a corpus will take, from a sample spread over it.
 
-The tokens of the corpus are its bytes on disk times the tokens for each byte of the sample (a ratio estimate). The
-error comes from how much neighbouring places differ, by Student's t, with a token for each cut through a text.
-Source: W. G. Cochran, Sampling Techniques, 3rd edition, sections 5A.12 (one place in each stratum) and 6.3.
+The tokens of the corpus are its bytes on disk times the sample's tokens per byte (a ratio estimate). The error comes
+from how much neighbouring places differ, by Student's t, plus one token for each cut through a text. Source: W. G.
+Cochran, Sampling Techniques, 3rd edition, sections 5A.12 (one place in each stratum) and 6.3.
 """
 
 import math
@@ -25,16 +25,16 @@ from pairloom.shards.sample import Piece, Sample
 from pairloom.tokenizer import Tokenizer
 
 Amounts = npt.NDArray[np.float64]
-"""[4] or [n, 4]: bytes on disk, tokens, documents and bytes of text."""
+"""[4] or [n, 4]: bytes on disk, tokens, documents, bytes of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What tokenizing a corpus will give, each number extrapolated from the sample.
+    """What tokenizing a corpus will produce, extrapolated from the sample.
 
-    tokens_error: half the width of the 95 % interval of tokens; None where it is unknown, for fewer than three pieces,
-    0 for a whole corpus. disk_bytes: of shards in format npy. seconds: of encoding on this machine, as fast as the
-    sample went. share: of the corpus' bytes on disk that were read; pieces: in how many places.
+    tokens_error: half the width of the 95 % interval of tokens; None if unknown (fewer than three pieces), 0 if the
+    whole corpus was counted. disk_bytes: of shards in format npy. seconds: of encoding on this machine, at the speed of
+    the sample. share: the part of the corpus's bytes on disk that was read. pieces: in how many places.
     """
 
     tokens: int
@@ -60,9 +60,9 @@ def estimate(
 ) -> Estimate:
     """Estimates what `tokenize_files` will make of a corpus, from about sample_bytes at up to `pieces` places.
 
-    A corpus of which a sample would be half or more is counted. model, inputs and options are those of
+    If a sample would be half of the corpus or more, counts the whole corpus. model, inputs and options are those of
     `tokenize_files`. Raises OSError, CorpusError for what cannot be read, for inputs of unknown size (pipes) and for
-    records of more than sample_bytes and 64 MiB.
+    records longer than both sample_bytes and 64 MiB.
     """
     check_int("sample_bytes", sample_bytes, least=1)
     check_int("pieces", pieces, least=1)
@@ -106,7 +106,7 @@ def estimate(
 
 
 def _counted(encoder: _core.BlockEncoder, corpus: Corpus) -> tuple[Amounts, float]:
-    """What the whole corpus holds, and how long that takes."""
+    """Counts the whole corpus; returns its amounts, and the seconds this took."""
     started = time.perf_counter()
     amounts = np.zeros(4)
     for block in corpus.read():
@@ -116,7 +116,7 @@ def _counted(encoder: _core.BlockEncoder, corpus: Corpus) -> tuple[Amounts, floa
 
 
 def _rows(encoder: _core.BlockEncoder, pieces: list[Piece]) -> tuple[Amounts, float]:
-    """What a byte of the corpus holds at each piece, and how long encoding them takes."""
+    """Returns the amounts per byte of the corpus at each piece, and the seconds that encoding them took."""
     spans = [(number, *span) for number, piece in enumerate(pieces) for span in piece.spans]
     tokens, n_bytes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     started = time.perf_counter()
@@ -136,17 +136,17 @@ def _rows(encoder: _core.BlockEncoder, pieces: list[Piece]) -> tuple[Amounts, fl
 
 
 def _extrapolated(rows: Amounts, sample: Sample) -> tuple[Amounts, int | None]:
-    """What the corpus holds, and 95 % of the error of its tokens; None where it is unknown."""
+    """Extrapolates to the whole corpus; returns the amounts, and the 95 % error of the tokens (None if unknown)."""
     n_places = np.array([piece.n_places for piece in sample.pieces], float)
     shares = n_places / n_places.sum()
     means = shares @ rows
     if not means[0]:
         raise CorpusError("no record begins where the sample was taken; pass a larger sample_bytes")
-    # As many pieces of equal shares would vary as much.
+    # The effective number of pieces: this many pieces of equal shares would vary as much.
     n = 1 / float((shares**2).sum())
     error = None
     if n > 2.99:
-        # Neighbours differ by chance alone, and what lies far apart is in the sample as often as in the corpus.
+        # Assumes that neighbours differ only by chance; large-scale differences are in the sample as in the corpus.
         residuals = shares * (rows[:, 1] - means[1] / means[0] * rows[:, 0])
         deviation = math.sqrt(float((np.diff(residuals) ** 2).sum()) / 2 * n / (n - 1)) / float(means[0])
         error = math.ceil(_students_t((n - 1) / 1.5) * deviation * sample.total + sample.total / sample.piece_bytes)
@@ -154,7 +154,7 @@ def _extrapolated(rows: Amounts, sample: Sample) -> tuple[Amounts, int | None]:
 
 
 def _students_t(freedom: float) -> float:
-    """The 97.5 % quantile of Student's t, within 3 % (Abramowitz and Stegun, 26.7.5)."""
+    """Returns the 97.5 % quantile of Student's t, within 3 % (Abramowitz and Stegun, 26.7.5)."""
     z = 1.959964
     terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
     return sum(term / freedom**power for power, term in enumerate(terms))

@@ -1,7 +1,7 @@
-"""The files of a folder of shards: their formats and names, and how they are opened, created and cleared away.
+"""The files of a folder of shards: their formats and names, and how they are opened, created and removed.
 
-Whatever is written gets a hidden, random name first and must be new, so that a link planted under a name is never
-followed; what is read must be a regular file. `clear` recognises the names that a run writes and no others.
+Files are written under a hidden, random name that must be new, so that a link planted under a name is never followed.
+Only regular files are read. `clear` recognises the names that a run writes, and no others.
 """
 
 import contextlib
@@ -38,24 +38,24 @@ _RUN_FILE = re.compile(
 
 
 def dtype_of(format: str, n_vocab: int) -> np.dtype[Any]:
-    """The dtype of the ids in the files."""
+    """Returns the dtype of the ids in the files."""
     dtype: np.dtype[Any] = MODULES[format].dtype(n_vocab)
     return dtype
 
 
 def file_names(format: str, number: int) -> list[str]:
-    """The names of the files of a shard, the ids first."""
+    """Returns the names of a shard's files, the ids first."""
     return [f"shard-{number:05d}{suffix}" for suffix in MODULES[format].SUFFIXES]
 
 
 def partial_path(path: Path) -> Path:
-    """A new name for a file that will be renamed to `path` when it is whole."""
+    """Returns a new name for a file that will be renamed to `path` when it is complete."""
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.partial")
 
 
 @contextlib.contextmanager
 def hidden_folder(folder: Path) -> Iterator[Path]:
-    """A new hidden folder in `folder`, which is removed if the block raises."""
+    """Yields a new hidden folder in `folder`; removes it if the block raises."""
     new = folder / f".pairloom-new-{secrets.token_hex(8)}"
     new.mkdir()
     try:
@@ -66,20 +66,20 @@ def hidden_folder(folder: Path) -> Iterator[Path]:
 
 
 def is_run_file(name: str) -> bool:
-    """Whether the name is one that a run writes."""
+    """Whether a run writes files of this name."""
     return bool(_RUN_FILE.fullmatch(name)) or name in MANIFESTS
 
 
 def clear(folder: Path, kept: Collection[str] = ()) -> None:
-    """Removes what runs wrote to `folder`, but for the manifest and the names in `kept`."""
+    """Removes what runs wrote to `folder`, except the manifest and the names in `kept`."""
     for path in folder.iterdir():
         if _RUN_FILE.fullmatch(path.name) and path.name not in kept:
             remove_any(path) if HIDDEN_FOLDER.fullmatch(path.name) else path.unlink()
 
 
 def remove_any(path: Path) -> None:
-    """Removes a folder with what is in it, or a file, or a link, but not what that leads to."""
-    # rmtree opens what it is given, and would wait for the writer of a pipe.
+    """Removes a folder with its contents, a file, or a link, but not the target of the link."""
+    # rmtree opens its argument, and would wait for the writer of a pipe.
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -87,7 +87,7 @@ def remove_any(path: Path) -> None:
 
 
 def unlinked(folder: Path) -> Path:
-    """The folder; FormatError for a link."""
+    """Returns the folder; FormatError if it is a link."""
     if folder.is_symlink():
         raise FormatError(f"{folder}: is a link; put the folder itself there")
     return folder
@@ -95,24 +95,24 @@ def unlinked(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def damage_reported(path: Path, what: str, remedy: str) -> Iterator[None]:
-    """Raises anything that libraries raise for a damaged file as a FormatError, and what the system says as it is."""
+    """Converts errors that libraries raise for a damaged file to FormatError; system errors pass unchanged."""
     try:
         yield
     except (MemoryError, ImportError, PairloomError):
         raise
     except Exception as error:
-        # pyarrow has errors of files without a number.
+        # pyarrow raises OSError without an errno for damaged files.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise FormatError(f"{path}: {what}: {error!r}; {remedy}") from error
 
 
 def check_is_folder(folder: Path) -> None:
-    """Raises FileExistsError for what exists and is no folder."""
+    """Raises FileExistsError if the path exists and is not a folder."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
 
 
 def not_empty(folder: str | os.PathLike[str], name: str) -> FileExistsError:
-    """The error for a folder that holds `name`, which a run must not remove."""
+    """Returns the error for a folder that holds `name`, which a run must not remove."""
     return FileExistsError(errno.EEXIST, f"is not empty: it holds {name}; name a new folder", str(folder))

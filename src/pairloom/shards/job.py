@@ -1,13 +1,14 @@
 """ShardJob: many workers write the shards of one folder in two phases, so that a rerun neither loses nor doubles any.
 
-Phase one: a worker encodes its documents into shards under names of its own, in a hidden folder of the job, and returns
-a receipt. Phase two: the driver commits the receipts it wants, once: it writes there which file gets which name, then
-the manifest of the shards that are replaced goes, files get their names, and the manifest, which alone makes them
-count, appears; all other files of the job are removed. So a worker may die, run twice or be repeated. A driver that
-dies before its list of names is there leaves nothing that counts, and earlier shards stay; of one that dies later the
-next job finishes the commit.
+Phase one: a worker encodes its documents into shards with names of its own, in a hidden folder of the job, and returns
+a receipt. Phase two: the driver commits the receipts it wants, once. It stores a list of which file gets which name,
+removes the manifest of the shards that are replaced, renames the files, and finally adds the manifest, which alone
+makes them count. All other files of the job are removed.
 
-Folders are local paths or, with the extra [remote], URLs of fsspec. The result is that of docs/shards.md.
+So a worker can die, run twice or be repeated. If the driver dies before its list of names is stored, nothing counts and
+earlier shards stay; if it dies later, the next job finishes the commit.
+
+Folders are local paths or, with the extra [remote], fsspec URLs. docs/shards.md specifies the result.
 """
 
 import contextlib
@@ -50,20 +51,20 @@ from pairloom.shards.storage import HIDDEN, Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 _MOVES = ".moves"
-"""How the name of a list ends that a job writes when it commits: pairs of a file in its hidden folder and its name."""
+"""Suffix of the list that a job writes when it commits: pairs of (file in its hidden folder, its name)."""
 _HIDDEN = (HIDDEN, f".{HIDDEN}")
-"""How names begin that jobs give: with one dot more, of a list that a job was writing when it was killed."""
+"""Prefixes of what jobs write; the one with the extra dot is of a list that a killed job was writing."""
 
 _ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a worker wrote: plain values, which pickle and go through JSON.
+    """What a worker wrote: plain values that can be pickled or sent as JSON.
 
-    run: the job. task: the caller's name for the task. attempt: this writing of it. shards: the manifest's entry of
-    each shard, and its files' names and digests. inputs: what a corpus was read from. skipped_files: of these, by
-    their index among `inputs`.
+    run: the job. task: the caller's name for the task. attempt: this run of the task. shards: for each shard, its
+    manifest entry, and its files' names and digests. inputs: what a corpus was read from. skipped_files: the inputs
+    that were left out, by their index in `inputs`.
     """
 
     run: str
@@ -76,7 +77,7 @@ class Receipt:
 
 
 class _Attempt:
-    """Publishes the shards of an attempt: under their names in its hidden folder."""
+    """Publishes the shards of an attempt under their names in its hidden folder."""
 
     def __init__(self, storage: Storage, name: str) -> None:
         self.shards: list[PublishedShard] = []
@@ -84,7 +85,7 @@ class _Attempt:
         self._is_closed = False
 
     def publish(self, shard: Shard) -> None:
-        """Brings the files to where they wait for the commit."""
+        """Moves the files to where they wait for the commit."""
         published = sealed(shard)
         if self._is_closed:
             return
@@ -93,15 +94,15 @@ class _Attempt:
         self.shards.append(published)
 
     def close(self) -> None:
-        """Publishes nothing any more; what is under way is removed with the hidden folder."""
+        """Stops publishing; files that are still being written are removed with the hidden folder."""
         self._is_closed = True
 
 
 @dataclass(frozen=True)
 class ShardTask:
-    """What workers need; it pickles. Made by `ShardJob.task`."""
+    """What workers need; can be pickled. Made by `ShardJob.task`."""
 
-    # With secrets, if it is a URL.
+    # Not shown: a URL can contain secrets.
     folder: str = dataclasses.field(repr=False)
     run: str
     tokenizer: Tokenizer
@@ -114,9 +115,10 @@ class ShardTask:
     def write(self, batches: Iterable[Any], task: str | int = "") -> Receipt:
         """Encodes the documents of `batches` into shards of this attempt; they count once the receipt is committed.
 
-        batches: lists of str, Arrow columns of text, or Arrow tables and record batches with the column `text_field`.
-        task: the name of the task, in which order shards are committed; of two receipts with one name, one counts.
-        Raises CorpusError for a null or bytes that are not UTF-8, unless skip_bad or input_errors allow them, OSError.
+        batches: lists of str, Arrow text columns, or Arrow tables and record batches with the column `text_field`.
+        task: the name of the task; of several receipts with the same name, only the first counts ("" names none).
+        Raises OSError, and CorpusError for a null or bytes that are not UTF-8, unless skip_bad or input_errors allow
+        them.
         """
         check_several("batches", "batches of documents", batches)
         name = _checked_name(task)
@@ -125,10 +127,10 @@ class ShardTask:
         return Receipt(self.run, name, number, tuple(attempt.shards), n_skipped)
 
     def write_corpus(self, corpus: Corpus, task: str | int = "", *, report: Any = None) -> Receipt:
-        """Encodes the documents of a corpus, without a Python object for each, as `write` does batches.
+        """Encodes the documents of a corpus without a Python object for each; otherwise like `write`.
 
-        report: called as `tokenize_files` calls `progress`, with the parts of an event. Raises ValueError where the job
-        has an option of reading, which the corpus says.
+        report: called like `progress` of `tokenize_files`, but with the fields of an event as arguments. Raises
+        ValueError if the job has options of reading, which belong to the corpus.
         """
         if self.text_field is not None or self.skip_bad or self.input_errors != "strict":
             raise ValueError("text_field, input_errors and skip_bad belong to the Corpus; give them there")
@@ -141,7 +143,7 @@ class ShardTask:
 
     @contextlib.contextmanager
     def _attempt(self) -> Iterator[tuple[_Attempt, str, Shards, Manifest]]:
-        """A new attempt, its number, its shards, and their manifest, which stays empty; on error nothing is left."""
+        """Yields a new attempt, its id, its shards and their manifest, which stays empty; on error, leaves nothing."""
         storage, number = storage_of(self.folder), secrets.token_hex(8)
         run = f"{HIDDEN}{self.run}"
         manifest = new_manifest(self.tokenizer, self.config, [])
@@ -186,7 +188,7 @@ class ShardTask:
 
 
 def _parts(batch: Any) -> Iterator[Any]:
-    """The batch, a table of pyarrow some megabytes at a time: engines give tables of any size."""
+    """Yields the batch, but a pyarrow table some megabytes at a time, since engines pass tables of any size."""
     n_rows, n_bytes = getattr(batch, "num_rows", None), getattr(batch, "nbytes", None)
     if not isinstance(n_rows, int) or not isinstance(n_bytes, int) or n_bytes <= PIECE_BYTES:
         yield batch
@@ -206,12 +208,12 @@ class ShardJob:
     """The driver's side of a folder of shards that workers write; a context manager that aborts unless it committed.
 
     ShardJob(folder, tokenizer, *, format="npy", eot=None, bos=None, specials="ordinary", shard_tokens=100_000_000,
-    text_field=None, input_errors="strict", skip_bad=False, threads=1, overwrite=False, takeover=False): folder is new
-    or empty, threads are those of one worker, the other arguments those of `tokenize_files`. overwrite: replace the
-    shards in it, which stay until the job is committed. takeover: remove the lock of a dead job at a URL; others end
-    with their process.
-    Raises ValueError and TypeError for arguments; `with` raises FileExistsError for a folder in use or not empty,
-    `commit` ResumeError for receipts of another job, for lost files and for receipts that no task wrote.
+    text_field=None, input_errors="strict", skip_bad=False, threads=1, overwrite=False, takeover=False): the folder must
+    be new or empty, threads is the number for one worker, and the other arguments are those of `tokenize_files`.
+    overwrite: replace the shards in the folder, which stay until the job is committed. takeover: remove the lock that a
+    dead job left at a URL; local locks end with their process.
+    Raises ValueError and TypeError for bad arguments. `with` raises FileExistsError if the folder is in use or not
+    empty; `commit` raises ResumeError for receipts of another job, lost files and receipts that no task wrote.
 
     >>> with ShardJob("shards", tokenizer) as job:  # doctest: +SKIP
     ...     manifest = job.commit([job.task.write(part, number) for number, part in enumerate(parts)])
@@ -258,10 +260,10 @@ class ShardJob:
             skip_bad,
             resolve_threads(threads),
         )
-        """What workers get."""
+        """What to send to the workers."""
 
     def __enter__(self) -> "ShardJob":
-        """Claims the folder; FileExistsError where another job has it, or where it is not empty."""
+        """Claims the folder; FileExistsError if another job holds it or it is not empty."""
         storage = self._storage
         with contextlib.ExitStack() as stack:
             stack.enter_context(storage.claimed(self.task.run, self._takeover))
@@ -273,7 +275,7 @@ class ShardJob:
             if in_the_way := self._in_the_way():
                 raise not_empty(storage.url, in_the_way[0])
             for name in hidden:
-                # Engines that have no driver of ours claim the folder after the tasks have written.
+                # Keep this job's own folder: a driver that claims late does so after its tasks have written.
                 if not name.startswith(self._own):
                     storage.remove_folder(name)
             self._is_open = True
@@ -281,7 +283,7 @@ class ShardJob:
         return self
 
     def check_folder(self) -> None:
-        """Raises FileExistsError for a folder that `with` would refuse, for drivers that claim it at the end only."""
+        """Raises FileExistsError if `with` would refuse the folder; for drivers that claim it only at the end."""
         storage = self._storage
         if storage.local is not None:
             check_is_folder(storage.local)
@@ -290,16 +292,16 @@ class ShardJob:
             raise not_empty(storage.url, in_the_way[0])
 
     def _in_the_way(self) -> list[str]:
-        """The files for which the folder cannot be claimed: what no run wrote, and shards that are not replaced."""
+        """Returns the files that prevent claiming the folder: what no run wrote, and shards that are not replaced."""
         others = sorted(name for name in self._storage.names() if not name.startswith(_HIDDEN))
         return [name for name in others if not is_run_file(name)] if self._overwrite else others
 
     def commit(self, receipts: Iterable[Receipt]) -> Manifest:
-        """Gives the shards of `receipts` their names, in the order of the receipts, and writes the manifest.
+        """Renames the shards of `receipts`, in the order of the receipts, and writes the manifest.
 
-        Files of other attempts, and shards that are replaced, are removed. Raises ResumeError for receipts of another
-        job, lost files and receipts that no task wrote, FileExistsError where another job took over, RuntimeError the
-        second time.
+        Removes files of other attempts and shards that are replaced. Raises ResumeError for receipts of another job,
+        lost files and receipts that no task wrote; FileExistsError if another job took over; RuntimeError the second
+        time.
         """
         if not self._is_open:
             raise RuntimeError("the job has ended; a job is committed once, within its with block")
@@ -337,7 +339,7 @@ class ShardJob:
         storage.write(f"{self._own}/{name}", data)
         moves.append((name, name))
         storage.write(f"{self._own}{_MOVES}", json.dumps(moves).encode())
-        # From here on the commit is finished, by the next job if not by this one.
+        # From here on the commit will be finished: if not by this job, then by the next one.
         self._is_open = False
         try:
             self._finish(self._own, moves)
@@ -349,7 +351,7 @@ class ShardJob:
         return new_manifest(self.task.tokenizer, self.task.config, [])
 
     def _chosen(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
-        """The first receipt of each task, and the manifest of its shards."""
+        """Returns the first receipt of each task, with the manifest of its shards."""
         check_several("receipts", "receipts", receipts)
         empty = self._manifest()
         chosen: dict[str, tuple[Receipt, Manifest]] = {}
@@ -372,11 +374,11 @@ class ShardJob:
         return list(chosen.values())
 
     def _finish(self, hidden: str, moves: Sequence[tuple[str, str]]) -> None:
-        """Moves files out of a hidden folder to their names; moves that were made already are passed over."""
+        """Moves files out of a hidden folder to their names; skips moves that were already made."""
         storage, manifest, names = self._storage, moves[-1][0], {name for _, name in moves}
-        # The manifest is moved last: where it is gone all is done.
+        # The manifest is moved last: if it is gone, all moves were made.
         if manifest in storage.sizes(hidden):
-            # That of the shards that are replaced goes first, so that no shard counts that is not what it says.
+            # Remove the manifest of the replaced shards first, so that no manifest ever describes other files.
             for name in sorted(filter(is_run_file, storage.names()), key=lambda name: name not in MANIFESTS):
                 if HIDDEN_FOLDER.fullmatch(name):
                     storage.remove_folder(name)
@@ -387,7 +389,7 @@ class ShardJob:
         storage.remove(hidden + _MOVES)
 
     def abort(self) -> None:
-        """Removes all that the job wrote, and the folder if it made it and it is empty; nothing if it has ended."""
+        """Removes all that the job wrote, and its folder if new and empty; does nothing if the job has ended."""
         if self._is_open:
             self._is_open = False
             try:
@@ -396,17 +398,17 @@ class ShardJob:
                 self._leave()
 
     def discard(self) -> None:
-        """Removes what tasks wrote for a job that was never entered; a folder that `check_folder` missed, if empty."""
+        """Removes what tasks wrote for a job that was never entered, and its folder if new and empty."""
         self._storage.remove_folder(self._own)
         self._remove_own_folder()
 
     @property
     def _own(self) -> str:
-        """Its hidden folder."""
+        """The name of the job's hidden folder."""
         return f"{HIDDEN}{self.task.run}"
 
     def _remove_own_folder(self) -> None:
-        # Made by a task, before the driver claimed it.
+        # A task created the folder before the driver claimed it.
         if self._was_missing:
             self._storage.remove_if_empty()
 
@@ -419,9 +421,9 @@ class ShardJob:
 
 
 def _checked(receipt: Receipt, empty: Manifest) -> Manifest:
-    """The manifest of the shards of a receipt alone, which may have come through JSON.
+    """Returns the manifest of the shards of one receipt, which is checked, since it may have come through JSON.
 
-    Raises ValueError, TypeError, KeyError or AttributeError where no task wrote it so.
+    Raises ValueError, TypeError, KeyError or AttributeError if no task can have written it.
     """
     if not _ATTEMPT.fullmatch(receipt.attempt):
         raise ValueError(f"attempt is {shown(receipt.attempt)}")
@@ -429,7 +431,7 @@ def _checked(receipt: Receipt, empty: Manifest) -> Manifest:
     for number, (_, files) in enumerate(shards):
         if [file["file"] for file in files] != file_names(empty.format, number):
             raise ValueError(f"the files of shard {number} are {shown(files)}")
-    # No job can be resumed.
+    # A job cannot be resumed, so its shards have no resume points.
     point = {"next": dataclasses.asdict(Position())}
     part = dataclasses.replace(
         empty,
@@ -444,7 +446,7 @@ def _checked(receipt: Receipt, empty: Manifest) -> Manifest:
 
 
 def _checked_moves(folder: str, data: bytes) -> list[tuple[str, str]]:
-    """(place in the hidden folder, name) of each file that a commit renames, the manifest last."""
+    """Returns (place in the hidden folder, name) of each file that a commit renames, the manifest last."""
     try:
         moves = [(place, name) for place, name in json.loads(data)]
         for place, name in moves:

@@ -1,9 +1,9 @@
 """The manifest: what a folder of shards holds, and where an unfinished run resumes. docs/shards.md specifies it.
 
-It is a JSON object, replaced atomically after each shard; a shard is complete once the manifest names it. Beside shards
-of Parquet it is stored in `_manifest.parquet`: a Parquet file with the shards' schema, no rows, and the JSON in its
-metadata, so that pandas, polars, pyarrow and datasets can open the folder (they skip the name or find no rows).
-Beside other shards it is `manifest.json`.
+It is a JSON object, replaced atomically after each shard; a shard is complete once the manifest names it. For Parquet
+shards it is stored in `_manifest.parquet`: a Parquet file with the shards' schema, no rows, and the JSON in its
+metadata, so that pandas, polars, pyarrow and datasets can open the folder (they skip the name or find no rows). For
+other formats it is `manifest.json`.
 """
 
 import dataclasses
@@ -47,9 +47,9 @@ class Manifest:
     """What a folder of shards holds.
 
     place: the hidden folder that holds the files until they have replaced others; "" if there is none.
-    duplicates: documents that had occurred before in the corpus; None where they were not counted.
-    digests: of inputs that were read to their ends, by their index; they are added to `inputs` as the run goes on.
-    dropped: a record of each removal of documents.
+    duplicates: documents whose text had occurred before in the corpus; None if they were not counted.
+    digests: of the inputs that were read to their ends, by index; they are added to `inputs` as the run goes on.
+    dropped: one record for each removal of documents.
     """
 
     model: str
@@ -68,7 +68,7 @@ class Manifest:
     place: str = ""
     dropped: list[dict[str, Any]] = field(default_factory=list)
     digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
-    # The JSON of inputs and shards, by their ids: a run saves its manifest once a shard, and encodes each entry once.
+    # JSON of inputs and shards, by id(entry): the manifest is saved after each shard, but each entry is encoded once.
     _encoded: dict[int, tuple[dict[str, Any], str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -88,16 +88,16 @@ class Manifest:
 
     @property
     def has_provenance(self) -> bool:
-        """Whether a table beside each shard says where its documents come from."""
+        """Whether a provenance table beside each shard says where its documents come from."""
         return bool(self.config.get("provenance"))
 
     def names_of(self, number: int) -> list[str]:
-        """The names of the files of a shard: the ids first, the table of provenance last."""
+        """Returns the names of a shard's files: the ids first, the provenance table last."""
         more = [provenance.name_of(self.format, number)] if self.has_provenance else []
         return [*file_names(self.format, number), *more]
 
     def entries_of(self, number: int) -> list[dict[str, Any]]:
-        """The entries of the files of a shard, in the order of `names_of`."""
+        """Returns the entries of a shard's files, in the order of `names_of`."""
         n_more = len(self.names_of(number)) - 1
         return [self.shards[number], *self.indexes[number * n_more : (number + 1) * n_more]]
 
@@ -140,7 +140,7 @@ class Manifest:
         }
 
     def _inputs_with_totals(self) -> list[dict[str, Any]]:
-        """The inputs of a finished run with their documents and tokens; of packed rows, with those before packing."""
+        """Returns a finished run's inputs with their documents and tokens; for packed rows, those before packing."""
         if not self.complete or any("inputs" not in shard for shard in self.shards):
             return self.inputs
         totals = [{"documents": 0, "tokens": 0} for _ in self.inputs]
@@ -156,7 +156,7 @@ class Manifest:
         return hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
 
     def encoded(self) -> bytes:
-        """The JSON text."""
+        """Returns the JSON text."""
         content: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN_KEYS}
         content |= {"schema": SCHEMA, "totals": self.totals, "config_sha256": self.config_sha256}
         for name, entries in (("shards", self.shards), ("indexes", self.indexes)):
@@ -169,36 +169,36 @@ class Manifest:
             content["next"] = dataclasses.asdict(self.next)
         kept = () if self.place else ("shards", "indexes", "inputs")
         lines = [f' "{name}": {self._json_of(value, name in kept)}' for name, value in sorted(content.items())]
-        # In names of files that are not UTF-8 lone surrogates stand for bytes: as JSON escapes them, too.
+        # File names that are not UTF-8 hold lone surrogates; backslashreplace writes these as JSON escapes.
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace")
 
     def _json_of(self, value: Any, is_kept: bool) -> str:
-        """The JSON of a value of the object; is_kept: it is a list whose entries are encoded once."""
+        """Returns the JSON of a value of the object. is_kept: it is a list whose entries are encoded only once."""
         if not isinstance(value, list) or not value:
-            # A line break is never within a string of JSON.
+            # A JSON string never contains a line break.
             return _json_text(value, indent=1).replace("\n", "\n ")
-        # A line for each entry, without indent, which is several times slower: there may be many inputs.
+        # One line per entry: indented JSON is several times slower, and there may be many inputs.
         texts = map(self._entry, value) if is_kept else map(_json_text, value)
         return "[\n  " + ",\n  ".join(texts) + "\n ]"
 
     def _entry(self, entry: dict[str, Any]) -> str:
-        # Kept with the entry, so that no other can have its id.
+        # Kept with the entry, so that no other object can get its id.
         known = self._encoded.get(id(entry))
         if known is None:
             known = self._encoded[id(entry)] = entry, _json_text(entry)
         return known[1]
 
     def file(self) -> tuple[str, bytes]:
-        """The name and the bytes of its file."""
+        """Returns the name and the bytes of the manifest's file."""
         if self.format == "parquet":
             file = io.BytesIO()
-            # Without rows: it carries the JSON text.
+            # A file without rows, whose metadata carry the JSON text.
             parquet.write_empty(file, {METADATA_KEY: self.encoded()})
             return _PARQUET_NAME, file.getvalue()
         return _JSON_NAME, self.encoded()
 
     def save(self, folder: Path) -> None:
-        """Writes it into `folder` atomically, replacing an older one."""
+        """Writes the manifest into `folder` atomically, replacing an older one."""
         name, data = self.file()
         write_file(folder / name, data, True, follows_link=False)
         for other in MANIFESTS:
@@ -216,7 +216,7 @@ class Manifest:
 
     @classmethod
     def load(cls, folder: Path) -> "Manifest":
-        """Reads the manifest of `folder`; FileNotFoundError, or FormatError when it is damaged."""
+        """Reads the manifest of `folder`; FileNotFoundError, or FormatError if it is damaged."""
         path = next((folder / name for name in MANIFESTS if os.path.lexists(folder / name)), folder / _JSON_NAME)
         with damage_reported(path, "not a manifest", "remove the folder and start again"):
             with open_regular(path) as file:
@@ -247,7 +247,7 @@ class Manifest:
         return found
 
     def check_values(self) -> None:
-        """Raises an error for values that no run writes: they would be met later, one by one."""
+        """Raises an error for values that no run writes, so that no later code has to check them."""
         _check(type(self.model) is type(self.version) is str and self.format in FORMATS, f"format is {self.format!r}")
         _check(type(self.complete) is bool, "complete is neither true nor false")
         _check(_is_number(self.n_vocab) and 0 < self.n_vocab <= _MOST_IDS, f"n_vocab is {self.n_vocab!r}")
@@ -289,7 +289,7 @@ class Manifest:
             n, n_before = entry["documents"] + entry.get("dropped", 0), before.documents
             fits = point.documents == n_before + n if point.source == before.source else 0 < point.documents <= n
             is_among = before.source <= point.source < max(len(self.inputs), 1)
-            # A job, which cannot be resumed, has no points.
+            # Shards of a job, which cannot be resumed, have no resume points.
             _check(
                 (fits and is_among) or point == before == Position(),
                 f"{entry['file']} does not end where its next says",
@@ -318,7 +318,7 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 
 
 def with_inputs(entry: dict[str, Any], numbered: Callable[[int], int]) -> dict[str, Any]:
-    """The key `inputs` of a shard's entry with other numbers of the inputs, nothing where it has none."""
+    """Returns the `inputs` key of a shard's entry with the inputs renumbered; {} if the entry has none."""
     if "inputs" not in entry:
         return {}
     return {"inputs": [(numbered(number), *totals) for number, *totals in entry["inputs"]]}
@@ -327,7 +327,7 @@ def with_inputs(entry: dict[str, Any], numbered: Callable[[int], int]) -> dict[s
 def digested(
     inputs: list[dict[str, Any]], digests: dict[int, str], first: int = 0, end: int | None = None
 ) -> list[dict[str, Any]]:
-    """The entries of inputs, those from `first` to `end` with their digests, as far as they have any."""
+    """Returns the inputs' entries, adding the known digests to those from `first` to `end`."""
     inputs = list(inputs)
     for number in range(first, len(inputs) if end is None else end):
         if number in digests:

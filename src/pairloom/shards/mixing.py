@@ -1,8 +1,8 @@
-"""Mixtures: the rows of several folders in stated shares, in an order that follows from the number of a row alone.
+"""Mixtures: the rows of several folders in given shares, in an order that depends on the row number alone.
 
-A period of 65,536 rows holds as many rows of each folder as its share says, spread evenly: row k of a folder that has w
-of them stands at (k + 1/2) / w of the period, and rows are taken in the order of these places. So how many rows of each
-folder come before any row is a product and a look into one table. docs/shards.md specifies it.
+A period of 65,536 rows holds as many rows of each folder as its share says, spread evenly: if a folder has w of them,
+its row k stands at (k + 1/2) / w of the period, and the rows are sorted by these places. So the number of rows of each
+folder before any row is one product and one table lookup. docs/shards.md specifies it.
 """
 
 import sys
@@ -28,7 +28,7 @@ Parts = tuple[int, ...]
 class MixedShards:
     """Several folders as one stream of batches; made by `open_shards`.
 
-    sources: `OpenShards` by name. n_tokens: those of all. dtype: one that holds the ids of each.
+    sources: `OpenShards` by name. n_tokens: over all sources. dtype: holds the ids of every source.
     """
 
     def __init__(self, sources: Mapping[str, Any], weights: Any) -> None:
@@ -64,14 +64,14 @@ class MixedShards:
         pad_id: int | None = None,
         dtype: npt.DTypeLike | None = None,
     ) -> "MixedBatches":
-        """An iterator of batches of ids, as `OpenShards.batches`: each row is the next one of its folder.
+        """Returns an iterator of batches of ids, like `OpenShards.batches`; each row is the next one of its folder.
 
-        epochs: how often each folder is read, or a dict by name, in which None is without an end and folders that are
-        left out are read once. The batches end where a row is wanted of a folder that has none left, which
-        `MixedBatches.exhausted` names; other folders may have rows left. That needs `pad_id`, which fills the last row
-        of a folder and the last step. epochs=None never ends.
+        epochs: how often each folder is read, or a dict by name; there, None means without end, and a folder that is
+        missing is read once. The batches end when the next row should come from a folder that has none left
+        (`MixedBatches.exhausted` names it); other folders can have rows left. This needs `pad_id`, which fills the last
+        row of a folder and the last step. epochs=None never ends.
 
-        Raises what `OpenShards.batches` raises, and ValueError for epochs of no folder.
+        Raises what `OpenShards.batches` raises, and ValueError if epochs names an unknown folder.
         """
         if isinstance(epochs, Mapping):
             _check_names("epochs", epochs, list(self.sources), may_lack=True)
@@ -105,7 +105,7 @@ class MixedShards:
 
 
 def _steps(weights: Any, names: list[str]) -> list[tuple[int, Parts]]:
-    """(the first step, rows of each source in a period) of each set of weights."""
+    """Returns (first step, rows of each source in a period) for each set of weights."""
     if weights is None:
         example = ", ".join(f"{name!r}: {1 / len(names):.2g}" for name in names)
         raise ValueError(f"weights are missing; give each folder its share of the tokens, as in weights={{{example}}}")
@@ -136,7 +136,7 @@ def _check_names(what: str, given: Any, names: list[str], may_lack: bool = False
 
 
 def _parts(weights: Any, names: list[str]) -> Parts:
-    """How many of the rows of a period each source has: its exact share, rounded by largest remainders."""
+    """Returns how many rows of a period each source has: its exact share, rounded by largest remainders."""
     _check_names("weights", weights, names)
     for name, weight in weights.items():
         if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)):
@@ -162,22 +162,22 @@ def _parts(weights: Any, names: list[str]) -> Parts:
 
 @lru_cache(maxsize=16)
 def _period(parts: Parts) -> tuple[npt.NDArray[np.uint16], tuple[Numbers, ...]]:
-    """(the source of each row of a period, the rows of each source)."""
-    # Exact: equal fractions are equal floats, and different ones of so few parts are not.
+    """Returns (the source of each row of a period, the rows of each source)."""
+    # Floats are safe here: equal fractions are equal floats, and with so few parts different ones differ.
     places = np.concatenate([(2 * np.arange(part) + 1) / max(part, 1) for part in parts])
     sources = np.repeat(np.arange(len(parts), dtype=np.uint16), parts)[np.argsort(places, kind="stable")]
     return sources, tuple(np.flatnonzero(sources == number) for number in range(len(parts)))
 
 
 class _Phase(NamedTuple):
-    """Rows with the same weights: the first one, and how many of each source come before it."""
+    """Rows with the same weights. first: their first row. before: how many rows of each source come before it."""
 
     first: int
     parts: Parts
     before: list[int]
 
     def counts(self, row: int) -> list[int]:
-        """How many rows of each source come before `row`."""
+        """Returns how many rows of each source come before `row`."""
         periods, rest = divmod(row - self.first, _PERIOD)
         places = _period(self.parts)[1]
         each = zip(self.before, self.parts, places, strict=True)
@@ -185,7 +185,7 @@ class _Phase(NamedTuple):
 
 
 class _MixedRows(Rows):
-    """The rows of a mixture. sources: their rows, None where no row is ever taken. phases: (first row, parts)."""
+    """The rows of a mixture. sources: their rows, None for a source that is never used. phases: (first row, parts)."""
 
     unit = 1
     epochs = None
@@ -208,7 +208,7 @@ class _MixedRows(Rows):
         self.exhausted = [name for name in read if read[name] == limits.get(name)]
 
     def _row_of(self, source: int, number: int) -> int | None:
-        """Where row `number` of a source is; None if it never comes."""
+        """Returns the row of the mixture that is row `number` of a source; None if it never comes."""
         phase = [phase for phase in self.phases if phase.before[source] <= number][-1]
         if not phase.parts[source]:
             return None
@@ -216,7 +216,7 @@ class _MixedRows(Rows):
         return phase.first + periods * _PERIOD + int(_period(phase.parts)[1][source][rest])
 
     def counts(self, row: int) -> dict[str, int]:
-        """How many rows of each source come before `row`."""
+        """Returns how many rows of each source come before `row`."""
         row = row if self.total is None else min(row, self.total)
         phase = [phase for phase in self.phases if phase.first <= row][-1]
         return dict(zip(self.sources, phase.counts(row), strict=True))
@@ -232,7 +232,7 @@ class _MixedRows(Rows):
         return ids
 
     def documents_of(self, epoch: int, first: int, n: int) -> Numbers:
-        """As `Rows.documents_of`, with the number of the source as sixth column."""
+        """Like `Rows.documents_of`, with the number of the source as a sixth column."""
         n_read = n if self.total is None else min(n, self.total - first)
         begins, sources, found = self.counts(first), self._sources(first, n_read), [np.zeros((0, 6), np.int64)]
         for number, (name, rows) in enumerate(self.sources.items()):
@@ -245,7 +245,7 @@ class _MixedRows(Rows):
         return joined[np.argsort(joined[:, 0], kind="stable")]
 
     def _sources(self, first: int, n: int) -> npt.NDArray[np.uint16]:
-        """The source of each of `n` rows."""
+        """Returns the source of each of `n` rows."""
         found = [np.zeros(0, np.uint16)]
         for phase, stop in zip(self.phases, [*(phase.first for phase in self.phases[1:]), first + n], strict=True):
             begin, end = max(first, phase.first), min(first + n, stop)
@@ -256,20 +256,21 @@ class _MixedRows(Rows):
 
 
 class MixedBatches(Batches):
-    """Batches of a mixture, as `Batches`; made by `MixedShards.batches`."""
+    """Batches of a mixture, like `Batches`; made by `MixedShards.batches`."""
 
     _rows: _MixedRows
 
     @property
     def exhausted(self) -> list[str]:
-        """The folders whose end is the end of these batches; none if they never end."""
+        """The folders that end these batches by having no rows left; empty if the batches never end."""
         return self._rows.exhausted
 
     @property
     def sources(self) -> dict[str, dict[str, float]]:
-        """By name what the steps before the next one, of all ranks, hold of a folder.
+        """What the steps before the next one hold of each folder, by name, over all ranks.
 
-        rows; share: of all rows, so of all tokens where rows are packed; passes: how often the folder was read.
+        rows: their number. share: of all rows; if rows are packed, of all tokens. passes: how often the folder was
+        read.
         """
         counts = self._rows.counts(self.row)
         n_rows, found = max(sum(counts.values()), 1), {}
@@ -280,7 +281,7 @@ class MixedBatches(Batches):
         return found
 
     def _stream_before(self, row: int) -> dict[str, Any]:
-        # Weights may change from here on.
+        # Later weights may differ, so only the phases before `row` count.
         parts = [[phase.first, *phase.parts] for phase in self._rows.phases if phase.first < row]
         return {**self._stream, "parts_from_row": parts}
 

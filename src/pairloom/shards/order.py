@@ -1,9 +1,9 @@
 """The order in which a training loop reads tokens: a permutation for each epoch, the same on every machine.
 
-A permutation of range(n) is computed for the positions that are asked for, so a corpus of any size needs no table: a
-Feistel network permutes the numbers of an even count of bits, and a result of n or more is permuted again until it is
-below n (cycle walking). Source of the rounds' mixing: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-Generators" (SplitMix64). docs/shards.md specifies it.
+A permutation of range(n) is computed only for the positions asked for, so a corpus of any size needs no table. A
+Feistel network permutes all numbers of an even number of bits; a result of n or more is permuted again until it is
+below n (cycle walking). The rounds mix bits as in Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators"
+(SplitMix64). docs/shards.md specifies it.
 """
 
 import numpy as np
@@ -17,14 +17,14 @@ Indices = npt.NDArray[np.uint64]
 
 
 def _mixed(values: Indices) -> Indices:
-    """SplitMix64's finaliser."""
+    """Applies SplitMix64's finaliser."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
 
 
 def permuted(positions: npt.ArrayLike, n: int, seed: int, epoch: int) -> npt.NDArray[np.int64]:
-    """Where each position goes, int64, under the permutation of range(n) that `seed` and `epoch` name.
+    """Returns where each position goes, int64, in the permutation of range(n) that `seed` and `epoch` define.
 
     >>> permuted(range(8), 8, seed=1, epoch=0).tolist()
     [2, 6, 5, 1, 7, 4, 3, 0]

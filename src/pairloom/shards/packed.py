@@ -1,7 +1,7 @@
-"""Shards of rows: the order of a training loop written down, so that a loop reads from the start of a file to its end.
+"""pack_shards: writes down the order of a training loop, so that a loop can read files from start to end.
 
-Each document of the new folder is a row of `seq_len` ids: those of rank `rank` in epoch 0 of `OpenShards.batches` with
-one row a step, the last row of the epoch as long as it is. docs/shards.md specifies it.
+Each document of the new folder is a row of `seq_len` ids. The rows are those of rank `rank` in epoch 0 of
+`OpenShards.batches` with one row per step, but the last row of the epoch is not padded. docs/shards.md specifies it.
 """
 
 import errno
@@ -33,7 +33,7 @@ from pairloom.shards.storage import local_folder
 from pairloom.shards.tokenize_files import TokenizedFiles, tokenize_files, without_run_files
 from pairloom.tokenizer import Tokenizer
 
-# Ids that are handed to the writer at once.
+# Ids handed to the writer at once.
 _AT_ONCE = 1 << 21
 
 
@@ -50,12 +50,12 @@ def pack_shards(
     shard_tokens: int = SHARD_TOKENS,
     overwrite: bool = False,
 ) -> TokenizedFiles:
-    """Writes shards again as rows of `seq_len` ids, in shuffled order with a seed.
+    """Writes shards again as rows of `seq_len` ids, in shuffled order if there is a seed.
 
-    shards: a folder, or `OpenShards`; output: a folder, new or empty, or with shards to overwrite. seed, shuffle: as
-    for `OpenShards.batches`. rank, world_size: each world_size-th row, from row `rank` on. format: None keeps it.
-    Every id is in one row of one rank; only the last row of all may be shorter. A killed run is begun again. Tables of
-    provenance are kept, and held in memory meanwhile.
+    shards: a folder, or `OpenShards`. output: a new or empty folder, or one with shards to overwrite. seed, shuffle: as
+    for `OpenShards.batches`. rank, world_size: write every world_size-th row, from row `rank` on. format: None keeps
+    it. Every id is in exactly one row of one rank; only the very last row can be shorter. A killed run starts over.
+    Provenance tables are kept, and held in memory meanwhile.
     Raises ValueError, FileExistsError, OSError.
     """
     opened = shards if isinstance(shards, OpenShards) else open_shards(shards)
@@ -108,7 +108,7 @@ def _check_numbers(seq_len: int, rank: int, world_size: int) -> None:
 
 
 def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size: int) -> Iterator[Batch]:
-    """The rows of a rank as documents, some at a time."""
+    """Yields the rows of a rank as documents, some at a time."""
     n_all = -(-shards.n_tokens // seq_len)
     n_rows = len(range(rank, n_all, world_size))
     at_once = max(_AT_ONCE // seq_len, 1)
@@ -120,7 +120,7 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
         ends = np.arange(1, len(steps) + 1) * seq_len
         if steps[-1] * world_size + rank == n_all - 1:
             ends[-1] -= n_all * seq_len - shards.n_tokens
-        # Which text a row is of is not known: its bytes are the share of its ids.
+        # The text of a row is unknown, so its bytes are estimated from its share of the ids.
         byte_ends = (n_tokens + ends) * (shards.manifest.text_bytes / shards.n_tokens)
         parts = None if origins is None else origins.of(np.concatenate([_parts_of(rows, steps, n) for n in steps]))
         none = np.zeros((0, 3), np.int64)
@@ -129,14 +129,14 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
 
 
 def _parts_of(rows: Batches, steps: range, step: int) -> npt.NDArray[np.int64]:
-    """The lines of `documents_of` a step; the row is its number among the steps."""
+    """Returns the lines of `documents_of` for a step, with its index in `steps` as the row."""
     parts = rows.documents_of(step)
     parts[:, 0] = step - steps.start
     return parts
 
 
 class _Origins:
-    """Where the documents of shards come from; holds all their tables."""
+    """Where the documents of shards come from; holds all provenance tables."""
 
     def __init__(self, shards: OpenShards) -> None:
         import pyarrow
@@ -146,7 +146,7 @@ class _Origins:
         self._has_ids = shards.manifest.config.get("id_field") is not None
 
     def of(self, parts: npt.NDArray[np.int64]) -> ProvenanceRows:
-        """The rows of provenance of parts of documents, as `Batches.documents_of` has them."""
+        """Returns provenance rows for document parts, which are in the format of `Batches.documents_of`."""
         row, start, end, document, before = parts.T
         inputs, records, n_bytes, ids = self._table.take(document).columns
         return ProvenanceRows(
@@ -161,7 +161,7 @@ class _Origins:
 
 
 def _check_room(folder: Path, overwrite: bool) -> None:
-    """Raises FileExistsError for a folder with other files, or with shards that are not to be replaced."""
+    """Raises FileExistsError if the folder holds other files, or shards that must not be replaced."""
     others = sorted(path.name for path in folder.iterdir() if not is_run_file(path.name))
     if others:
         raise not_empty(folder, others[0])
@@ -184,10 +184,10 @@ def tokenize_packed(
     run: dict[str, Any] | None = None,
     **options: Any,
 ) -> TokenizedFiles:
-    """`tokenize_files` into the folder `.NAME.unpacked` beside `output`, then `pack_shards` with the options `pack`.
+    """Runs `tokenize_files` into `.NAME.unpacked` beside `output`, then `pack_shards` with the options `pack`.
 
-    What was tokenized is kept if the run stops, and removed when it is done. run: threads, progress and rewrite, which
-    change no shards. options: eot, bos, specials, duplicates, provenance and id_field.
+    The unpacked shards are kept if the run stops, and removed when it is done. run: threads, progress and rewrite,
+    which do not change the shards. options: eot, bos, specials, duplicates, provenance and id_field.
     """
     folder = local_folder("output", output)
     _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])

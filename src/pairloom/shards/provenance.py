@@ -1,7 +1,7 @@
-"""Provenance: beside each shard a Parquet table says of which document each token is. docs/shards.md specifies it.
+"""Provenance: a Parquet table beside each shard that says where each token comes from; see docs/shards.md.
 
-A row is a document, in packed shards a part of one. Rows are in the order of the tokens, and each begins where the one
-before it ends. A row group has ROW_GROUP rows, so that the file's bytes do not depend on the sizes of batches.
+A row stands for a document, in packed shards for a part of one. Rows are in the order of the tokens, and each begins
+where the previous one ends. A row group has ROW_GROUP rows, so that the file's bytes do not depend on batch sizes.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def name_of(format: str, number: int) -> str:
-    """The name of the table of a shard; beside Parquet hidden from readers that take all files of a folder."""
+    """Returns the name of a shard's table; in format parquet, hidden from readers that take all files of a folder."""
     return f"{'.' if format == 'parquet' else ''}shard-{number:05d}.provenance.parquet"
 
 
@@ -31,10 +31,10 @@ def _schema() -> Any:
 
 
 class ProvenanceRows(NamedTuple):
-    """Rows of a batch of ids, in their order: int64 [n] each, and a list of n ids, None without any.
+    """Provenance rows for a batch of ids, in order: int64 [n] each, and a list of n ids (None if ids are not wanted).
 
-    documents: the number in the batch of the document that a row is of. ends: where its ids end. before: the tokens of
-    its document before it. n_bytes: of the text of its document.
+    documents: the number, within the batch, of the document that a row belongs to. ends: where the row's ids end.
+    before: how many tokens of the document come before the row. n_bytes: the size of the document's text.
     """
 
     documents: Numbers
@@ -47,7 +47,7 @@ class ProvenanceRows(NamedTuple):
 
 
 class ProvenanceWriter(OpenParquet):
-    """Writes the table of one shard."""
+    """Writes the provenance table of one shard."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _schema())
@@ -55,7 +55,7 @@ class ProvenanceWriter(OpenParquet):
         self._end = 0
 
     def write(self, rows: ProvenanceRows, first: int, stop: int, shift: int) -> None:
-        """Appends the rows of the documents from `first` to `stop`; shift: what is added to their places."""
+        """Appends the rows of documents `first` to `stop`; shift is added to their token positions."""
         pyarrow = import_pyarrow()
         start, end = np.searchsorted(rows.documents, [first, stop]).tolist()
         ends = rows.ends[start:end] + shift
@@ -68,7 +68,7 @@ class ProvenanceWriter(OpenParquet):
         self.append(table.cast(self._schema))
 
     def append(self, table: Any) -> None:
-        """Appends rows as `read` returns them."""
+        """Appends rows in the form that `read` returns."""
         self._rows = import_pyarrow().concat_tables([self._rows, table])
         while len(self._rows) >= ROW_GROUP:
             self._write(self._rows.slice(0, ROW_GROUP))
@@ -84,8 +84,8 @@ class ProvenanceWriter(OpenParquet):
 
 
 def read(file: BinaryIO, n_inputs: int) -> Any:
-    """The table of a shard, a table of pyarrow; an error of any kind for another one, or a number of no input."""
-    # Its threads may still be at work when the interpreter ends, which aborts the process.
+    """Reads the table of a shard, a pyarrow table; raises some error if it is damaged or names an unknown input."""
+    # Without threads: they may still run when the interpreter ends, which aborts the process.
     table = import_pyarrow("pyarrow.parquet").read_table(file, use_threads=False, pre_buffer=False)
     table = table.select(_schema().names).cast(_schema())
     inputs = table.column("input").to_numpy()
@@ -95,7 +95,7 @@ def read(file: BinaryIO, n_inputs: int) -> Any:
 
 
 def rows_with(table: Any, ids: list[str]) -> list[int]:
-    """The rows of the documents with one of the ids."""
+    """Returns the rows of the documents with one of the ids."""
     pyarrow, compute = import_pyarrow(), import_pyarrow("pyarrow.compute")
     found = compute.is_in(table.column("id"), value_set=pyarrow.array(ids, pyarrow.string()))
     rows: list[int] = np.flatnonzero(found.to_numpy()).tolist()
@@ -103,7 +103,7 @@ def rows_with(table: Any, ids: list[str]) -> list[int]:
 
 
 def without(table: Any, is_kept: npt.NDArray[np.bool_], lengths: Numbers) -> Any:
-    """The rows that are kept, a document each; lengths: the tokens of each of these, which follow each other now."""
+    """Returns the rows that are kept, moved together; each is a document, with as many tokens as `lengths` says."""
     pyarrow, schema, ends = import_pyarrow(), _schema(), np.cumsum(lengths)
     kept = table.filter(pyarrow.array(is_kept))
     for name, tokens in (("first_token", ends - lengths), ("end_token", ends)):

@@ -1,12 +1,12 @@
-"""Publishes written shards: syncs and digests their files, gives them their names, records them in a manifest.
+"""Publishes written shards: syncs and digests their files, renames them, and records them in a manifest.
 
-`Publisher` does so in the folder itself, and saves the manifest after each shard. What a task of `ShardJob` writes is
-published in two phases: into a hidden folder, and when the job is committed.
+`Publisher` does so in the folder itself, and saves the manifest after each shard. Tasks of `ShardJob` publish in two
+phases: into a hidden folder, and into the real one when the job is committed.
 
-A run that replaces another is written into a hidden folder of that folder (`replacement`). When it is complete, one
-rename makes it count: that of a manifest which names its files by way of the hidden folder. Then they replace the old
-files one by one. One that is not in the hidden folder any more is in its place already, so that readers find all of
-them wherever that is interrupted; the next run goes on with it (`settle`).
+A run that replaces another is written into a hidden folder inside that folder (`replacement`). When it is complete, one
+rename makes it count: that of a manifest that names the files by their paths in the hidden folder. Then they replace
+the old files one by one. A file that has left the hidden folder is already in its place, so readers find every file
+even if this is interrupted; the next run finishes it (`settle`).
 """
 
 import contextlib
@@ -32,10 +32,10 @@ _HASH_BYTES = 1 << 18
 
 
 class PublishedShard(NamedTuple):
-    """What a manifest says of a shard, in plain values.
+    """What a manifest records of a shard, in plain values.
 
-    entry: its entry without names and digests. files: {"file": name, "size": bytes, "sha256": digest} of each, the ids
-    first.
+    entry: its entry without names and digests. files: {"file": name, "size": bytes, "sha256": digest} for each file,
+    the ids first.
     """
 
     entry: dict[str, Any]
@@ -54,13 +54,13 @@ class ShardSink(Protocol):
 
 @contextlib.contextmanager
 def publishing(folder: Path, manifest: Manifest, tokens: Sequence[str], sink: ShardSink) -> Iterator[Shards]:
-    """Shards that are written into `folder` and published in a thread, the last at the end of the block.
+    """Yields shards that are written into `folder` and published in a thread, the last one at the end of the block.
 
     tokens: as for `Shards`. On error, published shards remain and partial files are removed.
     """
     shards: Shards | None = None
     try:
-        # always: shards that wait to be published are kept when reading fails.
+        # always: shards that wait to be published are kept even if reading fails.
         with WriteBehind(sink.publish, depth=1, always=True) as publish:
             shards = Shards(folder, manifest, manifest.config["shard_tokens"], tokens, publish)
             yield shards
@@ -75,21 +75,21 @@ def publishing(folder: Path, manifest: Manifest, tokens: Sequence[str], sink: Sh
 
 
 class Mirror:
-    """The folder at a URL of which a run keeps the manifest, and what it has not brought there, in a local one."""
+    """A folder at a URL; a local folder holds the run's manifest, and files that are not uploaded yet."""
 
     def __init__(self, storage: Storage, run: str) -> None:
         self.storage = storage
         self._run = run
 
     def bring(self, paths: Iterable[Path], manifest: Manifest) -> None:
-        """Brings files there, then the manifest that names them; FileExistsError if another run has taken over."""
+        """Uploads files, then the manifest that names them; FileExistsError if another run has taken over."""
         self.storage.check_claim(self._run)
         for path in paths:
             self.storage.upload(path, path.name)
         self.storage.write(*manifest.file())
 
     def fetch(self, folder: Path, *, resume: bool) -> None:
-        """Brings the manifest into the local folder; FileExistsError for a run that is not resumed."""
+        """Downloads the manifest into the local folder; FileExistsError if there is a run and it is not resumed."""
         names = sorted(filter(is_run_file, self.storage.names()))
         if names and not resume:
             remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
@@ -99,7 +99,7 @@ class Mirror:
                 (folder / name).write_bytes(self.storage.read(name))
 
     def check(self, manifest: Manifest) -> None:
-        """Raises FormatError for a file that the manifest names and that is not there with its size."""
+        """Raises FormatError if a file that the manifest names is missing or has another size."""
         sizes = self.storage.sizes("")
         for entry in manifest.files:
             if sizes.get(entry["file"]) != entry["size"]:
@@ -152,7 +152,7 @@ class Publisher:
 
 
 def sealed(shard: Shard) -> PublishedShard:
-    """Syncs the files of a shard, which still have their partial names."""
+    """Syncs and digests the files of a shard, which still have their partial names."""
     files = [
         {"file": name, "size": partial.stat().st_size, "sha256": synced_digest(partial)}
         for partial, name in shard.files
@@ -166,14 +166,14 @@ def sealed(shard: Shard) -> PublishedShard:
 
 
 def renamed(shard: Shard) -> list[Path]:
-    """The files of a shard, once they have their names."""
-    # The ids last, so that they never exist without their index.
+    """Renames the files of a shard from their partial names; returns their paths."""
+    # Ids last, so that they never exist without their index.
     return [partial.replace(partial.with_name(name)) for partial, name in reversed(shard.files)]
 
 
 @contextlib.contextmanager
 def replacement(folder: Path) -> Iterator[Path]:
-    """A hidden folder in `folder`; the finished run in it replaces what is there at the end of the block.
+    """Yields a hidden folder in `folder`; at the end of the block, the finished run in it replaces what is there.
 
     The caller holds the lock. On error the hidden folder is removed, and the old files stay.
     """
@@ -188,13 +188,13 @@ def replacement(folder: Path) -> Iterator[Path]:
 
 
 def settle(folder: Path) -> None:
-    """Completes a replacement that was interrupted, and removes what killed runs left; the caller holds the lock."""
+    """Completes an interrupted replacement, and removes what killed runs left; the caller holds the lock."""
     if manifest_file.exists(folder):
         put_in_place(folder, Manifest.load(folder))
 
 
 def put_in_place(folder: Path, manifest: Manifest) -> None:
-    """Moves the files of a manifest from its hidden folder, if there is one, and removes all other files of runs."""
+    """Moves a manifest's files out of its hidden folder, if there is one, and removes all other files of runs."""
     place = manifest.place
     if place:
         if not unlinked(folder / place).is_dir():
@@ -204,19 +204,19 @@ def put_in_place(folder: Path, manifest: Manifest) -> None:
                 (folder / place / name).replace(folder / name)
         manifest.place = ""
         sync_directory(folder)
-    # Killed between two names, a run of another format leaves two manifests.
+    # A run of another format that was killed while saving its manifest leaves two.
     if place or all(os.path.lexists(folder / name) for name in MANIFESTS):
         manifest.save(folder)
     clear(folder, manifest.file_names)
 
 
 def synced_digest(path: Path) -> str:
-    """The SHA-256 of a file; syncs the file to disk."""
-    # Windows syncs only what is open for writing. The disk works while the processor does.
+    """Syncs a file to disk and returns its SHA-256."""
+    # Windows syncs only files that are open for writing. The disk syncs while the processor hashes.
     with naming(path), path.open("r+b", buffering=0) as file, WriteBehind(os.fsync) as sync:
         sync(file.fileno())
         digest = hashlib.sha256()
-        # One buffer: where malloc gives memory back at once, as in Dask's workers, each new one costs page faults.
+        # Reuse one buffer: if malloc returns memory at once, as in Dask's workers, each new one costs page faults.
         buffer = memoryview(bytearray(_HASH_BYTES))
         while n_read := file.readinto(buffer):
             digest.update(buffer[:n_read])

@@ -1,10 +1,10 @@
 """open_shards: a folder of shards as a sequence of documents and as batches for a training loop.
 
-Shards are memory-mapped, so opening a folder reads only manifests and headers, and processes share what they read.
-Parquet cannot be mapped: of such shards the last two that were used are held in memory.
+Shards are memory-mapped, so opening a folder reads only manifests and headers, and processes share the memory they
+read. Parquet cannot be mapped; the two Parquet shards used last are held in memory.
 
-Batches follow one definition, which a resumed loop and every rank compute alike: an epoch is all tokens in an order
-that `seed` and the number of the epoch define; epochs follow each other without a gap; the stream is cut into rows.
+Batches follow one definition, so that a resumed loop and every rank compute the same ones: an epoch is all tokens, in
+an order defined by `seed` and the epoch number; epochs follow each other without a gap; this stream is cut into rows.
 docs/shards.md specifies it.
 """
 
@@ -60,17 +60,17 @@ def open_shards(
     cache: str | os.PathLike[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> OpenShards | MixedShards:
-    """Opens a folder that `tokenize_files` wrote, for reading, or a mixture of several.
+    """Opens a folder that `tokenize_files` wrote, or a mixture of several, for reading.
 
-    folder: a path or a URL of fsspec, or a dict from a name to the path (or `OpenShards`) of each folder of a mixture,
-    all written with one tokenizer. weights: of a mixture, the share of tokens of each by name, in any unit; or a list
-    of (first step, such a dict) where they change, the first one from step 0 on.
-    incomplete: accept a folder whose run has not ended; its finished shards are read.
-    cache: of a URL, the folder into which each shard is fetched, whole, when something of it is read; None is
-    `pairloom/shards` in the user's folder for caches. Processes share it. cache_bytes: its size, two shards or more.
+    folder: a path or an fsspec URL; for a mixture, a dict from names to paths, URLs or `OpenShards`, all written with
+    one tokenizer. weights: for a mixture, each folder's share of the tokens, by name, in any unit. If they change, pass
+    a list of (first step, weights); the first entry starts at step 0.
+    incomplete: accept a folder whose run has not ended, and read its finished shards.
+    cache: for a URL, the local folder for fetched shards; a shard is fetched whole when any of it is read. None means
+    `pairloom/shards` in the user's cache folder. Processes share it. cache_bytes: its size, at least two shards.
 
-    Raises FileNotFoundError for a folder without a manifest, OSError, ValueError for different tokenizers and for
-    weights that do not fit the folders, FormatError for a folder that is damaged, or unfinished without `incomplete`.
+    Raises FileNotFoundError for a folder without a manifest, OSError, ValueError for different tokenizers or weights
+    that do not fit the folders, FormatError for a folder that is damaged, or unfinished without `incomplete`.
     """
     check_bool("incomplete", incomplete)
     if isinstance(folder, Mapping):
@@ -94,7 +94,7 @@ def open_shards(
 
 
 def shard_folder(folder: str | os.PathLike[str]) -> Path:
-    """The path of a folder with a manifest; FileNotFoundError, ValueError for a URL."""
+    """Returns the path of a folder with a manifest; FileNotFoundError, ValueError for a URL."""
     path = Path(check_path("folder", folder))
     if not path.is_dir() or not exists(path):
         parts = sorted(part.name for part in path.iterdir() if exists(part)) if path.is_dir() else []
@@ -111,10 +111,10 @@ def shard_folder(folder: str | os.PathLike[str]) -> Path:
 
 
 class OpenShards(Sequence[Ids]):
-    """The documents of a folder of shards, in the order of the input; made by `open_shards`.
+    """The documents of a folder of shards, in input order; made by `open_shards`.
 
-    `shards[i]` is document i: an array [n] of `dtype`, read-only, a view of the mapped file. Pickles as its path
-    and manifest.
+    `shards[i]` is document i: a read-only array [n] of `dtype`, a view of the mapped file. Pickles its path and
+    manifest.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, remote: ShardCache | None = None) -> None:
@@ -127,7 +127,7 @@ class OpenShards(Sequence[Ids]):
         self._first_token = np.cumsum([0, *tokens], dtype=np.int64)
         self._first_document = np.cumsum([0, *documents], dtype=np.int64)
         self._provenance = lru_cache(2)(self._read_provenance)
-        # Those of a URL are mapped, too, but take room on the disk as long as they are.
+        # Shards of a URL are mapped too, but as long as they are, they take up disk space, so only two are held.
         self._holds_all = manifest.format != "parquet" and remote is None
         self._shard = lru_cache(None if self._holds_all else 2)(self._opened)
         if self._holds_all:
@@ -135,11 +135,11 @@ class OpenShards(Sequence[Ids]):
                 self._shard(number)
 
     def _opened(self, number: int) -> tuple[Ids, npt.NDArray[np.int64]]:
-        """(ids, offsets) of a shard, as `read_shard`."""
+        """Returns (ids, offsets) of a shard, like `read_shard`."""
         try:
             remote = self._remote
             ids, offsets = read_shard(self.folder, self.manifest, number) if remote is None else remote.read(number)
-            # Slices of a memmap take four times as long.
+            # Not as memmaps, whose slices take four times as long.
             return np.asarray(ids), offsets
         except OSError as error:
             if error.errno == errno.ENOMEM:
@@ -180,12 +180,12 @@ class OpenShards(Sequence[Ids]):
                 yield ids[start:end]
 
     def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of ids of each document: int64 [documents]."""
+        """Returns the number of ids of each document: int64 [documents]."""
         parts = [self._lengths(number) for number in range(len(self.manifest.shards))]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def _lengths(self, number: int) -> npt.NDArray[np.int64]:
-        """The lengths of the documents of a shard; FormatError where their bounds are not in order."""
+        """Returns the lengths of a shard's documents; FormatError if its offsets are not in order."""
         offsets = self._shard(number)[1]
         check_order(self._path(number), offsets)
         signed: npt.NDArray[np.int64] = offsets.astype(np.int64, copy=False)
@@ -193,7 +193,7 @@ class OpenShards(Sequence[Ids]):
 
     @cached_property
     def document_bounds(self) -> Places:
-        """Where documents begin in all ids joined, and the number of these: int64 [documents + 1]."""
+        """Where each document begins in all ids joined, then the total number of ids: int64 [documents + 1]."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths())])
 
     def where(
@@ -204,24 +204,24 @@ class OpenShards(Sequence[Ids]):
         id: str | None = None,
         document: int | None = None,
     ) -> list[Origin]:
-        """Where tokens come from: the document of a token of a shard, all documents with an id, or one by its index.
+        """Returns where tokens come from: a token's document, all documents with an id, or the document of an index.
 
-        Of packed shards the parts of documents that these are. Raises ValueError for arguments that name nothing, and
-        for an id where shards were written without ids.
+        For packed shards, returns document parts instead. Raises ValueError for arguments that name nothing, and for an
+        id if the shards were written without ids.
         """
         return origins_in(self, shard, token, id, document)
 
     def offsets(self, shard: int) -> Places:
-        """Where the documents of a shard begin in its ids, and the number of these: [documents + 1]."""
+        """Returns where each document of a shard begins in its ids, then the number of ids: [documents + 1]."""
         self._lengths(shard)
         return self._shard(shard)[1]
 
     def ids(self, shard: int) -> Ids:
-        """All ids of a shard."""
+        """Returns all ids of a shard."""
         return self._checked(self._shard(shard)[0])
 
     def provenance(self, shard: int) -> Any:
-        """The table of provenance of a shard, a table of pyarrow: docs/shards.md names its columns."""
+        """Returns the provenance table of a shard, a pyarrow table; docs/shards.md names its columns."""
         if not self.manifest.has_provenance:
             raise ValueError(f"{self.folder}: was written without provenance; tokenize with provenance=True")
         return self._provenance(shard)
@@ -234,12 +234,12 @@ class OpenShards(Sequence[Ids]):
         return self.folder / str(self.manifest.shards[number]["file"])
 
     def _checked(self, ids: Ids) -> Ids:
-        """The ids; FormatError for one that the vocabulary does not have."""
+        """Returns the ids; FormatError if one is not in the vocabulary."""
         check_ids(self.folder, ids, self.manifest.n_vocab)
         return ids
 
     def tokens(self, start: int, stop: int) -> Ids:
-        """The ids from `start` to `stop` of all documents joined: a view where they lie in one shard, else a copy."""
+        """Returns ids `start` to `stop` of all documents joined: a view if they lie in one shard, else a copy."""
         check_int("start", start, least=0, most=self.n_tokens)
         check_int("stop", stop, least=start, most=self.n_tokens)
         parts = list(self._pieces(start, stop))
@@ -255,13 +255,13 @@ class OpenShards(Sequence[Ids]):
             shard += 1
 
     def copy_pieces(self, starts: Places, stops: Places, ids: Ids, places: Places) -> None:
-        """Copies the ids of ranges of all documents joined, each to its place in `ids`; FormatError as for `_checked`.
+        """Copies ranges of all ids joined to their places in `ids`; FormatError if an id is not in the vocabulary.
 
-        starts, stops, places: int64 [n]. ids: of the dtype of the shards, 0 where nothing was copied.
+        starts, stops, places: int64 [n]. ids: of the shards' dtype, 0 where nothing is copied; all of it is checked.
         """
         shards = np.searchsorted(self._first_token, starts, side="right") - 1
         if not self._holds_all:
-            # Few shards are held.
+            # Only two shards are held, so visit the shards in order.
             order = np.argsort(shards, kind="stable")
             shards, starts, stops, places = shards[order], starts[order], stops[order], places[order]
         firsts, ends = self._first_token[shards], self._first_token[shards + 1]
@@ -292,22 +292,22 @@ class OpenShards(Sequence[Ids]):
         pad_id: int | None = None,
         dtype: npt.DTypeLike | None = None,
     ) -> Batches:
-        """An iterator of batches of ids: arrays [batch, seq_len] of `dtype` (that of the shards if None).
+        """Returns an iterator of batches of ids: arrays [batch, seq_len] of `dtype` (None: that of the shards).
 
         mode: "packed" rows hold the tokens of one document after another, cut wherever a row is full; "padded" rows
-        hold one document, or a part of one that is longer, and then `pad_id`.
-        seed: None keeps the order of the documents; with a seed each epoch has an order of its own, the same on every
-        machine. shuffle: "block" moves blocks of seq_len tokens (rows, when padded), "document" whole documents,
-        for which 16 bytes a document are held in memory.
+        hold one document, or a part of a longer one, followed by `pad_id`.
+        seed: None keeps the order of the documents; with a seed, each epoch has its own order, the same on every
+        machine. shuffle: "block" moves blocks of seq_len tokens (rows, when padded); "document" moves whole documents,
+        and holds 16 bytes per document in memory.
         rank, world_size: each step has world_size * batch rows; rank r gets rows r * batch to (r + 1) * batch.
         step: where to begin; `Batches.step` is the next one, which a checkpoint should store.
-        epoch: the epoch of the first row. row: the first row of step 0, of all ranks: `Batches.row` of a run with other
-        numbers of ranks or rows.
-        epochs: None never ends: an epoch follows the other without a gap, so each batch is full. With a number the rows
-        and tokens that the last step lacks are `pad_id`. Every token occurs once an epoch.
+        epoch: the epoch of the first row. row: the first row of step 0, counted over all ranks; pass `Batches.row` of a
+        run that had another batch or world_size to continue it.
+        epochs: None never ends: epochs follow each other without a gap, so every batch is full. With a number, `pad_id`
+        fills the rows and tokens that the last step lacks. Every token occurs once per epoch.
 
-        Raises ValueError for wrong numbers, where there are no tokens, where padding is needed without pad_id, where a
-        step has room for more than 1000 times the ids of the shards, and for a batch that exceeds the machine's memory.
+        Raises ValueError for wrong numbers, if there are no tokens, if padding is needed without pad_id, if a step has
+        room for more than 1000 times the ids of the shards, and if a batch exceeds the machine's memory.
         """
         rows = self.rows(seq_len, seed=seed, shuffle=shuffle, mode=mode, epochs=epochs, pad_id=pad_id, dtype=dtype)
         stream = {"tokens": self.n_tokens, "seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
@@ -324,7 +324,7 @@ class OpenShards(Sequence[Ids]):
         pad_id: int | None,
         dtype: npt.DTypeLike | None,
     ) -> FolderRows:
-        """The rows that `batches` divides into steps and ranks; raises what it raises."""
+        """Returns the rows that `batches` divides into steps and ranks; raises the same errors."""
         check_int("seq_len", seq_len, least=1)
         check_choice("mode", mode, ("packed", "padded"))
         check_choice("shuffle", shuffle, ("block", "document"))
@@ -351,7 +351,7 @@ class OpenShards(Sequence[Ids]):
         return FolderRows(self, order, seq_len, epochs, pad_id, wanted)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # With the manifest: a folder that is still written has more shards later.
+        # With the manifest: a folder that is still being written has more shards later.
         return OpenShards, (self.folder, self.manifest, self._remote)
 
     def __repr__(self) -> str:

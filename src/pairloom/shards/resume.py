@@ -2,7 +2,7 @@
 
 The resume point is the document boundary after the last finished shard. Inputs before it must be unchanged; inputs
 after it may have changed in any way. If the input that contains it has changed, the shards that hold its documents are
-written again. Of a finished run no input may have changed.
+written again. If the run was finished, no input may have changed.
 """
 
 import dataclasses
@@ -20,13 +20,13 @@ _REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
 def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> tuple[Manifest, list[str]]:
     """Plans how the run that left `found` in `folder` resumes as the run described by `fresh`.
 
-    Returns the shards that are kept, with today's inputs, and warnings for the user. rewrite: finished shards may be
-    written again if their inputs changed. Raises ResumeError.
+    Returns the manifest of the shards that are kept, with today's inputs, and warnings for the user. rewrite: finished
+    shards may be written again if their inputs changed. Raises ResumeError.
     """
     check_not_of_job(folder, found)
     check_options(folder, found, fresh)
     kept, notes = found, list[str]()
-    # Texts in memory that begin differently.
+    # In-memory texts are compared by how they begin.
     begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
     if None not in (*begins[0], *begins[1]) and begins[0] != begins[1]:
         if not rewrite:
@@ -40,7 +40,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
         kept = _without_last(kept, fresh.config["shard_tokens"])
     if problem is not None:
         is_there = number < len(fresh.inputs) and fresh.inputs[number]["path"] == kept.inputs[number]["path"]
-        # To compare the documents of the input in which the run stopped would cost what encoding them again does.
+        # Comparing the documents of the input in which the run stopped would cost as much as encoding them again.
         if not rewrite and not (number == point.source and is_there and not was_complete):
             raise ResumeError(
                 f"{folder}: {problem}, but finished shards hold its documents, or were made without them; {_REMEDY}"
@@ -54,14 +54,14 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
         check_nothing_dropped(folder, shard)
     if not kept.complete:
         n_read = kept.next.source
-        # With their digests.
+        # Keep the recorded digests.
         inputs = [{**old, **new} for old, new in zip(kept.inputs[:n_read], fresh.inputs, strict=False)]
         kept = dataclasses.replace(kept, inputs=[*inputs, *fresh.inputs[n_read:]], version=fresh.version)
     return kept, notes
 
 
 def check_nothing_dropped(folder: Path | str, shard: dict[str, Any]) -> None:
-    """Raises ResumeError for a shard that documents were dropped from: written again, it would hold them again."""
+    """Raises ResumeError if documents were dropped from a shard: written again, it would contain them again."""
     if shard.get("dropped"):
         raise ResumeError(
             f"{folder}/{shard['file']}: documents were dropped from it, which would come back if it was written again;"
@@ -77,10 +77,10 @@ def check_not_of_job(folder: Path | str, found: Manifest) -> None:
 
 
 def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
-    """Raises ResumeError naming the option in which the run in `folder` differs from `fresh`."""
+    """Raises ResumeError naming an option that differs between the run in `folder` and `fresh`."""
     if (found.model, found.n_vocab) != (fresh.model, fresh.n_vocab):
         raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")
-    # First what has other values: where a run has no provenance, it lacks an id_field of None, too.
+    # Differing values first: a run without provenance also lacks id_field, even if that is None in the other run.
     for key in sorted({**fresh.config, **found.config}, key=lambda key: found.config.get(key) == fresh.config.get(key)):
         old, new = found.config.get(key), fresh.config.get(key)
         if old != new or (key in found.config) != (key in fresh.config):
@@ -90,10 +90,10 @@ def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
 
 
 def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False) -> bool:
-    """Whether an input, an entry of a manifest then and today, has another content.
+    """Whether the content of an input has changed; old, new: its entries in the manifest then and today.
 
-    The digest tells, and is computed where the times differ, or if `deep`. An input of which none was recorded, because
-    it was not read to its end, has changed if its time has.
+    Compares digests if the times differ, or if `deep`. An input without a recorded digest, because it was not read to
+    its end, counts as changed if its time has.
     """
     if old["bytes"] != new["bytes"]:
         return True
@@ -105,7 +105,7 @@ def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False)
 
 
 def first_shards(found: Manifest, n_kept: int) -> Manifest:
-    """The manifest as it was when the first `n_kept` shards were finished."""
+    """Returns the manifest as it was when the first `n_kept` shards were finished."""
     names = {Path(shard["file"]).stem for shard in found.shards[:n_kept]}
     kept = dataclasses.replace(
         found,
@@ -119,7 +119,7 @@ def first_shards(found: Manifest, n_kept: int) -> Manifest:
 
 
 def _problem(found: Manifest, fresh: Manifest, number: int, rewrite: bool) -> str | None:
-    """Why input `number` prevents resuming; None if it does not."""
+    """Returns why input `number` prevents resuming; None if it does not."""
     old = found.inputs[number]
     new = fresh.inputs[number] if number < len(fresh.inputs) else None
     if new is None or new["path"] != old["path"]:
@@ -136,10 +136,10 @@ def _problem(found: Manifest, fresh: Manifest, number: int, rewrite: bool) -> st
 
 
 def _without_last(found: Manifest, shard_tokens: int) -> Manifest:
-    """The manifest of a finished run without its last shard, unless that is full: it gets more documents."""
+    """Returns a finished run's manifest without the last shard, which gets more documents unless it is full."""
     n_kept = len(found.shards)
     last = found.shards[-1] if n_kept else {}
-    # One that documents were dropped from is not written again.
+    # A shard from which documents were dropped must not be written again.
     if n_kept and last["tokens"] < shard_tokens and not last.get("dropped"):
         n_kept -= 1
     return first_shards(found, n_kept)

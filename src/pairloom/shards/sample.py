@@ -1,11 +1,11 @@
-"""Sample: pieces of a corpus at places all over its bytes, for `estimate`.
+"""Sample: pieces of a corpus at places spread over all its bytes, for `estimate`.
 
-One place is drawn in each of as many parts of equal size. What is read there depends on the file:
+The bytes are divided into parts of equal size, and one place is drawn in each. What is read there depends on the file:
 
-- Plain text without a separator: a window of bytes, cut between pretokens where one ends nearby.
-- JSON lines, and text with a separator: a window of whole records. A long record is met at more places than a short
-  one, and weighs less for it: a record of at most a window's length belongs to the window in which it begins, a longer
-  one to all windows that touch it.
+- Plain text without a separator: a window of bytes, cut between pretokens if one ends nearby.
+- JSON lines, and text with a separator: a window of whole records. A record no longer than a window belongs to the
+  window in which it begins, a longer one to all windows that touch it. More places touch a long record than a short
+  one, so each time it weighs less.
 - Parquet: the first rows of the row group at that place.
 - Anything else (compressed, remote, Arrow, WARC): the beginning of the file.
 """
@@ -28,19 +28,19 @@ from pairloom.corpus.columns import RowsReader
 from pairloom.corpus.sources import Source
 from pairloom.errors import CorpusError
 
-# A piece has at least so many bytes, and so many are read even where records make them longer.
+# The fewest bytes of a piece; the fewest pieces to read, even if long records make them exceed the sample.
 _LEAST_BYTES, _LEAST_PIECES = 1 << 12, 24
-# The longest record that is read, unless the sample is larger.
+# The longest record to read, unless the sample is larger.
 _LONGEST_RECORD = 1 << 26
-# Of files that are read from their beginning: the least bytes, how many share the sample, and the most bytes of text
-# for one on disk.
+# Limits for files sampled from their start: fewest bytes to read, how many files share the sample, most decoded bytes
+# per byte on disk.
 _LEAST_BEGINNING, _MOST_FILES, _MOST_RATIO = 1 << 15, 64, 8
-# The end of a pretoken, in most patterns, and how far it is looked for.
+# The end of a pretoken in most patterns, and within how many bytes to look for it.
 _CUT, _CUT_BYTES = re.compile(rb"\w[ \n]"), 256
 
 
 class Span(NamedTuple):
-    """Bytes of a file on disk, the documents that end in them, and their texts; a part of a text is none."""
+    """Some bytes of a file on disk, how many documents end in them, and their texts, the last maybe partial."""
 
     n_bytes: int
     n_documents: int
@@ -48,9 +48,9 @@ class Span(NamedTuple):
 
 
 class Piece:
-    """What was read at `n_places` places, the first of which is `place`.
+    """What was read for `n_places` places, the first of which is `place`.
 
-    spans: (weight, span), so that the weighted sums are those of a byte of the file.
+    spans: (weight, span); the weights make the weighted sums the amounts per byte of the file.
     """
 
     def __init__(self, place: float) -> None:
@@ -61,8 +61,8 @@ class Piece:
 class Sample:
     """Pieces of about `sample_bytes` in all, at up to `n_pieces` places.
 
-    sizes, total: bytes on disk of each source, but for those that a doc_cap leaves out, and of all. piece_bytes: of a
-    window. n_read: bytes read.
+    sizes: bytes on disk of each source, without those that a doc_cap leaves out. total: their sum. piece_bytes: the
+    size of a window. n_read: bytes read so far.
     """
 
     def __init__(self, corpus: Corpus, sample_bytes: int, n_pieces: int) -> None:
@@ -76,16 +76,16 @@ class Sample:
                 self.sizes[number] = min(self.sizes[number], corpus.doc_cap)
         self.total, self.n_read = sum(self.sizes), 0
         self.pieces: list[Piece] = []
-        # Where the row groups of Parquet files end, in bytes that are not compressed.
+        # Where the row groups of Parquet files end, in uncompressed bytes.
         self._groups: dict[int, npt.NDArray[np.int64]] = {}
 
     @property
     def is_half(self) -> bool:
-        """Whether so much of the corpus is read that it can as well be counted."""
+        """Whether so much of the corpus was read that all of it might as well be counted."""
         return 2 * self.n_read >= self.total
 
     def read(self) -> None:
-        """Reads the places in random order, until there are enough bytes; the pieces are in the order of the corpus."""
+        """Reads places in random order until there are enough bytes; leaves the pieces in the order of the corpus."""
         random, n = np.random.default_rng(0), self._n_places
         places = random.permutation((np.arange(n) + random.random(n)) * (self.total / n))
         ends = np.cumsum(self.sizes)
@@ -125,7 +125,7 @@ class Sample:
     # Files that are read from their beginning ----------------------------------------------------------------------
 
     def _group(self, number: int, share: float) -> tuple[int, int, Source]:
-        """(number, how many there are, source) of the row group at a place of a Parquet file, or of another file."""
+        """Returns (number, count, source) of the row group at a place in a Parquet file; other files are one group."""
         source = self._corpus.sources[number]
         if source.format != "parquet" or source.compression is not None or source.is_remote:
             return 0, 1, source
@@ -141,19 +141,19 @@ class Sample:
         return group, len(ends), replace(source, row_group=group, n_bytes=n_bytes)
 
     def _beginning(self, number: int, source: Source, n_bytes: int) -> Span:
-        """What about `n_bytes` near the beginning of a file hold; all of a small file."""
+        """Reads about `n_bytes` near the beginning of a file, or all of a small file."""
         corpus = copy.copy(self._corpus)
         corpus.sources, corpus.max_bytes = [source], None
         size = source.n_bytes or 0
         is_whole = 2 * n_bytes >= size or (corpus.doc_cap is not None and corpus.is_one_document(0))
         reading = corpus.read() if is_whole else corpus.read(piece_bytes=max(n_bytes >> 7, 1 << 10))
         blocks: list[_core.Documents] = []
-        # Compression has little to refer to at first, so what the first bytes hold does not count.
+        # At first compression has little to refer to, so the first bytes are read but left out.
         done = n_text = skipped = 0
         try:
             for block in reading:
                 if not is_whole and block.done > done:
-                    # The blocks before are all that `done` bytes hold, but for a record that has begun, there and here.
+                    # `blocks` are now what `done` bytes hold, except for a record that is cut at either end.
                     if not skipped and done >= n_bytes // 2:
                         skipped, n_text = done, 0
                         blocks.clear()
@@ -183,9 +183,9 @@ class Sample:
     # Windows -------------------------------------------------------------------------------------------------------
 
     def _read_window(self, piece: Piece, number: int, share: float) -> None:
-        """Reads a window that begins anywhere between one window before the file and its end.
+        """Reads a window that begins anywhere from one window before the file to its end.
 
-        So each byte is in as many windows, and a record of n bytes touches windows of n more places than a window has.
+        So every byte is in equally many windows, and a record of n bytes touches n + piece_bytes of them.
         """
         size, window = self.sizes[number], self.piece_bytes
         begin = int(share * (size + window)) - window
@@ -193,7 +193,7 @@ class Sample:
         weight = (size + window) / size / window
         if self._corpus.is_one_document(number):
             at, data = self._bytes_around(number, start, stop, b"")
-            # A doc_cap may end in a character, too.
+            # A doc_cap can also end inside a character.
             last = len(data) if stop == self._corpus.sources[number].n_bytes else _cut(data, stop - at)
             first = _cut(data, start - at) if start else 0
             piece.spans.append((weight, self._decoded(number, at + first, data[first:last])))
@@ -201,7 +201,7 @@ class Sample:
         end = (self._corpus.separator or "\n").encode()
         if self._corpus.sources[number].format == "jsonl":
             end = b"\n"
-            # What is no JSON lines at all is refused as reading refuses it.
+            # Refuses what is not JSON lines at all, as reading would.
             self._reader(number, 0).push(self._bytes_around(number, 0, 0, b"")[1])
         at, data = self._bytes_around(number, start, stop, end)
         records = [_record(data, start - at, end)]
@@ -217,7 +217,7 @@ class Sample:
             piece.spans.append((weight * window / (last - first + window), span))
 
     def _bytes_around(self, number: int, start: int, stop: int, end: bytes) -> tuple[int, bytes]:
-        """(first byte, bytes) of a part of a file that holds a range, and all of the records that the range is in."""
+        """Returns (first byte, bytes) of a part of a file with a range and all records that the range touches."""
         source, reach = self._corpus.sources[number], _LEAST_BYTES
         longest = max(self._sample_bytes, _LONGEST_RECORD)
         with source.open() as file:
@@ -235,7 +235,7 @@ class Sample:
                 reach *= 4
 
     def _decoded(self, number: int, first: int, data: bytes) -> Span:
-        """The documents in some bytes of a file, from byte `first` on."""
+        """Decodes the documents in some bytes of a file; first: the position of these bytes."""
         reader = self._reader(number, first)
         limit = _core.ByteLimit(doc_cap=self._corpus.doc_cap, max_bytes=None)
         self.n_read += len(data)
@@ -251,13 +251,13 @@ class Sample:
 
 
 def _record(data: bytes, at: int, end: bytes) -> tuple[int, int]:
-    """(first byte, end) of the record that holds byte `at`; each record ends with `end`."""
+    """Returns (first byte, end) of the record that holds byte `at`; each record ends with `end`."""
     before, after = data.rfind(end, 0, at), data.find(end, max(at + 1 - len(end), 0))
     return before + len(end) if before >= 0 else 0, after + len(end) if after >= 0 else len(data)
 
 
 def _cut(data: bytes, at: int) -> int:
-    """The end of the pretoken at a place, or the next character where none ends nearby."""
+    """Returns the end of the pretoken at a place, or the next character boundary if no pretoken ends nearby."""
     found = _CUT.search(data, max(at - 1, 0), at + _CUT_BYTES)
     if found:
         return found.start() + 1

@@ -1,9 +1,8 @@
-"""Which documents of a corpus a folder of shards gets: those of one part of a split, and none a second time.
+"""Selects which documents of a corpus a folder of shards gets: one part of a split, without duplicates.
 
-A document's number in [0, 1) is that of the first four bytes of the SHA-256 of its id, where it has one, or else of its
-text. A part of a split is an interval of these numbers, so a document stays in its part whatever else the corpus holds.
-Two documents are duplicates if the first 16 bytes of the SHA-256 of their texts are equal.
-docs/shards.md specifies both.
+A document's number in [0, 1) comes from the first four bytes of the SHA-256 of its id or, if it has none, of its text.
+A part of a split is an interval of these numbers, so a document stays in its part whatever else the corpus holds. Two
+documents are duplicates if the first 16 bytes of the SHA-256 of their texts are equal. docs/shards.md specifies both.
 """
 
 import hashlib
@@ -29,7 +28,7 @@ _Halves = npt.NDArray[np.uint64]
 
 
 def split_configs(split: Any) -> dict[str, dict[str, Any]]:
-    """The entry `split` of the options of each part, by its name; ValueError, TypeError for what is no split."""
+    """Returns the option `split` of each part, by name; ValueError or TypeError for an invalid split."""
     if not isinstance(split, Mapping):
         raise TypeError(f'split must be a dict of fractions, as {{"train": 0.99, "val": 0.01}}, not {shown(split)}')
     configs, end = {}, Fraction(0)
@@ -40,7 +39,7 @@ def split_configs(split: Any) -> dict[str, dict[str, Any]]:
             raise ValueError(
                 f"split: the fraction of {name} must be a number above 0 and at most 1, not {shown(share)}"
             )
-        # The decimal number that was written: 0.7 + 0.2 + 0.1 is 1.
+        # Uses the decimal number as written, so that 0.7 + 0.2 + 0.1 is 1.
         start, end = end, end + Fraction(str(share))
         configs[name] = {"from": float(start), "part": name, "to": float(end)}
     if end != 1:
@@ -49,7 +48,7 @@ def split_configs(split: Any) -> dict[str, dict[str, Any]]:
 
 
 def check_selection(config: dict[str, Any]) -> None:
-    """Raises ValueError, TypeError or KeyError for a damaged selection in the options that a manifest names."""
+    """Raises ValueError, TypeError or KeyError if a manifest's options hold a damaged selection."""
     split = config.get("split")
     if split is not None and not 0 <= split["from"] < split["to"] <= 1:
         raise ValueError(f"split is {split!r}")
@@ -58,25 +57,25 @@ def check_selection(config: dict[str, Any]) -> None:
 
 
 def is_selection(config: dict[str, Any]) -> bool:
-    """Whether these options leave out documents, or count duplicates."""
+    """Whether these options leave out documents or count duplicates."""
     return not config.keys().isdisjoint(("split", "duplicates"))
 
 
 def start_of(config: dict[str, Any], points: Sequence[Position]) -> Position:
-    """Where reading begins so that runs with this config can resume at `points`."""
+    """Returns where reading begins so that runs with this config can resume at `points`."""
     first = min(points, key=lambda point: (point.source, point.documents))
     if not is_selection(config):
         return first
-    # What was read before tells which documents are duplicates, and where max_bytes ends.
+    # Which documents are duplicates, and where max_bytes ends, depends on all that was read before.
     if "duplicates" in config or config["max_bytes"] is not None:
         return Position()
     return Position(first.source, source_skipped=first.source_skipped)
 
 
 class SelectedBlocks:
-    """An iterator of (number of the target, block): what each of several folders gets of a reading.
+    """An iterator of (target number, block): what each of several folders gets from one reading.
 
-    targets: the config of each folder, and where it resumes; its documents are numbered among those that it gets.
+    targets: the config of each folder, and where it resumes, counted in documents that the folder gets.
     """
 
     def __init__(self, reading: Reading, targets: Sequence[tuple[dict[str, Any], Position]]) -> None:
@@ -88,7 +87,7 @@ class SelectedBlocks:
 
     @property
     def n_duplicates(self) -> list[int | None]:
-        """How many documents of each target occurred before in the corpus; None where that was not asked for."""
+        """How many documents of each target had occurred before in the corpus; None if that was not requested."""
         return [None if self._seen is None else target.n_duplicates for target in self._targets]
 
     def __iter__(self) -> Iterator[tuple[int, Block]]:
@@ -102,7 +101,7 @@ class SelectedBlocks:
         self._reading.close()
 
     def _selected(self) -> Iterator[tuple[int, Block]]:
-        # A document that is longer than a block is held until it ends: only then is its digest known.
+        # A document longer than a block is held until it ends, since its digest is known only then.
         held: list[str] = []
         for block in self._reading:
             texts = block.documents.texts()
@@ -132,14 +131,14 @@ class _Target:
         self._is_dropping = config.get("duplicates") == "drop"
         self._point = point
         self._source = -1
-        # Documents of the source that the folder has.
+        # How many documents of the current source the folder has so far.
         self._n_documents = 0
         self.n_duplicates = 0
 
     def take(
         self, block: Block, texts: list[str], numbers: npt.NDArray[np.float64], is_new: npt.NDArray[np.bool_] | None
     ) -> Block | None:
-        """The block with the documents of the target after its point; None where there are none."""
+        """Returns the target's documents after its resume point as a block; None if there are none."""
         is_taken = (self._start <= numbers) & (numbers < self._end)
         if is_new is not None:
             self.n_duplicates += int(np.count_nonzero(is_taken & ~is_new))
@@ -168,17 +167,17 @@ class _Target:
 
 
 class _Digests:
-    """A set of digests of 16 bytes, as sorted arrays, each more than twice as long as the next.
+    """A set of 16-byte digests, as sorted arrays, each more than twice as long as the next.
 
-    They are sorted by their first halves. Of several digests with one first half, which nobody has ever seen, only one
-    is found, so that a document is never taken for a duplicate that is not one.
+    The arrays are sorted by the digests' first halves. If several digests had equal first halves, which nobody has ever
+    seen, only one would be found; so a new document is never mistaken for a duplicate.
     """
 
     def __init__(self) -> None:
         self._runs: list[tuple[_Halves, _Halves]] = []
 
     def add(self, first: _Halves, second: _Halves) -> npt.NDArray[np.bool_]:
-        """Which of the digests were not there before: bool [n]; adds them. first, second: uint64 [n], their halves."""
+        """Adds digests, given as halves, uint64 [n] each; returns which of them are new: bool [n]."""
         firsts, places, of = np.unique(first, return_index=True, return_inverse=True)
         seconds = second[places]
         is_new: npt.NDArray[np.bool_] = seconds[of] != second

@@ -1,7 +1,7 @@
 """Divides the stream of ids into shards of whole documents; each shard is complete or absent.
 
 A shard ends with the first document that brings it to `shard_tokens` tokens, so its content depends only on the
-documents. It is written under a partial name; publishing.py gives it its name.
+documents. It is written under a partial name, and publishing.py renames it.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ REMEDY = "mend it (pairloom verify --repair), or write the shards again"
 class Batch(NamedTuple):
     """Ids of consecutive documents.
 
-    ends: where documents end in `ids`; byte_ends: where they end in the text of the whole run. literals: int64 [n, 3]
-    of (document, special token, count), literals that are plain text, in the order of the documents; a document is
-    numbered by the ends before it. points: for each input, the number of documents in the batch before it, and where a
-    run resumes there; none where the documents are of no input. skipped_files: inputs that were left out. provenance:
-    of the documents that end in the batch, where it is wanted.
+    ends: where documents end in `ids`. byte_ends: where they end in the text of the whole run. literals: int64 [n, 3]
+    of (document, special token, count), in document order, for literals that are plain text; a document's number is how
+    many ends come before it. points: for each input, how many documents of the batch come before it, and where a run
+    resumes there; empty if the documents belong to no input. skipped_files: inputs that were left out. provenance: of
+    the documents that end in the batch, if wanted.
     """
 
     ids: npt.NDArray[Any]
@@ -56,7 +56,7 @@ class _Writer(Protocol):
 
 
 def open_file(folder: Path, manifest: Manifest, name: str) -> BufferedReader:
-    """Opens a file that the manifest names; FormatError where it is not there, or not a regular file."""
+    """Opens a file that the manifest names; FormatError if it is missing or not a regular file."""
     for place in [unlinked(folder / manifest.place), folder] if manifest.place else [folder]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return open_regular(place / name)
@@ -64,7 +64,7 @@ def open_file(folder: Path, manifest: Manifest, name: str) -> BufferedReader:
 
 
 def check_file(folder: Path, manifest: Manifest, entry: dict[str, Any], *, deep: bool = False) -> None:
-    """Raises FormatError unless a file of the manifest is there with its size, and if `deep` with its digest."""
+    """Raises FormatError unless a file of the manifest is there with its size and, if `deep`, its digest."""
     with open_file(folder, manifest, entry["file"]) as file:
         size = os.fstat(file.fileno()).st_size
         if size != entry["size"]:
@@ -76,9 +76,9 @@ def check_file(folder: Path, manifest: Manifest, entry: dict[str, Any], *, deep:
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raises FormatError for a file without its size, or a shard whose header or length is not that of the manifest.
+    """Raises FormatError if a file's size, or a shard's header or length, differs from the manifest.
 
-    Of Parquet only sizes are checked.
+    For Parquet, checks sizes only.
     """
     for entry in manifest.files:
         check_file(folder, manifest, entry)
@@ -87,10 +87,10 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """(ids, offsets) of a shard: document i is ids[offsets[i]:offsets[i + 1]]; mapped where the format can be.
+    """Returns (ids, offsets) of a shard, mapped if the format allows; document i is ids[offsets[i]:offsets[i + 1]].
 
-    Their types and lengths are those of the manifest, and the offsets begin with 0 and end with the number of ids;
-    whether they are in order is not checked. Raises FormatError naming the file, MemoryError, OSError.
+    Their types and lengths match the manifest; the offsets begin with 0 and end with the number of ids, but may be out
+    of order in between (`check_order`). Raises FormatError naming the file, MemoryError, OSError.
     """
     entry = manifest.shards[number]
     path = folder / entry["file"]
@@ -113,7 +113,7 @@ def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArr
 
 
 def read_provenance(folder: Path, manifest: Manifest, number: int) -> Any:
-    """The table of provenance of a shard, a table of pyarrow; FormatError naming the file, OSError."""
+    """Returns the provenance table of a shard, a pyarrow table; FormatError naming the file, OSError."""
     name = manifest.names_of(number)[-1]
     check_file(folder, manifest, manifest.entries_of(number)[-1])
     with damage_reported(folder / name, "not readable", REMEDY), open_file(folder, manifest, name) as file:
@@ -122,14 +122,14 @@ def read_provenance(folder: Path, manifest: Manifest, number: int) -> Any:
 
 def check_order(path: Path, offsets: npt.NDArray[Any]) -> None:
     """Raises FormatError unless the offsets of the shard at `path` ascend."""
-    # Not by differences: those of hostile offsets overflow.
+    # Compare instead of subtracting: differences of hostile offsets overflow.
     if not (offsets[1:] >= offsets[:-1]).all():
         raise FormatError(f"{path}: the bounds of its documents are not in order; {REMEDY}")
 
 
 def check_ids(path: Path, ids: npt.NDArray[Any], n_vocab: int) -> None:
-    """Raises FormatError for an id that the vocabulary of the shards at `path` does not have."""
-    # Without a sign a negative id is a large one.
+    """Raises FormatError for an id that is not in the vocabulary of the shards at `path`."""
+    # As unsigned numbers, negative ids are large.
     largest = int(ids.view(f"<u{ids.itemsize}").max(initial=0))
     if largest >= n_vocab:
         raise FormatError(f"{path}: holds the id {largest}, but the vocabulary has {n_vocab}; {REMEDY}")
@@ -138,8 +138,8 @@ def check_ids(path: Path, ids: npt.NDArray[Any], n_vocab: int) -> None:
 class Shard(NamedTuple):
     """A shard that is written under partial names and not yet published.
 
-    n_bytes: bytes of its text. inputs: (number of the input, its documents in the shard, their tokens) of each input.
-    point: where the run resumes after it; skipped_files: inputs before that point that were left out. files: (partial
+    n_bytes: bytes of its text. inputs: (number of the input, its documents in the shard, their tokens) for each input.
+    point: where the run resumes after it. skipped_files: inputs before that point that were left out. files: (partial
     path, name) of each file, the ids first.
     """
 
@@ -154,10 +154,10 @@ class Shard(NamedTuple):
 
 
 class Shards:
-    """Writes shards into `folder` after those that the manifest names, and passes each to `publish`.
+    """Writes shards into `folder` after those that the manifest names, and passes each one to `publish`.
 
-    `publish` waits for the disk, so it should hand over to a thread. tokens: the special tokens, in
-    the order of the indices in `Batch.literals`.
+    `publish` waits for the disk, so it should hand the work to a thread. tokens: the special tokens, in the order of
+    their indices in `Batch.literals`.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Shards:
         self._files: list[tuple[Path, str]] = []
         self._n_tokens = self._n_open_tokens = 0
         self._n_documents = 0
-        # Of the whole run.
+        # Counted over the whole run.
         self._n_bytes = self._begin_bytes = manifest.text_bytes
         self._literals: Counter[int] = Counter()
         self._open_literals: Counter[int] = Counter()
@@ -192,11 +192,11 @@ class Shards:
         self._is_abandoned = False
 
     def add(self, batch: Batch) -> None:
-        """Writes ids, ending shards on the way."""
+        """Writes the ids of a batch, and closes each shard that is full."""
         ids, ends = batch.ids, batch.ends
         position, first, literal = 0, 0, 0
         while first < len(ends):
-            # Up to the first document that fills the shard, or all of them.
+            # Up to and including the first document that fills the shard, or all of them.
             wanted = position + self._shard_tokens - self._n_tokens - self._n_open_tokens
             last = min(int(np.searchsorted(ends, wanted)), len(ends) - 1)
             stop = int(ends[last])
@@ -232,7 +232,7 @@ class Shards:
         self._writer = self._provenance = None
 
     def _note_inputs(self, batch: Batch, first: int, stop: int) -> None:
-        """Notes of which inputs the documents from `first` to `stop` are, before they are written."""
+        """Notes which inputs the documents from `first` to `stop` belong to, before they are written."""
         points, ends = batch.points, batch.ends
         for number in range(max(bisect_right(points, first, key=itemgetter(0)) - 1, 0), len(points)):
             begin, point = points[number]

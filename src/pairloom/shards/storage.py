@@ -1,4 +1,4 @@
-"""Where a job's folder is: a local path, or a URL of fsspec."""
+"""The folder of a job: a local path, or an fsspec URL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom.shards.files import check_is_folder, remove_any
 
 HIDDEN = ".pairloom-job-"
-"""How the names of all that belongs to a job begin before it is committed: its folder, and the lock at a URL."""
+"""Prefix of everything that belongs to a job before it is committed: its folder, and its lock at a URL."""
 
 _LOCK = ".lock"
 _TAKEN = "another job writes here; wait until it ends, or pass takeover=True if its driver is dead"
@@ -30,9 +30,9 @@ T = TypeVar("T")
 
 
 class Storage:
-    """What a job does with its folder, here a local one; names are relative to it.
+    """The operations of a job on its folder, here a local one; names are relative to it.
 
-    url: the folder as messages show it; address: as it is opened. local: its path, None for a URL.
+    url: the folder as messages show it. address: the folder as it is opened. local: its path, None for a URL.
     """
 
     def __init__(self, folder: str) -> None:
@@ -42,61 +42,61 @@ class Storage:
 
     @contextlib.contextmanager
     def claimed(self, run: str, takeover: bool) -> Iterator[None]:
-        """Makes the folder unless it is there, and holds its lock; a local one that it made is removed if empty.
+        """Creates the folder unless it exists, and holds its lock; a local folder that it created is removed if empty.
 
-        Raises FileExistsError where another job holds it; at a URL a lock remains when its job is killed, and is
-        removed by `takeover`.
+        Raises FileExistsError if another job holds the lock. At a URL, the lock of a killed job remains until
+        `takeover` removes it.
         """
         check_is_folder(self._folder)
-        # The lock ends with the process, so that a job whose driver died is known to be dead.
+        # The lock ends with the process, so a dead driver does not keep its folder.
         with locked_new_folder(self._folder, parents=True):
             yield
 
     def check_claim(self, run: str) -> None:
-        """Raises FileExistsError if another job has taken over; of a local folder the lock is never taken away."""
+        """Raises FileExistsError if another job has taken over; the lock of a local folder is never taken away."""
 
     def remove_if_empty(self) -> None:
-        """Removes a local folder that is empty, unless another job has its lock."""
+        """Removes a local folder if it is empty, unless another job has its lock."""
         with contextlib.suppress(OSError), locked_folder(self._folder):
             self._folder.rmdir()
 
     def names(self) -> list[str]:
-        """What is directly in it."""
+        """Returns the names of what is directly in the folder."""
         return [path.name for path in self._folder.iterdir()] if self._folder.exists() else []
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """The names and bytes of the files in a folder of a job; none where it is not there, or is a link."""
+        """Returns the files in a folder of a job as {name: bytes}; {} if it is missing or a link."""
         place = self._folder / folder
-        # A link could lead to files of others.
+        # A link could lead to someone else's files.
         if not place.exists() or os.path.realpath(place) != str(Path(os.path.realpath(self._folder), folder)):
             return {}
         with os.scandir(place) as entries:
             return {entry.name: entry.stat().st_size for entry in entries if entry.is_file(follow_symlinks=False)}
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a file, whole."""
-        # Without a task the job has no folder of its own yet.
+        """Writes a whole file."""
+        # If no task wrote anything, the job's hidden folder does not exist yet.
         (self._folder / name).parent.mkdir(exist_ok=True)
         write_file(self._folder / name, data, False)
 
     def read(self, name: str) -> bytes:
-        """The content of a file."""
+        """Returns the content of a file."""
         with open_regular(self._folder / name) as file:
             return file.read()
 
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
-        """The local folder where an attempt writes its files."""
+        """Returns the local folder in which an attempt writes its files."""
         place = self._folder / run / attempt
         place.mkdir(parents=True)
         return place
 
     def upload(self, path: Path, name: str) -> None:
-        """Brings a staged file to its place; here it is there."""
+        """Moves a staged file to its place; in a local folder it is already there."""
 
     def move(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Renames files, replacing what has those names; the last one once the others are safe.
+        """Renames files, replacing any that have those names; the last rename waits until the others are on disk.
 
-        Renames that an earlier call has done are passed over.
+        Skips renames that an earlier call has made.
         """
         for group in (moves[:-1], moves[-1:]):
             for name, to in group:
@@ -112,13 +112,13 @@ class Storage:
         (self._folder / name).unlink(missing_ok=True)
 
     def remove_folder(self, name: str) -> None:
-        """Removes a folder and what is in it."""
+        """Removes a folder and its contents."""
         with contextlib.suppress(OSError):
             remove_any(self._folder / name)
 
 
 def _naming_the_url(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Concatenate[_Remote, P], T]:
-    """The method, of which errors of the store are OSError that names the folder."""
+    """Wraps a method so that errors of the store become OSError that names the folder."""
 
     @functools.wraps(method)
     def naming(self: _Remote, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -129,7 +129,7 @@ def _naming_the_url(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Co
 
 
 class _Remote(Storage):
-    """A folder at a URL of fsspec."""
+    """A folder at an fsspec URL."""
 
     def __init__(self, url: str) -> None:
         self.local = None
@@ -143,8 +143,8 @@ class _Remote(Storage):
 
     @contextlib.contextmanager
     def claimed(self, run: str, takeover: bool) -> Iterator[None]:
-        # A lock has a name of its own, and is looked for after it was written: of two jobs that begin at once, one at
-        # least sees the other, whether or not the store can create a file only where there is none.
+        # Each job's lock has its own name, and the job lists all locks after it has written its own. So of two jobs
+        # that begin at once, at least one sees the other, even if the store cannot create a file exclusively.
         own = f"{HIDDEN}{run}{_LOCK}"
         found = self._locks()
         if found and not takeover:
@@ -173,7 +173,7 @@ class _Remote(Storage):
             raise FileExistsError(errno.EEXIST, _LOST, self.url)
 
     def remove_if_empty(self) -> None:
-        """It stays: some file systems of fsspec remove a folder with what is in it."""
+        """Does nothing: some file systems of fsspec would remove the folder with its contents."""
 
     def names(self) -> list[str]:
         return [name for name, _ in self._listed("")]
@@ -188,9 +188,9 @@ class _Remote(Storage):
         try:
             found = self._fs.ls(path, detail=True)
         except FileNotFoundError:
-            # Stores of objects have no empty folders.
+            # Object stores have no empty folders.
             return []
-        # Some list an object that stands for the folder itself.
+        # Some stores list an object that stands for the folder itself.
         paths = ((info["name"].rstrip("/"), info.get("size") or 0) for info in found)
         return [(name.rpartition("/")[2], size) for name, size in paths if name.strip("/") != path.strip("/")]
 
@@ -235,12 +235,12 @@ class _Remote(Storage):
 
 
 def local_folder(name: str, folder: str | os.PathLike[str]) -> Path:
-    """The path of a folder that may not be a URL, nor a file."""
+    """Returns the path of a folder; it must not be a URL or a file."""
     path = Path(check_path(name, folder))
     check_is_folder(path)
     return path
 
 
 def storage_of(folder: str) -> Storage:
-    """The storage of a path or URL."""
+    """Returns the storage for a path or URL."""
     return _Remote(folder) if is_url(folder) else Storage(folder)

@@ -1,8 +1,8 @@
 """tokenize_files: encodes a corpus into a folder of shards; a killed run can be resumed.
 
-Reading, encoding and writing run at the same time; memory is a few blocks, independent of the size of the corpus.
-Output order is input order. The same input, model and options give the same bytes for any number of threads and
-interruptions. docs/shards.md specifies the folder.
+Reading, encoding and writing run at the same time; memory is a few blocks, however large the corpus. Output order is
+input order. The same input, model and options produce the same bytes, for any number of threads and interruptions.
+docs/shards.md specifies the folder.
 """
 
 import contextlib
@@ -44,12 +44,12 @@ _Unfinished = tuple[Path, Manifest, Mirror | None]
 
 
 class TokenizedFiles:
-    """The result of `tokenize_files`: the folder, its totals, and whether an earlier run had already finished it.
+    """What `tokenize_files` wrote: the folder, its totals, and whether an earlier run had already finished it.
 
     folder: a Path, or the URL. n_documents, n_tokens, n_bytes (of text), n_skipped (records), skipped_files (paths).
     special_literals: how often the literal of each special token occurs as plain text. files: the shards.
-    n_duplicates: documents that had occurred before, None where they were not counted. parts: those of a split, by
-    their names; the totals are theirs together.
+    n_duplicates: documents whose text had occurred before; None if they were not counted. parts: the results of the
+    parts of a split, by name; the totals are then over all parts.
     """
 
     def __init__(
@@ -106,28 +106,30 @@ def tokenize_files(
     """Encodes every document of a corpus and writes shards of ids into a folder.
 
     model: a tokenizer or its file. inputs: paths, or a `Corpus`; `options` are those of `Corpus`.
-    output: a folder, new or empty, or a URL of fsspec, to which each shard is copied when it is finished.
-    overwrite: replace the shards in the folder. takeover: remove the lock of a dead run at a URL.
-    resume: continue an interrupted run, or start one; inputs after the point where it stopped may have changed, and new
-    ones may follow; if the input in which it stopped has changed, shards that hold its documents are written again; a
-    finished run without new inputs is left unchanged. rewrite: also write finished shards again if
-    their inputs changed.
+    output: a new or empty folder, or an fsspec URL, to which each shard is copied when it is finished.
+    overwrite: replace the shards in the folder. takeover: remove the lock that a dead run left at a URL.
+    resume: continue an interrupted run, or start one. Inputs after the point where it stopped may have changed, and new
+    ones may follow. If the input in which it stopped has changed, the shards that hold its documents are written again.
+    A finished run without new inputs is left unchanged. rewrite: also write finished shards again if their inputs
+    changed.
     format: "npy", "bin", "parquet" or "megatron"; see docs/shards.md. shard_tokens: a shard holds whole documents and
     ends once it has this many tokens.
-    eot, bos: the special token whose id is put after, or before, each document; True if the tokenizer has only one.
+    eot, bos: the special token whose id is put after (eot) or before (bos) each document; True if the tokenizer has
+    only one special token.
     specials: literals of special tokens in the text are "ordinary" text (counted, with a warning), become the tokens'
     ids ("recognise"), or are an "error".
-    split: fractions that add up to 1, as {"train": 0.99, "val": 0.01}: each part is a folder of shards of that name in
-    `output`. A document's id, or without id_field its text, decides in which it goes: it stays there when others come.
-    duplicates: documents that are, byte for byte, the text of an earlier one are only counted ("count"), or left out
-    ("drop"). Both take 16 bytes a document, and a resumed run reads what it has written once more.
-    provenance: write a table beside each shard, which says of which document, record and input its tokens are; takes
+    split: fractions that add up to 1, for example {"train": 0.99, "val": 0.01}. Each part becomes a folder of shards of
+    that name in `output`. A document's id, or its text if it has no id, decides which part it goes to, so it stays
+    there when other documents are added.
+    duplicates: a document whose text equals an earlier one byte for byte is only counted ("count"), or also left out
+    ("drop"). Both take 16 bytes of memory per document, and a resumed run reads earlier inputs again.
+    provenance: write a table beside each shard that says which document, record and input its tokens come from; needs
     pyarrow. id_field: the key or column of JSON lines, Parquet or Arrow that holds a document's id, for that table.
 
-    Raises OSError, CorpusError (with file and point), SpecialTokenError (specials="error"), FileExistsError for a
-    folder that is not empty, ResumeError when it was made by another model or other options, or when inputs changed
-    whose documents are in finished shards, ValueError and TypeError for arguments. Complete shards are kept and can be
-    resumed after any failure.
+    Raises OSError; CorpusError (naming file and position); SpecialTokenError (specials="error"); FileExistsError if the
+    folder is not empty; ResumeError if it was made with another model or other options, or if inputs whose documents
+    are in finished shards have changed; ValueError and TypeError for bad arguments. After any failure, complete shards
+    are kept and the run can be resumed.
     """
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
     config = run_config(
@@ -168,7 +170,7 @@ def tokenize_files(
             if parts and (others := sorted(set(storage_of(url).names()) - parts.keys())):
                 raise not_empty(public_url(url), others[0])
             configs = {local / name: config | {"split": part} for name, part in parts.items()} or {local: config}
-            # It finishes and removes what jobs left, and holds the lock; nothing is committed.
+            # Entering the job finishes or removes what earlier jobs left, and holds the lock; this job commits nothing.
             mirrors: dict[Path, Mirror] = {}
             for place, at in places.items():
                 job = stack.enter_context(ShardJob(at, tokenizer, overwrite=True, takeover=takeover))
@@ -199,7 +201,7 @@ def tokenize_files(
 
 
 def _result(folder: Path | str, parts: Collection[str], done: Sequence[tuple[Manifest, bool]]) -> TokenizedFiles:
-    """The result of a run; done: as `write_folders`, a pair for each part of a split."""
+    """Builds the result of a run. done: what `write_folders` returned, one pair for each part of a split."""
     if not parts:
         return TokenizedFiles(folder, *done[0])
     results = {
@@ -228,10 +230,10 @@ def write_folders(
     rewrite: bool = False,
     overwrite: bool = False,
 ) -> list[tuple[Manifest, bool]]:
-    """Writes a folder, or those of the parts of a split in one pass; configs: the options of each, as `run_config`.
+    """Writes one folder, or all parts of a split in one pass. configs: the options of each folder, as in `run_config`.
 
-    mirrors: of folders whose files are only on their way to a URL. Returns the manifest of each folder, and whether an
-    earlier run had already finished it.
+    mirrors: for folders whose files are only on their way to a URL. Returns for each folder its manifest, and whether
+    an earlier run had already finished it.
     """
     with contextlib.ExitStack() as stack:
         for folder in configs:
@@ -271,13 +273,13 @@ def write_folders(
 
 
 def _removed_if_empty(folder: Path, manifest: Manifest) -> None:
-    """Removes the manifest of a run that has failed before its first shard."""
+    """Removes the manifest if the run failed before its first shard."""
     if not manifest.shards and not manifest.complete:
         manifest_file.remove(folder)
 
 
 def _joined(manifests: Mapping[str, Manifest]) -> Manifest:
-    """A manifest of the shards of all parts of a split."""
+    """Returns one manifest with the shards of all parts of a split."""
     first, *_ = manifests.values()
     counted = [manifest.duplicates for manifest in manifests.values() if manifest.duplicates is not None]
     return dataclasses.replace(
@@ -292,7 +294,7 @@ def _joined(manifests: Mapping[str, Manifest]) -> Manifest:
 
 
 def _check_room(folder: Path, *, resume: bool, overwrite: bool) -> None:
-    """Raises FileExistsError for a folder with other files, or with a run that is neither resumed nor replaced."""
+    """Raises FileExistsError if the folder holds other files, or a run that is neither resumed nor replaced."""
     has_manifest = manifest_file.exists(folder)
     names = sorted(path.name for path in folder.iterdir())
     if has_manifest and not (resume or overwrite):
@@ -306,11 +308,11 @@ def _check_room(folder: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def without_run_files(corpus: Corpus, folder: Path) -> Corpus:
-    """The corpus without what a run has written to `folder`, which an input folder may hold.
+    """Returns the corpus without the run files in `folder`, which can lie in an input folder.
 
-    Other files there stay inputs: what a user has named is never left out.
+    Other files there remain inputs: files that the user named are never left out.
     """
-    # Of a hundred thousand paths, none is looked up on the disk.
+    # Compares paths only, so that a hundred thousand of them need no lookup on disk.
     own = folder.absolute()
     kept = [
         source
@@ -333,7 +335,7 @@ def _tokenize_to_url(
     threads: int,
     progress: Progress,
 ) -> TokenizedFiles:
-    """The whole corpus as one task of a job, so that the shards that it replaces stay until it is done."""
+    """Writes the whole corpus as one task of a job, so that the shards it replaces stay until it is done."""
     chosen = {name: config[name] for name in ("format", "eot", "bos", "specials", "shard_tokens")}
     job = ShardJob(url, tokenizer, **chosen, threads=threads, overwrite=True, takeover=takeover)
     with job, reporter(progress) as report:
@@ -343,7 +345,7 @@ def _tokenize_to_url(
 
 
 def _resumed(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None) -> Manifest:
-    """The manifest of the folder, updated to today's inputs."""
+    """Returns the manifest of the folder, updated to today's inputs."""
     settle(folder)
     shown = folder if mirror is None else mirror.storage.url
     manifest, notes = plan_resume(shown, Manifest.load(folder), fresh, rewrite=rewrite)
@@ -352,7 +354,7 @@ def _resumed(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None
     else:
         mirror.check(manifest)
     if not manifest.complete:
-        # Shards are removed only when no manifest names them.
+        # Save first: a shard may be removed only when no manifest names it.
         manifest.save(folder)
         clear(folder, manifest.file_names)
         if mirror is not None:
@@ -366,7 +368,7 @@ def _resumed(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None
 def _execute(
     tokenizer: Tokenizer, corpus: Corpus, unfinished: Sequence[_Unfinished], threads: int, report: Any
 ) -> None:
-    """Reads, encodes and writes from the resume points of manifests to the end of the corpus."""
+    """Reads, encodes and writes from the resume points of the manifests to the end of the corpus."""
     tokens = list(tokenizer.special_tokens)
     with contextlib.ExitStack() as stack:
         targets = [
@@ -399,7 +401,7 @@ def warn_of_literals(literals: dict[str, int]) -> None:
 
 
 def _no_space(error: OSError, folder: Path, n_shards: int | None) -> OSError:
-    """The error of a full disk; n_shards: how many are complete, None for a run that replaces another."""
+    """Returns the error for a full disk. n_shards: how many are complete; None if the run replaces another."""
     message = f"no space left; {n_shards} shards are complete: make space, then resume (resume=True)"
     if n_shards is None:
         message = "no space left for a new run beside the old one, which stays as it is; make space, then begin again"

@@ -1,7 +1,7 @@
-"""Shards as data sets of torch. Needs the extra [torch].
+"""Shards as torch data sets. Needs the extra [torch].
 
-`ShardBatches` is `OpenShards.batches` for a DataLoader: order, ranks and steps are those of docs/shards.md with any
-number of workers. `ShardRows` has the rows by index, for a sampler of the caller.
+`ShardBatches` is `OpenShards.batches` for a DataLoader: order, ranks and steps follow docs/shards.md for any number of
+workers. `ShardRows` gives access to the rows by index, for your own sampler.
 """
 
 import operator
@@ -24,10 +24,10 @@ _data: Any = import_optional("torch.utils.data", _PURPOSE)
 
 
 class ShardRows(_data.Dataset):  # type: ignore[misc]
-    """The rows of one epoch in the order of the documents: item i is an int64 tensor [seq_len].
+    """The rows of one epoch with documents in their original order: item i is an int64 tensor [seq_len].
 
-    shards: a folder or `OpenShards`. mode, pad_id: as for `OpenShards.batches`; without pad_id the tokens that do not
-    fill the last row are left out. Raises IndexError, and what `open_shards` and `batches` raise.
+    shards: a folder or `OpenShards`. mode, pad_id: as for `OpenShards.batches`; without pad_id, tokens that do not fill
+    the last row are left out. Raises IndexError, and what `open_shards` and `batches` raise.
     """
 
     def __init__(
@@ -65,13 +65,14 @@ class ShardRows(_data.Dataset):  # type: ignore[misc]
 
 
 class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
-    """The batches of `OpenShards.batches`, int64 tensors [batch, seq_len]; pass batch_size=None to the DataLoader.
+    """The batches of `OpenShards.batches` as int64 tensors [batch, seq_len]; pass batch_size=None to the DataLoader.
 
-    shards: a folder, or what `open_shards` returns. rank, world_size: None takes those of torch.distributed, else RANK
-    and WORLD_SIZE of the environment, else 0 of 1, when a pass begins. options: of `batches`. Each pass begins at `row`
-    (and `step`) of `epoch`; call `set_epoch` before another one. `len` counts the batches of a pass from row 0 on.
+    shards: a folder, or what `open_shards` returns. rank, world_size: if None, each pass takes them from
+    torch.distributed when it begins, else from RANK and WORLD_SIZE of the environment, else uses 0 of 1. options: those
+    of `batches`. Each pass begins at `row` (and `step`) of `epoch`; call `set_epoch` before the next one. `len` counts
+    the batches of a pass from row 0 on.
 
-    Raises what `open_shards` and `batches` raise, a pass ValueError where torch.distributed and the environment
+    Raises what `open_shards` and `batches` raise; a pass raises ValueError if torch.distributed and the environment
     disagree. With a seed, a pass warns if it begins with the same epoch as the last one.
     """
 
@@ -91,11 +92,11 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         self._shards = shards if isinstance(shards, (OpenShards, MixedShards)) else open_shards(shards)
         self._options = {"dtype": np.int64, **options}
         self._given: dict[str, Any] | None = None if rank is None else {"rank": rank, "world_size": world_size}
-        # Ranks may come later.
+        # Only checks the options: the ranks may be known later.
         self._shards.batches(**self._options, **(self._given or {}), epoch=epoch, row=row, step=step)
         self._at: Batches | None = None
-        # Where the next pass begins (epoch, row, step, whose rows are those of the ranks that there are then), the
-        # epoch that the last one began with, and whether workers of a DataLoader read it: in memory that they share.
+        # In memory shared with DataLoader workers: where the next pass begins (epoch, row, step; the ranks at that time
+        # decide which rows a step has), the epoch with which the last pass began, and whether workers read it.
         self._shared = _torch.tensor([epoch, row, step, -1, 0], device="cpu").share_memory_()
         self._epoch: int | None = None
         self._is_loaded = False
@@ -112,7 +113,7 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         return n_steps
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass begins with row 0 of this epoch, or, if a state of this epoch was loaded, with its row."""
+        """Makes the next pass begin with row 0 of `epoch`, or at the loaded row if a state of this epoch was loaded."""
         self._epoch = check_int("epoch", epoch, least=0)
         if epoch != int(self._shared[0]):
             self._begin_at(epoch, 0)
@@ -124,9 +125,10 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
             self._shared[place] = value
 
     def state_dict(self) -> dict[str, Any]:
-        """Where reading is after the last batch that was taken.
+        """Returns the position after the last batch that was taken.
 
-        RuntimeError where workers of a plain DataLoader take them: only torchdata's StatefulDataLoader asks these.
+        Raises RuntimeError if workers of a plain DataLoader take the batches: only torchdata's StatefulDataLoader asks
+        workers for their state.
         """
         if _data.get_worker_info() is None and int(self._shared[4]):
             raise RuntimeError(
@@ -137,7 +139,7 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         return {**at.state_dict(), **_worker(at)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass begins where `state_dict` was called, also with another rank, world_size or batch."""
+        """Makes the next pass begin where `state_dict` was called, even with another rank, world_size or batch."""
         at = self._at = self._batches(*self._shared.tolist()[:3])
         mine = _worker(at).get("worker")
         if state.get("worker") != mine:
@@ -154,18 +156,19 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
 
     def __iter__(self) -> Iterator[Any]:
         worker = _data.get_worker_info()
-        # A DataLoader takes from its workers in turn.
+        # A DataLoader takes batches from its workers in turn.
         first, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
         epoch, row, step, last_epoch, _ = self._shared.tolist()
         if self._start_of_worker is not None:
-            # Its own next row; it holds for one pass.
+            # A loaded state: the next row of this worker, for one pass.
             (epoch, row), step, first, self._start_of_worker = self._start_of_worker, 0, 0, None
         elif first == 0:
             if epoch == last_epoch and self._options.get("seed") is not None:
                 warn(f"this pass reads epoch {epoch} again, in the same order; call set_epoch before each pass")
             self._shared[3] = epoch
         if worker is None and self._is_loaded:
-            # It holds for one pass, too: a StatefulDataLoader loads after set_epoch, and may then begin another pass.
+            # A loaded state also holds for one pass only: StatefulDataLoader loads after set_epoch, then may begin
+            # another.
             self._is_loaded = False
             self._shared[0], self._shared[1] = epoch if self._epoch is None else self._epoch, 0
         self._shared[4] = int(worker is not None)
@@ -179,18 +182,18 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
             yield ids
 
     def __getstate__(self) -> dict[str, Any]:
-        # A worker that is not forked has no process group.
+        # Store the ranks: a worker that is not forked has no process group.
         return {**vars(self), "_given": self._given or _current_ranks(), "_at": None}
 
 
 def _worker(at: Batches) -> dict[str, list[int]]:
-    """Of a worker of a DataLoader, what its next rows follow from: its number, that of workers, the rows of a step."""
+    """Returns what a DataLoader worker's next rows depend on: its number, the number of workers, the rows of a step."""
     worker = _data.get_worker_info()
     return {} if worker is None else {"worker": [worker.id, worker.num_workers, at.rows_per_step]}
 
 
 def _current_ranks() -> dict[str, int] | None:
-    """rank and world_size of torch.distributed, else those of torchrun's environment; None where there are none."""
+    """Returns rank and world_size of torch.distributed, else of torchrun's environment; None if neither has them."""
     names = {"rank": "RANK", "world_size": "WORLD_SIZE"}
     texts = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
     distributed = _torch.distributed
@@ -201,7 +204,7 @@ def _current_ranks() -> dict[str, int] | None:
     if is_alone:
         return environment or None
     group = {"rank": distributed.get_rank(), "world_size": distributed.get_world_size()}
-    # Lightning sets WORLD_SIZE alone.
+    # Compare only the variables that are set: Lightning sets WORLD_SIZE without RANK.
     if {**group, **environment} != group:
         raise ValueError(
             f"torch.distributed has {group}, but RANK and WORLD_SIZE of the environment are {environment}; pass rank "

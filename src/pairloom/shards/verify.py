@@ -1,7 +1,7 @@
-"""verify_shards: finds damage in a folder of shards, and mends it from the inputs.
+"""verify_shards: finds damage in a folder of shards, and repairs it from the inputs.
 
-A damaged shard is encoded again from the boundary at which the shard before it ended, and takes its place if its files
-have the digests that the manifest records.
+A damaged shard is encoded again from the boundary at which the previous shard ended. The result takes its place if its
+files have the digests that the manifest records.
 """
 
 import contextlib
@@ -39,15 +39,15 @@ def verify_shards(
     inputs: Any = None,
     threads: int = 0,
 ) -> list[str]:
-    """Checks a folder of shards; a sentence that names the file for each damage, in the order of the shards.
+    """Checks a folder of shards; returns one sentence for each damage, naming the file, in the order of the shards.
 
-    Checked are that each file is there, a regular one, of the recorded size, with a header and lengths as in the
-    manifest; offsets in order; ids below n_vocab. deep: also the SHA-256 of each file.
-    repair: mend what a deep check finds: encode damaged shards again, and finish an unfinished run. That takes `model`,
+    Checks that each file exists, is a regular file, and has the recorded size, header and lengths; that offsets are in
+    order; that ids are below n_vocab. deep: also checks the SHA-256 of each file.
+    repair: fix what a deep check finds: encode damaged shards again, and finish an unfinished run. This needs `model`,
     the tokenizer or its file, and the inputs: those of the manifest, or `inputs`, the same files at other paths.
 
-    Raises FileNotFoundError for a folder without a manifest, FormatError for a damaged one, ResumeError for what cannot
-    be mended: another model, an input that has changed, rows of `pack_shards`, shards of a `ShardJob`.
+    Raises FileNotFoundError for a folder without a manifest; FormatError for a damaged one; ResumeError for what cannot
+    be repaired: another model, a changed input, rows of `pack_shards`, shards of a `ShardJob`.
     """
     path = shard_folder(folder)
     check_bool("deep", deep)
@@ -74,7 +74,7 @@ def verify_shards(
 
 
 def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[tuple[int | None, str]]:
-    """(number of the shard if it is of one, message) of each damage."""
+    """Yields (number of the shard, message) for each damage; the number is None if it is not of one shard."""
     for number in range(len(manifest.shards)):
         try:
             _check_shard(folder, manifest, number, deep)
@@ -99,7 +99,7 @@ def _check_shard(folder: Path, manifest: Manifest, number: int, deep: bool) -> N
 
 
 class _Mended(Exception):
-    """Ends an encoding whose shard is in its place."""
+    """Ends an encoding once its shard is in place."""
 
 
 class _Mender:
@@ -120,7 +120,7 @@ class _Mender:
             self._reading: dict[str, Any] = {name: config[name] for name in _READING}
             fresh = new_manifest(tokenizer, self._config | self._reading, [])
         check_options(folder, manifest, fresh)
-        # What was left out then is left out again.
+        # Leave out again what was left out then.
         self._reading |= {"skip_bad": bool(manifest.skipped), "skip_bad_files": bool(manifest.skipped_files)}
         self._paths = [entry["path"] for entry in manifest.inputs]
         if inputs is not None:
@@ -143,13 +143,13 @@ class _Mender:
         first, last = start_of(self._manifest.config, [before.next]).source, entry["next"]["source"]
         corpus = self._corpus(self._paths[first : last + 1])
         for path, old, new in zip(self._paths[first:], self._manifest.inputs[first : last + 1], corpus.listing):
-            # What was a file may be a folder now.
+            # A path that was a file may be a folder now.
             if new["path"] != path or has_changed(old, new):
                 raise ResumeError(
                     f"{path}: has changed since {entry['file']} was made of it; put it back as it was, or write such "
                     "shards again (resume=True, rewrite=True)"
                 )
-        # The corpus begins with the input `first`.
+        # This corpus begins with input `first`, so renumber.
         before.skipped_files = [
             file._replace(input=file.input - first) for file in before.skipped_files if file.input >= first
         ]
@@ -162,7 +162,7 @@ class _Mender:
             raise self._other_shard(entry["file"])
 
     def publish(self, shard: Shard) -> None:
-        """Puts the first shard in its place, if it is the one that the manifest describes."""
+        """Puts the first shard in its place if it matches the manifest, then ends the encoding."""
         recorded = {entry["file"]: entry["sha256"] for entry in self._manifest.files}
         for file in sealed(shard).files:
             if file["sha256"] != recorded[file["file"]]:
@@ -178,7 +178,7 @@ class _Mender:
         )
 
     def close(self) -> None:
-        """Nothing is under way."""
+        """Does nothing: there is nothing to wait for."""
 
     def finish(self) -> None:
         """Resumes an unfinished run."""

@@ -1,4 +1,4 @@
-"""Where tokens come from: what the tables of provenance, and without them the manifest, tell of a folder of shards."""
+"""Where tokens come from: answers from the provenance tables or, without them, from the manifest."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 class Origin(NamedTuple):
-    """Where tokens come from, of one document, or in packed shards of a part of one.
+    """Where the tokens of one document come from or, in packed shards, those of a part of one.
 
-    shard: its number. document: its index in `open_shards`; of packed shards that of the row. start, end: its tokens in
-    the shard. before: tokens of the document before them. input: path or URL. record: the line, from 1, or row or
-    document, from 0, of the input. n_bytes: of the document's text. What only a table of provenance tells may be None.
+    shard: its number. document: its index in `open_shards`; in packed shards, the row's index. start, end: its tokens
+    in the shard. before: how many tokens of the document come before them. input: path or URL. record: in the input,
+    the line from 1, or the row or document from 0. n_bytes: size of the document's text. Fields that only a provenance
+    table can answer may be None.
     """
 
     shard: int
@@ -35,7 +36,7 @@ class Origin(NamedTuple):
 def origins_in(
     shards: OpenShards, shard: int | None, token: int | None, id: str | None, document: int | None
 ) -> list[Origin]:
-    """As `OpenShards.where`."""
+    """Implements `OpenShards.where`."""
     ways = [shard is not None or token is not None, id is not None, document is not None]
     if ways.count(True) != 1 or (shard is None) != (token is None):
         raise ValueError("where takes shard and token, or id, or document")
@@ -63,7 +64,7 @@ def origins_in(
         return [Origin(shard, first + at, start, end, input=_input(shards, shard, at))]
     if "pack" not in shards.manifest.config:
         return _origins(shards, shard, [at])
-    # Of a token its part, of a row all parts.
+    # For a token, the part that holds it; for a row, all its parts.
     ends = shards.provenance(shard).column("end_token").to_numpy()
     tokens = [start, end - 1] if token is None else [token, token]
     first, last = np.searchsorted(ends, tokens, side="right").tolist()
@@ -71,7 +72,7 @@ def origins_in(
 
 
 def _origins(shards: OpenShards, shard: int, rows: list[int]) -> list[Origin]:
-    """The rows of the table of provenance of a shard."""
+    """Returns the origins in some rows of a shard's provenance table."""
     manifest, offsets = shards.manifest, shards.offsets(shard)
     first = sum(entry["documents"] for entry in manifest.shards[:shard])
     found = []
@@ -85,7 +86,7 @@ def _origins(shards: OpenShards, shard: int, rows: list[int]) -> list[Origin]:
 
 
 def _input(shards: OpenShards, shard: int, at: int) -> str | None:
-    """The input of a document of a shard, as far as the manifest tells."""
+    """Returns the input of a document of a shard, if the manifest knows it."""
     for number, n_documents, _ in shards.manifest.shards[shard].get("inputs", []):
         if at < n_documents:
             path: Any = shards.manifest.inputs[number]["path"]

@@ -18,5 +18,5 @@ SUFFIXES = (".bin", ".offsets.npy")
 
 
 def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """(ids, offsets) of one shard, mapped into memory."""
+    """Returns (ids, offsets) of one shard, mapped into memory."""
     return map_flat(files[0], dtype), map_array(files[1])

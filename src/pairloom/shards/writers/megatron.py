@@ -1,6 +1,6 @@
-"""Megatron-LM: `shard-00000.bin` and `shard-00000.idx`, an indexed dataset of one sequence a document.
+"""Megatron-LM: `shard-00000.bin` and `shard-00000.idx`, an indexed dataset with one sequence for each document.
 
-.bin: the ids of all documents, little-endian: uint16, or int32 where the vocabulary needs it (the format has no
+.bin: the ids of all documents, little-endian: uint16, or int32 if the vocabulary needs it (the format has no
 uint32). .idx: 9 bytes b"MMIDIDX\\0\\0"; u64 version 1; u8 code of the dtype (8 is uint16, 4 is int32); u64 number of
 sequences; u64 number of document indices (sequences + 1); int32 [sequences] lengths in tokens; int64 [sequences]
 offsets in bytes; int64 [sequences + 1] document indices 0, 1, ..., n.
@@ -24,19 +24,19 @@ MAGIC = b"MMIDIDX\x00\x00"
 _HEAD = "<QBQQ"
 _CODES = {"<u2": 8, "<i4": 4}
 _LARGEST = np.iinfo(np.int32).max
-# Documents whose lengths are in memory at once.
+# Documents whose lengths are held in memory at once.
 _AT_ONCE = 1 << 16
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
-    """The type of ids below `n_vocab`; FormatError where Megatron has none."""
+    """Returns the type for ids below `n_vocab`; FormatError if Megatron has none."""
     if n_vocab - 1 > _LARGEST:
         raise FormatError(f"format megatron holds ids up to {_LARGEST}, but this tokenizer has {n_vocab - 1}; use npy")
     return np.dtype("<u2" if n_vocab <= 1 << 16 else "<i4")
 
 
 class Writer(FlatWriter):
-    """Writes one shard; the lengths of documents are in a nameless file until their number is known."""
+    """Writes one shard; document lengths go to a nameless temporary file until their number is known."""
 
     def _open_index(self) -> Any:
         return tempfile.TemporaryFile(dir=self._index_path.parent, buffering=0)
@@ -65,7 +65,7 @@ class Writer(FlatWriter):
                 write_all(file, np.arange(start, min(start + _AT_ONCE, n + 1), dtype="<i8"))
 
     def _lengths(self) -> Iterator[npt.NDArray[np.int32]]:
-        """The lengths of all documents, some at a time."""
+        """Yields the lengths of all documents, some at a time."""
         self._index.seek(0)
         for start in range(0, self._n_documents, _AT_ONCE):
             lengths = np.empty(min(_AT_ONCE, self._n_documents - start), "<i4")
@@ -74,7 +74,7 @@ class Writer(FlatWriter):
 
 
 def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """(ids, offsets) of one shard."""
+    """Returns (ids, offsets) of one shard."""
     index = files[1].read()
     head = len(MAGIC) + struct.calcsize(_HEAD)
     n = struct.unpack_from(_HEAD, index, len(MAGIC))[2]
@@ -85,5 +85,5 @@ def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any],
 
 
 def _head(dtype: np.dtype[Any], n: int) -> bytes:
-    """The first bytes of the index of n documents."""
+    """Returns the first bytes of the index of n documents."""
     return MAGIC + struct.pack(_HEAD, 1, _CODES[dtype.str], n, n + 1)

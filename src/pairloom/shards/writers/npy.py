@@ -1,4 +1,4 @@
-"""NumPy: `shard-00000.npy`, all ids in one flat array, and `shard-00000.offsets.npy`, the bounds of the documents.
+"""NumPy: `shard-00000.npy`, all ids in one flat array, and `shard-00000.offsets.npy`, where documents begin and end.
 
 ids: uint16 [n] if every id of the vocabulary fits, else uint32 [n]. offsets: int64 [documents + 1]; document i is
 ids[offsets[i]:offsets[i + 1]]. Both open with `numpy.load(path, mmap_mode="r")`. The header (format 1.0, 128 bytes)
@@ -23,7 +23,7 @@ _OFFSETS = np.dtype("<i8")
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
-    """The type of ids below `n_vocab`."""
+    """Returns the type for ids below `n_vocab`."""
     return np.dtype("<u2" if n_vocab <= 1 << 16 else "<u4")
 
 
@@ -33,7 +33,7 @@ def _header(dtype: np.dtype[Any], length: int) -> bytes:
 
 
 class FlatWriter:
-    """Writes the ids of one shard as a flat array, and offsets as .npy; subclasses add headers, or another index."""
+    """Writes a shard's ids as a flat array, and its offsets as .npy; subclasses add headers or another index."""
 
     _n_header_bytes = 0
 
@@ -41,7 +41,7 @@ class FlatWriter:
         self._path, self._index_path = paths
         self._dtype = dtype
         self._n_tokens = self._n_documents = 0
-        # Where the last document ends.
+        # Where the last finished document ends.
         self._end = 0
         self._file = self._path.open("xb", buffering=0)
         try:
@@ -51,14 +51,14 @@ class FlatWriter:
             raise
 
     def _open_index(self) -> Any:
-        """The file that `_write_ends` appends to."""
+        """Opens the file that `_write_ends` appends to."""
         index = self._index_path.open("xb", buffering=0)
         write_all(index, np.frombuffer(_header(_OFFSETS, 1), np.uint8))
         write_all(index, np.zeros(1, _OFFSETS))
         return index
 
     def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
-        """Appends ids, and where documents end in them."""
+        """Appends ids; ends: where documents end in them."""
         write_all(self._file, ids.astype(self._dtype, copy=False))
         if len(ends):
             ends = ends + self._n_tokens
@@ -81,7 +81,7 @@ class FlatWriter:
         self._index.write(_header(_OFFSETS, self._n_documents + 1))
 
     def abandon(self) -> None:
-        """Closes what is open."""
+        """Closes the open files."""
         self._file.close()
         self._index.close()
 
@@ -103,13 +103,13 @@ class Writer(FlatWriter):
 
 
 def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """(ids, offsets) of one shard, mapped into memory."""
+    """Returns (ids, offsets) of one shard, mapped into memory."""
     return map_array(files[0]), map_array(files[1])
 
 
 def map_array(file: BinaryIO) -> npt.NDArray[Any]:
-    """The array [n] of integers in an open .npy file, mapped into memory; ValueError for any other file."""
-    # Not by NumPy, which calls Python's parser: in two threads at once that fails now and then (CPython 3.11, 3.12).
+    """Maps the integer array [n] in an open .npy file into memory; ValueError for any other file."""
+    # NumPy's own reader calls Python's parser, which sometimes fails in two threads at once (CPython 3.11, 3.12).
     begin = file.read(10)
     text = file.read(int.from_bytes(begin[8:], "little"))
     found = _HEADER.fullmatch(text) if begin[:8] == _MAGIC else None
@@ -119,13 +119,13 @@ def map_array(file: BinaryIO) -> npt.NDArray[Any]:
 
 
 def map_flat(file: BinaryIO, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The ids of an open file that holds nothing else, mapped into memory."""
+    """Maps the ids of an open file that holds nothing else into memory."""
     # An empty file cannot be mapped.
     return np.memmap(file, dtype, "r") if os.fstat(file.fileno()).st_size else np.zeros(0, dtype)
 
 
 def write_all(file: Any, array: npt.NDArray[Any]) -> None:
-    """Writes an array to an unbuffered file, which may take less than all at a time."""
+    """Writes an array to an unbuffered file, whose `write` may take only a part of it."""
     if len(array):
         data = array.data.cast("B")
         while data:
@@ -133,7 +133,7 @@ def write_all(file: Any, array: npt.NDArray[Any]) -> None:
 
 
 def read_all(file: Any, array: npt.NDArray[Any]) -> None:
-    """Fills an array from an unbuffered file, which may give less than all at a time."""
+    """Fills an array from an unbuffered file, whose `readinto` may return only a part of it."""
     data = array.data.cast("B")
     while data:
         n_read = file.readinto(data)

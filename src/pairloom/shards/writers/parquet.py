@@ -1,7 +1,7 @@
-"""Parquet: `shard-00000.parquet`, one row a document, column input_ids of list<uint32>.
+"""Parquet: `shard-00000.parquet`, one row for each document, in a column input_ids of list<uint32>.
 
-A row group ends with the document that brings it to ROW_GROUP_TOKENS, so the file's bytes do not depend on the sizes of
-batches. Memory is one row group, or the longest document.
+A row group ends with the document that brings it to ROW_GROUP_TOKENS, so that the file's bytes do not depend on batch
+sizes. Memory is one row group, or the longest document.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _MOST_TOKENS = np.iinfo(np.int32).max
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
-    """uint32 for every vocabulary."""
+    """Returns uint32 for every vocabulary."""
     return np.dtype("<u4")
 
 
@@ -33,19 +33,19 @@ def _schema() -> Any:
 
 
 def write_empty(file: Any, metadata: dict[bytes, bytes]) -> None:
-    """Writes a file of the shards' schema, without rows, into an open file; `metadata` is its own."""
+    """Writes a file with the shards' schema, `metadata` and no rows into an open file."""
     with import_pyarrow("pyarrow.parquet").ParquetWriter(file, _schema().with_metadata(metadata)):
         pass
 
 
 def read_metadata(file: BinaryIO) -> dict[bytes, bytes]:
-    """The metadata of an open file."""
+    """Returns the metadata of an open file."""
     found: dict[bytes, bytes] = import_pyarrow("pyarrow.parquet").read_metadata(file).metadata or {}
     return found
 
 
 def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """(ids, offsets) of one shard."""
+    """Returns (ids, offsets) of one shard."""
     column = import_pyarrow("pyarrow.parquet").read_table(files[0]).column(COLUMN).combine_chunks()
     chunks = getattr(column, "chunks", [column])
     lengths = [chunk.value_lengths().to_numpy(zero_copy_only=False) for chunk in chunks]
@@ -55,10 +55,10 @@ def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any],
 
 
 class OpenParquet:
-    """A new file that is being written."""
+    """A new Parquet file that is being written."""
 
     def __init__(self, path: Path, schema: Any, **options: Any) -> None:
-        # Ctrl-C abandons the file while a thread may write: pyarrow crashes where two use one writer.
+        # Ctrl-C abandons the file while a thread may be writing: pyarrow crashes if two threads use one writer.
         self._lock = threading.Lock()
         self._schema = schema
         self._file = path.open("xb")
@@ -77,7 +77,7 @@ class OpenParquet:
     def abandon(self) -> None:
         """Closes what is open, once nothing is being written."""
         with self._lock:
-            # Before the file: a writer that is left open writes when it is collected.
+            # Before the file: a writer that is left open writes when it is garbage-collected.
             with contextlib.suppress(Exception):
                 self._writer.close()
             self._file.close()
@@ -93,7 +93,7 @@ class Writer(OpenParquet):
         self._n_tokens = 0
 
     def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
-        """Appends ids, and where documents end in them."""
+        """Appends ids; ends: where documents end in them."""
         while True:
             last = int(np.searchsorted(ends, ROW_GROUP_TOKENS - self._n_tokens))
             if last == len(ends):
