@@ -1,4 +1,4 @@
-//! Tells the seam about the Python that it is built for: whether it is free-threaded, and how macOS links a module.
+//! Configures the build for its Python: whether it is free-threaded, and how macOS links a module.
 
 fn main() {
     pyo3_build_config::use_pyo3_cfgs();

@@ -1,4 +1,4 @@
-//! Arrays of integers that are read in place, through the buffer protocol.
+//! Reads arrays of integers in place, through the buffer protocol.
 
 use std::marker::PhantomData;
 use std::slice;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::type_name;
 
-/// The element types of arrays that are read.
+/// The element types of arrays that can be read.
 pub trait Integer: Copy {
     const IS_SIGNED: bool;
 }
@@ -26,14 +26,14 @@ integers!(false u8, false u16, false u32, false u64, true i8, true i16, true i32
 
 /// The items of a contiguous array, in row order, read in place.
 ///
-/// Another thread may change them at the same time, and Python has no way to prevent that. So read each item once, and check
+/// Another thread can change them at the same time, and Python has no way to prevent that. So read each item once, and check
 /// the value that was read.
 pub struct Items<T>(PyUntypedBuffer, PhantomData<T>);
 
 impl<T: Integer> Items<T> {
-    /// The items, or the buffer back if it is not aligned consecutive integers of this type.
+    /// Returns the items; or the buffer itself if it is not aligned, consecutive integers of this type.
     pub fn of(buffer: PyUntypedBuffer) -> Result<Self, PyUntypedBuffer> {
-        // Not `PyBuffer<T>`: PyO3 accepts the other byte order as this machine's.
+        // Not `PyBuffer<T>`: PyO3 does not notice that integers have the other byte order.
         let is_integer = match buffer.format().to_bytes() {
             [b'b' | b'h' | b'i' | b'l' | b'q'] => T::IS_SIGNED,
             [b'B' | b'H' | b'I' | b'L' | b'Q'] => !T::IS_SIGNED,

@@ -1,4 +1,4 @@
-//! NumPy arrays that own the memory of a Rust vector, without a copy.
+//! Makes NumPy arrays that own the memory of a Rust vector, without a copy.
 
 use std::any::Any;
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
@@ -15,13 +15,13 @@ use pyo3::types::{PyCapsule, PyType};
 
 use crate::objects::no_memory;
 
-/// The base object of an array: it keeps the memory alive.
+/// The base object of an array; it keeps the memory alive.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct Owner(#[allow(dead_code)] Box<dyn Any + Send + Sync>);
 
-/// The element types of arrays that are made.
+/// The element types of arrays that can be made.
 pub trait Item: Copy + Send + Sync + 'static {
-    /// The dtype, as NumPy numbers types.
+    /// NumPy's type number of the dtype.
     const TYPE: c_int;
 }
 
@@ -37,14 +37,14 @@ macro_rules! items {
 const LONG_IS_64: bool = size_of::<c_ulong>() == 8;
 items!(u8 = 2, u16 = 4, u32 = 6, u64 = if LONG_IS_64 { 8 } else { 10 }, i64 = if LONG_IS_64 { 7 } else { 9 });
 
-/// An array [n].
+/// Makes an array [n].
 pub fn array<T: Item>(py: Python<'_>, mut items: Vec<T>) -> PyResult<Bound<'_, PyAny>> {
     let (data, n) = (items.as_mut_ptr(), items.len());
     // SAFETY: The owner takes the vector, whose heap memory has `n` initialised items and does not move with it.
     unsafe { array_of::<T>(py, data, &mut [n as isize], items, WRITEABLE) }
 }
 
-/// An array [n, n_columns] of consecutive rows.
+/// Makes an array [n, n_columns] of consecutive rows.
 pub fn rows<T: Item>(py: Python<'_>, mut items: Vec<T>, n_columns: usize) -> PyResult<Bound<'_, PyAny>> {
     let (data, n) = (items.as_mut_ptr(), items.len() / n_columns);
     // SAFETY: As in `array`; n * n_columns is at most the number of items.
@@ -54,7 +54,7 @@ pub fn rows<T: Item>(py: Python<'_>, mut items: Vec<T>, n_columns: usize) -> PyR
     }
 }
 
-/// An array [n] of ids whose memory is reused when the array is freed: a buffer of a pool, or a result.
+/// Makes an array [n] of ids whose memory is reused when the array is freed: a pooled buffer, or a result.
 pub fn lent<I: Id + Item>(
     py: Python<'_>,
     mut ids: impl DerefMut<Target = Vec<I>> + Send + Sync + 'static,
@@ -64,7 +64,7 @@ pub fn lent<I: Id + Item>(
     unsafe { array_of::<I>(py, data, &mut [n as isize], ids, WRITEABLE) }
 }
 
-/// A read-only array of the items of a shared owner, of shape [n], or [n, `n_columns`] of consecutive rows.
+/// Makes a read-only array of a shared owner's items: shape [n], or [n, `n_columns`] of consecutive rows.
 pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     py: Python<'py>,
     owner: &Arc<O>,
@@ -103,10 +103,10 @@ type NewArray = unsafe extern "C" fn(
 ) -> *mut ffi::PyObject;
 type SetBase = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 
-/// NumPy's flag for an array that may be changed.
+/// NumPy's flag for a writeable array.
 const WRITEABLE: c_int = 0x0400;
 
-/// Imports NumPy at the first call, and raises what its import raises, for example an interruption.
+/// Imports NumPy at the first call. Raises what the import raises, for example an interruption.
 fn numpy(py: Python<'_>) -> PyResult<&NumPy> {
     static NUMPY: PyOnceLock<NumPy> = PyOnceLock::new();
     NUMPY.get_or_try_init(py, || {
@@ -137,7 +137,7 @@ fn numpy(py: Python<'_>) -> PyResult<&NumPy> {
     })
 }
 
-/// An array of the given shape with the memory `data`; `flags` are NumPy's and decide whether it is writeable.
+/// Makes an array of the given shape with the memory `data`. `flags` are NumPy's, and decide whether it is writeable.
 ///
 /// # Safety
 /// `memory` owns the initialised items at `data`, at least as many as the shape has. It does not move or touch them,
@@ -173,7 +173,7 @@ unsafe fn array_of<'py, T: Item>(
     }
 }
 
-/// Whether an object is a NumPy array.
+/// Returns whether an object is a NumPy array.
 pub fn is_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.is_instance(numpy(object.py())?.ndarray.bind(object.py()))
 }

@@ -1,4 +1,4 @@
-//! Columns of text of other libraries: pyarrow hands over their buffers, which the core reads in place.
+//! Reads other libraries' columns of text in place: pyarrow hands over their buffers to the core.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use pyo3::prelude::*;
 
 use crate::array_items::Items;
 
-/// Some rows: bytes of an offset or a view, the first row in the buffers, the number of rows, and the buffers.
+/// A chunk of rows: bytes per offset or view, the first row in the buffers, the number of rows, and the buffers.
 #[derive(FromPyObject)]
 struct Chunk<'py>(usize, usize, usize, Vec<Bound<'py, PyAny>>);
 
-/// A column of text: for each of its chunks the bytes of an offset or a view, the rows in the buffers, and these.
+/// A column of text. For each chunk: the bytes per offset or view, the range of rows in the buffers, and the buffers.
 pub struct TextColumn(Vec<(usize, Range<usize>, Vec<Items<u8>>)>);
 
 impl TextColumn {
-    /// The argument `name`; TypeError or ValueError for what is no Arrow column of text.
+    /// Reads the argument `name`. TypeError or ValueError if it is not an Arrow column of text.
     pub fn of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let arrow = value.py().import("pairloom._internal.arrow")?;
         let chunks: Vec<Chunk<'_>> = arrow.call_method1("text_chunks", (name, value))?.extract()?;
@@ -26,7 +26,7 @@ impl TextColumn {
         Ok(TextColumn(held.collect::<PyResult<Vec<_>>>()?))
     }
 
-    /// The chunks, as the core reads them.
+    /// Returns the chunks in the core's form.
     pub fn chunks(&self) -> Vec<RowChunk<'_>> {
         let chunks = self.0.iter().map(|(width, rows, buffers)| RowChunk {
             width: *width,

@@ -112,7 +112,7 @@ impl TextColumns {
     }
 }
 
-/// What a file is that is not text, judged by its first bytes.
+/// Returns what a file is if its first bytes show that it is not text.
 #[pyfunction]
 pub fn not_text(begin: &[u8]) -> Option<&'static str> {
     corpus::not_text(begin)

@@ -142,7 +142,7 @@ fn finished() -> PyErr {
     PyRuntimeError::new_err("this counter is finished")
 }
 
-/// Named in the message of a MemoryError.
+/// The name of what is allocated, for the message of a MemoryError.
 const COLUMNS: &str = "the columns of the counts";
 
 #[pymethods]
@@ -236,7 +236,7 @@ impl Counter {
     }
 }
 
-/// Checks that the pretokens of a counts file ascend.
+/// Checks that the pretokens of a counts file are in ascending order.
 #[pyfunction]
 pub fn check_ascending(py: Python<'_>, bytes: &[u8], ends: Items<u64>) -> PyResult<()> {
     let ends = ends.as_slice();

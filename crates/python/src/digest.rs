@@ -1,14 +1,14 @@
-//! The digest by which a changed input is recognised: XXH3, 128 bits.
+//! The digest that tells whether an input changed: XXH3, 128 bits.
 
 use pyo3::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::exclusive::Exclusive;
 
-/// The digest of the bytes that are pushed.
+/// Computes the digest of the bytes pushed.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct ContentDigest {
-    /// Boxed, because it is aligned to 64 bytes.
+    /// Boxed, because its alignment is 64 bytes.
     inner: Exclusive<Box<Xxh3>>,
 }
 

@@ -34,15 +34,15 @@ use crate::streams::{DecodeStream, StreamEncoder};
 use crate::text::{add_reason, characters, lone_surrogate, str_of, text_argument, utf8};
 use crate::texts::Texts;
 
-/// The ids of a text of at most this many bytes are collected in a reused vector and copied to an array of their size.
+/// Ids of texts up to this many units are collected in a reused vector, then copied to an array of the right size.
 const COPIED: usize = 1 << 16;
 
-/// Encoder and decoder of one tokenizer.
+/// The encoder and decoder of one tokenizer.
 #[pyclass(frozen, weakref, module = "pairloom._core")]
 pub struct Encoder {
     encoder: Arc<encoder::Encoder>,
     decoder: Arc<Decoder>,
-    /// Leaves out the ids of `skipped`; made when it is first needed.
+    /// A decoder that omits the ids in `skipped`; made on first use.
     skipping: PyOnceLock<Arc<Decoder>>,
     skipped: Vec<u32>,
     errors: DecodeErrors,
@@ -62,8 +62,8 @@ macro_rules! with_id {
     };
 }
 
-/// Evaluates an expression without the interpreter, in which `$texts` are the texts of an iterable of str, or the rows of a column
-/// of text if `$are_rows`.
+/// Releases the interpreter and evaluates an expression in which `$texts` are the texts of an iterable of str; with
+/// `$are_rows`, the rows of a column of text.
 macro_rules! with_texts {
     ($py:expr, $given:expr, $are_rows:expr, $texts:ident, $monitor:ident => $body:expr) => {
         if $are_rows {
@@ -144,13 +144,13 @@ impl Encoder {
             })?;
             return array(py, ids);
         }
-        // Hardly any text has more than one id for two bytes.
+        // Hardly any text has more than one id per two bytes.
         let mut ids = ResultIds::<I>::with_room(text.n_units() / 2);
         self.append(py, text, policy, threads, &mut ids)?;
         lent(py, ResultIds::from(ids))
     }
 
-    /// A list of ids for each text.
+    /// Returns a list of ids for each text.
     fn lists<I: Id>(
         &self,
         py: Python<'_>,
@@ -177,12 +177,12 @@ impl Encoder {
         Ok(lists)
     }
 
-    /// The core's encoder.
+    /// Returns the core's encoder.
     pub(crate) fn shared(&self) -> &Arc<encoder::Encoder> {
         &self.encoder
     }
 
-    /// The decoder that leaves special tokens out, or that of all.
+    /// Returns the decoder that omits special tokens if `skips`, else the one that decodes all ids.
     fn decoder_for(&self, py: Python<'_>, skips: bool) -> PyResult<&Arc<Decoder>> {
         if !skips {
             return Ok(&self.decoder);
@@ -464,7 +464,7 @@ impl Encoder {
         Ok(DecodeStream::new(stream.after(&prompt).map_err(|error| exception(py, error))?))
     }
 
-    /// The bytes of a token, also of a space that decoding drops from the beginning of a text.
+    /// Returns the bytes of a token, including a space that decoding drops at the beginning of a text.
     fn id_to_token<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyBytes>> {
         let token = self.encoder.vocabulary().token(id).map_or_else(|| self.decoder.token(id), Ok);
         objects::bytes(py, token.map_err(|error| exception(py, error))?)
@@ -489,8 +489,8 @@ impl Encoder {
     }
 }
 
-/// The threads for a text. If the caller leaves it to pairloom, a worker process has one, which Python knows; a short text
-/// does not ask.
+/// Returns the number of threads for a text. By default a short text uses one, and Python decides about a long one: in a
+/// worker process that is one, too.
 fn threads_for(py: Python<'_>, text: &Characters<'_>, threads: Option<usize>) -> PyResult<usize> {
     match threads {
         None if text.n_units() >= encoder::SHORTEST_IN_PARTS => {
@@ -500,12 +500,12 @@ fn threads_for(py: Python<'_>, text: &Characters<'_>, threads: Option<usize>) ->
     }
 }
 
-/// The error of a text: lone surrogates are named by Python.
+/// Turns an error about a text into Python's own if it is about lone surrogates.
 fn in_text(text: &Bound<'_, PyString>, error: PyErr) -> PyErr {
     if error.is_instance_of::<PyUnicodeEncodeError>(text.py()) { lone_surrogate(text, "") } else { error }
 }
 
-/// How malformed bytes are decoded: as `errors` says, or else as the tokenizer does by default.
+/// Returns how to decode malformed bytes: as `errors` says, else by the tokenizer's default.
 fn errors_or(encoder: &Encoder, errors: Option<&str>) -> PyResult<DecodeErrors> {
     errors.map_or(Ok(encoder.errors), errors_named)
 }
@@ -518,5 +518,5 @@ fn errors_named(name: &str) -> PyResult<DecodeErrors> {
     })
 }
 
-/// Number of lists of ids between two checks for a pending signal.
+/// How many lists of ids are decoded between two checks for a pending signal.
 const LISTS_PER_SIGNAL_CHECK: usize = 1 << 10;

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyModule};
 
 use crate::objects;
 
-/// The exception for `error`: one of `pairloom.errors` if there is a class for it.
+/// Returns the exception for `error`: one of `pairloom.errors` if there is a class for it.
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     let (location, error) = match error {
@@ -57,7 +57,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
-/// A MemoryError with this message, or without one if there is no memory for it.
+/// Returns a MemoryError with this message, or without it if memory for it is lacking too.
 fn memory_error(py: Python<'_>, message: &str) -> PyErr {
     match objects::str(py, message) {
         Ok(message) => PyMemoryError::new_err(message.unbind()),
@@ -65,18 +65,18 @@ fn memory_error(py: Python<'_>, message: &str) -> PyErr {
     }
 }
 
-/// The name of a value's type, for messages.
+/// Returns the name of a value's type, for messages.
 pub fn type_name(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string())
 }
 
-/// The UnicodeDecodeError for decoded bytes, which are no longer available.
+/// Returns the UnicodeDecodeError for decoded bytes, which are no longer available.
 fn decode_error(py: Python<'_>, location: &str, offset: u64, hint: &str) -> PyErr {
     let reason = format!("{location}invalid start byte or unexpected end{hint}");
     PyUnicodeDecodeError::new_err(("utf-8", PyBytes::new(py, b"").unbind(), offset, offset + 1, reason))
 }
 
-/// The UnknownTokenIdError with this message.
+/// Returns the UnknownTokenIdError with this message.
 pub fn unknown_id(py: Python<'_>, message: String) -> PyErr {
     named(py, "UnknownTokenIdError", message)
 }
@@ -85,7 +85,7 @@ fn os_strerror(py: Python<'_>, errno: i32) -> PyResult<String> {
     py.import("os")?.call_method1("strerror", (errno,))?.extract()
 }
 
-/// The exception of a class of `pairloom.errors`.
+/// Returns an exception of a class in `pairloom.errors`.
 fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let instance = MODULE

@@ -1,9 +1,8 @@
-//! Mutable objects that serve one call at a time.
+//! Mutable objects that allow one call at a time.
 //!
-//! Each call changes a stream, reader or counter, but Python lets threads share it, and lets a callback use the object
-//! that called it. A second call at the same time is a RuntimeError with a remedy; PyO3's own message is "Already
-//! borrowed". The second call does not wait: the first may need the interpreter, which the second one holds, so that
-//! would deadlock.
+//! Each call changes a stream, reader or counter, but Python lets threads share the object, and lets a callback use the object
+//! that called it. A second call at the same time raises RuntimeError with a remedy; PyO3's own message is "Already borrowed".
+//! The second call must not wait: it holds the interpreter, which the first one may need, so waiting would deadlock.
 
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
@@ -17,7 +16,7 @@ pub struct Exclusive<T> {
 }
 
 impl<T> Exclusive<T> {
-    /// An object that is not in use.
+    /// Wraps a state that is not in use.
     pub fn new(name: &'static str, state: T) -> Self {
         Exclusive { name, state: Mutex::new(state) }
     }
@@ -28,14 +27,14 @@ impl<T> Exclusive<T> {
     }
 }
 
-/// The state of an object of class `name`: many calls may read it at once, but a call that changes it must be alone.
+/// The state of an object of class `name`: many calls can read it at once, but a call that changes it must be alone.
 pub struct Shared<T> {
     name: &'static str,
     state: RwLock<T>,
 }
 
 impl<T> Shared<T> {
-    /// An object that is not in use.
+    /// Wraps a state that is not in use.
     pub fn new(name: &'static str, state: T) -> Self {
         Shared { name, state: RwLock::new(state) }
     }

@@ -1,4 +1,4 @@
-//! Arguments that are ids: lists, tuples, integer arrays, iterables of int.
+//! Reads arguments that are ids: lists, tuples, integer arrays, iterables of int.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::arrays::is_array;
 use crate::errors::{exception, type_name, unknown_id};
 use crate::objects::no_memory;
 
-/// Number of ids between two checks for a pending signal.
+/// How many ids are read between two checks for a pending signal.
 const IDS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
-/// The ids of a call that an error is about.
+/// Which ids of a call an error is about.
 #[derive(Clone, Copy)]
 pub enum Location {
     /// The only ids of the call.
@@ -43,7 +43,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// Ids in a form that the core can read.
+/// Ids in a form that the core reads.
 pub enum Ids {
     /// Collected from Python ints.
     Collected(Vec<u32>),
@@ -63,7 +63,7 @@ pub enum Array {
     I64(Items<i64>),
 }
 
-/// Calls a macro with the ids as a slice of their own type.
+/// Calls a macro with the ids as a slice of their element type.
 macro_rules! each_array {
     ($ids:expr, $each:ident) => {
         match $ids {
@@ -100,7 +100,7 @@ impl Ids {
         collected(ids.py(), items, location).map(Ids::Collected)
     }
 
-    /// The ids of any argument that [`from_argument`](Self::from_argument) takes, collected.
+    /// Collects the ids of any argument that [`from_argument`](Self::from_argument) takes.
     pub fn collected(ids: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
         if let Ok(list) = ids.cast::<PyList>() {
             return from_list(list, Location::Only);
@@ -109,9 +109,9 @@ impl Ids {
         collected(ids.py(), items, Location::Only)
     }
 
-    /// Appends the text of the ids to `out`, which may still hold bytes that are not UTF-8 ([`Decoder::decode`]).
+    /// Appends the text of the ids to `out`, which can still hold bytes that are not UTF-8 ([`Decoder::decode`]).
     ///
-    /// Another thread may change a borrowed array at the same time. That is harmless only because the decoder reads each id
+    /// Another thread can change a borrowed array at the same time. That is harmless only because the decoder reads each id
     /// once and checks the value that it read; keep it so.
     pub fn decode(
         &self,
@@ -123,7 +123,7 @@ impl Ids {
     ) -> PyResult<()> {
         /// Fewer ids than this are decoded without releasing the interpreter.
         const FEW: usize = 4096;
-        /// Number of ids decoded between two checks for a pending signal: tenths of a second.
+        /// How many ids are decoded between two checks for a pending signal: tenths of a second.
         const MANY: usize = 1 << 25;
         macro_rules! each {
             ($ids:expr) => {{
@@ -146,7 +146,7 @@ impl Ids {
     }
 }
 
-/// The exception for an error of decoding.
+/// Returns the exception for a decoding error.
 fn failure(py: Python<'_>, error: Error, location: Location) -> PyErr {
     match error {
         Error::UnknownTokenId { .. } => unknown_id(py, format!("{location}{error}")),
@@ -154,15 +154,15 @@ fn failure(py: Python<'_>, error: Error, location: Location) -> PyErr {
     }
 }
 
-/// The ids in a list.
+/// Reads the ids in a list.
 fn from_list(list: &Bound<'_, PyList>, location: Location) -> PyResult<Vec<u32>> {
     let mut collected = Vec::new();
     pages::reserve(&mut collected, list.len());
     collected.try_reserve(list.len()).map_err(|_| no_memory())?;
     #[cfg(not(Py_GIL_DISABLED))]
     while collected.len() < list.len() {
-        // SAFETY: The index is within the list. The GIL is held, and no Python code runs before the item is read or has
-        // a reference of its own, so nothing can remove it from the list.
+        // SAFETY: The index is within the list. The GIL is held, and no Python code runs until the item is read or has its
+        // own reference, so nothing can remove it from the list.
         unsafe {
             let item = ffi::PyList_GET_ITEM(list.as_ptr(), collected.len() as ffi::Py_ssize_t);
             let mut overflow = 0;
@@ -174,7 +174,7 @@ fn from_list(list: &Bound<'_, PyList>, location: Location) -> PyResult<Vec<u32>>
                 Ok(id) => id,
                 Err(_) => index(&Bound::from_borrowed_ptr(list.py(), item), location)?,
             };
-            // `__index__` of an item may have made the list longer, so the capacity is checked.
+            // An item's `__index__` can have made the list longer, so the capacity is checked.
             collected.try_push(id, IDS).map_err(|_| no_memory())?;
         }
     }
@@ -187,7 +187,7 @@ fn from_list(list: &Bound<'_, PyList>, location: Location) -> PyResult<Vec<u32>>
 
 const IDS: &str = "the ids";
 
-/// The ids of an iterable, which may be infinite.
+/// Collects the ids of an iterable, which can be infinite.
 fn collected<'py>(
     py: Python<'py>,
     items: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
@@ -203,7 +203,7 @@ fn collected<'py>(
     Ok(collected)
 }
 
-/// One id as a u32.
+/// Reads one id as a u32.
 fn index(item: &Bound<'_, PyAny>, location: Location) -> PyResult<u32> {
     u32::try_from(id(item, location)?).map_err(|_| no_such_id(item, location))
 }
@@ -219,7 +219,7 @@ fn not_ids(value: &Bound<'_, PyAny>, location: Location) -> PyErr {
     ))
 }
 
-/// One id as an i64; UnknownTokenIdError beyond 64 bits.
+/// Reads one id as an i64; UnknownTokenIdError beyond 64 bits.
 #[inline]
 pub fn id(item: &Bound<'_, PyAny>, location: Location) -> PyResult<i64> {
     let py = item.py();
@@ -244,7 +244,7 @@ pub fn id(item: &Bound<'_, PyAny>, location: Location) -> PyResult<i64> {
     if overflow == 0 { Ok(value) } else { Err(no_such_id(item, location)) }
 }
 
-/// The items of a NumPy array, or of a copy if they are not consecutive and aligned.
+/// Borrows the items of a NumPy array, or of a copy if they are not consecutive and aligned.
 fn borrowed(ids: &Bound<'_, PyAny>, location: Location) -> PyResult<Array> {
     if let Some(array) = in_place(ids)? {
         return Ok(array);
@@ -270,7 +270,7 @@ fn borrowed(ids: &Bound<'_, PyAny>, location: Location) -> PyResult<Array> {
         .ok_or_else(|| PyTypeError::new_err(format!("{location}ids must be integers, not {dtype}")))
 }
 
-/// The items of a NumPy array, if they are consecutive, aligned integers in one dimension.
+/// Borrows the items of a NumPy array if they are consecutive, aligned integers in one dimension.
 fn in_place(ids: &Bound<'_, PyAny>) -> PyResult<Option<Array>> {
     let mut buffer = match PyUntypedBuffer::get(ids) {
         Ok(buffer) if buffer.dimensions() == 1 => buffer,

@@ -1,4 +1,4 @@
-//! The Python bindings: borrow arguments, release the interpreter, call the core, convert the result. No loop or
+//! The Python bindings: borrow the arguments, release the interpreter, call the core, convert the result. No loop and no
 //! decision belongs here. `_core.pyi` documents the module.
 #![allow(missing_docs)]
 
@@ -32,7 +32,7 @@ use pairloom_core::cpu::CpuTier;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// CPython aligns objects to two words, even if a class needs more. Box members with a larger alignment.
+/// CPython aligns objects to only two words, even if a class needs more. Box members with a larger alignment.
 const OBJECT_ALIGN: usize = 2 * size_of::<usize>();
 
 macro_rules! assert_alignment {
@@ -96,7 +96,7 @@ mod _core {
         count_units, encode_counts, extend, train, train_alphabet, train_first_seen, train_parity,
     };
 
-    /// The name of the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".
+    /// Returns the name of the instruction set that the hot loops use: "avx512", "avx2", "neon" or "portable".
     #[pyfunction]
     fn cpu_tier() -> &'static str {
         CpuTier::best().name()

@@ -1,4 +1,4 @@
-//! Python lists of ids.
+//! Makes Python lists of ids.
 
 use std::mem::MaybeUninit;
 use std::slice;
@@ -13,26 +13,26 @@ use pyo3::types::PyList;
 use crate::objects::{int, list, no_memory, vec_for};
 use crate::shared_ints::SharedInts;
 
-/// Bytes of memory for lists that are requested at once.
+/// How many bytes to request at once for lists still to come.
 const AHEAD_BYTES: usize = 16 << 20;
 
-/// Most bytes that the allocator adds to the items of a list.
+/// The most bytes that the allocator adds to the items of a list.
 const ALLOCATION_BYTES: usize = 32;
 
 /// Makes lists of the ids of a tokenizer.
 pub struct IdLists {
     n_ids: usize,
-    /// Made for the first list.
+    /// Made with the first list.
     ints: PyOnceLock<SharedInts>,
 }
 
 impl IdLists {
-    /// For ids that are mostly below `n_ids`; ints of larger ids are made each time.
+    /// For ids that are mostly below `n_ids`; larger ids get a new int each time.
     pub fn new(n_ids: usize) -> Self {
         IdLists { n_ids, ints: PyOnceLock::new() }
     }
 
-    /// A list of `ids`; MemoryError if there is no memory.
+    /// Makes a list of `ids`; MemoryError if memory is lacking.
     #[inline]
     pub fn list<'py, I: Id>(&self, py: Python<'py>, ids: &[I]) -> PyResult<Bound<'py, PyList>> {
         let ints = *self.ints.get_or_try_init(py, || SharedInts::new(py, self.n_ids))?;
@@ -56,13 +56,13 @@ impl IdLists {
     }
 }
 
-/// The place of an item in a list: a reference that the list takes over.
+/// A slot of a list, for a reference that the list takes over.
 type Item = MaybeUninit<*mut ffi::PyObject>;
 
-/// A list of `n` items. `write` gets the room for them and returns how many it wrote, starting with the first: all of
-/// them, unless it fails.
+/// Makes a list of `n` items. `write` gets the slots and returns how many it wrote, from the first one on: all of them, unless
+/// it fails.
 ///
-/// Tried, by `benchmarks/run.py --only encode`: items eight at a time with one check of their ids: 11 to 14 % slower.
+/// Tried: eight items at a time with one check of their ids was 11 to 14 % slower (`benchmarks/run.py --only encode`).
 #[inline(always)]
 fn new_list<'py>(
     py: Python<'py>,
@@ -71,14 +71,14 @@ fn new_list<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let n_first = if HAS_ROOM { n } else { 0 };
     // SAFETY: The interpreter is attached; a null result becomes the pending exception; the list is new, and has room
-    // for `n` items once `give_room` has run. After an error it drops the items that were written. No other thread has
-    // a reference to it: `gc.get_objects` finds tracked lists, but this thread holds the interpreter's lock; without a
-    // lock that function stops all threads first, and none can stop between `PyList_New` and `PyObject_GC_UnTrack`.
+    // for `n` items once `give_room` has run. After an error it drops the items that were written. No other thread can
+    // have a reference to it: `gc.get_objects` finds tracked lists, but this thread holds the GIL; in a free-threaded
+    // build that function stops all threads first, and none can stop between `PyList_New` and `PyObject_GC_UnTrack`.
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n_first as ffi::Py_ssize_t))?;
-        // Without the interpreter's lock all threads stop while the garbage collector visits the items of all lists.
-        // Ints are in no cycle, so there these lists are never tracked by the collector. docs/platforms.md has the
-        // figures, and what this means for a program that puts a list into itself.
+        // In a free-threaded build, all threads stop while the garbage collector visits the items of all lists. Ints
+        // are in no cycle, so there these lists are never tracked by the collector. docs/platforms.md has the figures,
+        // and what this means for a program that puts a list into itself.
         #[cfg(Py_GIL_DISABLED)]
         ffi::PyObject_GC_UnTrack(list.as_ptr().cast());
         if n > 0 {
@@ -96,15 +96,15 @@ fn new_list<'py>(
     }
 }
 
-/// Whether `PyList_New` must allocate the items, because the interpreter does not use `PyMem` for them.
+/// Whether `PyList_New` must allocate the items, because the interpreter does not allocate them with `PyMem`.
 const HAS_ROOM: bool = cfg!(Py_GIL_DISABLED);
 
-/// Gives an empty list room for `n` items. `PyList_New` would fill the room with null first, so large lists would be
+/// Allocates room for `n` items in an empty list. `PyList_New` would fill the room with null first, so large lists would be
 /// written twice.
 ///
 /// # Safety
-/// The interpreter is attached, and no other reference to the list exists. `n` is not 0. The interpreter allocates,
-/// grows and frees the items of a list with the functions of `PyMem`, which it does not if it has no lock.
+/// The interpreter is attached, and no other reference to the list exists. `n` is not 0. The interpreter allocates, grows
+/// and frees the items of a list with the functions of `PyMem`, which a free-threaded one does not.
 unsafe fn give_room(list: *mut ffi::PyListObject, n: usize) -> PyResult<()> {
     // SAFETY: The caller promises this.
     unsafe {
@@ -123,19 +123,19 @@ unsafe fn give_room(list: *mut ffi::PyListObject, n: usize) -> PyResult<()> {
 
 /// Makes the allocator place many small lists in huge pages.
 ///
-/// Lists are allocated one by one, and the allocator takes new memory from the system in small pages. Here a large
-/// block in huge pages is allocated and freed at once, so that the allocator serves the next lists from it.
+/// Lists are allocated one by one, and the allocator takes new memory from the system in small pages. So allocate a large
+/// block in huge pages here and free it at once: the allocator then serves the next lists from it.
 pub struct RoomAhead {
-    /// About how many bytes the lists still to come will take.
+    /// About how many bytes the remaining lists will take.
     n_coming: usize,
-    /// Bytes that are ready in huge pages and not used yet.
+    /// How many bytes in huge pages are ready and unused.
     n_ready: usize,
 }
 
 impl RoomAhead {
-    /// Room for the lists of `n_text_bytes` bytes of text.
+    /// Plans for the lists of `n_text_bytes` bytes of text.
     pub fn new(n_text_bytes: usize) -> Self {
-        // Rarely more than one id for two bytes of text; an item takes eight bytes.
+        // A text rarely has more than one id per two bytes; an item takes eight bytes.
         RoomAhead { n_coming: n_text_bytes.saturating_mul(4), n_ready: 0 }
     }
 
@@ -152,28 +152,27 @@ impl RoomAhead {
 
 /// Lists that the cyclic garbage collector ignores while more of them are made.
 ///
-/// Python tracks each new list, and every few hundred of them start a collection that visits all items of the young
-/// ones: a third of the time of encoding many documents. Lists of int are in no cycle, so they are untracked until all
-/// are made. Disabling the collector instead would be visible to other threads, and a process forked meanwhile would
-/// keep it disabled.
+/// Python tracks each new list, and every few hundred of them trigger a collection that visits all items of the young ones: a
+/// third of the time of encoding many documents. Lists of int are in no cycle, so they stay untracked until all are made.
+/// Disabling the collector instead would be visible to other threads, and a process forked meanwhile would keep it disabled.
 #[derive(Default)]
 pub struct UntrackedLists(Vec<Py<PyList>>);
 
 impl UntrackedLists {
-    /// No lists yet, with room for `n`.
+    /// Makes an empty collection with room for `n` lists.
     pub fn with_room(n: usize) -> PyResult<Self> {
         vec_for(n).map(UntrackedLists)
     }
 
     /// Adds a list to which no other reference exists.
     pub fn push(&mut self, list: Bound<'_, PyList>) {
-        // SAFETY: It is a live list; one that is untracked already stays so. Deallocation does not require it to be
+        // SAFETY: It is a live list; untracking an untracked one has no effect. Deallocation does not require it to be
         // tracked.
         unsafe { ffi::PyObject_GC_UnTrack(list.as_ptr().cast()) };
         self.0.push(list.unbind());
     }
 
-    /// The list of all lists. Tracks them all again, unless lists of ids are never tracked: see `new_list`.
+    /// Returns a list of all lists, and tracks them again, unless lists of ids are never tracked: see `new_list`.
     pub fn into_list(self, py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         #[cfg(not(Py_GIL_DISABLED))]
         for list in &self.0 {

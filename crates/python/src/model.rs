@@ -18,7 +18,7 @@ use crate::objects;
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct ModelColumns {
     columns: Arc<CheckedColumns>,
-    /// The bytes of all tokens, once Python has asked for them.
+    /// The bytes of all tokens as a Python object, made when Python first asks for them.
     bytes: PyOnceLock<Py<PyBytes>>,
 }
 
@@ -27,7 +27,7 @@ impl ModelColumns {
         ModelColumns { columns: Arc::new(columns), bytes: PyOnceLock::new() }
     }
 
-    /// The core's columns.
+    /// Returns the core's columns.
     pub(crate) fn shared(&self) -> &Arc<CheckedColumns> {
         &self.columns
     }

@@ -14,12 +14,12 @@ use crate::errors::exception;
 use crate::model::ModelColumns;
 use crate::pretokens::Pattern;
 
-/// The special tokens that a caller names for a file.
+/// The special tokens that the caller names for a file.
 #[derive(FromPyObject)]
 pub enum SpecialsArgument {
-    /// With their ids.
+    /// With ids.
     At(Vec<(String, u32)>),
-    /// With the next ids.
+    /// Without ids: each gets the next one.
     Next(Vec<String>),
 }
 
@@ -31,14 +31,14 @@ fn said<'a>(pattern: Option<Pattern>, specials: SpecialsArgument) -> Said<'a> {
     Said { pattern: pattern.map(Pattern::into_text), specials, ..Said::default() }
 }
 
-/// The name of the format of a file that begins so; FormatError if there is none.
+/// Returns the name of the format of a file that begins with `head`; FormatError if there is none.
 #[pyfunction]
 pub fn format_of(py: Python<'_>, head: &[u8], name: &str) -> PyResult<&'static str> {
     let found = Format::of(head).within(|| name.to_owned());
     found.map(Format::name).map_err(|error| exception(py, error))
 }
 
-/// The fields of `pairloom.model.Model` by name, of a file. `beside` is what stands in other files, as JSON.
+/// Reads a file into the fields of `pairloom.model.Model`, by name. `beside`: what other files say, as JSON.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn read_model<'py>(
@@ -57,7 +57,7 @@ pub fn read_model<'py>(
     fields(py, read.map_err(|error| exception(py, error))?)
 }
 
-/// The fields of `pairloom.model.Model` by name, of a vocab.json and a merges.txt.
+/// Reads a vocab.json and a merges.txt into the fields of `pairloom.model.Model`, by name.
 #[pyfunction]
 pub fn read_gpt2<'py>(
     py: Python<'py>,
@@ -73,7 +73,7 @@ pub fn read_gpt2<'py>(
     fields(py, read.map_err(|error| exception(py, error))?)
 }
 
-/// The fields of `pairloom.model.Model` by name, of tokens whose ids are ranks.
+/// Makes the fields of `pairloom.model.Model`, by name, from tokens whose ids are ranks.
 #[pyfunction]
 pub fn model_of_ranks<'py>(
     py: Python<'py>,
@@ -93,7 +93,7 @@ pub fn model_of_ranks<'py>(
     fields(py, made.map_err(|error| exception(py, error))?)
 }
 
-/// Ids, plain literals and rules of a list of added tokens in JSON, for a tokenizer whose normaliser has these forms.
+/// Reads a JSON list of added tokens: ids, plain literals and rules. `forms`: the Unicode forms of the normalizer.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub fn read_added_tokens<'py>(
@@ -106,7 +106,7 @@ pub fn read_added_tokens<'py>(
     Ok((ids(py, read.ids)?, PyFrozenSet::new(py, read.plain)?, PyTuple::new(py, read.rules)?))
 }
 
-/// Literals and ids as a dict.
+/// Makes a dict from literals to ids.
 fn ids(py: Python<'_>, tokens: Vec<(String, u32)>) -> PyResult<Bound<'_, PyDict>> {
     let ids = PyDict::new(py);
     for (text, id) in tokens {
@@ -115,7 +115,7 @@ fn ids(py: Python<'_>, tokens: Vec<(String, u32)>) -> PyResult<Bound<'_, PyDict>
     Ok(ids)
 }
 
-/// Tokens and merges as "columns".
+/// Returns the fields of the model by name, with tokens and merges as "columns".
 fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
     let fields = PyDict::new(py);
     fields.set_item("columns", ModelColumns::from_checked(read.columns))?;
@@ -135,8 +135,8 @@ fn fields(py: Python<'_>, read: Model) -> PyResult<Bound<'_, PyDict>> {
     Ok(fields)
 }
 
-/// The merges of tokens in rank order: rows [m, 3], unreachable tokens, and tokens with a byte that is not a token; all
-/// as ranks.
+/// Returns the merges of tokens in rank order: rows [m, 3], unreachable tokens, and tokens with a byte that is not a token;
+/// all as ranks.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub fn pairs_of_ranks<'py>(

@@ -1,4 +1,4 @@
-//! Progress reports to a Python callable, and interruption by Ctrl-C.
+//! Reports progress to a Python callable, and stops the work on Ctrl-C.
 
 use std::cell::RefCell;
 
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use crate::errors::exception;
 
-/// Texts shorter than this are encoded without releasing the interpreter, which would take longer than encoding them.
+/// Shorter texts are encoded without releasing the interpreter, which would take longer than encoding them.
 pub(crate) const SHORT: usize = 4096;
 
-/// Calls `report(stage, done, total)` if there is one; a pending signal or an exception stops the work.
+/// Calls `report(stage, done, total)` if given. A pending signal or an exception stops the work.
 pub struct PyMonitor {
     report: Option<Py<PyAny>>,
     failure: RefCell<Option<PyErr>>,
@@ -36,7 +36,7 @@ impl PyMonitor {
         })
     }
 
-    /// Calls Python from work that runs without the interpreter; an exception stops the work, and `run` raises it.
+    /// Calls Python from work that runs without the interpreter. An exception stops the work, and `run` raises it.
     pub fn call(&self, work: impl FnOnce(Python<'_>) -> PyResult<()>) -> Result<()> {
         Python::attach(work).map_err(|failure| {
             self.failure.replace(Some(failure));

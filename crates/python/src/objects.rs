@@ -1,4 +1,4 @@
-//! Fallible constructors of Python objects: MemoryError if Python has no memory.
+//! Fallible constructors of Python objects: they raise MemoryError if Python cannot allocate.
 //!
 //! PyO3's own constructors (`PyBytes::new`, `PyString::new`, `PyList::new`, tuples) panic in that case, so objects
 //! whose size depends on input are made only with these functions.
@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple};
 use pairloom_core::memory::TryReserve;
 use pairloom_core::pages;
 
-/// A bytes object.
+/// Makes a bytes object.
 pub fn bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     if pages::is_large::<u8>(data.len()) {
         return long_bytes(py, data);
@@ -25,10 +25,10 @@ pub fn bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>>
     }
 }
 
-/// [`bytes`] in huge pages: page faults of new memory would take most of the time.
+/// Like [`bytes`], in huge pages: page faults of new memory would take most of the time.
 fn long_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     // SAFETY: The first call returns a new, uninitialised object with as many bytes as `data`, or null with an
-    // exception set. No other reference to it exists, so it may be written; the copy writes all of it.
+    // exception set. No other reference to it exists, so writing to it is allowed; the copy writes all of it.
     unsafe {
         let new = ffi::PyBytes_FromStringAndSize(std::ptr::null(), data.len() as ffi::Py_ssize_t);
         let new = Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked::<PyBytes>();
@@ -42,7 +42,7 @@ fn long_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>
     }
 }
 
-/// A str object.
+/// Makes a str object.
 pub fn str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     // SAFETY: `text` is valid UTF-8 during the call, which returns a new str, or null with an exception set.
     unsafe {
@@ -51,7 +51,7 @@ pub fn str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     }
 }
 
-/// An int object.
+/// Makes an int object.
 #[inline]
 pub fn int(py: Python<'_>, value: u32) -> PyResult<Bound<'_, PyInt>> {
     // SAFETY: The interpreter is attached; the call returns a new int, or null with an exception set.
@@ -61,7 +61,7 @@ pub fn int(py: Python<'_>, value: u32) -> PyResult<Bound<'_, PyInt>> {
     }
 }
 
-/// A tuple of two objects.
+/// Makes a tuple of two objects.
 pub fn pair<'py, A, B>(first: Bound<'py, A>, second: Bound<'py, B>) -> PyResult<Bound<'py, PyTuple>> {
     let py = first.py();
     // SAFETY: The tuple is new and has two slots; `SET_ITEM` takes over the references.
@@ -73,7 +73,7 @@ pub fn pair<'py, A, B>(first: Bound<'py, A>, second: Bound<'py, B>) -> PyResult<
     }
 }
 
-/// A list of these items.
+/// Makes a list of these items.
 pub fn list<T>(py: Python<'_>, items: Vec<Py<T>>) -> PyResult<Bound<'_, PyList>> {
     // SAFETY: The list is new and has `items.len()` slots; `SET_ITEM` takes over the references, and no Python code
     // runs before all slots are set.
@@ -86,10 +86,10 @@ pub fn list<T>(py: Python<'_>, items: Vec<Py<T>>) -> PyResult<Bound<'_, PyList>>
     }
 }
 
-/// Number of items between two checks for a pending signal.
+/// How many items are made between two checks for a pending signal.
 const ITEMS_PER_SIGNAL_CHECK: usize = 1 << 16;
 
-/// A list of `make(item)` for each item; Ctrl-C stops it.
+/// Makes a list of `make(item)` for each item; Ctrl-C stops it.
 pub fn list_of<'py, T, I>(
     py: Python<'py>,
     items: impl Iterator<Item = I>,
@@ -105,17 +105,17 @@ pub fn list_of<'py, T, I>(
     list(py, objects)
 }
 
-/// Appends an object to the items of a future list.
+/// Appends an object to the items for [`list`].
 pub fn push<T>(items: &mut Vec<Py<T>>, item: Bound<'_, T>) -> PyResult<()> {
     items.try_push(item.unbind(), "a list").map_err(|_| no_memory())
 }
 
-/// An empty vector with room for `n` items.
+/// Makes an empty vector with room for `n` items.
 pub fn vec_for<T>(n: usize) -> PyResult<Vec<T>> {
     Vec::with_room(n, "a list").map_err(|_| no_memory())
 }
 
-/// The MemoryError for allocations of this crate.
+/// Returns the MemoryError for allocations of this crate.
 pub fn no_memory() -> PyErr {
     PyMemoryError::new_err(())
 }

@@ -26,7 +26,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The pattern of a model.
+    /// Converts to the pattern of a model.
     pub fn into_text(self) -> PatternText {
         match self {
             Pattern::One(text) => PatternText::One(text),
@@ -34,7 +34,7 @@ impl Pattern {
         }
     }
 
-    /// The texts of the pattern.
+    /// Returns the regexes of the pattern.
     pub fn texts(&self) -> &[String] {
         match self {
             Pattern::One(pattern) => std::slice::from_ref(pattern),
@@ -49,56 +49,56 @@ impl Pattern {
     }
 }
 
-/// What runs a pattern: "scanner", "dfa" or "backtracking".
+/// Returns the engine that runs a pattern: "scanner", "dfa" or "backtracking".
 #[pyfunction]
 pub fn pattern_engine(py: Python<'_>, pattern: Pattern) -> PyResult<&'static str> {
     Ok(pattern.compile(py)?.engine_name())
 }
 
-/// Whether the matches of a pattern are known to leave no gaps in any text.
+/// Returns whether the matches of a pattern are known to leave no gaps in any text.
 #[pyfunction]
 pub fn is_total(py: Python<'_>, pattern: Pattern) -> PyResult<bool> {
     let pretokenizer = pattern.compile(py)?;
     Ok(py.detach(|| pretokenizer.is_total()))
 }
 
-/// FormatError for a pattern that tiktoken's regex engine runs otherwise than it is written.
+/// Raises FormatError for a pattern that tiktoken's regex engine does not run as it is written.
 #[pyfunction]
 pub fn check_run_as_written(py: Python<'_>, pattern: String) -> PyResult<()> {
     pretokens::check_run_as_written(&pattern).map_err(|error| exception(py, error))
 }
 
-/// Whether a match of the pattern may be empty, or leave text out by `\K`.
+/// Returns whether a match of the pattern can be empty, or leave text out with `\K`.
 #[pyfunction]
 pub fn can_match_nothing(py: Python<'_>, pattern: String) -> PyResult<bool> {
     pretokens::can_match_nothing(&pattern).map_err(|error| exception(py, error))
 }
 
-/// The matches of a pattern in each text, as (start, end) in characters.
+/// Returns the matches of a pattern in each text as (start, end), in characters.
 #[pyfunction]
 pub fn matches(py: Python<'_>, texts: Vec<String>, pattern: String) -> PyResult<Vec<Vec<(usize, usize)>>> {
     py.detach(|| pretokens::matches(&pattern, &texts)).map_err(|error| exception(py, error))
 }
 
-/// Each text as the steps of a normaliser leave it.
+/// Runs the steps of a normalizer on each text.
 #[pyfunction]
 pub fn normalized(py: Python<'_>, texts: Vec<String>, steps: Vec<String>) -> PyResult<Vec<String>> {
     py.detach(|| normalizer::normalized_texts(&steps, &texts)).map_err(|error| exception(py, error))
 }
 
-/// The pattern of a tokenizer.json for pairloom, and whether it may match nothing.
+/// Translates a tokenizer.json's pattern for pairloom; also returns whether it can match nothing.
 #[pyfunction]
 pub fn read_oniguruma(py: Python<'_>, pattern: String) -> PyResult<(String, bool)> {
     oniguruma::read(&pattern).map_err(|error| exception(py, error))
 }
 
-/// A pattern of pairloom's for a tokenizer.json, and whether it may match nothing.
+/// Translates a pattern of pairloom for a tokenizer.json; also returns whether it can match nothing.
 #[pyfunction]
 pub fn write_oniguruma(py: Python<'_>, pattern: String) -> PyResult<(String, bool)> {
     oniguruma::write(&pattern).map_err(|error| exception(py, error))
 }
 
-/// The steps of a normaliser by name; ValueError for an unknown one.
+/// Returns the normalizer steps with these names; ValueError for an unknown one.
 pub fn steps_named(py: Python<'_>, names: &[String]) -> PyResult<Vec<Step>> {
     normalizer::steps_named(names).map_err(|error| exception(py, error))
 }

@@ -1,19 +1,19 @@
-//! Vectors for the ids of one text, which each thread reuses.
+//! A vector for the ids of one text, which each thread reuses.
 //!
-//! A new vector for each text would be reallocated several times while it grows; one with room for the most ids that a
-//! text may have would leave a hole in memory after each array.
+//! A new vector for each text would be reallocated several times while it grows. A new one with room for the most ids that a
+//! text can have would leave a hole in memory after each array.
 
 use std::cell::Cell;
 use std::thread::LocalKey;
 
 use pairloom_core::ids::Id;
 
-/// A vector with room for more ids is not kept.
+/// The largest capacity of a vector that is kept.
 const MOST_KEPT: usize = 1 << 16;
 
-/// Ids of a type for which each thread keeps a vector.
+/// The types of ids for which each thread keeps a vector.
 pub trait Kept: Id {
-    /// The vector of a thread; an empty one while it is in use.
+    /// Returns the thread's vector; an empty one while it is in use.
     fn vector() -> &'static LocalKey<Cell<Vec<Self>>>;
 }
 
@@ -30,11 +30,10 @@ macro_rules! kept {
 
 kept!(u16, u32);
 
-/// Calls `work` with an empty vector. If `work` runs Python code that gets here again, that call gets a vector of its
-/// own.
+/// Calls `work` with an empty vector. If `work` runs Python code that gets here again, the nested call gets another vector.
 #[inline]
 pub fn with_ids<I: Kept, T>(work: impl FnOnce(&mut Vec<I>) -> T) -> T {
-    // A thread that is ending has none.
+    // A thread that is ending has no vector any more.
     let mut ids = I::vector().try_with(Cell::take).unwrap_or_default();
     ids.clear();
     let done = work(&mut ids);

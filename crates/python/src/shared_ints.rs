@@ -1,14 +1,14 @@
-//! Int objects for the items of lists, which all tokenizers share.
+//! Int objects for the items of lists, shared by all tokenizers.
 //!
-//! A list refers to an int for each id. Looking up its address in a table took a twelfth of the time of a list, and
-//! counting the reference an eighth: a write to a random address. Where threads run without the interpreter's lock that
-//! is an atomic instruction, and eight threads that made lists of the same ints were slower than one. So the ints are
-//! contiguous, and the address of an id's int is computed. They are made once per process and never freed, and a list's
-//! references to them need not be counted: in a Python with immortal objects they are immortal; in an older one they
-//! get more references than can ever be dropped.
+//! A list refers to an int for each id. Looking up its address in a table took a twelfth of the time of making a list, and
+//! counting the reference an eighth: a write to a random address. In a free-threaded build that write is an atomic
+//! instruction, and eight threads that made lists of the same ints were slower than one. So the ints are contiguous, and the
+//! address of an id's int is computed. They are made once per process and never freed, and a list's references to them need
+//! not be counted: in a Python with immortal objects they are immortal; in an older one they get more references than can
+//! ever be dropped.
 //!
-//! Tried, by `benchmarks/run.py --only encode`: counting references in a table and adding them to the objects later: 20
-//! % slower.
+//! Tried: counting references in a table and adding them to the objects later was 20 % slower (`benchmarks/run.py --only
+//! encode`).
 
 use std::alloc::{self, Layout};
 use std::ptr::{self, NonNull};
@@ -20,31 +20,31 @@ use pyo3::sync::MutexExt;
 
 use crate::objects::{int, no_memory};
 
-/// Ids below this have a shared int; a vocabulary may have larger ids.
+/// Ids below this can have a shared int; a vocabulary can have larger ids.
 const MOST: usize = 1 << 20;
 
-/// The fewest ints for which memory is allocated: enough for most vocabularies.
+/// The fewest ints to allocate memory for: enough for most vocabularies.
 const LEAST: usize = 1 << 16;
 
 /// Bytes from one int to the next.
 const STRIDE: usize = if cfg!(Py_GIL_DISABLED) { 64 } else { 32 };
 
-/// Whether references need not be counted: reference counts of 32 bits that the interpreter's lock guards have no room
-/// for the references that are never counted.
+/// Whether references need not be counted. A 32-bit reference count that the GIL guards has no room for the references that
+/// are never counted.
 const HAS_ROOM: bool = cfg!(any(Py_GIL_DISABLED, target_pointer_width = "64"));
 
-/// Memory for ints, which is never freed; the first `n` are made.
+/// Memory for ints, which is never freed. The first `n` ints exist.
 struct Slab {
     first: NonNull<u8>,
     n: usize,
     capacity: usize,
 }
 
-// SAFETY: It is an address and two numbers. Writers to the memory hold the lock of `SLABS`, and nobody refers to an int
+// SAFETY: It is an address and two numbers. Writers to the memory hold the lock of `SLABS`, and nothing refers to an int
 // before it is made.
 unsafe impl Send for Slab {}
 
-/// Each slab has room for at least twice as many ints as the one before.
+/// Each slab has room for at least twice as many ints as the previous one.
 static SLABS: Mutex<Vec<Slab>> = Mutex::new(Vec::new());
 
 /// The ints of the ids below `n`.
@@ -54,13 +54,14 @@ pub struct SharedInts {
     n: usize,
 }
 
-// SAFETY: The ints never change once they are made, except for their counts, which Python guards, and are never freed.
+// SAFETY: The ints are never freed, and never change once they are made, except for their reference counts, which Python
+// guards.
 unsafe impl Send for SharedInts {}
 // SAFETY: as above.
 unsafe impl Sync for SharedInts {}
 
 impl SharedInts {
-    /// Makes the ints of ids below `n_ids` that do not exist yet. Ids from [`MOST`] on have none.
+    /// Makes the missing ints of ids below `n_ids`. Ids from [`MOST`] on have none.
     pub fn new(py: Python<'_>, n_ids: usize) -> PyResult<Self> {
         let Some(n_bytes) = bytes_of_int().filter(|_| n_ids > 0) else {
             return Ok(SharedInts { first: NonNull::dangling(), n: 0 });
@@ -79,14 +80,14 @@ impl SharedInts {
         Ok(SharedInts { first: slab.first, n })
     }
 
-    /// Whether all of these ids have an int.
+    /// Returns whether all of these ids have an int.
     #[inline(always)]
     pub fn has_all<I: pairloom_core::ids::Id>(&self, ids: &[I]) -> bool {
-        // Without an early end this is a few vector instructions.
+        // Without an early exit, this compiles to a few vector instructions.
         ids.iter().fold(0, |most, id| most.max(id.to_u32())) < self.n as u32
     }
 
-    /// A reference to the int of an id, which a list may take over.
+    /// Returns a reference to an id's int, which a list can take over.
     #[inline(always)]
     pub fn get(&self, id: u32) -> Option<*mut ffi::PyObject> {
         // SAFETY: The id is below `n`.
@@ -99,15 +100,15 @@ impl SharedInts {
     /// The id has an int.
     #[inline(always)]
     pub unsafe fn get_unchecked(&self, id: u32) -> *mut ffi::PyObject {
-        // SAFETY: There are this many ints in the memory.
+        // SAFETY: The caller promises that the id has an int, so the address is within the slab.
         unsafe { self.first.as_ptr().add(id as usize * STRIDE).cast() }
     }
 }
 
-/// The size of an int object of an id below [`MOST`], if it fits between two ints and references need not be counted.
+/// Returns the size of the int object of an id below [`MOST`], if it fits in a stride and references need not be counted.
 fn bytes_of_int() -> Option<usize> {
-    // Whatever the width of a digit, four bytes are enough for an id.
-    // SAFETY: The type is a static object, which does not change.
+    // Four bytes of digits are enough for an id, whatever the width of a digit.
+    // SAFETY: The type is a static object that never changes.
     let n_bytes = unsafe { ffi::PyLong_Type.tp_basicsize } as usize + size_of::<u32>();
     (HAS_ROOM && n_bytes <= STRIDE).then_some(n_bytes)
 }
@@ -123,9 +124,9 @@ impl Slab {
     /// Makes the next int, a copy of one that Python made. There must be room.
     fn make(&mut self, py: Python<'_>, n_bytes: usize) -> PyResult<()> {
         let new = int(py, self.n as u32)?;
-        // SAFETY: The int has at least one digit, however small it is, and Python allocates multiples of eight bytes,
-        // so there are `n_bytes` bytes. They contain no address but that of its type, which is never freed. There is
-        // room for them, to which nobody else refers yet, and the interpreter is attached.
+        // SAFETY: The int has at least one digit, even if it is 0, and Python allocates multiples of eight bytes, so it has
+        // `n_bytes` bytes to read. They contain no address except that of its type, which is never freed. The slab has room
+        // for them, nothing else refers to that room yet, and the interpreter is attached.
         unsafe {
             let copy = self.first.as_ptr().add(self.n * STRIDE);
             ptr::copy_nonoverlapping(new.as_ptr().cast::<u8>(), copy, n_bytes);
@@ -136,8 +137,8 @@ impl Slab {
     }
 }
 
-/// Makes an int immortal, with the values that CPython gives immortal objects: all bits of the local count, nothing in
-/// the shared one. CPython's small ints are immortal already and are left unchanged.
+/// Makes an int immortal, with the values that CPython gives immortal objects: all bits set in the local count, none in the
+/// shared count. CPython's small ints are immortal already and stay unchanged.
 ///
 /// # Safety
 /// The int is new and known only to this thread.
@@ -155,8 +156,8 @@ unsafe fn prepay(int: *mut ffi::PyObject) {
     }
 }
 
-/// Makes an int immortal where the interpreter's lock guards a count of 32 bits, whose highest bit means immortal.
-/// Keeps the bits above, which are flags from Python 3.14 on.
+/// Makes an int immortal in a build where the GIL guards a 32-bit count, whose highest bit means immortal. Keeps the bits
+/// above, which are flags from Python 3.14 on.
 ///
 /// # Safety
 /// The interpreter is attached.

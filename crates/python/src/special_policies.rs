@@ -1,4 +1,4 @@
-//! The special tokens that a call recognises: bindings of `pairloom_core::encoder::SpecialPolicy` and `Specials`.
+//! Bindings of `pairloom_core::encoder::SpecialPolicy` and `Specials`: which special tokens a call recognises.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::exception;
 
-/// Which special tokens are recognised and which raise.
+/// The special tokens that a call recognises, and those that make it raise.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct SpecialPolicy {
     allowed: Arc<SpecialTokens>,
@@ -17,7 +17,7 @@ pub struct SpecialPolicy {
 }
 
 impl SpecialPolicy {
-    /// Those that are recognised, and those that raise.
+    /// Returns the special tokens that are recognised, and those that raise.
     pub(crate) fn shared(&self) -> (Arc<SpecialTokens>, Arc<SpecialTokens>) {
         (Arc::clone(&self.allowed), Arc::clone(&self.disallowed))
     }
@@ -35,14 +35,14 @@ impl SpecialPolicy {
     ) -> PyResult<Self> {
         let disallowed = disallowed.into_iter().map(|token| (token, 0)).collect();
         let allowed = with_rules_of(allowed, &rules).map_err(|error| exception(py, error))?;
-        // A disallowed literal is an error even where it would stay text.
+        // A disallowed literal is an error even if it would otherwise stay text.
         rules.retain(|(_, rule)| rule != "ordinary");
         let disallowed = with_rules_of(disallowed, &rules).map_err(|error| exception(py, error))?;
         Ok(SpecialPolicy { allowed: Arc::new(allowed), disallowed: Arc::new(disallowed) })
     }
 }
 
-/// Special tokens with those of the rules that apply to them.
+/// Makes special tokens with the rules that apply to them.
 fn with_rules_of(
     tokens: Vec<(String, u32)>,
     rules: &[(String, String)],
@@ -61,7 +61,7 @@ pub(crate) fn policy(given: Option<&SpecialPolicy>) -> encoder::SpecialPolicy<'_
     }
 }
 
-/// How special tokens in data are handled, by name.
+/// Returns the handling of special tokens in data by its name.
 pub(crate) fn specials_named(name: &str) -> PyResult<Specials> {
     match name {
         "recognise" => Ok(Specials::Recognise),

@@ -1,4 +1,4 @@
-//! Bindings of the streams of `pairloom_core::encoder` and `decoder`: text and ids that arrive in pieces.
+//! Bindings of the streams of `pairloom_core::encoder` and `decoder`, for text and ids that arrive in pieces.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::objects;
 use crate::scratch::with_ids;
 use crate::text::{text_argument, utf8};
 
-/// Encodes the concatenation of the texts that are pushed.
+/// Encodes the concatenation of the texts pushed.
 #[pyclass(frozen, module = "pairloom._core")]
 pub struct StreamEncoder {
     inner: Exclusive<encoder::StreamEncoder>,

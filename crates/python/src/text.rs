@@ -1,4 +1,4 @@
-//! Converts str to text for the core and back. Unlike `PyUnicode_AsUTF8AndSize` this leaves no UTF-8 copy cached in the
+//! Converts str to text for the core, and back. Unlike `PyUnicode_AsUTF8AndSize`, this does not cache a UTF-8 copy in the
 //! object.
 
 use std::borrow::Cow;
@@ -15,8 +15,8 @@ use pyo3::types::PyString;
 
 use crate::errors::{exception, type_name};
 
-/// The characters of `text`, borrowed from its memory; there may be lone surrogates. Raises Python's exception if it
-/// cannot make `text` ready.
+/// Borrows the characters of `text`, which can include lone surrogates. Raises Python's exception if it cannot make `text`
+/// ready.
 #[inline]
 pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Characters<'a>> {
     make_ready(text)?;
@@ -36,8 +36,8 @@ pub fn characters<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Characters<'a>>
     })
 }
 
-/// Gives `text` its kind and data. Before CPython 3.12, C code can make a str that has neither until it is asked for
-/// them (`PyUnicode_FromStringAndSize(NULL, n)`).
+/// Makes sure that `text` has its kind and data. Before CPython 3.12, C code can create a str without them
+/// (`PyUnicode_FromStringAndSize(NULL, n)`), and they have to be requested.
 #[inline]
 fn make_ready(text: &Bound<'_, PyString>) -> PyResult<()> {
     #[cfg(not(Py_3_12))]
@@ -49,7 +49,7 @@ fn make_ready(text: &Bound<'_, PyString>) -> PyResult<()> {
     Ok(())
 }
 
-/// The UTF-8 of `text`, borrowed if it is ASCII; UnicodeEncodeError for lone surrogates.
+/// Returns the UTF-8 of `text`, borrowed if it is ASCII. UnicodeEncodeError for lone surrogates.
 #[inline]
 pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     let (found, mut buffer) = (characters(text)?, String::new());
@@ -63,8 +63,8 @@ pub fn utf8<'a>(text: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, str>> {
     }
 }
 
-/// The UnicodeEncodeError for a lone surrogate in `text`: Python's own, which names it and its position, with `location`
-/// and the remedy.
+/// Returns the UnicodeEncodeError for a lone surrogate in `text`: Python's own, which has the surrogate and its position, plus
+/// `location` and the remedy.
 #[cold]
 pub fn lone_surrogate(text: &Bound<'_, PyString>, location: &str) -> PyErr {
     let Err(error) = text.encode_utf8() else { return exception(text.py(), Error::NotCharacters) };
@@ -75,13 +75,13 @@ pub fn lone_surrogate(text: &Bound<'_, PyString>, location: &str) -> PyErr {
     error.value(text.py()).setattr("reason", reason).err().unwrap_or(error)
 }
 
-/// The argument `text` as a str; TypeError if it is not one.
+/// Returns the argument `text` as a str; TypeError if it is not one.
 #[inline]
 pub fn text_argument<'a, 'py>(text: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyString>> {
     text.cast().map_err(|_| not_a_str("text", text))
 }
 
-/// The TypeError for the argument `name`, which is not a str.
+/// Returns the TypeError for an argument `name` that is not a str.
 #[cold]
 pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
     let kind = type_name(value);
@@ -89,7 +89,7 @@ pub fn not_a_str(name: &str, value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{name} must be a str, not {kind}{remedy}"))
 }
 
-/// The memory of `text`, which is ready, if it is ASCII.
+/// Borrows the memory of `text`, which must be ready, if it is ASCII.
 #[cfg(not(Py_3_14))]
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
@@ -103,11 +103,11 @@ fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     }
 }
 
-/// The memory of `text` if it is ASCII.
+/// Borrows the memory of `text` if it is ASCII.
 ///
-/// Since CPython 3.14 the ASCII flag is not in the API, but the address of the data shows it: that of an ASCII str
-/// follows the header that all str objects have; others have a longer header or separate data. An instance of a
-/// subclass has separate data and is treated as Latin-1, which is correct for ASCII, too.
+/// Since CPython 3.14 the ASCII flag is not in the API, but the address of the data shows it. An ASCII str's data follows the
+/// header that all str objects have; other strs have a longer header or separate data. An instance of a subclass has
+/// separate data, so it is treated as Latin-1, which is correct for ASCII, too.
 #[cfg(Py_3_14)]
 #[inline]
 fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
@@ -122,9 +122,9 @@ fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
     }
 }
 
-/// The str of decoded bytes; UnicodeDecodeError if `errors` is strict and they are not UTF-8.
+/// Makes the str of decoded bytes. UnicodeDecodeError if `errors` is strict and they are not UTF-8.
 pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyResult<Bound<'py, PyString>> {
-    /// From this length on a new str is worth huge pages.
+    /// From this length on, huge pages pay off for a new str.
     const LONG: usize = 1 << 20;
     if bytes.len() >= LONG
         && let Some(text) = py.detach(|| text::valid(bytes))
@@ -151,7 +151,7 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
     }
 }
 
-/// The UnicodeDecodeError with more in its reason; another error as it is.
+/// Extends the reason of a UnicodeDecodeError; returns any other error unchanged.
 #[cold]
 pub fn add_reason(py: Python<'_>, error: PyErr, before: &str, after: &str) -> PyErr {
     if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
@@ -164,12 +164,12 @@ pub fn add_reason(py: Python<'_>, error: PyErr, before: &str, after: &str) -> Py
     named.err().unwrap_or(error)
 }
 
-/// The str of a long text, in huge pages: page faults of new memory would take most of the time.
+/// Makes the str of a long text in huge pages: page faults of new memory would take most of the time.
 fn long_str<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     let (n, largest) = py.detach(|| text::measure(text));
     // SAFETY: `PyUnicode_New` returns a new str of `n` characters, whose width follows from `largest` as in the match
-    // below, or null with an exception set. No other reference to it exists, so it may be written; `fill` writes all
-    // units.
+    // below, or null with an exception set. No other reference to it exists, so writing to it is allowed; `fill` writes
+    // all units.
     unsafe {
         let new = ffi::PyUnicode_New(n as ffi::Py_ssize_t, largest);
         let new = Bound::from_owned_ptr_or_err(py, new)?.cast_into_unchecked::<PyString>();

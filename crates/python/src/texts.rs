@@ -1,4 +1,4 @@
-//! Arguments that are an iterable of str.
+//! Reads arguments that are an iterable of str.
 
 use std::borrow::Cow;
 
@@ -12,16 +12,16 @@ use crate::errors::type_name;
 use crate::objects::{no_memory, vec_for};
 use crate::text::{characters, lone_surrogate, not_a_str, utf8};
 
-/// The texts of one call, named `name[index]` in errors.
+/// The texts of one call; errors call them `name[index]`.
 pub struct Texts<'py> {
     name: &'static str,
-    /// The index of the first text, after the texts of earlier calls.
+    /// The index of the first text, counting the texts of earlier calls.
     first: u64,
     texts: Vec<Bound<'py, PyString>>,
 }
 
 impl<'py> Texts<'py> {
-    /// The items of `texts`; TypeError for one that is not a str.
+    /// Collects the items of `texts`; TypeError for one that is not a str.
     pub fn from_iterable(name: &'static str, first: u64, texts: &Bound<'py, PyAny>) -> PyResult<Self> {
         let mut found = Texts { name, first, texts: Vec::new() };
         match texts.cast_exact::<PyList>() {
@@ -29,7 +29,7 @@ impl<'py> Texts<'py> {
                 found.texts = vec_for(list.len())?;
                 list.iter().try_for_each(|text| found.push(text))?;
             }
-            // Does not reserve by the iterable's length hint, which may be wrong.
+            // Does not reserve by the iterable's length hint, which can be wrong.
             Err(_) => {
                 let items = texts.try_iter().map_err(|_| {
                     PyTypeError::new_err(format!(
@@ -51,12 +51,12 @@ impl<'py> Texts<'py> {
         self.texts.try_push(text, "a list of texts").map_err(|_| no_memory())
     }
 
-    /// The number of texts.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// The characters of each text, borrowed.
+    /// Borrows the characters of each text.
     pub fn characters(&self) -> PyResult<Vec<Characters<'_>>> {
         let mut all = vec_for(self.len())?;
         for text in &self.texts {
@@ -65,7 +65,7 @@ impl<'py> Texts<'py> {
         Ok(all)
     }
 
-    /// The UTF-8 of each text; UnicodeEncodeError for a lone surrogate.
+    /// Returns the UTF-8 of each text; UnicodeEncodeError for a lone surrogate.
     pub fn utf8(&self) -> PyResult<Vec<Cow<'_, str>>> {
         let mut all = vec_for(self.len())?;
         for text in &self.texts {
@@ -74,7 +74,7 @@ impl<'py> Texts<'py> {
         Ok(all)
     }
 
-    /// Replaces a UnicodeEncodeError by one with the text that has the lone surrogate and its position.
+    /// Replaces a UnicodeEncodeError by one that has the text with the lone surrogate, and its position.
     pub fn locate(&self, error: PyErr) -> PyErr {
         let Some(text) = self.texts.first() else { return error };
         let py = text.py();

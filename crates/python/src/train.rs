@@ -17,17 +17,17 @@ use crate::errors::exception;
 use crate::monitor::PyMonitor;
 use crate::objects::vec_for;
 
-/// Merges [m, 2], and if m < n_merges: (whether some pairs are left that are too rare, or too long).
+/// Merges [m, 2], and if m < n_merges, the reason: (whether pairs that are too rare are left, whether too long ones are).
 type Trained<'py> = (Bound<'py, PyAny>, Reason);
 
-/// The same, and the pairs [m * n_traced, 2] and counts [m * n_traced] of the trace.
+/// [`Trained`], plus the pairs [m * n_traced, 2] and counts [m * n_traced] of the trace.
 type Traced<'py> = (Bound<'py, PyAny>, Reason, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 type Reason = Option<(bool, bool)>;
 
 type Pairs = (Vec<[u32; 2]>, Option<Shortage>);
 
-/// What each way to learn merges gets as `rules`.
+/// The argument `rules` of every function that learns merges.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Rules {
@@ -62,7 +62,7 @@ impl Rules {
     }
 }
 
-/// Learns merges: (uint32 [m, 2] of symbols, the reason if m < n_merges, and the pairs and counts of the trace).
+/// Learns merges. Returns (uint32 [m, 2] of symbols, the reason if m < n_merges, and the pairs and counts of the trace).
 #[pyfunction]
 pub fn train<'py>(
     py: Python<'py>,
@@ -81,7 +81,7 @@ pub fn train<'py>(
     Ok((merges, reason, rows(py, pairs.into_flattened(), 2)?, array(py, times)?))
 }
 
-/// Learns the merges that groups share: see [`train_in_groups`].
+/// Learns one list of merges for several groups of counts: see [`train_in_groups`].
 #[pyfunction]
 pub fn train_parity<'py>(
     py: Python<'py>,
@@ -99,7 +99,7 @@ pub fn train_parity<'py>(
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
-/// How often each unit (byte or code point) occurs at each place of a pretoken: see [`ByPlace`].
+/// Counts how often each unit (byte or code point) occurs at each place of a pretoken: see [`ByPlace`].
 #[pyfunction]
 pub fn count_units(py: Python<'_>, counts: &PretokenCounts, are_bytes: bool) -> PyResult<Vec<ByPlace<u64>>> {
     let counts = counts.inner.read()?;
@@ -128,7 +128,7 @@ pub fn train_alphabet<'py>(
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
-/// Learns the merges that follow those of `encoder`, as ids: see [`Base::id_pairs`].
+/// Learns the merges that continue those of `encoder`, as ids: see [`Base::id_pairs`].
 #[pyfunction]
 pub fn extend<'py>(
     py: Python<'py>,
@@ -150,7 +150,7 @@ pub fn extend<'py>(
     arrays_of(py, trained)
 }
 
-/// The ids of each pretoken, where its ids end, and its count.
+/// Returns the ids of all pretokens, the offset at which each pretoken's ids end, and the counts.
 #[pyfunction]
 #[pyo3(signature = (counts, encoder, *, threads, report, max_memory = None))]
 pub fn encode_counts<'py>(
@@ -192,7 +192,7 @@ pub fn train_first_seen<'py>(
     arrays_of(py, symbol_pairs(PyMonitor::run(py, report.as_ref(), work)?)?)
 }
 
-/// The index of each byte in `byte_order`.
+/// Returns the index of each byte in `byte_order`.
 fn index_of_byte(byte_order: [u8; 256]) -> [u8; 256] {
     let mut index_of_byte = [0u8; 256];
     for (index, byte) in (0..=255).zip(byte_order) {

@@ -1,10 +1,10 @@
-/** Whether literals of special tokens in a text become their ids (the default), or are text. */
+/** Whether special tokens' literals in a text become their ids (the default) or stay text. */
 export interface Specials {
   specials?: "recognise" | "ordinary";
 }
-/** `pattern`: how a file that does not say it splits text: a name ("gpt2", "cl100k", "o200k" ...) or a regex. A `.tiktoken`
-    needs it; vocab.json and merges.txt are GPT-2's without it; a file that says it refuses it.
-    `merges`: the bytes of merges.txt where the file is vocab.json. */
+/** `pattern`: a name ("gpt2", "cl100k", "o200k" ...) or a regex, for files that store none: a `.tiktoken` needs it;
+    vocab.json and merges.txt default to GPT-2's; a file with its own pattern refuses it.
+    `merges`: the bytes of merges.txt, if the file is vocab.json. */
 export interface FileOptions {
   pattern?: string;
   merges?: Uint8Array | ArrayBuffer;
@@ -12,7 +12,7 @@ export interface FileOptions {
 export type Ids = ArrayLike<number> & Iterable<number>;
 
 interface Handle {
-  /** Frees the memory now, not when the collector does; later calls throw an Error. */
+  /** Frees the memory now instead of at garbage collection; later calls throw an Error. */
   free(): void;
 }
 
@@ -20,69 +20,69 @@ interface Handle {
 export interface Tokenizer extends Handle {
   /** The ids of a text. */
   encode(text: string, options?: Specials): Uint32Array;
-  /** How many ids a text has. */
+  /** The number of ids of a text. */
   count(text: string, options?: Specials): number;
-  /** The text of ids; what is not UTF-8 becomes what the tokenizer's file says (an Error where that is "strict"). */
+  /** The text of ids. The tokenizer's file decides what malformed UTF-8 becomes ("strict" is an Error). */
   decode(ids: Ids): string;
   /** The bytes of ids. */
   decodeBytes(ids: Ids): Uint8Array;
-  /** A text that is edited: each edit encodes only what it changes. */
+  /** A text that you edit: each edit encodes only what it changes. */
   session(text?: string): Session;
-  /** Text of ids that come one by one. */
+  /** Decodes ids that arrive one by one. */
   decoder(): Decoder;
-  /** Parts of a text in, their ids out as soon as later text cannot change them; as `encode` of the whole. */
+  /** Parts of a text in, ids out as soon as later text cannot change them: the ids that `encode` gives the whole text. */
   encodeStream(options?: Specials): TransformStream<string, Uint32Array>;
   /** Ids in, whole characters out. */
   decodeStream(): TransformStream<number | Ids, string>;
-  /** The largest id, + 1. */
+  /** The largest id, plus 1. */
   readonly vocabSize: number;
   isSpecial(id: number): boolean;
-  /** Where the pretokens of a text end, in bytes of UTF-8. */
+  /** The end of each pretoken of a text, in bytes of UTF-8. */
   split(text: string): Uint32Array;
   /** [left, right, merged id] of each merge, by rank. */
   merges(): [number, number, number][];
-  /** [rank, left, right, merged id] of each merge that makes a token, in the order in which they are done. */
+  /** [rank, left, right, merged id] of each merge that makes a token, in the order in which they are applied. */
   mergesOf(id: number): [number, number, number, number][];
 }
 
 export declare class Tokenizer {
   private constructor();
-  /** The tokenizer of a file of any format that pairloom reads, recognised by its contents. */
+  /** Loads a file of any format that pairloom reads; the contents tell which. */
   static fromBytes(bytes: Uint8Array | ArrayBuffer, options?: FileOptions): Promise<Tokenizer>;
-  /** The same of a URL; under node also of a path. */
+  /** Loads a file at a URL; in node also at a path. */
   static load(location: string | URL, options?: FileOptions): Promise<Tokenizer>;
   /** Trains on one text. */
   static train(text: string, nMerges: number, options?: { pattern?: string; tieBreak?: "ids_least" | "bytes_greatest" }): Promise<Tokenizer>;
 }
 
-/** The first `keep` ids stay, the `removed` ids after them go, and `ids` take their place. */
+/** The first `keep` ids stay; `ids` replace the `removed` ids after them. */
 export interface Change {
   keep: number;
   removed: number;
   ids: Uint32Array;
 }
-/** Offsets count as in JavaScript's strings. On an error nothing has changed. */
+/** Offsets count UTF-16 units, as in JavaScript's strings. An error leaves the session unchanged. */
 export interface Session extends Handle {
   readonly text: string;
-  /** A copy of all ids: always those of `encode(text)`. */
+  /** A copy of all ids, which are always those of `encode(text)`. */
   readonly ids: Uint32Array;
-  /** A copy of some of them, as of an array. */
+  /** A copy of some ids; arguments as for an array. */
   slice(start: number, end?: number): Uint32Array;
-  /** How many ids there are. */
+  /** The number of ids. */
   readonly length: number;
   append(text: string): Change;
-  /** Cuts the text back to a length. */
+  /** Cuts the text to a length. */
   truncate(length: number): Change;
   replace(start: number, end: number, text: string): Change;
 }
 export interface Decoder extends Handle {
-  /** The characters that are complete now. */
+  /** Returns the characters that are complete now. */
   push(ids: number | Ids): string;
-  /** What is left, where the ids end inside a character. */
+  /** Returns the rest, if the ids end inside a character. */
   finish(): string;
 }
 
-/** Reads the engine and the files of `Tokenizer.load` by this function, for example from an archive or a cache. */
+/** Sets the function that reads the engine and the files of `Tokenizer.load`, for example from an archive or a cache. */
 export declare function readBy(read: (location: string | URL) => Uint8Array | ArrayBuffer | Promise<Uint8Array | ArrayBuffer>): void;
-/** What reads them in a browser. */
+/** The function that reads them in a browser. */
 export declare function readByFetch(location: string | URL): Promise<Uint8Array>;

@@ -1,5 +1,5 @@
-// The core of pairloom, compiled to WebAssembly, as classes. crates/wasm/src/lib.rs describes the functions of the module:
-// what they take is written into its memory, and what they leave is read from there.
+// Classes over the core of pairloom, compiled to WebAssembly. crates/wasm/src/lib.rs describes the module's functions:
+// arguments are written into its memory, and results are read from there.
 
 const utf8 = new TextEncoder();
 const decoded = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
@@ -13,18 +13,18 @@ export async function readByFetch(location) {
 }
 
 let read = readByFetch;
-/** Reads the engine and the files of `Tokenizer.load` by this function: read(location) returns bytes, or a promise of them. */
+/** Sets the function that reads the engine and the files of `Tokenizer.load`: it returns bytes, or a promise of them. */
 export function readBy(reader) {
   read = reader;
 }
 
-// One instance of the module. What a trap leaves in its memory is not known, so each later call is refused.
+// One instance of the module. After a trap its memory is in an unknown state, so each later call is refused.
 class Engine {
   #exports;
   #trap = "";
   static #ready = null;
 
-  /** The engine that all tokenizers share; a new one after a trap or where it could not be read. */
+  /** The engine that all tokenizers share. After a trap or a failed load, a new one. */
   static async get() {
     const known = await Engine.#ready?.catch(() => null);
     if (!known || known.#trap) Engine.#ready = Engine.#load();
@@ -49,7 +49,7 @@ class Engine {
       throw new Error(`pairloom stopped: ${this.#trap}. Either its memory of 4 GiB is full, or this is a bug. Load the tokenizer again.`, { cause: error });
     }
   }
-  /** Calls `use` with the address and the length of each of these bytes in the module's memory. */
+  /** Copies each of these bytes into the module's memory, and calls `use` with their addresses and lengths. */
   lent(all, use) {
     const lent = all.map((bytes) => {
       const at = this.call("alloc", bytes.length) >>> 0;
@@ -83,12 +83,12 @@ function freed({ engine, drop, at }) {
   try {
     engine.call(drop, at);
   } catch {
-    // The engine stopped, and its memory goes with it.
+    // The engine has stopped; its memory is freed with it.
   }
 }
 const unused = new FinalizationRegistry(freed);
 
-// What has memory in the engine, until free() or until nothing refers to it.
+// An object with memory in the engine, until free() or until nothing refers to it.
 class Handle {
   #at;
   #drop;
@@ -175,7 +175,7 @@ export class Tokenizer extends Handle {
   decodeBytes(ids) {
     return this.#decoded(ids, false);
   }
-  /** A session: a text that is edited, and its ids. */
+  /** Makes a session: an edited text, and its ids. */
   session(text = "") {
     const session = new Session(KEY, this.engine, this.called("stream", 0), "stream_drop");
     session.append(text);
@@ -212,7 +212,7 @@ export class Tokenizer extends Handle {
   }
 }
 
-// Pushes to a stream of the module; its answer is the result.
+// Pushes to a stream of the module, and leaves its output as the result.
 function pushed(stream, bytes, start, end, isLast) {
   stream.engine.checked(stream.engine.lent([bytes], (at, n) => stream.called("stream_push", at, n, start, end, isLast)));
 }
@@ -255,7 +255,7 @@ function transformer(stream) {
   });
 }
 
-/** Offsets are those of JavaScript's strings. */
+/** Offsets count UTF-16 units, as in JavaScript's strings. */
 class Session extends Handle {
   #text = "";
   #hasPairs = false; // without surrogate pairs an offset is a number of characters

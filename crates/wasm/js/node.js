@@ -1,4 +1,4 @@
-// Under node files come from disk, unless they are URLs of the network.
+// In node, files are read from disk, unless they are http(s) URLs.
 import { readFile } from "node:fs/promises";
 import { readBy, readByFetch } from "./index.js";
 

@@ -1,15 +1,15 @@
-//! The core as a WebAssembly module, for pages in which tokens are watched.
+//! The core as a WebAssembly module, for JavaScript (crates/wasm/js).
 //!
-//! Plain functions and memory, so a page needs no generated code: it writes what a function takes into memory of
-//! [`pairloom_alloc`], and reads what the function left from [`pairloom_result`]. Numbers are little-endian.
+//! It has only plain functions and memory, so a caller needs no generated code. The caller writes a function's arguments into
+//! memory from [`pairloom_alloc`], and reads what the function left from [`pairloom_result`]. Numbers are little-endian.
 //!
 //! ```js
 //! const put = (bytes) => { const at = pairloom_alloc(bytes.length); new Uint8Array(memory.buffer, at, bytes.length).set(bytes); return at; };
 //! const taken = () => new Uint8Array(memory.buffer, pairloom_result(), pairloom_result_len()).slice();
 //! ```
 //!
-//! Functions that may fail return 0 or -1 then, and leave the message as the result. A trap is a bug of ours; its message is
-//! the result too, and the instance must not be used again. One thread; no clock, no files.
+//! A function that fails returns 0 or -1 and leaves the message as the result. A trap is a bug of ours: its message is the
+//! result too, and the instance must not be used again. The module has one thread and uses no clock and no files.
 
 mod streams;
 mod tokenizer;
@@ -33,7 +33,7 @@ fn text_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|error| Error::Invalid(format!("the text is not UTF-8: {error}")))
 }
 
-/// Leaves the bytes as the result, and returns how many there are.
+/// Leaves bytes as the result; returns how many there are.
 fn leave(bytes: Vec<u8>) -> usize {
     let n = bytes.len();
     RESULT.set(bytes);
@@ -44,7 +44,7 @@ fn leave_numbers(numbers: impl Iterator<Item = u32>) -> usize {
     leave(numbers.flat_map(u32::to_le_bytes).collect())
 }
 
-/// A handle, or null with the message as the result.
+/// Returns a handle; on an error null, with the message as the result.
 fn handle_of(built: Result<Tokenizer>) -> *mut Tokenizer {
     match built {
         Ok(tokenizer) => Box::into_raw(Box::new(tokenizer)),
@@ -55,7 +55,7 @@ fn handle_of(built: Result<Tokenizer>) -> *mut Tokenizer {
     }
 }
 
-/// The number, or -1 with the message as the result.
+/// Returns the number; on an error -1, with the message as the result.
 fn number_of(done: Result<usize>) -> isize {
     match done {
         Ok(n) => n as isize,
@@ -66,7 +66,7 @@ fn number_of(done: Result<usize>) -> isize {
     }
 }
 
-/// Memory of the page's own, aligned for numbers of four bytes.
+/// Allocates memory for the caller, aligned for four-byte numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn pairloom_alloc(n_bytes: usize) -> *mut u8 {
     static HOOK: Once = Once::new();
@@ -75,34 +75,34 @@ pub extern "C" fn pairloom_alloc(n_bytes: usize) -> *mut u8 {
     Box::into_raw(words).cast()
 }
 
-/// Frees memory of [`pairloom_alloc`].
+/// Frees memory from [`pairloom_alloc`].
 ///
 /// # Safety
 /// `start` is what `pairloom_alloc(n_bytes)` returned, and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_free(start: *mut u8, n_bytes: usize) {
     let words = std::ptr::slice_from_raw_parts_mut(start.cast::<u32>(), n_bytes.div_ceil(4));
-    // SAFETY: the caller vouches that this is the slice that `pairloom_alloc` leaked.
+    // SAFETY: the caller promises that this is the slice that `pairloom_alloc` leaked.
     drop(unsafe { Box::from_raw(words) });
 }
 
-/// Where the last result lies. It stays until the next function that leaves one.
+/// Returns the address of the last result, which stays valid until the next function that leaves one.
 #[unsafe(no_mangle)]
 pub extern "C" fn pairloom_result() -> *const u8 {
     RESULT.with_borrow(|bytes| bytes.as_ptr())
 }
 
-/// The length of the last result in bytes.
+/// Returns the length of the last result in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn pairloom_result_len() -> usize {
     RESULT.with_borrow(Vec::len)
 }
 
-/// The tokenizer of a file: pairloom's own, a tokenizer.json, a tekken.json, or a .tiktoken, which `pattern` (a name or a
-/// regex) splits; or that of GPT-2's vocab.json as `data` and merges.txt as `merges`, which is empty else. Null on an error.
+/// Loads a tokenizer file of any format; or GPT-2's vocab.json as `data` with its merges.txt as `merges`, which is otherwise
+/// empty. `pattern`, a name or a regex, is for files that store none, such as a .tiktoken. Null on an error.
 ///
 /// # Safety
-/// `data`, `merges` and `pattern` are readable for as many bytes as the numbers say.
+/// `data`, `merges` and `pattern` are readable for the given numbers of bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_load(
     data: *const u8,
@@ -123,11 +123,11 @@ pub unsafe extern "C" fn pairloom_load(
     handle_of(text_of(pattern).and_then(|pattern| Tokenizer::from_files(data, merges, pattern)))
 }
 
-/// Trains on a text; null on an error. `pattern` is a name or a regex; ties go to the greatest bytes with
-/// `bytes_greatest`, else to the least ids.
+/// Trains on a text; null on an error. `pattern` is a name or a regex. `bytes_greatest` gives ties to the greatest bytes;
+/// otherwise they go to the least ids.
 ///
 /// # Safety
-/// `text` and `pattern` are readable for as many bytes as the numbers say.
+/// `text` and `pattern` are readable for the given numbers of bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_train(
     text: *const u8,
@@ -150,11 +150,11 @@ pub unsafe extern "C" fn pairloom_train(
 /// `tokenizer` is a handle that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_drop(tokenizer: *mut Tokenizer) {
-    // SAFETY: the caller vouches that the handle is from `Box::into_raw` and used no more.
+    // SAFETY: the caller promises that the handle is from `Box::into_raw` and is not used again.
     drop(unsafe { Box::from_raw(tokenizer) });
 }
 
-/// Encodes a text; leaves its ids, and returns how many. With `is_ordinary` literals of special tokens are text.
+/// Encodes a text; leaves its ids, and returns how many. With `is_ordinary`, special tokens' literals stay text.
 ///
 /// # Safety
 /// `tokenizer` is a handle; `text` is readable for `n_bytes` bytes.
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn pairloom_encode(
     }))
 }
 
-/// Decodes ids; leaves the bytes, or with `is_text` the text that the tokenizer makes of them, and returns how many bytes.
+/// Decodes ids; leaves their bytes, or with `is_text` the text that the tokenizer makes of them. Returns the number of bytes.
 ///
 /// # Safety
 /// `tokenizer` is a handle; `ids` is readable for `n_ids` numbers and aligned to four bytes.
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn pairloom_decode(
     number_of(tokenizer.decode(ids, is_text).map(leave))
 }
 
-/// Splits a text; leaves the end of each pretoken in bytes, and returns how many there are.
+/// Splits a text; leaves the end offset of each pretoken in bytes, and returns how many there are.
 ///
 /// # Safety
 /// `tokenizer` is a handle; `text` is readable for `n_bytes` bytes.
@@ -212,8 +212,8 @@ pub unsafe extern "C" fn pairloom_split(
     }))
 }
 
-/// Leaves left, right and merged id of each merge, in rank order, and returns how many merges there are. For ids that are
-/// ranks, one merge of each token that merging makes.
+/// Leaves left, right and merged id of each merge, in rank order; returns how many merges there are. If ids are ranks, there is
+/// one merge for each token that merging makes.
 ///
 /// # Safety
 /// `tokenizer` is a handle.
@@ -227,8 +227,8 @@ pub unsafe extern "C" fn pairloom_merges(tokenizer: *const Tokenizer) -> isize {
     }))
 }
 
-/// Leaves rank, left, right and merged id of each merge that makes a token of its bytes, in the order in which they are
-/// done, and returns how many there are.
+/// Leaves rank, left, right and merged id of each merge that makes a token from its bytes, in the order in which they are
+/// applied; returns how many there are.
 ///
 /// # Safety
 /// `tokenizer` is a handle.
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn pairloom_merges_of(tokenizer: *const Tokenizer, id: u32
     merges.len()
 }
 
-/// Whether the id is that of a special token.
+/// Returns whether the id is a special token's.
 ///
 /// # Safety
 /// `tokenizer` is a handle.
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn pairloom_is_special(tokenizer: *const Tokenizer, id: u3
     specials.tokens().iter().any(|&(_, known)| known == id)
 }
 
-/// The largest id, + 1.
+/// Returns the largest id, plus 1.
 ///
 /// # Safety
 /// `tokenizer` is a handle.

@@ -1,4 +1,5 @@
-//! Text that is edited or arrives in parts, and ids that do: a session, an encoder and a decoder, by one set of functions.
+//! Streams: edited text (a session), text that arrives in parts (an encoder) and ids that do (a decoder), all with the same
+//! functions.
 
 use std::slice;
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use pairloom_core::monitor::Silent;
 
 use crate::{Tokenizer, leave, leave_numbers, number_of, text_of};
 
-/// What a handle of a stream stands for; it may outlive its tokenizer.
+/// What a stream handle points to; it can outlive its tokenizer.
 pub enum Stream {
-    /// A text that is edited, with its ids.
+    /// An edited text, with its ids.
     Session(Session),
     /// Text in, ids out.
     Encode(StreamEncoder),
@@ -20,7 +21,7 @@ pub enum Stream {
     Decode(DecodeStream),
 }
 
-/// A stream of `kind`: 0 a session, 1 encodes, 2 encodes literals of special tokens as text, else decodes.
+/// Makes a stream. `kind`: 0 is a session, 1 encodes, 2 encodes with special tokens' literals as text, others decode.
 ///
 /// # Safety
 /// `tokenizer` is a handle.
@@ -37,9 +38,9 @@ pub unsafe extern "C" fn pairloom_stream(tokenizer: *const Tokenizer, kind: u32)
     }))
 }
 
-/// Takes text, or ids as numbers, and leaves what is final: ids, or text; all that is left with `is_last`. A session replaces
-/// its characters from `start` to `end` instead, and leaves how many ids stay, how many after these are gone, and the ids in
-/// their place. Returns how many bytes it left.
+/// Pushes text, or ids as numbers; leaves the ids or text that are final, with `is_last` all that remain. A session instead
+/// replaces its characters from `start` to `end`, and leaves how many ids stay, how many after them are removed, and the ids
+/// that replace those. Returns the number of bytes left as the result.
 ///
 /// # Safety
 /// `stream` is a handle; `data` is readable for `n_bytes` bytes and aligned to four bytes.
@@ -89,6 +90,6 @@ fn push(stream: &mut Stream, data: &[u8], start: usize, end: usize, is_last: boo
 /// `stream` is a handle that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pairloom_stream_drop(stream: *mut Stream) {
-    // SAFETY: the caller vouches that the handle is from `Box::into_raw` and used no more.
+    // SAFETY: the caller promises that the handle is from `Box::into_raw` and is not used again.
     drop(unsafe { Box::from_raw(stream) });
 }

@@ -1,4 +1,4 @@
-//! A tokenizer of a page: loaded from a file of any format that the core reads, or trained on one text.
+//! The tokenizer behind a handle: loaded from a file of any format that the core reads, or trained on one text.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use pairloom_core::special::SpecialTokens;
 use pairloom_core::train::{self, MergeOptions, TieBreak};
 use pairloom_core::{Error, Result};
 
-/// The merges of a longer token are not told: finding them takes time by the square of its length.
+/// Longer tokens' merges are not listed: finding them takes time quadratic in the token's length.
 const MAX_TREE_BYTES: usize = 4096;
 
-/// What a handle stands for.
+/// What a handle points to.
 pub struct Tokenizer {
     pub(crate) encoder: Arc<Encoder>,
     pub(crate) decoder: Arc<Decoder>,
@@ -30,8 +30,8 @@ impl Tokenizer {
         Tokenizer { encoder, decoder, errors: tokenizer.decode_errors() }
     }
 
-    /// The tokenizer of a file of any format; with `merges`, of GPT-2's vocab.json and merges.txt. `pattern`, where it
-    /// is not empty, splits what does not say how.
+    /// Loads a file of any format; with `merges`, GPT-2's vocab.json and merges.txt. `pattern`, if not empty, is for files that
+    /// store none.
     pub fn from_files(data: &[u8], merges: &[u8], pattern: &str) -> Result<Tokenizer> {
         let pattern = Some(pattern).filter(|pattern| !pattern.is_empty());
         let model = if merges.is_empty() {
@@ -44,7 +44,7 @@ impl Tokenizer {
         pairloom_core::Tokenizer::from_model(model, encoder_options()).map(|tokenizer| Self::of(&tokenizer))
     }
 
-    /// Trains on one text: ids are bytes by value, then merges.
+    /// Trains on one text. Ids 0 to 255 are the bytes by value; then come the merges.
     pub fn train(text: &str, pattern: &str, n_merges: usize, tie_break: TieBreak) -> Result<Tokenizer> {
         let patterns = patterns_of(pattern)?;
         let pretokenizer = Pretokenizer::sequence(&patterns)?;
@@ -74,7 +74,7 @@ impl Tokenizer {
         Ok(Self::of(&tokenizer))
     }
 
-    /// The bytes of ids; with `is_text` a text, where bytes that are not UTF-8 become what the tokenizer says.
+    /// Returns the bytes of ids; with `is_text`, a text in which the tokenizer's rule has replaced malformed UTF-8.
     pub fn decode(&self, ids: &[u32], is_text: bool) -> Result<Vec<u8>> {
         const HINT: &str = "; the ids hold a part of a character: decodeBytes(ids) returns the bytes";
         let errors = if is_text { self.errors } else { DecodeErrors::Strict };
@@ -89,8 +89,8 @@ impl Tokenizer {
         })
     }
 
-    /// The merges that make a token of its bytes, in the order in which the encoder does them: rank, left, right and merged
-    /// id of each. None if no merging makes the token, or it is a single byte.
+    /// Returns the merges that make a token from its bytes, in the encoder's order: rank, left, right and merged id of each.
+    /// Empty if merging does not make the token, or if it is a single byte.
     pub fn merges_of(&self, id: u32) -> Vec<[u32; 4]> {
         let vocabulary = self.encoder.vocabulary();
         let bytes = vocabulary.token(id).unwrap_or_default();
@@ -100,7 +100,7 @@ impl Tokenizer {
         };
         let mut symbols = symbols.unwrap_or_default();
         let mut done = Vec::new();
-        // As the definition says: the pair of least rank, leftmost first, until none is left.
+        // By definition: merge the pair of lowest rank, leftmost first, until there is none.
         loop {
             let pairs = symbols.windows(2).enumerate();
             let ranked = pairs.filter_map(|(at, two)| Some((vocabulary.pair(two[0], two[1])?, at)));
@@ -112,7 +112,7 @@ impl Tokenizer {
     }
 }
 
-/// A page encodes little at a time.
+/// A small cache, since a page encodes little at a time.
 fn encoder_options() -> EncoderOptions {
     EncoderOptions { cache_bytes: 4 << 20, ..EncoderOptions::default() }
 }

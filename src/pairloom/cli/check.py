@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line for each class of texts whose ids changed; the exit status is then 1."""
+    """Prints a line for each class of texts whose ids changed; if there is one, the exit status is 1."""
     text = Path(args.lock).read_text(encoding="utf-8", errors="replace")
     tokenizer = side(args)
     try:

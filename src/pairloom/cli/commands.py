@@ -1,4 +1,4 @@
-"""The parser of all commands, and the exit status and message for each kind of error."""
+"""Parses the command line, and maps each kind of error to an exit status and a message."""
 
 import argparse
 import difflib
@@ -66,7 +66,7 @@ class _CommandParser(argparse.ArgumentParser):
             name = argument.partition("=")[0]
             if name == "--":
                 break
-            # An argument with a space is a value.
+            # An argument that contains a space is a value, not an option.
             if name.startswith("--") and " " not in argument and name not in self._option_string_actions:
                 # The cutoff keeps --max-memory from suggesting --max-bytes, which would drop most of a corpus.
                 close = difflib.get_close_matches(name, self._option_string_actions, n=1, cutoff=0.7)

@@ -98,7 +98,7 @@ def _path(name: Any) -> str:
 def warnings_as_lines(show: Any) -> Iterator[None]:
     """Passes the message of each warning to `show`, without the source line."""
     with warnings.catch_warnings():
-        # Overrides filters that the environment sets.
+        # Override filters that the environment sets.
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: show(with_option_names(str(message)))
         yield

@@ -1,4 +1,4 @@
-"""A tokenizer of transformers (5) whose encoding and decoding pairloom runs.
+"""Makes a tokenizer of transformers (5) encode and decode with pairloom.
 
 `fast(tokenizer)` returns an instance of a subclass of the tokenizer's own class, so transformers, datasets, data
 collators and servers accept it. Chat templates, padding, `pad`, `save_pretrained` and settings stay transformers' own.

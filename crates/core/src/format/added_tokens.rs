@@ -1,4 +1,4 @@
-//! The added tokens of a tokenizer.json, or of the files beside it: pairloom's special tokens, with their rules.
+//! Reads the added tokens of a tokenizer.json, or of the files beside it: pairloom's special tokens, with their rules.
 
 use std::collections::BTreeSet;
 
@@ -12,32 +12,32 @@ use crate::model_file::{LARGEST_ID, text_of};
 use crate::special::first_overlap;
 
 const KEYS: [&str; 7] = ["id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"];
-/// What an added token may say of how it is recognised.
+/// The settings of an added token that change how it is found in a text.
 const FLAGS: [&str; 3] = ["lstrip", "rstrip", "single_word"];
-/// How many are read; published files have up to a few thousand.
+/// The most tokens that are read; published files have up to a few thousand.
 const MAX_TOKENS: usize = 1 << 17;
 
-/// Special tokens as [`Model`](crate::model_file::Model) has them.
+/// Special tokens in the form that [`Model`](crate::model_file::Model) stores.
 #[derive(Default)]
 pub struct AddedTokens {
-    /// Literals and ids.
+    /// Literals with their ids.
     pub ids: Vec<(String, u32)>,
-    /// The literals that are not called special.
+    /// The literals that are not marked special.
     pub plain: BTreeSet<String>,
-    /// Literals and the names of their rules.
+    /// Literals with the names of their rules.
     pub rules: BTreeSet<(String, String)>,
 }
 
-/// What the other files of a folder say of added tokens.
+/// What the other files in a tokenizer's folder say about added tokens.
 pub struct Beside<'n> {
-    /// The tokens that a file lists: it decides on their flags. None if no file lists any.
+    /// The tokens that a file lists, which then decides on their flags; `None` if no file lists any.
     listed: Option<HashMap<&'n str, &'n Node<'n>>>,
-    /// The literals that have a role (`bos_token` and so on): they are special.
+    /// The literals that have a role (`bos_token` and so on), which makes them special.
     roles: HashSet<&'n str>,
 }
 
 impl<'n> Beside<'n> {
-    /// From a list of two: the tokens by any key, or null, and a list of the literals that have a role.
+    /// Reads a list of two values: an object of tokens under any keys, or null; and a list of the literals that have a role.
     pub fn new(node: &'n Node<'n>) -> Result<Self> {
         let [listed, roles] = node.as_list("what stands beside")? else {
             return Err(Error::Model("what stands beside must be two values".into()));
@@ -49,27 +49,27 @@ impl<'n> Beside<'n> {
         let listed = match &listed.value {
             Value::Null => None,
             Value::Object(entries) => Some(entries.iter().filter_map(|(_, node)| content(node)).collect()),
-            // Refused when the tokens that are listed join the model.
+            // Adding the listed tokens to the model will refuse this.
             _ => Some(HashMap::new()),
         };
         let roles = roles.as_list("the roles")?.iter().map(|role| role.as_string("a role"));
         Ok(Beside { listed, roles: roles.collect::<Result<_>>()? })
     }
 
-    /// The node that says how the token of `entry` is recognised, if these files know of it.
+    /// Returns the node with the rules for `entry`'s token; `None` if a file lists added tokens, but not this one.
     fn said(&self, literal: &str, entry: &'n Node<'n>) -> Option<&'n Node<'n>> {
         self.listed.as_ref().map_or(Some(entry), |listed| listed.get(literal).copied())
     }
 }
 
-/// The added tokens of a list in JSON, which errors call `name`. `forms` as in [`read`].
+/// Reads added tokens from a JSON list; errors call it `name`. `forms` as in [`read`].
 pub fn read_list(data: &[u8], name: &str, forms: &[String]) -> Result<AddedTokens> {
     let read = text_of(data).and_then(|text| read(&Node::read(&mut Json::new(text, 0))?, forms, false, None));
     read.within(|| name.to_owned())
 }
 
-/// Reads `added_tokens`. `forms` are the Unicode forms of the file's normaliser; with `are_ordinary` special ones stay text.
-/// Refuses tokens that are found in the normalised text only.
+/// Reads `added_tokens`. `forms`: the Unicode forms of the file's normalizer. `are_ordinary`: special tokens stay text.
+/// Refuses tokens that would be found only in the normalized text.
 pub fn read<'n>(
     entries: &'n Node<'n>,
     forms: &[String],
@@ -83,7 +83,7 @@ pub fn read<'n>(
     }
     let mut found = AddedTokens::default();
     let (mut literals, mut ids) = (HashSet::new(), HashSet::new());
-    // Those that are looked for in the text as it is, and those in the normalised text.
+    // The tokens to find in the original text, and those to find in the normalized text.
     let mut passes = [Vec::new(), Vec::new()];
     for (index, node) in entries.iter().enumerate() {
         let entry = Entry::read(node, forms, beside).and_then(|entry| {
@@ -108,7 +108,7 @@ pub fn read<'n>(
     check_cases(&passes[1])?;
     let [exact, normalized] = passes
         .map(|tokens| -> Vec<String> { tokens.into_iter().map(|(literal, _)| literal.to_owned()).collect() });
-    // Which pass finds a token matters only where tokens overlap, or where they ask what is next to them.
+    // Which pass finds a token matters only if tokens overlap, or if their rules look at neighbouring characters.
     if !exact.is_empty() && (!found.rules.is_empty() || first_overlap(&exact, &normalized)?.is_some()) {
         found.rules.extend(normalized.into_iter().map(|literal| (literal, "normalized".into())));
     }
@@ -153,7 +153,7 @@ impl<'n> Entry<'n> {
             }
         }
         if is_normalized && rules.is_empty() && forms == ["spaces", "dummy_prefix"] && has_no_space(literal) {
-            // The literal is normalized, too: what is found begins with U+2581.
+            // The library normalizes the literal too, so it finds the literal with U+2581 before it.
             rules.push("after_space");
         } else if is_normalized && rules.is_empty() && is_in_any_case(literal, forms) {
             rules.push("any_case");
@@ -174,22 +174,22 @@ impl<'n> Entry<'n> {
     }
 }
 
-/// Whether NFC makes no character of the literal of another one. (Of ASCII, it makes these three.)
+/// Returns whether NFC never produces one of the literal's characters. (In ASCII, it produces only these three.)
 fn is_inert(literal: &str) -> bool {
     literal.chars().all(|c| c.is_ascii() && !"K;`".contains(c))
 }
 
-/// Whether the literal has no space, also as files write it.
+/// Returns whether the literal has neither a space nor U+2581, the spelling of a space in files.
 fn has_no_space(literal: &str) -> bool {
     !literal.contains([' ', '\u{2581}'])
 }
 
-/// Whether the forms neither make nor unmake an occurrence of the literal, whatever the text.
+/// Returns whether, in any text, the forms neither create nor destroy an occurrence of the literal.
 fn is_unchanged(literal: &str, forms: &[String]) -> bool {
     if forms == ["spaces"] {
         return has_no_space(literal);
     }
-    // NFC joins marks that follow to letters and to "<=>".
+    // NFC combines letters and "<=>" with marks that follow.
     let is_joined = literal.ends_with(|c: char| c.is_ascii_alphabetic() || "<=>".contains(c));
     is_inert(literal)
         && !is_joined
@@ -200,10 +200,10 @@ fn is_unchanged(literal: &str, forms: &[String]) -> bool {
         })
 }
 
-/// Whether the text in lower case has the literal exactly where the text has it in any case of ASCII, if no mark changes its end
-/// (which the rule sees to).
+/// Returns whether the lowercased text contains the literal exactly where the text contains it in any ASCII case, provided that
+/// no mark changes its end (the rule checks that).
 pub(super) fn is_in_any_case(literal: &str, forms: &[String]) -> bool {
-    // "K" is made of another character, and "I" is by one that leaves a mark after it.
+    // Lowercasing makes "k" from U+212A, too; "i" also from U+0130, but with a mark after it.
     let is_inert = literal.chars().all(|c| c.is_ascii() && !"Kk;`".contains(c));
     let has = |form: &str| forms.iter().any(|other| other == form);
     is_inert
@@ -213,7 +213,7 @@ pub(super) fn is_in_any_case(literal: &str, forms: &[String]) -> bool {
         && forms.iter().all(|form| form == "lowercase" || form == "nfc")
 }
 
-/// Refuses tokens, all found in one pass, of which one can take along what another one begins with.
+/// Refuses a set of tokens, all found in one pass, if one can absorb the white space that another begins with.
 fn check_meeting(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     let with = |rule: &'static str| {
         tokens.iter().filter(move |(_, rules)| rules.contains(&rule) && !rules.contains(&"ordinary"))
@@ -227,7 +227,7 @@ fn check_meeting(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     )))
 }
 
-/// Refuses tokens with the same normalised text: only one of them would be found in a text.
+/// Refuses tokens with equal normalized text, since only one of them would be found.
 fn check_cases(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     let mut lowered = HashMap::new();
     for (literal, _) in tokens.iter().filter(|(_, rules)| rules.contains(&"any_case")) {
@@ -242,8 +242,8 @@ fn check_cases(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses added tokens to which HuggingFace's library gives other ids than the file: it ignores those, and takes the id of
-/// the equal string in the vocabulary, or else the number of entries there and of such tokens before it.
+/// Refuses added tokens to which HuggingFace's library would give another id than the file says. It ignores the file's ids:
+/// a token takes the id of the same string in the vocabulary, else the number of entries there plus such tokens before it.
 pub fn check_assigned(tokens: &[(String, u32)], vocabulary: &Vocabulary) -> Result<()> {
     let mut next = vocabulary.n_entries() as u32;
     for (literal, id) in tokens {

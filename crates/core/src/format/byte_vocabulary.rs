@@ -1,7 +1,7 @@
-//! The vocabulary and the merges of a tokenizer.json, or of vocab.json and merges.txt: strings in the GPT-2 byte alphabet.
+//! Reads the vocabulary and merges of a tokenizer.json, or of vocab.json and merges.txt: strings in the GPT-2 byte alphabet.
 //!
-//! Each byte is one character of U+0000 to U+0143. An entry with another character, such as a special token, is foreign: it
-//! stands for its own text. Cost: one pass over the file, and two lookups of a token for each merge.
+//! Each byte is one character of U+0000 to U+0143. An entry with any other character, such as a special token, is foreign: it
+//! is its own text. Cost: one pass over the file, and two token lookups for each merge.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -21,53 +21,53 @@ use crate::model_file::{in_file, read_id};
 use crate::pretokens::byte_letter;
 use crate::vocabulary::characters::SPACE_SYMBOL;
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// The name of what is allocated, for [`Error::OutOfMemory`].
 const WHAT: &str = "the vocabulary of a file";
 
-/// A token.
+/// A token of the vocabulary.
 struct Entry {
     id: u32,
-    /// Its bytes in [`Vocabulary::bytes`].
+    /// The range of its bytes in [`Vocabulary::bytes`].
     start: usize,
     end: usize,
-    /// Whether it is not written in the byte alphabet; then its bytes are those of its text.
+    /// Whether it is not in the byte alphabet; its bytes are then the UTF-8 of its text.
     is_foreign: bool,
 }
 
-/// An entry in the hash table, with its place in [`Vocabulary::bytes`], so that a lookup reads few cache lines.
+/// A hash-table entry. It holds the range in [`Vocabulary::bytes`] itself, so that a lookup touches few cache lines.
 #[derive(Clone, Copy)]
 struct Slot {
     start: usize,
     len: u32,
-    /// The index of the entry, and the highest bit if it is foreign.
+    /// The index of the entry; the highest bit is set if it is foreign.
     index: u32,
 }
 const FOREIGN: u32 = 1 << 31;
 
 impl Slot {
-    /// Whether it has this text and is foreign as an entry of this `index` is.
+    /// Returns whether it has this text, and is foreign if and only if `index` says so.
     #[inline]
     fn is_equal(&self, index: u32, text: &[u8], bytes: &[u8]) -> bool {
         bytes[self.start..self.start + self.len as usize] == *text && (self.index ^ index) & FOREIGN == 0
     }
 }
 
-/// The entries of a vocabulary, distinct in text and in id, and the merges.
+/// The entries of a vocabulary, with distinct texts and ids, and the merges.
 #[derive(Default)]
 pub struct Vocabulary {
     bytes: Vec<u8>,
-    /// By ascending id.
+    /// Sorted by id.
     entries: Vec<Entry>,
     slots: HashTable<Slot>,
     hasher: DefaultHashBuilder,
     merges: Vec<[u32; 3]>,
-    /// The bytes of the merge that is read.
+    /// A buffer for the joined bytes of the current merge.
     joined: Vec<u8>,
-    /// The entry after the one that the last merge made.
+    /// The index after the entry that the previous merge made: a guess for the next one.
     next: usize,
 }
 
-/// The byte of each character of the alphabet, or [`NO_BYTE`].
+/// Maps each character of the alphabet to its byte, others to [`NO_BYTE`].
 static BYTES: [u16; 0x144] = {
     let mut bytes = [NO_BYTE; 0x144];
     let mut byte = 0;
@@ -79,7 +79,7 @@ static BYTES: [u16; 0x144] = {
 };
 const NO_BYTE: u16 = 256;
 
-/// Appends the bytes that `text` shows; returns false, with `bytes` as it was, if a character is none of the alphabet.
+/// Appends the bytes that `text` spells. If a character is not in the alphabet, leaves `bytes` unchanged and returns false.
 #[inline]
 fn append_bytes(text: &str, bytes: &mut Vec<u8>) -> Result<bool> {
     let before = bytes.len();
@@ -108,7 +108,7 @@ impl Vocabulary {
         Ok(found)
     }
 
-    /// The vocabulary in which each text has its place as its id.
+    /// Makes a vocabulary in which each text's id is its index.
     pub fn from_texts(texts: &[&str]) -> Result<Self> {
         let mut found = Vocabulary::default();
         (0..).zip(texts).try_for_each(|(id, text)| found.push(id, text))?;
@@ -150,7 +150,7 @@ impl Vocabulary {
                 index: index as u32 | if is_foreign { FOREIGN } else { 0 },
             };
             let (bytes, hash) = (&self.bytes, self.hasher.hash_one(&self.bytes[start..end]));
-            // There is room for it, so that nothing is hashed again.
+            // Room is reserved, so the table never grows and rehashes.
             match self.slots.entry(hash, |other| other.is_equal(slot.index, &bytes[start..end], bytes), |_| 0)
             {
                 TableEntry::Vacant(free) => free.insert(slot),
@@ -160,17 +160,17 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn n_entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// The largest id, + 1.
+    /// Returns the largest id, plus 1.
     pub fn n_ids(&self) -> usize {
         self.entries.last().map_or(0, |entry| entry.id as usize + 1)
     }
 
-    /// The id of the entry that is written so.
+    /// Returns the id of the entry that the file spells as `text`.
     pub fn id_of(&self, text: &str) -> Result<Option<u32>> {
         let mut bytes = Vec::new();
         let is_foreign = !append_bytes(text, &mut bytes)?;
@@ -186,7 +186,7 @@ impl Vocabulary {
         found.map(|slot| slot.index & !FOREIGN)
     }
 
-    /// The token as the file writes it.
+    /// Returns the token as the file spells it.
     fn text(&self, index: usize) -> String {
         let Entry { start, end, is_foreign, .. } = self.entries[index];
         let bytes = &self.bytes[start..end];
@@ -205,7 +205,7 @@ impl Vocabulary {
         self.check_distinct(|rank| format!("merges[{rank}]"))
     }
 
-    /// Adds the merge of two tokens as the file writes them.
+    /// Adds the merge of two tokens, given as the file spells them.
     #[inline]
     pub fn add_merge(&mut self, left: &str, right: &str) -> Result<()> {
         self.joined.clear();
@@ -214,7 +214,7 @@ impl Vocabulary {
         if !(is_left && append_bytes(right, &mut self.joined)?) {
             return self.add_foreign(left, right);
         }
-        // Merges mostly make one entry after the other.
+        // Merges usually produce the entries in order.
         let joined = self.joined.as_slice();
         let merged = match self.entries.get(self.next) {
             Some(entry) if !entry.is_foreign && self.bytes[entry.start..entry.end] == *joined => {
@@ -228,7 +228,7 @@ impl Vocabulary {
         self.merges.try_push([left, right, merged].map(|index| self.entries[index as usize].id), WHAT)
     }
 
-    /// Adds a merge of tokens that are not written in the alphabet, or says what the vocabulary lacks.
+    /// Adds a merge of foreign tokens, or reports the token that the vocabulary lacks.
     #[cold]
     fn add_foreign(&mut self, left: &str, right: &str) -> Result<()> {
         let mut joined = String::new();
@@ -250,7 +250,7 @@ impl Vocabulary {
 
     /// Refuses a merge that is listed twice.
     pub fn check_distinct(&self, place: impl Fn(usize) -> String) -> Result<()> {
-        // Equal pairs make equal tokens, so pairs are distinct where what they make ascends.
+        // Equal pairs produce equal tokens, so if the produced ids ascend, all pairs are distinct.
         if self.merges.is_sorted_by(|first, second| first[2] < second[2]) {
             return Ok(());
         }
@@ -268,8 +268,8 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Entries outside the alphabet whose bytes are those of another entry (Command-R has 404): no text makes them, so they
-    /// are kept for decoding, as special tokens that text never holds.
+    /// Returns the foreign entries whose bytes equal another entry's (Command-R has 404). No text produces them, so they are
+    /// kept only for decoding, as special tokens that are never found in a text.
     pub fn doubles(&self) -> Vec<(String, u32)> {
         let bytes = |entry: &Entry| &self.bytes[entry.start..entry.end];
         let is_merged = |entry: &Entry| self.merges.as_flattened().contains(&entry.id);
@@ -279,11 +279,11 @@ impl Vocabulary {
         found.map(|entry| (String::from_utf8_lossy(bytes(entry)).into_owned(), entry.id)).collect()
     }
 
-    /// The columns of the entries without those that are special tokens and nothing else.
+    /// Returns the columns of the entries, without those that are nothing but special tokens.
     ///
-    /// An entry stays that a merge uses or makes, or that is a byte: it is a token of its own then, of the same bytes.
-    /// With `ignore_merges` no foreign entry may stay: HuggingFace's library never meets it in a text, and here its own text
-    /// would be that token.
+    /// An entry stays if a merge uses or makes it, or if it is a byte: then it is also an ordinary token with the same bytes.
+    /// With `ignore_merges`, no foreign entry may stay: HuggingFace's library never finds it in a text, but here a pretoken
+    /// that equals its text would become that token.
     pub fn columns(&self, specials: &[(String, u32)], ignore_merges: bool) -> Result<CheckedColumns> {
         let mut merged: HashSet<u32> = HashSet::new();
         if !specials.is_empty() {
@@ -326,7 +326,7 @@ impl Vocabulary {
         }
         let merges = copied(&self.merges, WHAT)?;
         match has_foreign {
-            // Their bytes may be those of another token.
+            // A foreign entry's bytes can equal another token's, so check the columns.
             true => CheckedColumns::new(ids, bytes, ends, merges, false, Vec::new()).map_err(in_file),
             false => Ok(CheckedColumns::checked(ids, bytes, ends, merges, false)),
         }
@@ -334,7 +334,7 @@ impl Vocabulary {
 }
 
 impl Vocabulary {
-    /// Leaves out the merges whose tokens have U+2581 after their first character.
+    /// Drops the merges whose tokens have U+2581 after their first character.
     pub fn split_at_spaces(&mut self) {
         let Vocabulary { bytes, entries, merges, .. } = self;
         merges.retain(|&[.., made]| {
@@ -344,14 +344,14 @@ impl Vocabulary {
         });
     }
 
-    /// Whether some token has U+2581 twice.
+    /// Returns whether a token contains U+2581 twice.
     pub fn has_two_spaces(&self) -> bool {
         let mut tokens = self.entries.iter().map(|entry| &self.bytes[entry.start..entry.end]);
         tokens.any(|token| memmem::find_iter(token, SYMBOL.as_bytes()).nth(1).is_some())
     }
 
-    /// The columns of a vocabulary of characters: entries that are special tokens are left out, unless they are characters or
-    /// a merge uses or makes them. U+2581 is a space, unless `are_words`, which no space is in.
+    /// Returns the columns of a character vocabulary. Drops special tokens, except single characters and tokens that a merge
+    /// uses or makes. U+2581 becomes a space; with `are_words` it stays, since words hold no spaces.
     pub fn character_columns(&self, specials: &[(String, u32)], are_words: bool) -> Result<CheckedColumns> {
         let mut dropped: HashSet<u32> = specials.iter().map(|&(_, id)| id).collect();
         self.merges.as_flattened().iter().for_each(|id| _ = dropped.remove(id));
@@ -377,7 +377,7 @@ impl Vocabulary {
     }
 }
 
-/// The two tokens of a merge.
+/// Reads the two tokens of a merge.
 fn read_pair<'a>(json: &mut Json<'a>, rank: usize) -> Result<(Cow<'a, str>, Cow<'a, str>)> {
     let start = json.clone();
     let pair = match json.peek() {
@@ -407,7 +407,7 @@ fn read_pair<'a>(json: &mut Json<'a>, rank: usize) -> Result<(Cow<'a, str>, Cow<
     pair.map_or_else(|| start.clone().unexpected("two tokens").within(|| format!("merges[{rank}]")), Ok)
 }
 
-/// The tokens of "left right".
+/// Splits "left right" into its two tokens.
 pub fn split(pair: &str) -> Option<(&str, &str)> {
     pair.split_once(' ').filter(|(_, right)| !right.contains(' '))
 }

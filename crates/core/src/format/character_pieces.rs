@@ -1,8 +1,9 @@
-//! What a tokenizer.json says of a SentencePiece-like tokenizer: BPE over characters with byte fallback, or with an unknown token.
+//! Reads a tokenizer.json's settings for a SentencePiece-like tokenizer: BPE over characters with byte fallback, or with an
+//! unknown token.
 //!
-//! Taken are the settings that Llama 2, Mistral, Gemma, Phi-3 and their like have: U+2581 for a space, by `Replace` or
+//! Supported are the settings of Llama 2, Mistral, Gemma, Phi-3 and similar models: U+2581 for a space, by `Replace` or
 //! `Metaspace`, and a space before the text, by `Prepend` or `Metaspace`. Others are refused by name. A Metaspace that splits
-//! leaves no merge across U+2581, so it is taken as one that does not, without these merges.
+//! prevents merges across U+2581, so it is read as one that does not split, minus those merges.
 
 use super::node::{Node, shown};
 use super::unicode_forms::add_forms;
@@ -12,17 +13,17 @@ use crate::model_file::json::Within;
 pub const SYMBOL: &str = "\u{2581}";
 const REMEDY: &str = "which is not known of a tokenizer that merges characters; pairloom.dropin.tokenizers.Tokenizer encodes by it";
 
-/// What encoding does to a text before it merges.
+/// How encoding changes a text before it merges.
 pub struct Rewriting {
-    /// The steps that change it.
+    /// The normalizer steps.
     pub steps: Vec<String>,
-    /// Whether one of them puts a space before it.
+    /// Whether a step puts a space before the text.
     pub has_prefix: bool,
-    /// Whether it is cut before each space.
+    /// Whether the text is split before each space.
     pub splits: bool,
 }
 
-/// Reads what encoding does to a text before it merges.
+/// Reads how encoding changes a text before it merges.
 pub fn rewriting(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>) -> Result<Rewriting> {
     let mut found = Steps::default();
     if let Some(node) = normalizer {
@@ -69,7 +70,7 @@ impl Steps {
             "Sequence" => {
                 node.list("pretokenizers")?.iter().try_for_each(|step| self.add_pre_tokenizer(step))
             }
-            // There are no spaces left to split at.
+            // All spaces were replaced, so there is nothing to split at.
             "Split" if self.replaces && pattern_is(node, " ") => Ok(()),
             "Metaspace" if node.string("replacement")? == SYMBOL => {
                 (self.replaces, self.splits) = (true, !is_false("split"));
@@ -92,7 +93,7 @@ impl Steps {
     }
 }
 
-/// Refuses a decoder that does not undo the steps; returns whether it leaves out all that U+2581 stands for at the beginning.
+/// Refuses a decoder that does not undo the steps. Returns whether it drops every leading U+2581, not only the first.
 pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool, has_fallback: bool) -> Result<bool> {
     let Some(decoder) = decoder else {
         return Err(Error::Model(format!("there is no decoder, {REMEDY}")));

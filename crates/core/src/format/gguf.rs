@@ -1,7 +1,8 @@
-//! Reads the tokenizer of a GGUF file, the format of llama.cpp: the metadata at its beginning, not the weights.
+//! Reads the tokenizer of a GGUF file (llama.cpp's format) from the metadata at its beginning, not the weights.
 //!
-//! Kinds: "gpt2", byte-level BPE with merges, whose pre-tokenizer the file names; "llama", SentencePiece pieces with scores;
-//! "gemma4", characters with merges. The file names no Unicode normaliser, and llama.cpp applies none: nor does pairloom.
+//! It reads three kinds: "gpt2", byte-level BPE with merges, whose pre-tokenizer the file names; "llama", SentencePiece pieces
+//! with scores; "gemma4", characters with merges. The file names no Unicode normalizer, and neither llama.cpp nor pairloom
+//! applies one.
 
 use std::collections::BTreeSet;
 
@@ -21,24 +22,24 @@ use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL};
 
 const WHAT: &str = "the metadata of a GGUF file";
 const PREFIX: &str = "tokenizer.ggml.";
-/// Pre-tokenizers by the names that llama.cpp gives them: the name of a pattern, or a pre_tokenizer of a tokenizer.json.
+/// Maps llama.cpp's names of pre-tokenizers to the name of a pattern, or to a pre_tokenizer of a tokenizer.json.
 const PRE_TOKENIZERS: &str = include_str!("gguf_pre_tokenizers.json");
-/// Those under which a pretoken that is a token is not merged.
+/// The pre-tokenizers with which a pretoken that is a token is not split (ignore_merges).
 const IGNORE_MERGES: [&str; 4] = ["llama3", "llama-v3", "llama-bpe", "tekken"];
-/// The special tokens of Phi-3 that leave the white space after them; the file does not say so.
+/// The special tokens of Phi-3 that do not absorb the white space after them; the file does not say so.
 const PHI3_KEEPS: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
 
-/// Whether a file begins as GGUF does.
+/// Returns whether a file begins like GGUF.
 pub fn is_begin(head: &[u8]) -> bool {
     head.starts_with(b"GGUF")
 }
 
-/// The model of the beginning of a file. `pattern` is for a file whose pre-tokenizer is not known.
+/// Reads the model from the beginning of a file. `pattern` is for a file whose pre-tokenizer is unknown.
 pub fn read(data: &[u8], pattern: Option<PatternText>) -> Result<Model> {
     read_metadata(data)?.model(pattern)
 }
 
-/// A value of the metadata. Numbers are as 64 bits; lists hold values of one type.
+/// A metadata value. Integers are widened to 64 bits; all values of a list have one type.
 enum Item<'a> {
     Number(u64),
     Single(f32),
@@ -107,7 +108,7 @@ impl<'a> Metadata<'a> {
         Some(self.number(key)? != 0)
     }
 
-    /// The kind of each token; all are normal where the file does not say.
+    /// Returns the kind of each token: all normal if the file does not say.
     fn kinds(&self, n: usize) -> Result<Vec<Kind>> {
         match self.0.get("token_type") {
             None => Ok(vec![Kind::Normal; n]),
@@ -143,7 +144,7 @@ impl<'a> Metadata<'a> {
         Ok(Model { post_processor: self.post_processor(texts, adds_bos), ..model? })
     }
 
-    /// What llama.cpp puts around a text, as a tokenizer.json says it. `adds_bos`: what holds where the file does not say.
+    /// Returns what llama.cpp adds around a text, as a tokenizer.json's post_processor. `adds_bos`: the default for BOS.
     fn post_processor(&self, texts: &[&str], adds_bos: bool) -> Option<String> {
         let token = |role: &str, is_added: bool| {
             let id = self.number(&format!("{role}_token_id"))?;
@@ -164,7 +165,7 @@ impl<'a> Metadata<'a> {
         (!tokens.is_empty()).then(|| template.to_string())
     }
 
-    /// Pieces that merge by scores.
+    /// Reads pieces that merge by scores.
     fn scored(&self, texts: &[&str], kinds: &[Kind]) -> Result<Model> {
         let Some(Item::Singles(scores)) = self.0.get("scores") else {
             return Err(Error::Model(format!("{PREFIX}scores is no list of numbers; the file is damaged")));
@@ -178,7 +179,7 @@ impl<'a> Metadata<'a> {
         }
         let mut pieces = Vec::with_room(texts.len(), WHAT)?;
         for ((text, &score), &kind) in texts.iter().zip(scores).zip(kinds) {
-            // llama.cpp merges what is unused as any other piece, and looks for what is user-defined in the text as it is.
+            // llama.cpp merges unused pieces like any other, and finds user-defined ones before it normalizes the text.
             let merges = kind == Kind::Unused || kind == Kind::UserDefined && text.contains(SPACE_SYMBOL);
             let kind = if merges { Kind::Normal } else { kind };
             pieces.push(Piece { text: (*text).to_owned(), score, kind });
@@ -202,7 +203,7 @@ impl<'a> Metadata<'a> {
         Ok(model)
     }
 
-    /// Reads tokens with merges. `pattern`: `None` where characters merge; `Some(None)` where the file names how text is split.
+    /// Reads tokens with merges. `pattern`: `None` if characters merge; `Some(None)` if the file names its pre-tokenizer.
     fn merged(&self, texts: &[&str], kinds: &[Kind], pattern: Option<Option<PatternText>>) -> Result<Model> {
         let mut vocabulary = Vocabulary::from_texts(texts)?;
         for (rank, merge) in self.texts("merges")?.iter().enumerate() {
@@ -259,7 +260,7 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// The pattern of a pre-tokenizer by its name in the file.
+/// Returns the pattern for a pre-tokenizer's name in the file.
 fn pattern_of(name: Option<&str>) -> Result<PatternText> {
     let table = Node::read(&mut Json::new(PRE_TOKENIZERS, 0))?;
     let remedy = || {
@@ -311,7 +312,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// A little-endian number of `n_bytes`.
+    /// Reads a little-endian number of `n_bytes`.
     fn number(&mut self, n_bytes: u64) -> Result<u64> {
         let bytes = self.bytes(n_bytes)?;
         Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
@@ -323,7 +324,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(bytes).map_err(|_| Error::Model("a text of the metadata is not UTF-8".into()))
     }
 
-    /// A value; lists are only kept if they are `wanted`.
+    /// Reads a value. Lists are skipped, and left empty, unless `wanted`.
     fn item(&mut self, kind: u64, wanted: bool) -> Result<Item<'a>> {
         Ok(match kind {
             6 => Item::Single(f32::from_bits(self.number(4)? as u32)),

@@ -1,5 +1,5 @@
-//! Reads GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet. CLIP's are
-//! known by their tokens that end in `</w>`, and mean what its tokenizer.json says.
+//! Reads GPT-2's two files: vocab.json (token -> id) and merges.txt (one pair a line), in the GPT-2 byte alphabet. CLIP's files
+//! are recognised by their tokens that end in `</w>`, and read like CLIP's tokenizer.json.
 
 use super::added_tokens::is_in_any_case;
 use super::byte_vocabulary::{Vocabulary, split};
@@ -10,13 +10,13 @@ use crate::model_file::json::{Json, Within};
 use crate::model_file::{DecodeErrors, Model, PatternText, in_file, text_of};
 use crate::pretokens::{byte_letter, gpt2_pattern};
 
-/// What ends the tokens of CLIP that end a word.
+/// The suffix of CLIP's tokens that end a word.
 const WORD_END: &str = "</w>";
 
-/// A line is not searched for spaces after this many bytes.
+/// How many bytes of a line are searched for the space between two tokens.
 const MAX_SEARCHED: usize = 4096;
 
-/// The model of the two files, which errors call by these names. Its pattern is GPT-2's, unless `said` has another.
+/// Reads the two files; errors call them by these names. The pattern is GPT-2's unless `said` has another.
 pub fn read(
     vocab: &[u8],
     vocab_name: &str,
@@ -44,7 +44,7 @@ pub fn read(
     if said.pattern.is_none() && vocabulary.id_of("!</w>")?.is_some() {
         let columns = columns.with_word_ends(WORD_END).map_err(in_file).within(|| vocab_name.to_owned())?;
         let normalizer = vec!["nfc".into(), "lowercase".into(), word_step(&[CLIP[0].to_owned()])];
-        // Its own tokenizer, too, looks for them in lower case.
+        // CLIP's own tokenizer also looks for special tokens in the lowercased text.
         let is_found = |(literal, _): &&(String, u32)| is_in_any_case(literal, &normalizer[..2]);
         let rules = specials
             .iter()
@@ -78,7 +78,7 @@ fn read_lines(data: &[u8], vocabulary: &mut Vocabulary) -> Result<()> {
         .check_distinct(|rank| format!("line {}", lines.clone().nth(rank).map_or(0, |(number, _)| number)))
 }
 
-/// Splits a line with several spaces: at the only space where both parts and the whole are entries of the vocabulary.
+/// Splits a line with several spaces at the one space where both parts and their concatenation are in the vocabulary.
 fn cut<'a>(line: &'a str, vocabulary: &Vocabulary) -> Result<(&'a str, &'a str)> {
     let mut cuts = Vec::new();
     for (at, _) in line.match_indices(' ').take_while(|&(at, _)| at < MAX_SEARCHED) {

@@ -1,4 +1,4 @@
-//! Reads the files of other libraries into a [`Model`], and recognises which format a file has.
+//! Detects a tokenizer file's format, and reads other libraries' files into a [`Model`].
 
 pub mod added_tokens;
 pub mod byte_vocabulary;
@@ -23,10 +23,10 @@ use crate::pretokens::{names, patterns_of};
 
 pub use specials::Specials;
 
-/// What one file can be. (GPT-2's two files are read by [`gpt2`].)
+/// The formats of single files. ([`gpt2`] reads GPT-2's two files.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// pairloom's own.
+    /// pairloom's own format.
     Native,
     /// A tokenizer.json.
     HuggingFace,
@@ -36,7 +36,7 @@ pub enum Format {
     Tekken,
     /// A SentencePiece `.model`.
     SentencePiece,
-    /// A GGUF file, or its beginning.
+    /// A GGUF file, or at least its beginning.
     Gguf,
 }
 
@@ -49,7 +49,7 @@ const FORMATS: [(&str, Format); 6] = [
     ("gguf", Format::Gguf),
 ];
 
-/// How files begin that are no tokenizer as they are, and what to do about it.
+/// The first bytes of files that are not a tokenizer as they are, and what to do about it.
 const FOREIGN: [(&[u8], &str); 14] = [
     (b"\xef\xbb\xbf", "a byte order mark (BOM), which its owner refuses, too; save it as UTF-8 without one"),
     (b"\xff\xfe", "a byte order mark of UTF-16; save it as UTF-8"),
@@ -70,7 +70,7 @@ const FOREIGN: [(&[u8], &str); 14] = [
     (b"}q", PICKLE),
     (b"]q", PICKLE),
 ];
-/// How text files begin that are no tokenizer, for callers that name no format.
+/// The first bytes of text files that are not a tokenizer; checked only if the caller names no format.
 const OTHER_TEXTS: [(&[u8], &str); 11] = [
     (b"<!DOCTYPE", PAGE),
     (b"<!doctype", PAGE),
@@ -97,17 +97,17 @@ const PICKLE: &str = "the first bytes of a Python pickle, which pairloom never o
     yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)";
 
 impl Format {
-    /// By its name, such as "pairloom" or "huggingface".
+    /// Returns the format of a name such as "pairloom" or "huggingface".
     pub fn named(name: &str) -> Option<Self> {
         FORMATS.iter().find(|(known, _)| *known == name).map(|&(_, format)| format)
     }
 
-    /// Its name.
+    /// Returns the format's name.
     pub fn name(self) -> &'static str {
         FORMATS.iter().find(|&&(_, format)| format == self).map_or("", |(name, _)| name)
     }
 
-    /// The format of a file that begins so; some thousand bytes are enough. [`Error::Model`] for no format.
+    /// Detects the format from a file's beginning; a few thousand bytes are enough. [`Error::Model`] if there is none.
     pub fn of(head: &[u8]) -> Result<Self> {
         check_begin(head, &FOREIGN)?;
         check_begin(head, &OTHER_TEXTS)?;
@@ -136,36 +136,36 @@ impl Format {
     }
 }
 
-/// Refuses files that say by their first bytes that no format reads them.
+/// Refuses a file whose first bytes show that no format can read it.
 fn check_begin(head: &[u8], kinds: &[(&[u8], &str)]) -> Result<()> {
     let Some((_, what)) = kinds.iter().find(|(begin, _)| head.starts_with(begin)) else { return Ok(()) };
     Err(Error::Model(format!("not a tokenizer file as it is: it begins with {what}")))
 }
 
-/// What a caller says of a file, since the file does not.
+/// What the caller has to say about a file because the file itself does not.
 #[derive(Default)]
 pub struct Said<'a> {
-    /// How text is split: for a .tiktoken file and GPT-2's, and for a GGUF file whose pre-tokenizer is not known.
+    /// The pattern that splits text: for a .tiktoken file, GPT-2's files, and a GGUF file with an unknown pre-tokenizer.
     pub pattern: Option<PatternText>,
-    /// The special tokens: for a .tiktoken file and GPT-2's.
+    /// The special tokens: for a .tiktoken file and GPT-2's files.
     pub specials: Specials,
-    /// What other files of the folder say of a tokenizer.json's added tokens, as JSON; see [`added_tokens::Beside`].
+    /// What other files in the folder say about a tokenizer.json's added tokens, as JSON; see [`added_tokens::Beside`].
     pub beside: Option<&'a [u8]>,
     /// Whether a tokenizer.json's special tokens stay text.
     pub are_ordinary: bool,
 }
 
-/// Reads a file of any format that errors call `name`; `pattern`, a name or a regular expression, splits what does not say how.
+/// Reads a file of any format; errors call it `name`. `pattern`, a name or a regex, is for files that store no pattern.
 pub fn read_any(data: &[u8], name: &str, pattern: Option<&str>) -> Result<Model> {
     let pattern = pattern.map(patterns_of).transpose()?.map(PatternText::Several);
     let format = Format::of(data).within(|| name.to_owned())?;
     read(data, name, format, Said { pattern, ..Said::default() })
 }
 
-/// Reads a file that errors call `name`.
+/// Reads a file; errors call it `name`.
 ///
-/// [`Error::MissingKey`] for a missing key, [`Error::Invalid`] for a pattern that a format needs and `said` lacks, or that
-/// `said` has and the file carries itself, [`Error::Model`] for every other defect.
+/// Errors: [`Error::MissingKey`] for a missing key; [`Error::Invalid`] if `said` lacks a pattern that the format needs, or has
+/// one although the file stores its own; [`Error::Model`] for every other defect.
 pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<Model> {
     check_begin(data, &FOREIGN).within(|| name.to_owned())?;
     if said.pattern.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf) {

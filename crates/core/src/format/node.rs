@@ -1,4 +1,4 @@
-//! The small part of a JSON file as a tree, with getters whose errors name what was expected and what was found.
+//! A tree for the small part of a JSON file, with getters whose errors say what was expected and what was found.
 
 use std::borrow::Cow;
 
@@ -9,16 +9,16 @@ use crate::memory::TryReserve;
 use crate::model_file::json::{Json, Within};
 
 const WHAT: &str = "the settings of a file";
-/// How deep lists and objects may lie in each other; published files have up to 12.
+/// How deeply lists and objects may be nested; published files have up to 12 levels.
 const MAX_DEPTH: usize = 64;
 
-/// A value and its text in the file.
+/// A value, and its text in the file.
 pub struct Node<'a> {
     pub text: &'a str,
     pub value: Value<'a>,
 }
 
-/// The keys, each once, with their values, in the order of the file.
+/// The keys, without duplicates, and their values, in the order of the file.
 pub type Object<'a> = Vec<(Cow<'a, str>, Node<'a>)>;
 
 pub enum Value<'a> {
@@ -74,7 +74,7 @@ impl<'a> Node<'a> {
         Ok(Node { text: &json.text()[start..json.offset()], value })
     }
 
-    /// The value of a key; `None` where it is missing or null, or this is not an object.
+    /// Returns the value of a key; `None` if it is missing or null, or if this is not an object.
     pub fn get(&self, key: &str) -> Option<&Node<'a>> {
         match &self.value {
             Value::Object(entries) => find(entries, key),
@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The value as `pick` takes it; the error says that `name` must be `kind`.
+    /// Returns what `pick` takes from the value; the error says that `name` must be `kind`.
     pub fn as_kind<'n, T>(
         &'n self,
         name: &str,
@@ -121,7 +121,7 @@ impl<'a> Node<'a> {
         })
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     pub fn take(&self, key: &str) -> Result<&Node<'a>> {
         let Value::Object(entries) = &self.value else {
             return Err(Error::Model(format!("expected an object, found {}", shown(self.text))));
@@ -142,19 +142,19 @@ impl<'a> Node<'a> {
         self.take(key)?.as_list(&format!("'{key}'"))
     }
 
-    /// Whether there is a value of this key, null or not.
+    /// Returns whether the key exists, even with the value null.
     pub fn has(&self, key: &str) -> bool {
         matches!(&self.value, Value::Object(entries) if entries.iter().any(|(known, _)| known == key))
     }
 }
 
-/// The value of a key that is there and not null.
+/// Returns the value of a key; `None` if it is missing or null.
 pub fn find<'n, 'a>(entries: &'n Object<'a>, key: &str) -> Option<&'n Node<'a>> {
     let found = entries.iter().find(|(known, _)| known == key);
     found.map(|(_, node)| node).filter(|node| !matches!(node.value, Value::Null))
 }
 
-/// Reads an object whose keys are among `known`. `read` returns whether it has read the value itself.
+/// Reads an object whose keys must be in `known`. `read` returns true if it has consumed the value itself.
 pub fn read_object<'a>(
     json: &mut Json<'a>,
     known: &[&str],
@@ -175,7 +175,7 @@ pub fn read_object<'a>(
     Ok(entries)
 }
 
-/// Refuses a key that is not among `known`, because its meaning would be lost.
+/// Refuses a key that is not in `known`, because its meaning would be lost.
 pub fn check_known(key: &str, known: &[&str]) -> Result<()> {
     if known.contains(&key) {
         return Ok(());
@@ -193,7 +193,7 @@ pub fn missing(key: &str) -> Error {
     Error::MissingKey(format!("key '{key}' is missing"))
 }
 
-/// The text of a value for a message, on one line.
+/// Shortens the text of a value to one line for a message.
 pub fn shown(text: &str) -> String {
     const MAX_CHARACTERS: usize = 60;
     let line: Vec<&str> = text.get(..1000).unwrap_or(text).split_whitespace().collect();

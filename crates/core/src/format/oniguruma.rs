@@ -1,16 +1,15 @@
-//! Translates the regular expressions of a tokenizer.json, which HuggingFace's library runs by Oniguruma, for pairloom's
-//! engines, and back.
+//! Translates regular expressions between pairloom's engines and Oniguruma, with which HuggingFace's library runs those of a
+//! tokenizer.json.
 //!
-//! Taken is what published tokenizers use, where both engines run it alike: characters, classes, alternatives, groups,
-//! repetitions (greedy, lazy, possessive), lookaheads, anchors, and `(?i:...)` over ASCII. One pass over the text copies it,
-//! except for the atoms of `RESPELT`, `\w`, `\W` and `\h` in a class, and `{m,n}+`, which to Oniguruma is a repetition of a
-//! repetition, and here a possessive one. Anything else is refused with its place. So are these, which Oniguruma runs in
-//! a way of its own:
-//!
-//! - a repetition of what may match nothing: it stops after another round;
-//! - `.*` in a pattern with assertions: it may be looked for at the start of each line only;
-//! - two letters under `(?i:` that together equal one letter, as "ss" equals "ß";
-//! - a negated class in a negated one, and U+0000 in a negated class in a class: Oniguruma's own errors.
+//! Supported is what published tokenizers use and both engines run alike: characters, classes, alternatives, groups,
+//! repetitions (greedy, lazy, possessive), lookaheads, anchors, and `(?i:...)` over ASCII. One pass copies the pattern and
+//! respells only the atoms of `RESPELT`, `\w`, `\W` and `\h` in a class, and `{m,n}+`, which is a repetition of a repetition
+//! in Oniguruma and possessive here. Anything else is refused with its position. So are these, which Oniguruma runs in its
+//! own way:
+//! - a repetition of what can match nothing: Oniguruma stops after one more round;
+//! - `.*` in a pattern with assertions: Oniguruma may try it only at the start of each line;
+//! - two letters under `(?i:` that together equal one letter, such as "ss" and "ß";
+//! - a negated class in a negated class, and U+0000 in a negated class in a class: bugs of Oniguruma.
 
 use std::mem;
 use std::sync::LazyLock;
@@ -18,22 +17,22 @@ use std::sync::LazyLock;
 use crate::error::{Error, Result, quoted};
 use crate::pretokens::{check_length, is_run_as_written, word_boundary};
 
-/// How deep groups and classes may lie in each other.
+/// How deeply groups and classes may be nested.
 const MAX_DEPTH: usize = 50;
 
-/// What `\w` matches in Oniguruma in a class. Outside of classes it also matches [`LATIN_1`] there, and in pairloom's
-/// engines everywhere [`JOINERS`]. Measured over all of Unicode 16.0.
+/// What `\w` matches in a class in Oniguruma. Outside of classes, Oniguruma's `\w` also matches [`LATIN_1`]. In pairloom's
+/// engines `\w` also matches [`JOINERS`], in classes and outside. Measured over all of Unicode 16.0.
 const WORD: &str = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}";
 const LATIN_1: &str = "²³¹¼-¾";
 const JOINERS: &str = "\u{200c}\u{200d}";
 
-/// Properties that hold other characters in Oniguruma; all others that both engines know are the same.
+/// Properties whose characters differ in Oniguruma. All other properties that both engines know are the same.
 const OTHER_PROPERTIES: [&str; 3] = ["graph", "print", "word"];
 
-/// ASCII letters that together equal one letter where case is ignored.
+/// Pairs of ASCII letters that together equal one letter if case is ignored.
 const PAIRS: [&str; 5] = ["ss", "ff", "fi", "fl", "st"];
 
-/// Atoms in pairloom's spelling and in Oniguruma's, and whether they are assertions. The first one that fits is taken.
+/// Atoms in pairloom's spelling and in Oniguruma's, and whether they are assertions. The first match is used.
 static RESPELT: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
     let (theirs, ours) = (format!("[{WORD}{LATIN_1}]"), format!("[{WORD}{JOINERS}]"));
     let not = |class: &str| class.replacen('[', "[^", 1);
@@ -41,11 +40,11 @@ static RESPELT: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
     let atoms: [(&str, &str, bool); 15] = [
         (r"\A", r"\A", true),
         (r"\z", r"\z", true),
-        // White space has all line feeds: the end of the line is the end of the text.
+        // `\s` takes all line feeds, so the end of a line is the end of the text.
         (r"\s++$", r"\s++$", false),
         (r"(?=\n|\z)", "$", true),
         ("$", r"\z", true),
-        // No line begins after the last line feed.
+        // No line begins after a line feed that ends the text.
         (r"(?:\A|(?<=\n)(?!\z))", "^", true),
         ("^", r"\A", true),
         (&theirs, r"\w", false),
@@ -62,24 +61,24 @@ static RESPELT: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
     atoms.into_iter().map(owned).collect()
 });
 
-/// The text of a pattern for one of the engines, and whether it may match nothing.
+/// A translated pattern, and whether it can match nothing.
 pub type Translated = (String, bool);
 
-/// The pattern of a tokenizer.json for pairloom's engines; [`Error::Pattern`] that names what is not taken.
+/// Translates a tokenizer.json's pattern for pairloom's engines. [`Error::Pattern`] names what is not supported.
 pub fn read(pattern: &str) -> Result<Translated> {
     let translated = Translation { pattern, is_read: true, ..Translation::default() }.run()?;
     check_engine(&translated.0, pattern)?;
     Ok(translated)
 }
 
-/// A pattern of pairloom's for a tokenizer.json; [`Error::Pattern`] that names what cannot be written.
+/// Translates a pattern of pairloom for a tokenizer.json. [`Error::Pattern`] names what cannot be written.
 pub fn write(pattern: &str) -> Result<Translated> {
     let translated = Translation { pattern, ..Translation::default() }.run()?;
     check_engine(pattern, pattern)?;
     Ok(translated)
 }
 
-/// Refuses what Oniguruma runs as it is written and pairloom's engines do not.
+/// Refuses a pattern that Oniguruma runs as it is written but pairloom's engine simplifies.
 fn check_engine(ours: &str, pattern: &str) -> Result<()> {
     if is_run_as_written(ours)? {
         return Ok(());
@@ -90,7 +89,7 @@ fn check_engine(ours: &str, pattern: &str) -> Result<()> {
     Err(Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() })
 }
 
-/// What a member of a class, or an escape outside, lies in.
+/// Where a class member or an escape is: outside of classes, in a class, or in a negated class.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Outside,
@@ -101,21 +100,21 @@ enum Place {
 #[derive(Default)]
 struct Translation<'a> {
     pattern: &'a str,
-    /// Whether from Oniguruma to pairloom.
+    /// True from Oniguruma to pairloom, false for the other direction.
     is_read: bool,
     at: usize,
     written: String,
     depth: usize,
     ignores_case: bool,
-    /// The letter before, where case is ignored.
+    /// The previous letter, if case is ignored.
     letter: Option<char>,
     has_assertion: bool,
     n_dots: usize,
-    /// Where a dot begins that is repeated without a limit.
+    /// The offset of a dot that is repeated without a limit.
     repeated_dot: Option<usize>,
 }
 
-/// Methods that return `Result<bool>` read a part of the pattern, write it, and return whether it may match nothing.
+/// Methods that return `Result<bool>` read a part of the pattern, write it, and return whether it can match nothing.
 impl<'a> Translation<'a> {
     fn run(mut self) -> Result<Translated> {
         check_length(&[self.pattern])?;
@@ -145,7 +144,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// An atom and its quantifier.
+    /// Translates an atom and its quantifier.
     fn repeated(&mut self) -> Result<bool> {
         let (start, begin, n_dots) = (self.at, self.written.len(), self.n_dots);
         let can_be_empty = self.atom()?;
@@ -158,7 +157,7 @@ impl<'a> Translation<'a> {
         let is_interval = quantifier.len() > 1;
         let suffix = self.peek().filter(|suffix| matches!(suffix, '+' | '?'));
         self.at += usize::from(suffix.is_some());
-        // `{2}?` is optional there; `{0,2}+` may match nothing again and again.
+        // In Oniguruma, `{2}?` means that the repetition is optional, and `{0,2}+` repeats what can match nothing.
         let differs = match suffix {
             Some('?') => is_interval && !quantifier.contains(','),
             Some(_) => is_interval && self.is_read && least == 0,
@@ -181,7 +180,7 @@ impl<'a> Translation<'a> {
         Ok(least == 0)
     }
 
-    /// The bounds of the quantifier that stands here, if one does; it is not written.
+    /// Reads the bounds of a quantifier, if there is one here, without writing it.
     fn bounds(&mut self) -> Result<Option<(u32, Option<u32>)>> {
         let mut n_bytes = 1;
         let bounds = match self.peek() {
@@ -264,7 +263,7 @@ impl<'a> Translation<'a> {
         Err(self.refusal(start, &format!("more than {MAX_DEPTH} groups or classes in each other")))
     }
 
-    /// A class, in `outer`.
+    /// Translates a class that is inside `outer`.
     fn class(&mut self, outer: Place) -> Result<()> {
         let start = self.at;
         let is_negated = self.rest().starts_with("[^");
@@ -276,7 +275,7 @@ impl<'a> Translation<'a> {
         self.copy(1 + usize::from(is_negated));
         self.enter(start)?;
         self.letter = None;
-        // What `\W` is read as. It goes back to `\W`, since Oniguruma errs in negated classes in others.
+        // Reading turns `\W` into this; writing turns it back, because Oniguruma has bugs with negated classes in classes.
         let not_word = format!("[^{WORD}]");
         let mut n_members = 0;
         loop {
@@ -319,7 +318,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// A character, or an escape for one or for several: the one character.
+    /// Translates a character or an escape. Returns the character, unless the escape stands for several.
     fn member(&mut self, place: Place) -> Result<Option<char>> {
         let (at, rest) = (self.at, self.rest());
         let mut characters = rest.chars();
@@ -352,7 +351,7 @@ impl<'a> Translation<'a> {
             't' => (2, Some('\t'), None),
             'f' => (2, Some('\x0c'), None),
             'v' => (2, Some('\x0b'), None),
-            // Here these are word boundaries.
+            // In pairloom's engines, `\<` and `\>` are word boundaries.
             other @ ('<' | '>') => (if self.is_read { 2 } else { 0 }, Some(other), Some(other.to_string())),
             other if other.is_ascii_punctuation() || other == ' ' => (2, Some(other), None),
             _ => (0, None, None),
@@ -365,7 +364,7 @@ impl<'a> Translation<'a> {
         Ok(character)
     }
 
-    /// Refuses a character that Oniguruma may compare otherwise where case is ignored.
+    /// Refuses a character that Oniguruma can compare differently if case is ignored.
     fn note_letter(&mut self, at: usize, character: Option<char>) -> Result<()> {
         let before = mem::take(&mut self.letter);
         let (Some(character), true) = (character, self.ignores_case) else { return Ok(()) };
@@ -391,13 +390,13 @@ impl<'a> Translation<'a> {
         self.rest().chars().next()
     }
 
-    /// Writes the next `n_bytes` as they are.
+    /// Copies the next `n_bytes`.
     fn copy(&mut self, n_bytes: usize) {
         self.written.push_str(&self.rest()[..n_bytes]);
         self.at += n_bytes;
     }
 
-    /// Writes `text` for the next `n_bytes`.
+    /// Writes `text` in place of the next `n_bytes`.
     fn respell(&mut self, n_bytes: usize, text: &str) {
         self.written.push_str(text);
         self.at += n_bytes;
@@ -419,7 +418,7 @@ impl<'a> Translation<'a> {
     }
 }
 
-/// How long the property is that `rest` begins with; 0 for one that the engines do not share.
+/// Returns the length of the property at the start of `rest`; 0 if the engines do not agree on it.
 fn property_len(rest: &str) -> usize {
     let Some((name, _)) =
         rest.get(2..).and_then(|rest| rest.strip_prefix('{')).and_then(|rest| rest.split_once('}'))
@@ -432,7 +431,7 @@ fn property_len(rest: &str) -> usize {
     if is_shared && !plain.is_empty() { name.len() + "\\p{}".len() } else { 0 }
 }
 
-/// The code point of `n_digits` that `rest` begins with, as [`Translation::member`] has it. `\xe9` is a byte there.
+/// Reads an escape of `n_digits` at the start of `rest`; results as in [`Translation::member`]. In Oniguruma, `\xe9` is a byte.
 fn code(rest: &str, n_digits: usize) -> (usize, Option<char>, Option<String>) {
     let digits = rest.get(2..2 + n_digits).filter(|digits| !digits.starts_with('+'));
     match digits.and_then(|digits| char::from_u32(u32::from_str_radix(digits, 16).ok()?)) {
@@ -441,7 +440,7 @@ fn code(rest: &str, n_digits: usize) -> (usize, Option<char>, Option<String>) {
     }
 }
 
-/// The first characters of `rest`, for a message.
+/// Quotes the first characters of `rest` for a message.
 fn shown(rest: &str, n_characters: usize) -> String {
     quoted(&rest.chars().take(n_characters).collect::<String>())
 }

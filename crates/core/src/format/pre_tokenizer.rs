@@ -1,8 +1,8 @@
-//! The pre_tokenizer of a tokenizer.json: one pattern, or several that split one after the other.
+//! Reads the pre_tokenizer of a tokenizer.json as one pattern, or as several that split one after the other.
 //!
-//! Taken are ByteLevel, and before and after it Split, Digits and Punctuation where they keep the text; without ByteLevel, and
-//! for CLIP, those that leave white space out. Refused by name are other steps, behaviors that remove other text, and a space
-//! put before pieces inside of the text.
+//! Supported are ByteLevel, with Split, Digits and Punctuation before and after it if they keep all text; and, without
+//! ByteLevel and for CLIP, steps that drop white space. Other steps, behaviors that remove other text, and a space put before
+//! pieces inside the text are refused by name.
 
 use super::node::{Node, Value, shown};
 use super::oniguruma;
@@ -11,42 +11,42 @@ use crate::model_file::PatternText;
 use crate::pretokens::normalizer::WORDS;
 use crate::pretokens::{BYTE_LEVEL, Pretokenizer, gpt2_pattern};
 
-/// What `Digits` splits by: HuggingFace's tables are of another version of Unicode. This one, and the next, were measured
+/// The class that `Digits` splits by; HuggingFace's tables have another Unicode version. This one and the next were measured
 /// over all code points with tokenizers 0.23.
 pub const DIGIT: &str = "[\\p{N}\u{11de0}-\u{11de9}\u{16ff4}-\u{16ff6}]";
-/// What `Punctuation` splits by: that of an older Unicode, and all of ASCII that is neither letter, digit nor space.
+/// The class that `Punctuation` splits by: punctuation of an older Unicode, and all ASCII except letters, digits and space.
 pub const PUNCTUATION: &str = "[\\p{P}$+<=>^`|~\u{166d}\u{111c9}&&[^\u{61d}\u{9fd}\u{a76}\u{c77}-\u{c84}\u{1b4e}-\u{1b4f}\u{1b7d}-\u{1b7f}\
     \u{2e43}-\u{2e5d}\u{10d6e}\u{10ead}\u{10f55}-\u{10f59}\u{10f86}-\u{10f89}\u{113d4}-\u{113d8}\u{1144b}-\
     \u{1145d}\u{11660}-\u{1166c}\u{116b9}\u{1183b}\u{11944}-\u{11946}\u{119e2}\u{11a3f}-\u{11a46}\u{11a9a}-\
     \u{11aa2}\u{11b00}-\u{11b09}\u{11be1}\u{11c41}-\u{11c45}\u{11c70}-\u{11c71}\u{11ef7}-\u{11ef8}\u{11f43}-\
     \u{11f4f}\u{11fff}\u{12ff1}-\u{12ff2}\u{16d6d}-\u{16d6f}\u{16e97}-\u{16e9a}\u{16fe2}\u{1e5ff}\u{1e95e}-\
     \u{1e95f}]]";
-/// A text as one pretoken.
+/// Takes the whole text as one pretoken.
 const WHOLE: &str = r"[\s\S]+";
-/// What a Split does with its matches, the comment of a pattern that does so, and the same for an inverted one, in which what
-/// does not match is joined to what does.
+/// For each behavior of a Split, the comment that makes a pattern do the same, and the comment for an inverted Split, which
+/// joins what does not match to what does.
 const BEHAVIORS: [(&str, &str, &str); 4] = [
     ("Isolated", "(?#isolated)", "(?#isolated)"),
     ("Contiguous", "(?#contiguous)", "(?#contiguous)"),
     ("MergedWithPrevious", "(?#merged_with_previous)", "(?#merged_with_next)"),
     ("MergedWithNext", "(?#merged_with_next)", "(?#merged_with_previous)"),
 ];
-/// What splits a text of words that each have a space after them.
+/// Splits a text of words that each end in a space.
 pub const WORD: &str = "[^ ]+ ";
-/// What CLIP splits by, as transformers 4 and 5 write it: all but white space.
+/// CLIP's patterns, as transformers 4 and 5 write them: they match everything except white space.
 pub const CLIP: [&str; 2] = [
     r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
     r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
 ];
-/// What takes the files that are refused here.
+/// The remedy for files that are refused here.
 pub const REMEDY: &str = "pairloom.dropin.tokenizers.Tokenizer encodes by it";
 const MAX_DEPTH: usize = 8;
-/// Published ones have up to 7 steps and 604 characters.
+/// Published pre-tokenizers have up to 7 steps and 604 characters.
 const MAX_STEPS: usize = 32;
 const MAX_CHARACTERS: usize = 4096;
 
-/// The step of a normaliser that leaves the words of a text, if the pre_tokenizer leaves white space out; `is_byte_level`: with
-/// ByteLevel at its end.
+/// Returns the normalizer step that reduces a text to its words, if the pre_tokenizer drops white space. `is_byte_level`:
+/// whether it must end with ByteLevel.
 pub fn words(node: &Node<'_>, is_byte_level: bool) -> Result<Option<String>> {
     let mut splits = Splits::default();
     splits.add(node, 0)?;
@@ -57,12 +57,12 @@ pub fn words(node: &Node<'_>, is_byte_level: bool) -> Result<Option<String>> {
     Ok(is_taken.then(|| word_step(&patterns)))
 }
 
-/// The step of a normaliser that leaves the words of a text, which these patterns cut.
+/// Returns the normalizer step that reduces a text to the words that these patterns cut.
 pub fn word_step(patterns: &[String]) -> String {
     format!("{WORDS}{}", serde_json::json!(patterns))
 }
 
-/// The pattern of a pre_tokenizer, and whether a space is put before the text (add_prefix_space).
+/// Reads a pre_tokenizer's pattern, and whether it puts a space before the text (add_prefix_space).
 pub fn read(node: Option<&Node<'_>>) -> Result<(PatternText, bool)> {
     let mut splits = Splits::default();
     if let Some(node) = node {
@@ -94,7 +94,7 @@ fn refused<T>(message: impl Into<String>) -> Result<T> {
 struct Splits {
     patterns: Vec<String>,
     has_prefix: bool,
-    /// Whether pieces that are white space are left out.
+    /// Whether pieces of white space are dropped.
     drops_spaces: bool,
     n_steps: usize,
     n_characters: usize,
@@ -202,7 +202,7 @@ fn split(node: &Node<'_>) -> Result<String> {
         }
     };
     if behavior == "Removed" {
-        // Published files remove what does not match, where everything does.
+        // Published files use this to remove what does not match, with patterns that match everything.
         if !(invert && pattern.has("Regex") && Pretokenizer::new(&text)?.is_total()) {
             return removal(&format!("a Split with behavior 'Removed' and invert {invert}"));
         }
@@ -213,14 +213,14 @@ fn split(node: &Node<'_>) -> Result<String> {
     };
     let comment = if invert { inverted } else { comment };
     let comment = if behavior == "Isolated" && !can_be_empty { "" } else { comment };
-    // A bare word would be taken for the name of a pattern.
+    // A bare word would be read as the name of a pattern.
     let is_word = text.len() > 1
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
     Ok(if is_word { format!("{comment}(?:{text})") } else { format!("{comment}{text}") })
 }
 
-/// The regular expression that matches the text.
+/// Returns the regular expression that matches the text literally.
 fn escaped(text: &str) -> String {
     let is_special = |c: char| "()[]{}?*+-|^$\\.&~# \t\n\r\x0b\x0c".contains(c);
     text.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()

@@ -1,4 +1,4 @@
-//! Tokens and their ranks, which are ids: what a .tiktoken file, a tekken.json and tiktoken's objects hold.
+//! Makes a model of tokens with ranks, which are ids: the content of a .tiktoken file, a tekken.json and tiktoken's objects.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -9,10 +9,10 @@ use crate::model::CheckedColumns;
 use crate::model_file::{DecodeErrors, LARGEST_ID, Model, PatternText, base64, in_file};
 use crate::vocabulary::rank_merges;
 
-/// What is allocated, in the message of [`Error::OutOfMemory`].
+/// The name of what is allocated, for [`Error::OutOfMemory`].
 const WHAT: &str = "the tokens of a file";
 
-/// Tokens and ranks in the order of a file.
+/// Tokens and ranks, in the order of a file.
 #[derive(Default)]
 pub(super) struct RankList {
     bytes: Vec<u8>,
@@ -35,7 +35,7 @@ impl RankList {
         self.tokens.len()
     }
 
-    /// The tokens of ranks below `n_ranks`, ids being ranks + `first`.
+    /// Returns the columns of the tokens with ranks below `n_ranks`; an id is the rank + `first`.
     pub fn columns(mut self, n_ranks: u32, first: u32) -> Result<CheckedColumns> {
         self.tokens.retain(|&(rank, ..)| rank < n_ranks);
         self.tokens.sort_by_key(|&(rank, ..)| rank);
@@ -55,7 +55,7 @@ impl RankList {
     }
 }
 
-/// The rank, or another number, of these digits.
+/// Parses a rank or another number.
 pub(super) fn number_of(digits: &[u8]) -> Result<u32> {
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(digits).unwrap_or_default();
@@ -68,8 +68,8 @@ pub(super) fn number_of(digits: &[u8]) -> Result<u32> {
     }
 }
 
-/// The model of tokens whose ids are ranks. An entry that is named as a special token, and that merging does not make, is
-/// that and no more. The next special token gets the id `n_ranks` or a larger one.
+/// Makes the model of tokens whose ids are ranks. A token that is named as special, and that merging cannot make, becomes
+/// only a special token. The next new special token gets the id `n_ranks` or a larger one.
 pub fn model(
     columns: CheckedColumns,
     n_ranks: u32,

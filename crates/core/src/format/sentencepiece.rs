@@ -1,7 +1,7 @@
 //! Reads SentencePiece's `.model` files of type BPE: a Protocol Buffers message of pieces, scores and settings.
 //!
-//! Ids are those of `SentencePieceProcessor.encode(text)`. The control and unknown pieces become special tokens whose
-//! literals stay text, as there. Fields are those of sentencepiece_model.proto; unknown ones are skipped.
+//! Ids are those of `SentencePieceProcessor.encode(text)`. Control and unknown pieces become special tokens; as in
+//! SentencePiece, their literals in a text stay text. Fields are those of sentencepiece_model.proto; unknown ones are skipped.
 
 use crate::error::{Error, Result, quoted};
 use crate::memory::TryReserve;
@@ -13,25 +13,25 @@ use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL, fallback_byte};
 
 const WHAT: &str = "the pieces of a vocabulary";
 
-/// What a piece is, in the numbers of both kinds of files.
+/// The type of a piece, with its number in both file formats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Made by merging.
     Normal = 1,
-    /// Stands for what has no piece.
+    /// Stands for characters without a piece.
     Unknown = 2,
     /// Never made from text.
     Control = 3,
     /// Found as a whole before merging.
     UserDefined = 4,
-    /// Made by merging and split again.
+    /// Made by merging, then split again.
     Unused = 5,
-    /// A byte of a character that has no piece.
+    /// A byte, for characters without a piece.
     Byte = 6,
 }
 
 impl Kind {
-    /// The kind of a number in a file.
+    /// Returns the kind for a number in a file.
     pub(super) fn numbered(number: u64) -> Result<Self> {
         use Kind::{Byte, Control, Normal, Unknown, Unused, UserDefined};
         let kinds = [Normal, Unknown, Control, UserDefined, Unused, Byte];
@@ -40,31 +40,31 @@ impl Kind {
     }
 }
 
-/// A piece of a vocabulary: its id is its place among all.
+/// A piece of a vocabulary; its id is its index.
 pub(super) struct Piece {
     pub(super) text: String,
     pub(super) score: f32,
     pub(super) kind: Kind,
 }
 
-/// How text becomes what the pieces are matched with.
+/// How text changes before it is matched with pieces.
 pub(super) struct Normalization {
-    /// A table from strings to strings; may be empty.
+    /// A table that maps strings to strings; can be empty.
     pub(super) charsmap: Vec<u8>,
     /// Whether a space is put before each text.
     pub(super) has_prefix: bool,
-    /// Whether spaces at the ends go, and one stands for several.
+    /// Whether spaces at the ends are removed, and runs of spaces become one.
     pub(super) collapses_spaces: bool,
 }
 
-/// Whether a file that begins so may be a `.model` file: a piece, of a text and then a score or a type.
+/// Returns whether a file can be a `.model` file: it begins with a piece, which has a text and then a score or type.
 pub fn is_begin(head: &[u8]) -> bool {
     let &[0x0a, n_piece, 0x0a, n_text, ref rest @ ..] = head else { return false };
     let is_text_all = n_piece == n_text.wrapping_add(2);
     n_text < 0x80 && (is_text_all || matches!(rest.get(usize::from(n_text)), Some(0x15 | 0x18)))
 }
 
-/// The model of a file; [`Error::Model`] if it is damaged or cannot be expressed.
+/// Reads a file. [`Error::Model`] if it is damaged or cannot be expressed.
 pub fn read(data: &[u8]) -> Result<Model> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut kind = 1;
@@ -132,8 +132,9 @@ fn read_piece(data: &[u8]) -> Result<Piece> {
     Ok(piece)
 }
 
-/// The model of pieces that merge by their scores; control pieces in a text stay text if `are_ordinary`, and else
-/// user-defined ones are special tokens, too. unknown: the id of characters without a piece, where there is no byte fallback.
+/// Makes the model of pieces that merge by their scores. `are_ordinary`: control pieces in a text stay text; otherwise,
+/// user-defined pieces become special tokens, too. `unknown`: the id for characters without a piece, if there is no byte
+/// fallback.
 pub(super) fn model(
     pieces: Vec<Piece>,
     normalization: &Normalization,
@@ -200,7 +201,7 @@ pub(super) fn model(
     ];
     normalizer.extend(steps.into_iter().filter(|step| step.0).map(|(_, step)| step.to_owned()));
     if !normalization.collapses_spaces {
-        // A text that the charsmap makes empty has a prefix, too.
+        // A text that the charsmap makes empty gets the prefix, too.
         normalizer.rotate_right(usize::from(normalization.has_prefix));
     }
     normalizer.extend(unknown.map(|id| format!("{UNKNOWN}{id}")));
@@ -214,15 +215,15 @@ pub(super) fn model(
     Ok(Model { normalizer, special_rules, plain_specials, ..model })
 }
 
-/// A value of a message.
+/// The value of a field in a message.
 enum Field<'a> {
     Number(u64),
-    /// 32 bits.
+    /// 32 bits, such as those of an f32.
     Single(u32),
     Bytes(&'a [u8]),
 }
 
-/// Calls `take` for each field of a message: its number and its value.
+/// Calls `take` with the number and value of each field in a message.
 fn fields<'a>(mut data: &'a [u8], mut take: impl FnMut(u64, Field<'a>) -> Result<()>) -> Result<()> {
     let damaged =
         || Error::Model("the file ends within a value: it is damaged, or no SentencePiece model".into());
@@ -257,7 +258,7 @@ fn fields<'a>(mut data: &'a [u8], mut take: impl FnMut(u64, Field<'a>) -> Result
     Ok(())
 }
 
-/// The next number in seven bits a byte.
+/// Reads the next number, seven bits a byte.
 fn varint(data: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

@@ -1,12 +1,12 @@
-//! The special tokens that a caller names for a file that does not say which they are.
+//! The special tokens that a caller names for a file that does not list its own.
 
 use crate::error::Result;
 
-/// Special tokens, distinct.
+/// Distinct special tokens.
 pub enum Specials {
-    /// With their ids.
+    /// With ids.
     At(Vec<(String, u32)>),
-    /// Each gets the id of the entry that is its text, else the next id after the largest.
+    /// Without ids: each gets the id of the entry with its text, else the next id after the largest.
     Next(Vec<String>),
 }
 
@@ -17,7 +17,7 @@ impl Default for Specials {
 }
 
 impl Specials {
-    /// The special tokens with their ids. `find` returns the id of the entry that is a text; `next` is the largest id, + 1.
+    /// Returns the special tokens with their ids. `find` returns the id of the entry with a text; `next` is the largest id + 1.
     pub fn ids(
         &self,
         mut next: u32,

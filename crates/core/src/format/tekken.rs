@@ -1,8 +1,8 @@
 //! Reads Mistral's tekken.json: ranks in base64 under `vocab`, the pattern under `config`.
 //!
-//! Special tokens come first, so an id is a rank plus the number of special tokens. Only the first `default_vocab_size` ids
-//! are used. A file that lists no special tokens (up to version v7) has those that mistral-common defines; positions that are
-//! not listed are `<SPECIAL_n>`.
+//! Special tokens come first, so an ordinary token's id is its rank plus the number of special tokens. Only the first
+//! `default_vocab_size` ids are used. A file without a list of special tokens (up to version v7) has those that mistral-common
+//! defines; ids that are not listed are `<SPECIAL_n>`.
 
 use std::mem::replace;
 
@@ -14,7 +14,7 @@ use crate::model_file::json::{Json, Within};
 use crate::model_file::{Model, PatternText, read_id, text_of};
 use crate::pretokens::check_run_as_written;
 
-/// What mistral-common takes for the first special tokens of a file that lists none.
+/// The first special tokens that mistral-common uses for a file that lists none.
 const UNLISTED: [&str; 20] = [
     "<unk>",
     "<s>",
@@ -39,7 +39,7 @@ const UNLISTED: [&str; 20] = [
 ];
 const MAX_SPECIALS: u32 = 100_000;
 
-/// Whether a file that begins so is an object that begins with tekken's `config`, `vocab`, `special_tokens` or type.
+/// Returns whether a file begins like an object with tekken's `config`, `vocab` or `special_tokens` first, or has its type.
 pub fn is_begin(head: &[u8]) -> bool {
     let mut compact = head[..head.len().min(200)].to_vec();
     compact.retain(|byte| !byte.is_ascii_whitespace());
@@ -48,7 +48,7 @@ pub fn is_begin(head: &[u8]) -> bool {
         || memchr::memmem::find(&compact, b"\"type\":\"Tekken\"").is_some()
 }
 
-/// The model of the file.
+/// Reads the file.
 pub fn read(data: &[u8]) -> Result<Model> {
     let mut json = Json::new(text_of(data)?, 0);
     let (mut vocab, mut config, mut listed) = (None, None, None);
@@ -65,7 +65,7 @@ pub fn read(data: &[u8]) -> Result<Model> {
     let (vocab, config) = (vocab.ok_or_else(|| missing("vocab"))?, config.ok_or_else(|| missing("config"))?);
     let read_config = || {
         let pattern = config.string("pattern")?;
-        check_run_as_written(pattern)?; // mistral-common runs it by tiktoken
+        check_run_as_written(pattern)?; // mistral-common runs it with tiktoken
         let number = |key| number_of(config.take(key)?.text.as_bytes()).within(|| format!("'{key}'"));
         Ok((pattern.to_owned(), number("default_vocab_size")?, number("default_num_special_tokens")?))
     };
@@ -114,7 +114,7 @@ fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {
     Ok(found)
 }
 
-/// All `n` special tokens.
+/// Returns all `n` special tokens.
 fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
     let mut specials: Vec<(String, u32)> = (0..n).map(|id| (format!("<SPECIAL_{id}>"), id)).collect();
     let Some(listed) = listed else {

@@ -1,13 +1,13 @@
-//! Reads a `.tiktoken` file: one token a line, in base64, white space and its rank, in any order. Cost: one pass, and a set of
-//! all tokens to find equal ones.
+//! Reads a `.tiktoken` file. Each line has a token in base64, white space and the token's rank; lines can be in any order.
+//! Cost: one pass, and a set of all tokens to find duplicates.
 
 use super::ranks::{RankList, number_of};
 use crate::error::{Error, Result, quoted};
 use crate::model::CheckedColumns;
 use crate::model_file::json::Within;
 
-/// The tokens, their ids being ranks, and the largest rank + 1, which may be that of an empty token: Whisper's file has one,
-/// written `=`, which no text makes.
+/// Reads the tokens, whose ids are ranks, and the largest rank + 1. That rank can belong to an empty token, which no text
+/// produces: Whisper's file has one, written `=`.
 pub fn read(data: &[u8]) -> Result<(CheckedColumns, u32)> {
     let (mut found, mut n_ranks) = (RankList::default(), 0);
     for (index, line) in data.split(|&byte| byte == b'\n').enumerate() {
@@ -23,7 +23,7 @@ pub fn read(data: &[u8]) -> Result<(CheckedColumns, u32)> {
     Ok((found.columns(u32::MAX, 0)?, n_ranks))
 }
 
-/// The rank of the line.
+/// Reads a line into `found`; returns its rank.
 fn read_line(line: &[u8], found: &mut RankList) -> Result<u32> {
     let Some((coded, rank)) = cut(line) else {
         let line = quoted(&String::from_utf8_lossy(line));
@@ -36,14 +36,14 @@ fn read_line(line: &[u8], found: &mut RankList) -> Result<u32> {
     Ok(rank)
 }
 
-/// The two parts of a line.
+/// Splits a line into its two parts.
 fn cut(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (coded, rest) = line.split_at(line.iter().position(u8::is_ascii_whitespace)?);
     let rank = rest.trim_ascii_start();
     (!rank.iter().any(u8::is_ascii_whitespace)).then_some((coded, rank))
 }
 
-/// Whether the first line is one of such a file.
+/// Returns whether the first line is a line of a `.tiktoken` file.
 pub fn is_begin(head: &[u8]) -> bool {
     let Some(end) = head.iter().position(|&byte| byte == b'\n') else { return false };
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);

@@ -1,8 +1,8 @@
 //! Reads HuggingFace's tokenizer.json for byte-level BPE, and for BPE over characters.
 //!
-//! Ids are those of `encode(text, add_special_tokens=False)`. The post_processor, truncation and padding are carried and change
-//! no ids. All added tokens become special tokens, also those that the file does not call special. What cannot be expressed
-//! exactly is refused by name. Cost: one pass over the file, and two lookups of a token for each merge.
+//! Ids are those of `encode(text, add_special_tokens=False)`. The post_processor, truncation and padding are kept for writing
+//! and change no ids. All added tokens become special tokens, even those not marked special. A tokenizer that cannot be
+//! expressed exactly is refused, with the setting's name. Cost: one pass over the file, and two token lookups for each merge.
 
 use super::added_tokens::{self, Beside, check_assigned};
 use super::byte_vocabulary::Vocabulary;
@@ -16,7 +16,7 @@ use crate::model_file::json::{Json, Within};
 use crate::model_file::{self, DecodeErrors, Model, PatternText, in_file, text_of};
 use crate::pretokens::normalizer::{UNKNOWN, UNKNOWN_EACH};
 use crate::vocabulary::characters::CHARACTERS;
-/// All but the last two may come first.
+/// The keys of the file. Any but the last two can be its first key.
 const KEYS: [&str; 9] = [
     "version",
     "truncation",
@@ -28,7 +28,7 @@ const KEYS: [&str; 9] = [
     "post_processor",
     "decoder",
 ];
-/// unk_token, fuse_unk and byte_fallback say what becomes of a byte or character that is no token.
+/// The keys of the model. unk_token, fuse_unk and byte_fallback say what happens to bytes or characters without a token.
 const MODEL_KEYS: [&str; 10] = [
     "type",
     "dropout",
@@ -42,19 +42,19 @@ const MODEL_KEYS: [&str; 10] = [
     "merges",
 ];
 
-/// The steps of a normaliser that stand for a Metaspace.
+/// The normalizer steps that a Metaspace is read as.
 const METASPACE_STEPS: [&str; 3] = ["spaces", "first_prefix", "prefix_space"];
 
-/// Whether a file that begins so is an object whose first key is one of a tokenizer.json's.
+/// Returns whether a file begins like an object whose first key is one of a tokenizer.json's.
 pub fn is_begin(head: &[u8]) -> bool {
     let inside = head.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
     let Some(rest) = inside.and_then(|inside| inside.strip_prefix(b"\"")) else { return false };
     KEYS[..7].iter().any(|key| rest.strip_prefix(key.as_bytes()).is_some_and(|rest| rest.starts_with(b"\"")))
 }
 
-/// The model of a file that errors call `name`.
+/// Reads a file; errors call it `name`.
 ///
-/// With `are_ordinary` its special tokens stay text. `beside`: what other files of the folder say of its added tokens, as JSON;
+/// `are_ordinary`: its special tokens stay text. `beside`: what other files in the folder say about its added tokens, as JSON;
 /// see [`Beside`]. [`Error::MissingKey`] for a missing key, [`Error::Model`] for every other defect.
 pub fn read(data: &[u8], name: &str, are_ordinary: bool, beside: Option<&[u8]>) -> Result<Model> {
     let read = File::read(data).and_then(|file| file.model(are_ordinary, beside)).map_err(in_file);
@@ -68,7 +68,7 @@ pub fn read(data: &[u8], name: &str, are_ordinary: bool, beside: Option<&[u8]>) 
 }
 
 struct File<'a> {
-    /// All but the model.
+    /// All keys except the model.
     around: Object<'a>,
     /// The model without vocabulary and merges.
     settings: Node<'a>,
@@ -100,7 +100,7 @@ impl<'a> File<'a> {
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
         let beside = beside.as_ref().map(Beside::new).transpose()?;
-        // A Metaspace comes after added tokens are found, unlike a normaliser that does the same.
+        // A Metaspace runs after added tokens are found, unlike a normalizer with the same effect.
         let has = |key: &str, kind: &str| find(&around, key).is_some_and(|node| node.text.contains(kind));
         let is_metaspace = has("pre_tokenizer", "\"Metaspace\"") && !has("normalizer", "\"Replace\"");
         let mut forms = normalizer.clone();
@@ -162,23 +162,23 @@ impl<'a> File<'a> {
     }
 }
 
-/// What a file says of text, and which symbols merging starts with.
+/// How a file changes and splits text, and which symbols merging starts with.
 #[derive(Default)]
 struct Rules {
     pattern: Option<PatternText>,
-    /// The step that says what becomes of characters without a token.
+    /// The step for characters without a token.
     unknown: Option<String>,
-    /// The steps that change a text before special tokens are found that are "normalized".
+    /// The steps that run before "normalized" special tokens are found.
     normalizer: Vec<String>,
-    /// The step after them.
+    /// The step that runs after they are found.
     late: Option<String>,
-    /// Whether merging starts with characters, not with bytes.
+    /// Whether merging starts with characters instead of bytes.
     is_characters: bool,
-    /// Whether white space is left out.
+    /// Whether white space is dropped.
     are_words: bool,
-    /// Whether a Metaspace makes words, which changes no ids once merges across spaces are left out.
+    /// Whether a Metaspace splits words. This changes no ids once merges across spaces are dropped.
     splits_words: bool,
-    /// How tokens end that end a word.
+    /// The suffix of tokens that end a word.
     word_end: Option<String>,
 }
 
@@ -256,14 +256,14 @@ impl Rules {
     }
 }
 
-/// How tokens end that end a word, if some do.
+/// Returns the suffix of tokens that end a word, if there is one.
 fn word_end(settings: &Node<'_>) -> Result<Option<String>> {
     let Some(node) = settings.get("end_of_word_suffix") else { return Ok(None) };
     let suffix = node.as_string("end_of_word_suffix").within(|| "model".into())?;
     Ok((!suffix.is_empty()).then(|| suffix.to_owned()))
 }
 
-/// The settings of the model, and its vocabulary with the merges.
+/// Reads the model: its settings, and its vocabulary with the merges.
 fn read_model<'a>(json: &mut Json<'a>) -> Result<(Node<'a>, Vocabulary)> {
     let (mut vocabulary, mut merges) = (None, None);
     let settings = read_object(json, &MODEL_KEYS, |json, key| {
@@ -278,7 +278,7 @@ fn read_model<'a>(json: &mut Json<'a>) -> Result<(Node<'a>, Vocabulary)> {
                 vocabulary.read_merges(json)?;
             }
             ("merges", None) => {
-                // Read again when the vocabulary is known.
+                // Merges come first in the file: skip them, and read them once the vocabulary is known.
                 merges = Some(Some(json.clone()));
                 json.skip()?;
             }
@@ -303,7 +303,7 @@ fn check_type(kind: &str) -> Result<()> {
     )))
 }
 
-/// The step of a normaliser that says what becomes of characters without a token, if the model has an unk_token.
+/// Returns the normalizer step for characters without a token, if the model has an unk_token.
 fn unknown_step(settings: &Node<'_>, vocabulary: &Vocabulary) -> Result<Option<String>> {
     let Some(node) = settings.get("unk_token") else { return Ok(None) };
     let token = node.as_string("unk_token")?;
@@ -317,7 +317,7 @@ fn unknown_step(settings: &Node<'_>, vocabulary: &Vocabulary) -> Result<Option<S
     }
 }
 
-/// Refuses settings that cannot be expressed; returns ignore_merges.
+/// Refuses settings that cannot be expressed. Returns ignore_merges.
 fn check_model(settings: &Node<'_>) -> Result<bool> {
     for key in ["dropout", "continuing_subword_prefix"] {
         if let Some(Node { text, .. }) = settings.get(key)
@@ -329,7 +329,7 @@ fn check_model(settings: &Node<'_>) -> Result<bool> {
     if settings.has("ignore_merges") { settings.bool("ignore_merges") } else { Ok(false) }
 }
 
-/// Refuses a decoder that is not ByteLevel alone.
+/// Refuses any decoder except a single ByteLevel.
 fn check_decoder(decoder: Option<&Node<'_>>) -> Result<()> {
     let Some(decoder) = decoder else { return Ok(()) };
     let is_kind = |node: &Node<'_>, kind: &str| node.string("type").is_ok_and(|found| found == kind);

@@ -1,4 +1,4 @@
-//! The Unicode forms of a tokenizer.json's normalizer, and lower case.
+//! Reads the Unicode forms and lowercasing in a tokenizer.json's normalizer.
 
 use super::node::Node;
 use crate::error::{Error, Result, quoted};
@@ -9,8 +9,8 @@ const FORMS: [(&str, &str); 5] =
 const MAX_NORMALIZERS: usize = 4;
 const MAX_DEPTH: usize = 8;
 
-/// Adds the Unicode forms of a normalizer, alone or in a sequence; others are refused by name. With `drops_spaces` it does not
-/// matter which white space is in the text.
+/// Adds the Unicode forms of a normalizer, single or in a sequence. Refuses others by name. `drops_spaces`: the text's white
+/// space is dropped later, so a step that only changes white space is ignored.
 pub(super) fn add_forms(
     node: &Node<'_>,
     forms: &mut Vec<String>,

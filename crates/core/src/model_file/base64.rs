@@ -1,4 +1,4 @@
-//! Base64 (RFC 4648, section 4): the standard alphabet with padding, canonical; anything else is an error.
+//! Base64 (RFC 4648, section 4) in the standard alphabet, padded and canonical; anything else is an error.
 
 use base64::engine::general_purpose::STANDARD;
 use base64::{DecodeError, DecodeSliceError, Engine};
@@ -11,7 +11,7 @@ pub fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Appends the bytes of `coded`.
+/// Decodes `coded` and appends its bytes.
 pub fn append(coded: &[u8], bytes: &mut Vec<u8>) -> Result<()> {
     let start = bytes.len();
     bytes.try_resize(start + coded.len().div_ceil(4) * 3, 0, "token bytes")?;

@@ -1,7 +1,7 @@
-//! A pull parser for JSON: the caller requests the value it expects and gets it, or an error with the offset.
+//! A pull parser for JSON: the caller requests the value that it expects, and gets it or an error with the offset.
 //!
-//! It builds nothing that is not requested, accepts only integers as numbers, and leaves repeated keys to the caller. One pass;
-//! only strings with escapes allocate.
+//! It builds nothing that is not requested, accepts only integers as numbers, and leaves repeated keys to the caller. It makes
+//! one pass and allocates only for strings with escapes.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 
 use crate::error::{Error, Result};
 
-/// A text and the offset up to which it is read.
+/// A text, and the offset of the next byte to read.
 #[derive(Clone)]
 pub struct Json<'a> {
     text: &'a str,
@@ -33,12 +33,12 @@ impl<T> Within<T> for Result<T> {
 }
 
 impl<'a> Json<'a> {
-    /// A reader of `text` from the offset `at` on.
+    /// Makes a reader of `text` that starts at offset `at`.
     pub fn new(text: &'a str, at: usize) -> Self {
         Json { text, at }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> &'a str {
         self.text
     }
@@ -53,7 +53,7 @@ impl<'a> Json<'a> {
         &rest[..n_bytes]
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub fn offset(&self) -> usize {
         self.at
     }
@@ -73,7 +73,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The error that names what was expected and what was found.
+    /// Returns an error that names what was expected and what was found.
     #[cold]
     pub fn unexpected<T>(&mut self, expected: &str) -> Result<T> {
         let message = match self.peek() {
@@ -194,7 +194,7 @@ impl<'a> Json<'a> {
         if !has_escapes {
             return Ok(Cow::Borrowed(inside));
         }
-        // serde_json aborts where the system refuses memory.
+        // serde_json aborts if it cannot allocate, so try to allocate first.
         String::new().try_reserve(2 * inside.len()).map_err(Error::out_of_memory("a string of a file"))?;
         let text = serde_json::from_str(&self.text[start - 1..=end]);
         text.map(Cow::Owned).map_err(|error| {

@@ -1,4 +1,4 @@
-//! The long values of a file of schema 2 as JSON: its lists of numbers and the bytes of its tokens. Cost: one pass over the
+//! Writes the long values of a schema 2 file as JSON: lists of numbers, and the bytes of the tokens. Cost: one pass over the
 //! merges and one over the tokens.
 
 use base64::Engine;
@@ -15,7 +15,7 @@ const WHAT: &str = "a model file";
 /// The most bytes of a number in a list, with the comma.
 const NUMBER_BYTES: usize = 11;
 
-/// The long values, by key.
+/// Returns the long values by key.
 pub fn lists(columns: &CheckedColumns) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let columns = columns.borrowed(&[]);
     let listed = listed(&columns)?;
@@ -45,12 +45,12 @@ pub fn lists(columns: &CheckedColumns) -> Result<Vec<(&'static str, Vec<u8>)>> {
     Ok(lists)
 }
 
-/// Indices of the tokens whose bytes a reader cannot derive from the merges in one pass in rank order.
+/// Returns the indices of tokens whose bytes a reader cannot derive from the merges in one pass in rank order.
 fn listed(columns: &Columns<'_>) -> Result<Vec<usize>> {
     let n_tokens = columns.ids.len();
     let is_dense = columns.ids.last().is_none_or(|&last| last as usize + 1 == n_tokens);
     let index = |id: u32| if is_dense { id as usize } else { columns.ids.partition_point(|&each| each < id) };
-    // The row that first makes a token: none for those that are listed anyway.
+    // For each token, the first row that makes it; `usize::MAX` if none does.
     let mut first = filled(n_tokens, usize::MAX, WHAT)?;
     for (row, merge) in columns.merges.iter().enumerate() {
         let made = &mut first[index(merge[2])];
@@ -62,7 +62,7 @@ fn listed(columns: &Columns<'_>) -> Result<Vec<usize>> {
         is_listed[at] = first[at] == usize::MAX || (end - start) as usize > MAX_DERIVED_BYTES;
         start = end;
     }
-    // A merge whose parts are made by later rows, or by itself, derives nothing.
+    // A reader cannot derive a token if this or a later row makes one of its parts.
     for (row, &[left, right, merged]) in columns.merges.iter().enumerate() {
         let is_later = |part: u32| (row..usize::MAX).contains(&first[index(part)]);
         if first[index(merged)] == row && (is_later(left) || is_later(right)) {
@@ -75,7 +75,7 @@ fn listed(columns: &Columns<'_>) -> Result<Vec<usize>> {
     Ok(found)
 }
 
-/// Ids as (first, count, first, count, ...).
+/// Encodes ids as runs: first, count, first, count, ...
 fn runs(ids: impl Iterator<Item = u32> + Clone) -> impl Iterator<Item = u64> + Clone {
     let mut ids = ids.peekable();
     std::iter::from_fn(move || {

@@ -1,7 +1,8 @@
-//! Reads the native model file: bytes -> validated columns.
+//! Reads pairloom's own model file into validated columns.
 //!
-//! docs/formats.md specifies schemas 1 and 2. The returned [`Model`] satisfies the invariants of [`Columns::check`]; what
-//! can be checked while reading is checked here, so that errors name the location in the file. Cost: two passes, the first of which finds the keys. Memory is linear in the file. Never recurses and never panics, whatever the bytes.
+//! docs/formats.md specifies schemas 1 and 2. The returned [`Model`] satisfies the invariants of [`Columns::check`]. Whatever
+//! can be checked while reading is checked here, so that errors name the location in the file. Cost: two passes, of which the
+//! first finds the keys; memory linear in the file. Never recurses and never panics, whatever the bytes.
 
 pub(crate) mod base64;
 pub mod json;
@@ -32,7 +33,7 @@ pub const LARGEST_ID: u32 = MAX_IDS as u32 - 1;
 pub enum PatternText {
     /// A regular expression.
     One(String),
-    /// At least one; each splits the pretokens of the one before.
+    /// At least one; each splits the pretokens of the previous one.
     Several(Vec<String>),
 }
 
@@ -57,14 +58,14 @@ pub struct Model {
     pub tokenizer_config: Option<String>,
     /// The steps that change a text before it is split, by name.
     pub normalizer: Vec<String>,
-    /// Rules of special tokens, each a literal and a name: see [`crate::special`].
+    /// Rules of special tokens as (literal, name of the rule); see [`crate::special`].
     pub special_rules: Vec<(String, String)>,
-    /// How the tokenizer was trained, as JSON text that is not parsed here; schema 1 is of profile "bpetite".
+    /// How the tokenizer was trained, as JSON text that is not parsed here. Schema 1 implies profile "bpetite".
     pub training: Option<String>,
 }
 
 impl Model {
-    /// A model of tokens, special tokens and a pattern, and nothing else.
+    /// Makes a model of tokens, special tokens and a pattern; everything else is empty.
     pub fn new(
         columns: CheckedColumns,
         ignore_merges: bool,
@@ -88,10 +89,10 @@ impl Model {
     }
 }
 
-/// The span of the value of each key of an object.
+/// Maps each key of an object to the span of its value.
 type Spans<'a> = HashMap<Cow<'a, str>, (usize, usize)>;
 
-/// Reads a model file that errors call `name`.
+/// Reads a model file; errors call it `name`.
 ///
 /// [`Error::MissingKey`] for a missing key, [`Error::Model`] for every other defect.
 pub fn read(data: &[u8], name: &str) -> Result<Model> {
@@ -117,7 +118,7 @@ fn read_text(data: &[u8]) -> Result<Model> {
     }
 }
 
-/// The text of a file.
+/// Returns the text of a file; [`Error::Model`] if it is not UTF-8.
 pub(crate) fn text_of(data: &[u8]) -> Result<&str> {
     simdutf8::compat::from_utf8(data).map_err(|error| {
         let at = error.valid_up_to();
@@ -149,7 +150,7 @@ fn find_keys(text: &str) -> Result<Spans<'_>> {
     Ok(keys)
 }
 
-/// A file, its keys, and its schema version.
+/// The text of a file, its keys, and its schema version.
 struct File<'a> {
     text: &'a str,
     spans: Spans<'a>,
@@ -196,7 +197,7 @@ fn missing(key: &str) -> Error {
     Error::MissingKey(format!("key '{key}' is missing; save the tokenizer again"))
 }
 
-/// A text, shortened for a message.
+/// Shortens a text for a message.
 fn shown(text: &str) -> String {
     text.chars().take(60).collect()
 }
@@ -221,7 +222,7 @@ fn read_specials(json: &mut Json<'_>) -> Result<Vec<(String, u32)>> {
     Ok(specials)
 }
 
-/// Tokens in the order of the file: ids, and the spans of their bytes in one blob.
+/// Tokens in the order of the file: ids, and the spans of their bytes in `blob`.
 #[derive(Default)]
 struct Tokens {
     blob: Vec<u8>,
@@ -230,7 +231,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// The bytes of the token at `index`.
+    /// Returns the bytes of the token at `index`.
     fn bytes(&self, index: usize) -> &[u8] {
         self.spans.get(index).and_then(|&(start, end)| self.blob.get(start..end)).unwrap_or_default()
     }
@@ -241,8 +242,8 @@ impl Tokens {
         self.spans.truncate(n);
     }
 
-    /// The tokens in the order of the indices `order`, with the merges; fails unless they are as [`Columns::check`] says.
-    /// Merges are checked only if `checks_merges`, since mostly their tokens were read off them.
+    /// Makes columns of the tokens in the order of the indices `order`, and of the merges; fails if [`Columns::check`] would.
+    /// Merges are checked only if `checks_merges`, since usually their tokens were derived from them.
     fn into_columns(
         self,
         order: impl ExactSizeIterator<Item = usize>,
@@ -277,7 +278,7 @@ impl Tokens {
     }
 }
 
-/// The error of a check of columns, as one of the file that they are from.
+/// Turns the error of a check of columns into one about the file that the columns come from.
 pub(crate) fn in_file(error: Error) -> Error {
     match error {
         Error::Invalid(message) => Error::Model(message),

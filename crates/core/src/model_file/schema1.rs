@@ -1,6 +1,6 @@
 //! Schema 1: tokens as lists of bytes; the merge of rank r makes id 256 + r; one special token with the last id.
 //!
-//! `vocab` has an entry for the special token too.
+//! `vocab` also lists the special token.
 
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
@@ -58,14 +58,14 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
         [(text, id)] if text == SPECIAL && *id as usize == n => {}
         _ => return Err(Error::Model(format!("special_tokens must be exactly {{\"{SPECIAL}\": {n}}}"))),
     }
-    // No pair is listed twice, since tokens are distinct: both results would have the same bytes.
+    // Merges need no check: a repeated pair would make two tokens with the same bytes, but tokens are distinct.
     let columns = tokens.into_columns(0..n, merges, false, &special_tokens, false)?;
     let pattern = PatternText::One(pattern);
     let training = Some(r#"{"profile":"bpetite"}"#.into());
     Ok(Model { training, ..Model::new(columns, false, special_tokens, pattern, DecodeErrors::Strict) })
 }
 
-/// Reads `[[left, right], ...]` into left, right and merged id of each.
+/// Reads `[[left, right], ...]` into rows of left, right and merged id.
 fn read_merges(json: &mut Json<'_>) -> Result<Vec<[u32; 3]>> {
     let mut merges = Vec::new();
     json.list(|json, rank| {
@@ -94,8 +94,8 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<[u32; 3]>> {
     Ok(merges)
 }
 
-/// Reads `{"id": [byte, ...], ...}` into tokens whose index is their id. The ids must be exactly 0..=n, where n is the
-/// special token's.
+/// Reads `{"id": [byte, ...], ...}` into tokens whose index is their id. The ids must be exactly 0..=n, where n is the special
+/// token's id.
 fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
     const ABSENT: (usize, usize) = (0, 0);
     let n_entries = n + 1;

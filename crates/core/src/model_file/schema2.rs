@@ -1,4 +1,4 @@
-//! Schema 2: tokens made by merges are derived from them, the others are listed; ids are run-length encoded.
+//! Schema 2: tokens that merges make are derived from the merges, the others are listed; ids are run-length encoded.
 
 use hashbrown::HashSet;
 
@@ -31,7 +31,7 @@ const KEYS: [&str; 13] = [
 const OPTIONAL: [&str; 6] =
     ["normalizer", "post_processor", "priorities", "special_rules", "tokenizer_config", "training"];
 
-/// Tokens longer than this must be listed even if a merge makes them: else forty doublings would take a terabyte.
+/// Longer tokens must be listed even if a merge makes them; otherwise forty doublings would take a terabyte.
 pub(super) const MAX_DERIVED_BYTES: usize = 256;
 
 /// Reads a file of schema 2.
@@ -88,7 +88,7 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     let mut order: Vec<usize> = Vec::with_room(tokens.ids.len(), "token order")?;
     order.extend(0..tokens.ids.len());
     order.sort_unstable_by_key(|&token| tokens.ids.get(token).copied());
-    // Where every merge made a new token its bytes are right, and equal pairs would have made equal tokens.
+    // If every merge made a new token, its bytes are right, and no pair is repeated: it would have made an equal token.
     let checks_merges = tokens.ids.len() - n_listed < merged_ids.len();
     let columns = tokens.into_columns(order.into_iter(), merges, ranks, &special_tokens, checks_merges)?;
     let columns = match priorities {
@@ -120,7 +120,7 @@ fn choice<T: Copy>(json: &mut Json<'_>, choices: &[(&str, T)]) -> Result<T> {
     })
 }
 
-/// Reads a string, or a list of at least one.
+/// Reads a string, or a list of at least one string.
 fn read_pattern(json: &mut Json<'_>) -> Result<PatternText> {
     if json.peek() != Some(b'[') {
         return Ok(PatternText::One(json.string()?.into_owned()));
@@ -139,7 +139,7 @@ fn texts(json: &mut Json<'_>) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// Reads a list of texts as pairs.
+/// Reads a flat list of texts as pairs.
 fn pairs(json: &mut Json<'_>) -> Result<Vec<(String, String)>> {
     let texts = texts(json)?;
     let (pairs, rest) = texts.as_chunks::<2>();
@@ -151,7 +151,7 @@ fn pairs(json: &mut Json<'_>) -> Result<Vec<(String, String)>> {
     Ok(found)
 }
 
-/// Checks that `plain` are special tokens, ascending.
+/// Checks that `plain` holds special tokens in ascending order.
 fn check_plain(plain: &[String], specials: &[(String, u32)]) -> Result<()> {
     let known: HashSet<&str> = specials.iter().map(|(text, _)| text.as_str()).collect();
     if let Some(text) = plain.iter().find(|text| !known.contains(text.as_str())) {
@@ -166,7 +166,7 @@ fn check_plain(plain: &[String], specials: &[(String, u32)]) -> Result<()> {
     }
 }
 
-/// Reads a list of numbers, each at most the largest id.
+/// Reads a list of numbers, none larger than the largest id.
 fn numbers(json: &mut Json<'_>) -> Result<Vec<u32>> {
     let mut column = Vec::new();
     json.list(|json, index| column.try_push(read_id(json).within(|| format!("[{index}]"))?, "numbers"))?;
@@ -199,7 +199,7 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
     Ok(ids)
 }
 
-/// The tokens whose bytes are listed in the file; their ids must ascend.
+/// Returns the tokens whose bytes the file lists; their ids must ascend.
 fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
     let mut spans = Vec::with_room(lengths.len(), "token lengths")?;
     let mut start = 0;
@@ -227,7 +227,7 @@ fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
     Ok(Tokens { blob, ids, spans })
 }
 
-/// Adds the tokens that merges make. A merge whose result is known already adds none; its parts may come later.
+/// Adds the tokens that merges make. Skips a merge whose result is known already; its parts can come later.
 fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
     let largest = tokens.ids.iter().chain(merged_ids).copied().max().unwrap_or(0);
     let mut index = ById::new(largest as usize + 1, tokens.ids.len() + merged_ids.len(), usize::MAX)?;
@@ -263,7 +263,7 @@ fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Left, right and merged id of each merge.
+/// Returns left, right and merged id of each merge.
 fn rows(flat: &[u32], merged_ids: &[u32]) -> Result<Vec<[u32; 3]>> {
     let mut rows = Vec::with_room(merged_ids.len(), "merges")?;
     let pairs = flat.as_chunks().0.iter();

@@ -145,7 +145,7 @@ fn read_of_damaged_schema_2_names_the_defect() {
     }
     let ranks = SCHEMA2.replace("pairs", "ranks");
     assert!(message(&ranks).contains("no merges"));
-    // The token that the merge makes is listed, here with its bytes and with others.
+    // The merge's token is also listed: first with the right bytes, then with others.
     let listed = |bytes: &str| {
         let lengths = SCHEMA2.replace("\"token_lengths\":[1,1]", "\"token_lengths\":[1,1,2]");
         lengths.replace("YWI=", bytes).replace("[1,2],\"token_l", "[1,2,10,1],\"token_l")

@@ -16,7 +16,7 @@ _BYTE_OF = {to_alphabet(bytes([byte])): byte for byte in range(256)}
 
 
 class Decoder(Component):
-    """A step from tokens to text."""
+    """A decoding step: changes tokens on the way to text."""
 
     kind: ClassVar[str] = "decoder"
 

@@ -120,7 +120,7 @@ class Prepend(Normalizer):
 
 @dataclass(eq=False)
 class ByteLevel(Normalizer):
-    """Writes bytes as letters."""
+    """Writes each byte as a letter of the byte alphabet."""
 
     def _changed(self, text: str) -> str:
         return to_alphabet(text.encode())
