@@ -151,7 +151,7 @@ def is_total(pattern: _Pattern) -> bool:
     """Whether the matches of a pattern are known to leave no gaps in any text."""
 
 def check_run_as_written(pattern: str) -> None:
-    """Raises FormatError if tiktoken's engine runs the pattern differently, PatternError if it is invalid."""
+    """Raises FormatError if tiktoken's engine does not run the pattern as written, PatternError if it is invalid."""
 
 def can_match_nothing(pattern: str) -> bool:
     r"""Whether a match can be empty, or can leave out text with `\K`; PatternError if the pattern does not parse."""

@@ -1,1 +1,1 @@
-"""Helpers that several modules share and callers do not import."""
+"""Internal helpers that several modules share."""

@@ -1,7 +1,7 @@
-"""Validation of arguments, before any work starts.
+"""Validates arguments before any work starts.
 
 Each check raises TypeError or ValueError with a message that names the argument, the value and the remedy. Values come
-from callers and may be hostile: a `__len__` may lie, a `__repr__` may raise.
+from callers and can be hostile: a `__len__` can lie, a `__repr__` can raise.
 """
 
 import os
@@ -10,15 +10,15 @@ from collections.abc import Iterable, KeysView, Mapping, Sequence, Set
 from typing import Any
 
 LONGEST_PATH = 4096
-"""A str of more characters is no path."""
+"""A str with more characters is not taken for a path."""
 
 LARGEST_INT = 2**63 - 1
-"""The largest integer that an argument may be: what 64 bits hold with a sign."""
+"""The largest integer that an argument can be: the maximum of a signed 64-bit integer."""
 
 MOST_SPECIAL_TOKENS = 1 << 17
-"""How many special tokens there may be: twice as many as any published tokenizer has (speech codes in 16 bits)."""
+"""The limit on special tokens: twice as many as any published tokenizer has (16-bit speech codes)."""
 
-# Threads that an argument may ask for: four for each processor, and no fewer than so many.
+# The thread limit is four per processor, but at least this.
 _THREADS_AT_LEAST = 16
 _MOST_SHOWN = 80
 _MOST_BITS_SHOWN = 256
@@ -26,7 +26,7 @@ _MOST_NAMES = 8
 
 
 def shown(value: Any) -> str:
-    """`value` as a message may quote it: its repr, cut to 80 characters; never raises.
+    """Returns the repr of `value` for a message, cut to 80 characters; never raises.
 
     >>> shown("cl100k")
     "'cl100k'"
@@ -34,7 +34,7 @@ def shown(value: Any) -> str:
     'an int of 10001 bits'
     """
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _MOST_BITS_SHOWN:
-        # The repr of a very large int is a ValueError.
+        # repr raises ValueError for a very large int.
         return f"an int of {value.bit_length()} bits"
     if isinstance(value, (str, bytes)) and len(value) > _MOST_SHOWN:
         return f"{value[:_MOST_SHOWN]!r}... ({len(value)} in all)"
@@ -46,7 +46,7 @@ def shown(value: Any) -> str:
 
 
 def as_text(name: str) -> str:
-    r"""A name or message as a terminal may show it: control characters and bytes that are not UTF-8 are escaped.
+    r"""Makes a name or message safe for a terminal: escapes control characters and bytes that are not UTF-8.
 
     >>> as_text("a\udcff\x1b[2J.txt")
     'a\\udcff\\x1b[2J.txt'
@@ -57,7 +57,7 @@ def as_text(name: str) -> str:
 
 
 def check_int(name: str, value: Any, *, least: int | None = None, most: int = LARGEST_INT) -> int:
-    """`value`, if it is an int (not a bool) from `least` to `most`; else TypeError or ValueError."""
+    """Returns `value` if it is an int (not a bool) from `least` to `most`; else raises TypeError or ValueError."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if least is not None and value < least:
@@ -70,14 +70,14 @@ def check_int(name: str, value: Any, *, least: int | None = None, most: int = LA
 
 
 def check_bool(name: str, value: Any) -> bool:
-    """`value`, if it is a bool; else TypeError."""
+    """Returns `value` if it is a bool; else raises TypeError."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, not {type(value).__name__}")
     return value
 
 
 def check_str(name: str, value: Any) -> str:
-    """`value`, if it is a str; else TypeError."""
+    """Returns `value` if it is a str; else raises TypeError."""
     if not isinstance(value, str):
         remedy = "; decode it first" if isinstance(value, bytes) else ""
         raise TypeError(f"{name} must be a str, not {type(value).__name__}{remedy}")
@@ -85,22 +85,22 @@ def check_str(name: str, value: Any) -> str:
 
 
 def check_max_memory(max_memory: Any) -> int | None:
-    """`max_memory` in bytes, None for no limit; else TypeError or ValueError."""
+    """Returns `max_memory` (bytes, None for no limit) if it is valid; else raises TypeError or ValueError."""
     return None if max_memory is None else check_int("max_memory", max_memory, least=0)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raises unless `value` is one of `choices`."""
-    # Only a str is compared: an array would compare item by item.
+    """Raises ValueError unless `value` is one of `choices`."""
+    # Compare only a str: an array would compare item by item.
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
 
 
 def check_special_tokens(tokens: Any) -> tuple[str, ...]:
-    """The special tokens as a tuple of non-empty, distinct str.
+    """Returns the special tokens as a tuple of nonempty, distinct str.
 
-    Raises TypeError for a bare str and for a set: ids follow the order, and the order of a set of str changes from one
-    process to the next.
+    Raises TypeError for a bare str and for a set: ids follow the order, and the order of a set of str differs between
+    processes.
     """
     if not _is_several(tokens):
         remedy = f": write [{shown(tokens)}]" if isinstance(tokens, str) else ""
@@ -110,7 +110,7 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
             f"special_tokens must be a list of str, not {type(tokens).__name__}: their ids follow their order, which "
             "in a set changes from run to run; write a list, or sorted(...) of the set"
         )
-    # Not tuple(tokens): that trusts the __len__ of a caller's object.
+    # Not tuple(tokens), which trusts the __len__ of a caller's object.
     checked = tuple([token for token in tokens])  # noqa: C416
     if len(checked) > MOST_SPECIAL_TOKENS:
         raise ValueError(
@@ -135,22 +135,22 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
 
 
 def _is_several(values: Any) -> bool:
-    """Whether one can go through `values`; a str or bytes is one value."""
+    """Whether `values` is iterable; a str or bytes counts as a single value."""
     is_iterable = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
-    # An array without dimensions has __iter__, but iterating it fails.
+    # A zero-dimensional array has __iter__, but iterating it fails.
     return is_iterable and getattr(values, "ndim", 1) != 0
 
 
 def check_several(name: str, what: str, values: Any) -> None:
-    """Raises a TypeError unless one can go through `values`, which should each be `what`."""
+    """Raises TypeError unless `values` is iterable; its items, which are not checked, should be `what`."""
     if not _is_several(values):
         raise TypeError(f"{name} must be an iterable of {what}, not {type(values).__name__}")
 
 
 def check_texts(name: str, texts: Any, *, is_column: bool = False) -> None:
-    """Raises TypeError for a single str, a value that is not iterable, and a mapping or table, naming what to pass.
+    """Raises TypeError for a single str, a value that is not iterable, and a mapping or table; says what to pass.
 
-    is_column: `texts` has the interface of an Arrow column, which need not be iterable.
+    is_column: whether `texts` is an Arrow column, which need not be iterable.
     """
     remedy = _remedy_for_table(name, texts)
     if remedy is None and not is_column and not _is_several(texts):
@@ -160,7 +160,7 @@ def check_texts(name: str, texts: Any, *, is_column: bool = False) -> None:
 
 
 def _remedy_for_table(name: str, value: Any) -> str | None:
-    """What to pass in place of a mapping or a table, of which iterating returns the keys; None for anything else."""
+    """Returns what to pass instead of a mapping or a table, whose iteration yields keys; None for anything else."""
     if isinstance(value, Mapping):
         first = next(iter(value.values()), None)
         if isinstance(first, int):
@@ -169,7 +169,7 @@ def _remedy_for_table(name: str, value: Any) -> str | None:
             return f"pass its values: {name}.values()"
         names = list(value)
     else:
-        # Looked up in the class: a table of pandas has an attribute for each of its columns.
+        # Looked up in the class, because a pandas table has an attribute for each of its columns.
         found = next((each for each in ("column_names", "columns") if hasattr(type(value), each)), None)
         if found is None:
             return None
@@ -181,7 +181,7 @@ def _remedy_for_table(name: str, value: Any) -> str | None:
 
 
 def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
-    """The path as a str; TypeError unless it is a str or os.PathLike, ValueError where it cannot name a file."""
+    """Returns the path as a str; TypeError unless it is a str or os.PathLike, ValueError if it cannot name a file."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{name} must be a str or os.PathLike, not {type(path).__name__}")
     plain = path if isinstance(path, str) else type(path).__fspath__(path)
@@ -206,7 +206,7 @@ def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
 
 
 def check_paths(paths: Any) -> list[str]:
-    """The paths as a list of str; a single path is accepted as one path, and a set of paths is sorted."""
+    """Returns the paths as a list of str; accepts a single path, and sorts a set."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
     remedy = _remedy_for_table("paths", paths)
@@ -221,13 +221,13 @@ def check_paths(paths: Any) -> list[str]:
 
 
 def resolve_threads(threads: Any) -> int:
-    """`threads` checked; 0 (all there are) becomes 1 inside a worker process, whose siblings use the other cores.
+    """Checks `threads`; 0 (all cores) becomes 1 inside a worker process, whose siblings use the other cores.
 
-    More than four for each processor (16 where those are more) would only cost memory, so no more are used.
+    The result is at most four per processor, or 16 if that is more: further threads would only cost memory.
     """
     check_int("threads", threads, least=0)
     if threads == 0:
-        # A worker process has it; importing it here would only take time.
+        # A worker process has imported it already; importing it here would only take time.
         process = sys.modules.get("multiprocessing.process")
         return 1 if process is not None and process.parent_process() is not None else 0
     return min(int(threads), max(_THREADS_AT_LEAST, 4 * (os.cpu_count() or 1)))

@@ -1,4 +1,4 @@
-"""Arrow columns of any library, by pyarrow: their buffers for the core, and columns of what the core returns."""
+"""Reads Arrow columns of any library, by way of pyarrow, for the core, and makes columns of the core's results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from pairloom import _core
 from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.errors import CountsError
 
-# Named types that one pyarrow has and another lacks: the bytes of an offset, or of a view.
+# Bytes of an offset, or of a view. Keys are names because older releases of pyarrow lack some of the types.
 _TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
 _LARGEST = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**32 - 1}
 
@@ -25,7 +25,7 @@ def _check_arrow(name: str, value: Any) -> None:
 
 
 def _chunked(name: str, value: Any) -> Any:
-    """The argument `name`, a column or a table of one column, as a pyarrow.ChunkedArray."""
+    """Returns the argument `name`, a column or a table of one column, as a pyarrow.ChunkedArray."""
     _check_arrow(name, value)
     pyarrow = import_pyarrow()
     if isinstance(value, pyarrow.ChunkedArray):
@@ -43,9 +43,9 @@ def _chunked(name: str, value: Any) -> Any:
 
 
 def _rows(name: str, value: Any) -> Any:
-    """The argument `name`, a column of text, as a pyarrow.ChunkedArray; of a dictionary the rows in full.
+    """Returns the argument `name`, a column of text, as a pyarrow.ChunkedArray.
 
-    So a row is null where its index is, and where the value is.
+    Dictionaries are decoded, so that a row is null if its index or its value is null.
     """
     column, pyarrow = _chunked(name, value), import_pyarrow()
     is_dictionary = pyarrow.types.is_dictionary(column.type)
@@ -57,16 +57,16 @@ def _rows(name: str, value: Any) -> Any:
     if not is_dictionary:
         return column
     column.validate(full=True)
-    # pyarrow does not take rows of views; and offsets of 32 bits may be too short for all rows.
+    # pyarrow's `take` does not support views, and 32-bit offsets can overflow for all rows.
     kind = pyarrow.large_binary()
     return pyarrow.chunked_array([each.dictionary.cast(kind).take(each.indices) for each in column.chunks], kind)
 
 
 def text_chunks(name: str, value: Any) -> list[tuple[int, int, int, list[Any]]]:
-    """The chunks of a column of text, for the core.
+    """Returns the chunks of a column of text, for the core.
 
-    Each is (bytes of an offset or of a view, first row in the buffers, number of rows, buffers as Arrow orders them).
-    Raises TypeError for what is no Arrow column, ValueError for one of another type.
+    Each is (bytes of an offset or of a view, first row in the buffers, number of rows, buffers in Arrow's order).
+    Raises TypeError for anything but an Arrow column, ValueError for a column of another type.
     """
     chunks = []
     for chunk in _rows(name, value).chunks:
@@ -76,7 +76,7 @@ def text_chunks(name: str, value: Any) -> list[tuple[int, int, int, list[Any]]]:
 
 
 def _column(kind: Any, n_rows: int, rows: Any, arrays: list[npt.NDArray[Any]], children: Any = None) -> Any:
-    """A column of these buffers; null where `rows`, a ChunkedArray, is."""
+    """Makes a column of these buffers, with the nulls of `rows`, a ChunkedArray."""
     pyarrow = import_pyarrow()
     validity = None
     if rows.null_count:
@@ -86,7 +86,7 @@ def _column(kind: Any, n_rows: int, rows: Any, arrays: list[npt.NDArray[Any]], c
 
 
 def _narrowed(offsets: npt.NDArray[np.int64], is_large: bool | None) -> tuple[npt.NDArray[Any], bool]:
-    """Offsets of 64 bits if `is_large`, of 32 if not; unless it says, 32 if they suffice."""
+    """Returns (offsets, whether they are 64-bit): 64-bit if `is_large`, else 32-bit; None means 32-bit if possible."""
     end = int(offsets[-1])
     if is_large is False and end >= 2**31:
         raise ValueError(
@@ -97,7 +97,7 @@ def _narrowed(offsets: npt.NDArray[np.int64], is_large: bool | None) -> tuple[np
 
 
 def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
-    """The ids of each row, as a pyarrow.Array of lists of the type `kind`, or of the narrowest if that is None."""
+    """Returns the ids of each row, as a pyarrow.Array of lists of type `kind`; None means the narrowest type."""
     rows, pyarrow = _rows("texts", texts), import_pyarrow()
     types, item = pyarrow.types, "uint16" if encoder.n_vocab <= 2**16 else "uint32"
     if kind is not None:
@@ -118,14 +118,14 @@ def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, special
 
 
 def n_tokens(encoder: _core.Encoder, texts: Any, threads: int, specials: _core.SpecialPolicy | None) -> Any:
-    """The number of ids of each row, as a pyarrow.Array of int64."""
+    """Returns the number of ids of each row, as a pyarrow.Array of int64."""
     rows = _rows("texts", texts)
     counts = encoder.count_tokens_batch(rows, threads, specials, are_rows=True)
     return _column(import_pyarrow().int64(), len(rows), rows, [counts])
 
 
 def decoded(list_of_ids: Any, decode: Callable[[list[npt.NDArray[Any]]], list[str]]) -> Any:
-    """The text of each row of a column of lists of ids, as a pyarrow.Array of string or large_string."""
+    """Decodes each row of a column of lists of ids; returns a pyarrow.Array of string or large_string."""
     rows, pyarrow, compute = _chunked("list_of_ids", list_of_ids), import_pyarrow(), import_pyarrow("pyarrow.compute")
     types = pyarrow.types
     is_list = types.is_list(rows.type) or types.is_large_list(rows.type) or types.is_fixed_size_list(rows.type)
@@ -145,9 +145,9 @@ def decoded(list_of_ids: Any, decode: Callable[[list[npt.NDArray[Any]]], list[st
 
 
 def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], int]:
-    """Adds the columns pretoken and count of an Arrow table to a counter, not to its totals.
+    """Adds the columns "pretoken" and "count" of an Arrow table to a counter, without changing the counter's totals.
 
-    Returns the metadata of the table's schema, and the bytes of text that it counts.
+    Returns the metadata of the table's schema, and the number of text bytes that the table counts.
     """
     _check_arrow("table", table)
     pyarrow = import_pyarrow()
@@ -172,7 +172,7 @@ def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], i
 
 
 def counts_table(counts: _core.PretokenCounts, metadata: list[tuple[bytes, bytes]]) -> Any:
-    """A pyarrow.Table of the columns pretoken and count, sorted, with metadata in its schema."""
+    """Returns a pyarrow.Table with the columns "pretoken" (sorted) and "count", and with `metadata` in its schema."""
     pyarrow = import_pyarrow()
     text, ends, numbers = counts.sorted_columns()
     if len(numbers) and numbers.max() >= 2**63:

@@ -1,7 +1,7 @@
-"""Atomic writes: a file or folder appears under its name whole, or not at all. And reading of what may be hostile.
+"""Writes files and folders atomically: they appear complete or not at all. Also opens files that can be hostile.
 
-Method: write a temporary file in the same directory, fsync it, then hard-link it to its name (which fails if the name
-exists by now) or, to overwrite, rename it; then fsync the directory.
+Method: write a temporary file in the same directory and fsync it. Then hard-link it to its name, which fails if the
+name exists by now, or rename it to overwrite. Then fsync the directory.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pairloom.errors import FormatError
 
 
 def check_free(path: Path, overwrite: bool) -> None:
-    """Raises FileExistsError unless `overwrite`, FileNotFoundError naming a parent directory that does not exist."""
+    """Raises FileExistsError if `path` exists, unless `overwrite`; FileNotFoundError if its parent does not exist."""
     parent = path.parent
     if not parent.is_dir():
         if parent.exists():
@@ -27,9 +27,9 @@ def check_free(path: Path, overwrite: bool) -> None:
 
 
 def check_file(path: Path, overwrite: bool) -> None:
-    """Raises what `check_free` raises, IsADirectoryError for a folder, OSError for a pipe, a socket or a device.
+    """Raises the errors of `check_free`, IsADirectoryError for a folder, OSError for a pipe, a socket or a device.
 
-    To overwrite is to put another file in the place of the one that is there; whoever reads a pipe would get nothing.
+    A pipe cannot be overwritten: a new file would replace it, and the pipe's reader would get nothing.
     """
     check_free(path, overwrite)
     if path.is_dir():
@@ -39,7 +39,7 @@ def check_file(path: Path, overwrite: bool) -> None:
 
 
 def check_folder(path: Path, names: Iterable[str], overwrite: bool) -> None:
-    """Raises what `check_file` raises for files of these names in the folder, NotADirectoryError for what is no folder.
+    """Raises NotADirectoryError if `path` is not a folder, and the errors of `check_file` for these files in it.
 
     A folder cannot replace a file, even with `overwrite`.
     """
@@ -54,18 +54,18 @@ def check_folder(path: Path, names: Iterable[str], overwrite: bool) -> None:
 def write_file(path: Path, data: bytes, overwrite: bool, *, follows_link: bool = True) -> None:
     """Writes `data` to `path` atomically.
 
-    follows_link: to overwrite a link is to replace its target, as is meant where a user has named it. In a folder that
-    others can write to, it must be False: they could lead to any file.
+    follows_link: whether overwriting a link replaces its target, as users mean if they name the link. It must be False
+    in a folder that others can write to, where a planted link could lead to any file.
     """
     check_file(path, overwrite)
     if follows_link:
         path = _resolved(path)
     temporary = _temporary_name(path)
     try:
-        # "x" and not tempfile.mkstemp, whose files only their owner can read.
+        # Not tempfile.mkstemp, whose files only their owner can read.
         with naming(path), temporary.open("xb") as file:
             if overwrite:
-                # By the open file where the system can: its name may be another file's by now.
+                # Use the open file if the system supports it: its name can belong to another file by now.
                 _copy_access(path, file.fileno() if os.chmod in os.supports_fd else temporary)
             file.write(data)
             file.flush()
@@ -83,8 +83,8 @@ def write_file(path: Path, data: bytes, overwrite: bool, *, follows_link: bool =
 def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> None:
     """Writes the files into the folder `path`, which is created if it does not exist.
 
-    A new folder is filled under a temporary name first, so that it appears whole. In a folder that exists, each file is
-    written atomically, and only files of the same names are conflicts.
+    A new folder is filled under a temporary name first, so that it appears complete. In an existing folder, each file
+    is written atomically, and only files with the same names conflict.
     """
     check_folder(path, files, overwrite)
     if path.is_dir():
@@ -97,7 +97,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
     try:
         for name, data in files.items():
             write_file(temporary / name, data, False)
-        # Onto an empty folder that has appeared meanwhile this succeeds; onto anything else it fails.
+        # If something has appeared there meanwhile, this succeeds only for an empty folder.
         temporary.rename(path)
     except BaseException:
         for name in files:
@@ -110,7 +110,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
 
 @contextlib.contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Adds the path to an OSError of the block that names none, as those of reading, writing and syncing are."""
+    """Adds the path to an OSError of the block that has none; errors of reading, writing and syncing have none."""
     try:
         yield
     except OSError as error:
@@ -128,23 +128,23 @@ def open_regular(path: Path) -> BufferedReader:
             return os.fdopen(descriptor, "rb")
         os.close(descriptor)
     except OSError as error:
-        # A link, also in a circle; a socket.
+        # A link (ELOOP, EMLINK) or a socket (ENXIO).
         if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
             raise
     raise FormatError(f"{path}: is a link, a pipe, a device or a folder; put the file itself there")
 
 
 def _resolved(path: Path) -> Path:
-    """What a path leads to by way of links; OSError for links in a circle."""
+    """Returns the path with links resolved; OSError for a circle of links."""
     try:
         return path.resolve()
     except RuntimeError:
-        # Until Python 3.13.
+        # What Path.resolve raised for a circle before Python 3.13.
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 
 def _copy_access(path: Path, new: int | Path) -> None:
-    """Gives the new file, while it is empty, the owner and the permissions of the one that it will replace, if any."""
+    """Copies owner and permissions of the file to be replaced, if it exists, to the new file, which is still empty."""
     try:
         old = path.lstat()
     except FileNotFoundError:
@@ -158,13 +158,13 @@ def _copy_access(path: Path, new: int | Path) -> None:
 
 
 def _rename_to_free(temporary: Path, path: Path) -> None:
-    """Renames, failing with FileExistsError where `path` has appeared meanwhile."""
+    """Renames; FileExistsError if `path` has appeared meanwhile."""
     try:
         path.hardlink_to(temporary)
     except FileExistsError:
         raise _exists(path) from None
     except OSError:
-        # A file system without hard links: the check just before is the best there is.
+        # A file system without hard links: check directly before the rename, which leaves a small race.
         check_free(path, False)
         temporary.replace(path)
     else:
@@ -176,12 +176,12 @@ def _exists(path: Path) -> FileExistsError:
 
 
 def _temporary_name(path: Path) -> Path:
-    """A name beside `path`, so that renaming never copies; too random to be taken."""
+    """Returns a name in the same directory, so that a rename never copies; 64 random bits avoid collisions."""
     return path.with_name(f".{path.name[:60]}.{os.urandom(8).hex()}")
 
 
 def sync_directory(path: Path) -> None:
-    """Makes the rename itself durable, where the system can; Windows opens no folders."""
+    """Makes a rename durable, if the system supports it; Windows cannot open folders."""
     with contextlib.suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:

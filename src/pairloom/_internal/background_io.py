@@ -1,8 +1,8 @@
-"""Background I/O: `ReadAhead` runs an iterator in a thread, `WriteBehind` a function.
+"""Background I/O: `ReadAhead` runs an iterator in a thread, `WriteBehind` runs a function in one.
 
 So reading, work and writing overlap. Items keep their order, and an exception is raised where its item would have been
-returned. The thread of a writer ends with the `with` block; only Ctrl-C stops waiting for it after a moment. That of a
-reader, which may wait for a silent pipe, is left to itself then.
+returned. The `with` block of a writer waits for its thread, except after Ctrl-C, when it waits only a moment. The block
+of a reader always waits only a moment and then abandons its thread, which can be blocked on a silent pipe.
 """
 
 import contextlib
@@ -13,20 +13,20 @@ from typing import Any, Final, Generic, TypeVar
 
 Item = TypeVar("Item")
 
-# How often the caller, waiting for an item, looks for Ctrl-C: on Windows nothing else lets it through.
+# A caller that waits for an item wakes up this often, since on Windows Ctrl-C cannot interrupt a longer wait.
 _POLL_SECONDS: Final = 0.1
-# How long the end of a reader, and an interruption, waits for a thread to end.
+# The longest wait for a thread at the end of a reader or after an interruption.
 _MOST_SECONDS: Final = 0.25
 
 
 class _End:
-    """Stands after the last item."""
+    """Marks the end of the queue."""
 
 
 class ReadAhead(Generic[Item]):
-    """`with ReadAhead(iterator) as items:` returns an iterator that is at most two items ahead.
+    """`with ReadAhead(iterator) as items:` iterates in a thread, which reads at most two items ahead.
 
-    At the end of the block the iterator's method close() is called, if it has one and the thread is done with it.
+    At the end of the block, the iterator's close() is called if it has one and the thread has ended.
     """
 
     def __init__(self, items: Iterator[Item]) -> None:
@@ -41,7 +41,7 @@ class ReadAhead(Generic[Item]):
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        # The thread puts at most one more item, for which there is room now.
+        # Make room for the one item that the thread can still put.
         _clear(self._ready)
         if self._thread.is_alive():
             self._thread.join(_MOST_SECONDS)
@@ -73,10 +73,10 @@ class ReadAhead(Generic[Item]):
 
 
 class WriteBehind(Generic[Item]):
-    """`with WriteBehind(write) as put:` has `write` called with each item put, at most `depth` items later.
+    """`with WriteBehind(write) as put:` calls `write` in a thread with each item put, at most `depth` items later.
 
-    The block ends when all of them are written. When it ends by an exception, those not begun are dropped, unless
-    `always` is set; an interruption always drops them, and waits only a moment for the item being written. An
+    The block ends when all items are written. If an exception ends it, the items still waiting are dropped unless
+    `always` is set. An interruption always drops them, and waits only a moment for the item being written. An
     exception of `write` is raised by the next `put`, or at the end of the block.
     """
 
@@ -110,13 +110,13 @@ class WriteBehind(Generic[Item]):
 
     def _work(self) -> None:
         while not isinstance(item := self._waiting.get(), _End):
-            # Items are taken even when they are not written any more, so that nobody waits for ever to put one.
+            # After a failure, keep taking items without writing them, so that `put` never blocks forever.
             if self._failure is None:
                 try:
                     self._write(item)
                 except BaseException as error:
                     self._failure = error
-            # The memory of an item is wanted for the next.
+            # Free the item's memory before waiting for the next one.
             del item
 
 

@@ -1,8 +1,8 @@
-"""An exclusive lock on a folder, so that two runs never write into it at the same time.
+"""Locks a folder exclusively, so that two runs never write into it at the same time.
 
-It is `flock` on the folder itself: it leaves no file behind, and the system releases it when the process ends,
-however it ends. On NFS and Lustre a folder's flock is not sent to the server, so other machines do not see it. Where
-there is no `flock`, as on Windows, it is a lock of filelock on the file `.NAME.lock` beside the folder.
+The lock is a `flock` on the folder itself: it leaves no file behind, and the system releases it however the process
+ends. On NFS and Lustre a folder's flock is not sent to the server, so other machines do not see it. Without `flock`, as
+on Windows, filelock locks the file `.NAME.lock` beside the folder instead.
 """
 
 import contextlib
@@ -27,10 +27,10 @@ _UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, err
 
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Holds the lock on an existing folder for the length of the block.
+    """Holds the lock on an existing folder during the block.
 
-    Raises FileExistsError immediately if another run holds it, in this process or another. If the file system has no
-    locks, warns and continues without one.
+    Raises FileExistsError immediately if another run holds it, in this process or another. If the file system does not
+    support locks, warns and continues without one.
     """
     if fcntl is None:
         beside = folder.resolve(strict=True)
@@ -50,9 +50,9 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_new_folder(folder: Path, *, parents: bool = False) -> Iterator[None]:
-    """The same for a folder that is created if it does not exist, and then removed again if it is empty at the end.
+    """Like `locked_folder`, but creates a missing folder, and removes it again if it is empty at the end.
 
-    It is removed before the lock is released: a moment later it may be another run's, which has written nothing yet.
+    It is removed before the lock is released: after that, another run could have locked it without writing yet.
     """
     try:
         folder.mkdir(parents=parents)
@@ -69,7 +69,7 @@ def locked_new_folder(folder: Path, *, parents: bool = False) -> Iterator[None]:
 
 
 def _is_still(folder: Path, handle: int) -> bool:
-    """Whether `folder` is what was opened as `handle`, and was not removed or replaced before it was locked."""
+    """Whether `folder` is still what was opened as `handle`, and was not removed or replaced before the lock."""
     try:
         return os.path.samestat(folder.stat(), os.fstat(handle))
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def _is_still(folder: Path, handle: int) -> bool:
 
 @contextlib.contextmanager
 def locked_file(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Holds the lock on a file, which is made and stays; False if another holds it, where that is not waited for."""
+    """Holds the lock on a file, which is created and stays; without `wait`, yields False if another holds it."""
     if fcntl is None:
         filelock = import_optional("filelock", "locking a file without fcntl")
         lock = filelock.FileLock(path)
@@ -98,7 +98,10 @@ def locked_file(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def _flocked(handle: int, wait: bool) -> Iterator[bool | None]:
-    """Holds a lock on what is open, and closes it; False if another holds it, None if the file system has no locks."""
+    """Locks an open file or folder, and closes it at the end.
+
+    Yields True; False if another holds the lock; None if the file system does not support locks.
+    """
     assert fcntl is not None
     owner = os.getpid()
     try:
@@ -112,7 +115,7 @@ def _flocked(handle: int, wait: bool) -> Iterator[bool | None]:
         yield is_held
     finally:
         if os.getpid() == owner:
-            # A child that was forked meanwhile has the handle too, and would keep the lock by it.
+            # Unlock explicitly: a child forked meanwhile has a copy of the handle, which would keep the lock.
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)

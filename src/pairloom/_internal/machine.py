@@ -1,10 +1,10 @@
-"""What this machine has."""
+"""Asks the system about this machine."""
 
 import os
 
 
 def machine_memory() -> int:
-    """The bytes of memory of this machine; 1 TiB where the system does not say.
+    """Returns the bytes of memory of this machine; 1 TiB if the system does not say.
 
     >>> machine_memory() > 0
     True

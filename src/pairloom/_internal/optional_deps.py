@@ -1,11 +1,11 @@
-"""Optional dependencies: imported on first use, or an ImportError that says what to install."""
+"""Imports optional dependencies on first use; the ImportError says what to install."""
 
 import importlib
 from typing import Any
 
 
 def import_optional(module: str, purpose: str) -> Any:
-    """The module; `purpose` begins the message of the ImportError.
+    """Imports and returns a module; `purpose` begins the message of the ImportError.
 
     >>> import_optional("json", "reading JSON").__name__
     'json'
@@ -19,5 +19,5 @@ def import_optional(module: str, purpose: str) -> Any:
 
 
 def import_pyarrow(module: str = "pyarrow") -> Any:
-    """pyarrow, or a module of it; an ImportError as `import_optional` raises it."""
+    """Imports pyarrow or one of its modules; ImportError as in `import_optional`."""
     return import_optional(module, "reading and writing Arrow and Parquet")

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 
 class ProgressEvent(NamedTuple):
-    """How far one stage has come: "count" and "encode" in bytes, "merge" in merges."""
+    """The progress of one stage: "count" and "encode" in bytes, "merge" in merges."""
 
     stage: str
     done: int
@@ -21,7 +21,7 @@ class ProgressEvent(NamedTuple):
 
 Progress = None | bool | Callable[[ProgressEvent], Any]
 
-# report(stage, done, total), and by name what else was counted, which only bars and lines show.
+# report(stage, done, total, **counts): `counts` are further figures that only bars and lines show.
 Report = Callable[..., None]
 
 _UNITS: Final = {"count": "B", "encode": "B", "merge": " merges"}
@@ -30,7 +30,7 @@ _SECONDS_BETWEEN_LINES: Final = 10.0
 
 @contextmanager
 def reporter(progress: Progress) -> Iterator[Report | None]:
-    """Yields what the core calls to report, or None when nobody listens."""
+    """Yields the function that the core calls to report, or None if nobody listens."""
     if progress is None or progress is False or (progress is True and sys.stderr is None):
         yield None
     elif progress is True:
@@ -47,23 +47,23 @@ def reporter(progress: Progress) -> Iterator[Report | None]:
 
 
 def _is_terminal() -> bool:
-    """Whether stderr shows a terminal; one that is closed does not."""
+    """Whether stderr is a terminal; False if it is closed."""
     with suppress(ValueError, OSError):
         return sys.stderr.isatty()
     return False
 
 
 def _discard(_: Any) -> None:
-    """What a listener returns means nothing."""
+    """Ignores what a listener returns."""
 
 
 def _note(counts: dict[str, int]) -> str:
-    """What else was counted: `tokens_per_second=5` is "5 tokens/s"."""
+    """Formats further counts: `tokens_per_second=5` becomes "5 tokens/s"."""
     return ", ".join(f"{n:,} {what.replace('_per_second', '/s')}" for what, n in counts.items())
 
 
 class _Lines:
-    """Whole lines on stderr, less and less often, and at the end of what took some time: for log files."""
+    """Writes whole lines to stderr, for log files: less and less often, and at the end of a stage that took a while."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -80,7 +80,7 @@ class _Lines:
         self._is_shown = not is_last
         self._interval = min(self._interval * 2, _SECONDS_BETWEEN_LINES)
         self._next = now + self._interval
-        # A log that cannot be written is no reason to stop.
+        # Do not stop because a log cannot be written.
         with suppress(OSError, ValueError):
             sys.stderr.write(
                 f"pairloom: {_line(stage, self._first, done, total, now - self._started, _note(counts))}\n"
@@ -88,11 +88,11 @@ class _Lines:
             sys.stderr.flush()
 
     def close(self) -> None:
-        """Every line is whole already."""
+        """Does nothing: every line is complete already."""
 
 
 def _line(stage: str, first: int, done: int, total: int, elapsed: float, note: str) -> str:
-    """One line about a stage that began at `first`, as tqdm words it, without a bar.
+    """Returns one line about a stage that began at `first`, in tqdm's words but without a bar.
 
     >>> _line("encode", 0, 1_500_000, 3_000_000, 1.5, "7 tokens")
     'encode 1.50MB of 3.00MB (50 %), 1.00MB/s, 00:01, 00:01 left, 7 tokens'
@@ -114,14 +114,14 @@ def _line(stage: str, first: int, done: int, total: int, elapsed: float, note: s
 
 
 class _Bars:
-    """One bar a stage, drawn by tqdm on a terminal."""
+    """Draws a tqdm bar for each stage, on a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._stage = ""
 
     def close(self) -> None:
-        """Leaves the bar as it is."""
+        """Ends the bar and leaves it as it is."""
         if self._bar is not None:
             self._bar.close()
 

@@ -1,1 +1,1 @@
-"""Analysis of tokenizers and corpora: statistics, comparison with other libraries, inspection, plots."""
+"""Analyses tokenizers and corpora: statistics, comparison with other libraries, inspection, plots."""

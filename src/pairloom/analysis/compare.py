@@ -1,8 +1,8 @@
 """Compares two tokenizers: how many documents differ, and where the first difference is.
 
-A side is a tokenizer of pairloom, tiktoken or tokenizers. Two things are compared: ids, which decide whether one
-tokenizer can replace the other, and token boundaries, which can be compared between vocabularies with different ids.
-Cost: each document is encoded by both sides; one document is in memory at a time.
+Each side is a tokenizer of pairloom, tiktoken or tokenizers. Two things are compared: ids, which decide whether one
+tokenizer can replace the other, and token boundaries, which also work if the vocabularies have different ids.
+Cost: both sides encode each document; one document is in memory at a time.
 """
 
 import errno
@@ -23,7 +23,7 @@ from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.tokenizer import Tokenizer
 
 LIBRARIES = ("tiktoken:", "hf:")
-"""What begins the name of a side that is no file."""
+"""The prefixes of side names that are not files."""
 
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 5
 _CONTEXT_BYTES = 40
@@ -31,9 +31,10 @@ _CONTEXT_BYTES = 40
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: a name, text -> ids [n], and the bytes of an id; `lengths` int64 [largest id + 1], in bytes.
+    """One of the two tokenizers.
 
-    `encode_around` is `encode` with what the post-processor puts around a text (BOS, EOS). `spelt`: ids decoded.
+    encode: text -> ids [n]. encode_around: the same with the post-processor's special tokens (BOS, EOS). token: the
+    bytes of an id. lengths: int64 [largest id + 1], bytes of each id. spelt: the bytes that ids decode to.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Window:
-    """The tokens around a difference on one side; the first differing one is `ids[at]`, if it exists."""
+    """The tokens around a difference on one side. `ids[at]` is the first one that differs, if the side has it."""
 
     ids: list[int]
     tokens: list[bytes]
@@ -55,7 +56,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference: document, byte offset of the differing tokens, the text around it, both sides."""
+    """The first difference: the document, the byte offset of the differing tokens, the text around it, both sides."""
 
     document: str
     byte_offset: int
@@ -64,7 +65,7 @@ class Difference:
     windows: tuple[Window, Window]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in terms of JSON; bytes as lists of int."""
+        """Returns everything as JSON values, with bytes as lists of int."""
         plain = asdict(self)
         for window in plain["windows"]:
             window["tokens"] = [list(token) for token in window["tokens"]]
@@ -73,10 +74,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Both sides over all documents; pairs are (first side, second side).
+    """The result for all documents; pairs are (first side, second side).
 
-    n_differing_ids, n_differing_cuts: documents. n_altered: documents whose tokens do not spell the text (a normaliser,
-    an unknown token). ids: the first difference of ids; cuts: the first of cuts; None where nothing differs.
+    n_differing_ids, n_differing_cuts: the number of documents whose ids, or token boundaries ("cuts"), differ.
+    n_altered: the number of documents whose tokens do not spell the text (because of a normaliser or an unknown token).
+    ids, cuts: the first difference of each kind; None if nothing differs.
     """
 
     names: tuple[str, str]
@@ -91,12 +93,12 @@ class Comparison:
 
     @property
     def bytes_per_token(self) -> tuple[float, float]:
-        """Bytes of text a token; NaN without tokens."""
+        """Bytes of text per token; NaN without tokens."""
         first, second = (self.n_bytes / n if n else float("nan") for n in self.n_tokens)
         return first, second
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in terms of JSON."""
+        """Returns everything as JSON values."""
         return {
             **vars(self),
             "bytes_per_token": [ratio if ratio == ratio else None for ratio in self.bytes_per_token],
@@ -106,7 +108,7 @@ class Comparison:
 
 
 def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> Comparison:
-    """Encodes each document (name, text) with both sides, special tokens recognised."""
+    """Encodes each document (name, text) with both sides, recognising special tokens, and compares the results."""
     sides = (first, second)
     n_documents = n_bytes = n_differing_ids = n_differing_cuts = 0
     n_tokens, n_altered = [0, 0], [0, 0]
@@ -117,7 +119,7 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
         ids = [side.encode(text) for side in sides]
         ends = [np.cumsum(side.lengths[found]) for side, found in zip(sides, ids, strict=True)]
         whole = [side.spelt(found) == data for side, found in zip(sides, ids, strict=True)]
-        # A space that SentencePiece puts before a text, and decoding drops, lies nowhere in it.
+        # Subtract the space that SentencePiece puts before a text and decoding drops; it is not in the text.
         ends = [
             np.maximum(end - end[-1] + len(data), 0) if is_whole and data else end
             for end, is_whole in zip(ends, whole, strict=True)
@@ -127,7 +129,7 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
         for which in (0, 1):
             n_tokens[which] += len(ids[which])
             n_altered[which] += not whole[which]
-        # Offsets are those of a side whose tokens spell the text, where there is one.
+        # Take offsets from a side whose tokens spell the text, if there is one.
         spelt = 0 if whole[0] or not whole[1] else 1
         index = _first_different(ids[0], ids[1])
         if index is not None:
@@ -151,7 +153,7 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
 
 
 def _first_different(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int | None:
-    """The first index at which the arrays differ; the shorter one's end where it begins the other; None if equal."""
+    """Returns the first index at which the arrays differ (the shorter length if one is a prefix); None if equal."""
     shorter = min(len(left), len(right))
     unequal = np.flatnonzero(left[:shorter] != right[:shorter])
     if len(unequal):
@@ -184,10 +186,10 @@ def _difference(
 
 
 def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
-    """(name, text) of each document: the file, and where it holds several, the document's number from 1 on.
+    """Yields (name, text) of each document; the name is the file, plus the document's number from 1 if it has several.
 
-    One document is in memory at a time. Warns when records were left out. Raises OSError, and CorpusError naming the
-    file and the location.
+    One document is in memory at a time. Warns if records were skipped. Raises OSError, and CorpusError with file and
+    location.
     """
     reading = corpus.read()
     parts: list[str] = []
@@ -202,10 +204,10 @@ def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
 
 
 def load_side(name: str) -> Side:
-    """The side that `name` denotes: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
+    """Loads the side that `name` denotes: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
 
-    The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError naming the extra,
-    OSError, FormatError.
+    The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError that names the
+    extra, OSError, FormatError.
     """
     kind, colon, rest = name.partition(":")
     if kind + colon == "tiktoken:":
@@ -232,7 +234,7 @@ def _huggingface_tokenizer(name: str) -> Any:
     if path.is_dir():
         path /= "tokenizer.json"
     if not path.is_file() and (path.suffix == ".json" or path.is_absolute() or name.startswith(".")):
-        # Names of the hub look otherwise; asking it would take half a minute without a network.
+        # Not a name of the hub; asking the hub would take half a minute without a network.
         raise FileNotFoundError(errno.ENOENT, "no such tokenizer.json", str(path))
     try:
         if path.is_file():
@@ -245,7 +247,7 @@ def _huggingface_tokenizer(name: str) -> Any:
 
 
 def side_of(tokenizer: Any, name: str) -> Side:
-    """The side of a pairloom.Tokenizer, a tiktoken.Encoding or a tokenizers.Tokenizer."""
+    """Makes a side of a pairloom.Tokenizer, a tiktoken.Encoding or a tokenizers.Tokenizer."""
     if isinstance(tokenizer, Tokenizer):
         return Side(
             name,

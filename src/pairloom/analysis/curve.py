@@ -1,7 +1,7 @@
 """The training curve: how often each merge is done in a corpus, and how many tokens are left after it.
 
-Merges are never undone, so the tokens of a corpus say all of it: a token was made by each merge of its merge tree. So
-one encoding with the whole vocabulary gives the figures of all smaller ones, exactly. Cost: a pass over the merges.
+Merges are never undone, so every merge in a token's merge tree was done once for each occurrence of the token. So the
+token counts of the whole vocabulary give the exact figures for all smaller ones. Cost: one pass over the merges.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class TrainingCurve:
 
 
 def training_curve(tokenizer: Tokenizer, stats: CorpusStats) -> TrainingCurve:
-    """The curve of the corpus whose figures under this tokenizer are `stats`.
+    """Returns the curve of a corpus from its `stats` under this tokenizer.
 
-    On the corpus that it was trained on, `times` are the counts by which training chose the merges, except that of a
-    run of equal symbols half of the pairs are merged. Raises ValueError for a tokenizer that does not learn its merges
-    one after the other: ranks instead of merges, whole pretokens looked up, several merges that make one token, or
-    a merge before those of its parts.
+    For the training corpus, `times` equal the counts by which training chose the merges, except in runs of equal
+    symbols, where only half of the pairs are merged. Raises ValueError for a tokenizer whose merges are not in the
+    order of learning: ranks instead of merges, whole pretokens looked up, several merges that make one token, or a
+    merge before those of its parts.
     """
     model = check_tokenizer("tokenizer", tokenizer).model
     if not isinstance(stats, CorpusStats):

@@ -1,8 +1,8 @@
-"""Why two trainings learned different merges: the first one that differs, its counts, and what would explain it.
+"""Explains why two training runs learned different merges: the first difference, its counts, and the likely cause.
 
-The corpus is trained on again with one thing changed at a time (the tie rule, the normalizer, line ends, special
-tokens, the pattern, where documents end). What makes the most of the other tokenizer's merges is the cause. Cost: about
-ten trainings.
+Training is repeated with one thing changed at a time (the tie rule, the normalizer, line ends, special tokens, the
+pattern, document boundaries). The change that reproduces the most of the other tokenizer's merges is reported as the
+cause. Cost: about ten training runs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,10 +38,11 @@ class Explanation:
     """The first merge that differs, and why.
 
     cause: "none" (the merges are the same), "vocab_size" (one has more of the same), "tie", "normalizer", "line ends",
-    "specials", "pattern", "documents", "corpus" (training on this corpus does not give the first tokenizer's merges) or
-    "unknown". rank: of the first merge that differs; mine, theirs: its parts, None where one has no more. counts: how
-    often the two pairs stand side by side before that merge, as the first tokenizer was trained. n_explained: how many
-    of the second one's merges training learns with the cause changed. reason: all that as sentences.
+    "specials", "pattern", "documents", "corpus" (training on this corpus does not reproduce the first tokenizer's
+    merges) or "unknown". rank: the rank of the first merge that differs. mine, theirs: the parts of that merge in each
+    tokenizer; None if it has no more merges. counts: how often each of the two pairs is adjacent before that merge,
+    trained like the first tokenizer. n_explained: how many of the second one's merges training learns with the cause
+    changed. reason: all this in sentences.
     """
 
     cause: str
@@ -56,7 +57,7 @@ class Explanation:
         return self.reason
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in terms of JSON; bytes as lists of int."""
+        """Returns everything as JSON values, with bytes as lists of int."""
         pairs = {name: pair and [list(part) for part in pair] for name, pair in vars(self).items() if name in _PAIRS}
         return {**asdict(self), **pairs, "counts": list(self.counts)}
 
@@ -67,11 +68,11 @@ _PAIRS = ("mine", "theirs")
 def explain_difference(
     mine: Tokenizer, theirs: Tokenizer, corpus: str | Iterable[str] | Corpus, *, threads: int = 0
 ) -> Explanation:
-    """Why `theirs` learned other merges than `mine` from this corpus: a str, texts, or a `Corpus`.
+    """Explains why `theirs` learned other merges than `mine` from this corpus: a str, texts, or a `Corpus`.
 
-    How `mine` was trained is known where pairloom trained it; otherwise each profile is tried. Either is tried on texts
-    as they are and as `mine` normalises them. The corpus is held in memory. Raises ValueError for tokenizers that merge
-    characters.
+    If pairloom trained `mine`, its recorded config is used; otherwise each profile is tried. Both are tried with the
+    texts as they are and as `mine` normalises them. The corpus is held in memory. Raises ValueError for tokenizers that
+    merge characters.
     """
     for name, tokenizer in (("mine", mine), ("theirs", theirs)):
         check_tokenizer(name, tokenizer).model.check_merges_bytes("explain_difference")
@@ -88,7 +89,7 @@ def explain_difference(
     own: dict[str, Any] = {"pattern": mine.pattern, "special_tokens": specials[0]}
     known = mine.config
     configs = [known] if known else [replace(profile, **own) for profile in PROFILES.values()]
-    # Libraries whose tokenizers have a normalizer train on normalised texts.
+    # Other libraries train on normalised texts if the tokenizer has a normalizer.
     corpora = {how: texts for each in (mine, theirs) for how, texts in _normalized(documents, each)}
     ways = [how for how, _ in _normalized(documents, mine)]
     trained = [(_learned(corpora[how], config, n_steps, threads), config, how) for config in configs for how in ways]
@@ -133,7 +134,7 @@ def explain_difference(
 
 
 def _normalized(documents: list[str], tokenizer: Tokenizer) -> Iterator[tuple[str, list[str]]]:
-    """(how, texts): the texts as they are, and as the tokenizer normalises them."""
+    """Yields (how, texts) for the texts as they are, and as the tokenizer normalises them."""
     yield "as they are", documents
     if steps := [step for step in tokenizer.model.normalizer if step != DROP_STEP]:
         yield f"after {', '.join(steps)}", _core.normalized(documents, steps)
@@ -146,7 +147,7 @@ def _changes(
     specials: list[tuple[str, ...]],
     normalized: dict[str, list[str]],
 ) -> Iterator[tuple[str, str, TrainingConfig, Sequence[str]]]:
-    """(cause, what is changed, config, documents) of each training that may be the other's."""
+    """Yields (cause, description of the change, config, documents) for each training run to try."""
     for fields, how in _TIE_RULES:
         changed = replace(config, **fields)  # type: ignore[arg-type]
         if changed != config:
@@ -164,7 +165,7 @@ def _changes(
             yield "line ends", f"Line ends: with {how}", config, texts
     own = set(config.special_tokens) if config.corpus_specials == "split" else set()
     for literals in dict.fromkeys([(), *specials, tuple(dict.fromkeys(token for each in specials for token in each))]):
-        # Literals that do not occur make no difference.
+        # Skip changes of literals that do not occur in the corpus.
         if any(literal in text for literal in own ^ set(literals) for text in documents):
             split = replace(config, special_tokens=literals, corpus_specials="split")
             how = f"split on {', '.join(literals)}" if literals else "taken for text"
@@ -184,7 +185,7 @@ def _changes(
 
 
 def _counts(documents: Sequence[str], config: TrainingConfig, threads: int) -> PretokenCounts:
-    # As text, special tokens would be warned of.
+    # Without "split", pass none: from_texts would warn about special tokens in the text.
     specials = config.special_tokens if config.corpus_specials == "split" else ()
     counts = PretokenCounts.from_texts(
         documents, config.pattern, special_tokens=specials, corpus_specials=config.corpus_specials, threads=threads
@@ -193,7 +194,7 @@ def _counts(documents: Sequence[str], config: TrainingConfig, threads: int) -> P
 
 
 def _learned(documents: Sequence[str], config: TrainingConfig, n_merges: int, threads: int) -> list[Pair]:
-    """The first merges that training learns, without warnings."""
+    """Returns the first merges that training learns, without warnings."""
     if config.tie_break == first_seen.FIRST_SEEN:
         specials = config.special_tokens if config.corpus_specials == "split" else ()
         counts = first_seen.ordered_counts(documents, replace(config, special_tokens=specials))
@@ -210,14 +211,14 @@ def _learned(documents: Sequence[str], config: TrainingConfig, n_merges: int, th
 
 
 def _n_equal(left: Sequence[Pair], right: Sequence[Pair]) -> int:
-    """How many merges the two have in common at the beginning."""
+    """Returns the number of merges that both have in common at the beginning."""
     return next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
 
 
 def _pair_counts(
     documents: Sequence[str], config: TrainingConfig, merges: list[Pair], pairs: list[Pair | None], threads: int
 ) -> Iterator[int | None]:
-    """How often each pair stands side by side in the corpus after these merges."""
+    """Yields how often each pair is adjacent in the corpus after these merges."""
     id_of = {bytes([byte]): byte for byte in range(N_BYTES)}
     for left, right in merges:
         id_of[left + right] = len(id_of)
@@ -225,7 +226,7 @@ def _pair_counts(
     so_far = Tokenizer.from_model(lay_out(rows, replace(config, **_PLAIN)))
     counts = _counts(documents, config, threads)
     ids, ends, times = _core.encode_counts(counts.columns, so_far._core, threads=threads, report=None)
-    # The count of the pretoken of each id but the last of a pretoken, whose neighbour is of another one.
+    # Each id's weight is its pretoken's count, but 0 for the last id, whose neighbour is in the next pretoken.
     weights = np.repeat(times, np.diff(ends, prepend=np.uint64(0)).astype(np.int64))
     weights[ends.astype(np.int64) - 1] = 0
     for pair in pairs:

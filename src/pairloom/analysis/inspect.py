@@ -1,8 +1,8 @@
 """Inspects a tokenizer: its parts, and the tokens that no text can produce.
 
-Cost: one encoding of each token's own bytes, milliseconds per ten thousand tokens. That is enough to find unreachable
-tokens: a token that merging produces from its own bytes is also produced inside a longer pretoken when nothing merges
-across its ends, and a token that merging does not produce from its own bytes is never produced.
+Each token's own bytes are encoded once; this takes milliseconds per ten thousand tokens, and finds all unreachable
+tokens. If merging makes a token from its own bytes, it also makes it inside a longer pretoken when nothing merges
+across its ends. If not, it never makes the token.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ _N_LONGEST = 10
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a tokenizer is made of.
+    """The parts of a tokenizer.
 
-    n_vocab: the largest id + 1; n_tokens: ordinary tokens; n_unassigned: ids below n_vocab that stand for nothing.
-    rule: "pairs" or "ranks", as in `Model`. longest: (id, bytes), longest first. unreachable: ids that no merging
-    makes. cut_alone: ids of tokens that merging makes but the pattern cuts when the text is just them; some text around
-    them may still bring them about. duplicates: bytes that several ids stand for, special
-    tokens included. pattern_engine: as `Tokenizer` has it.
+    n_vocab: the largest id + 1; n_tokens: the number of ordinary tokens; n_unassigned: the number of unused ids below
+    n_vocab. rule: as in `Model`. longest: (id, bytes), longest first. unreachable: ids that merging never makes.
+    cut_alone: ids of tokens that merging makes, but that the pattern splits if they are the whole text; inside another
+    text they can still occur. duplicates: (bytes, ids) for bytes with several ids, special tokens included.
+    pattern_engine: as in `Tokenizer`.
     """
 
     n_vocab: int
@@ -46,7 +46,7 @@ class Inspection:
     duplicates: list[tuple[bytes, list[int]]]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in terms of JSON; bytes as lists of int."""
+        """Returns everything as JSON values, with bytes as lists of int."""
         return {
             **vars(self),
             "longest": [{"id": token_id, "bytes": list(token)} for token_id, token in self.longest],
@@ -55,7 +55,7 @@ class Inspection:
 
 
 def inspect_tokenizer(tokenizer: Tokenizer) -> Inspection:
-    """Inspects a tokenizer."""
+    """Returns the parts of a tokenizer."""
     model = tokenizer.model
     tokens = model.tokens()
     named: dict[bytes, set[int]] = {}
@@ -84,14 +84,14 @@ def inspect_tokenizer(tokenizer: Tokenizer) -> Inspection:
 
 
 def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """(ids unreachable by merging, ids of tokens that the pattern splits when they are the whole text), ascending."""
+    """Returns (ids that merging never makes, ids of tokens that the pattern splits as a whole text), both ascending."""
     model = tokenizer.model
     made = tokens_made(model)
     if model.pattern == CHARACTERS:
-        # A space before the text belongs to its first token, and no pattern cuts.
+        # No pattern splits the text, and the space put before it would become part of the first token.
         return [token_id for token_id in sorted(model.tokens()) if token_id not in made], []
     unreachable, cut_alone = [], []
-    # The spaces that a normalizer puts before texts or after words cut no token.
+    # Remove the steps that add spaces before texts or after words, which do not decide whether a token is split.
     steps = [step for step in model.normalizer if step != "prefix_space" and not step.startswith(WORDS)]
     alone = tokenizer.from_model(model.replaced(normalizer=tuple(steps)))
     for token_id, token in sorted(model.tokens().items()):

@@ -1,4 +1,4 @@
-"""A lock for ids: digests of the ids of fixed texts, by which a project sees that an upgrade changed what it encodes.
+"""A lock file for ids: digests of the ids of fixed texts, so that a project notices if an upgrade changes its ids.
 
     >>> from pairloom import Tokenizer
     >>> from pairloom.analysis.compare import side_of
@@ -6,9 +6,10 @@
     >>> changes(side, lock(side))
     []
 
-The texts are everyday and hostile ones, by class, one of them with what the post-processor puts around it, and the
-tokenizer's own tokens, a hundred at a time. A line of the lock has the name of a class, and for each text eight
-hexadecimal digits of the SHA-256 of its ids (uint32) and, of own tokens, which a change may rename, of the text.
+The texts are everyday and hostile ones in several classes, one text with the post-processor's special tokens, and the
+tokenizer's own tokens, a hundred at a time. Each line of the lock has the name of a class and, for each text, eight
+hexadecimal digits of the SHA-256 of its ids (uint32). For own tokens, which an upgrade can change, the text is hashed
+too.
 """
 
 import hashlib
@@ -25,23 +26,23 @@ from pairloom.errors import FormatError
 _HEAD = "pairloom-lock 1"
 _BLOCK = 100
 _AROUND = "special tokens added"
-# Classes of the tokenizer's own tokens, and what stands between two of them.
+# The classes of the tokenizer's own tokens, and the separator between two tokens.
 _OWN = {"own tokens": "\n", "own tokens joined": "", "own tokens in a word": "x"}
-# Names of classes, and texts that everyday and hostile corpora have.
+# Everyday and hostile texts, by class name.
 _TEXTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("lock_texts.json").read_text(encoding="utf-8"))
 
 
 def lock(side: Side) -> str:
-    """The text of a lock: for each class of texts the digests of their ids."""
+    """Returns the text of a lock: for each class of texts, the digests of their ids."""
     lines = [_HEAD, f"n_vocab {len(side.lengths)}"]
     lines += [f"{name.replace(' ', '_')} {' '.join(digests)}" for name, digests in _digests(side)]
     return "\n".join(lines) + "\n"
 
 
 def changes(side: Side, text: str) -> list[str]:
-    """A line for each class of texts whose ids differ from those of a lock, with the first text that changed.
+    """Returns a line for each class of texts whose ids differ from the lock `text`, with the first text that changed.
 
-    Raises FormatError for a text that is no lock, or one of another version.
+    Raises FormatError if `text` is not a lock, or has another version.
     """
     head, _, rest = text.partition("\n")
     if head.strip() != _HEAD:
@@ -67,7 +68,7 @@ def changes(side: Side, text: str) -> list[str]:
 
 
 def _digests(side: Side) -> list[tuple[str, list[str]]]:
-    """Each class, and the digests of its texts."""
+    """Returns each class with the digests of its texts."""
     classes = [(name, [_digest(side.encode(text)) for text in texts]) for name, texts in _TEXTS.items()]
     classes.append((_AROUND, [_digest(side.encode_around(_TEXTS["English"][0]))]))
     for name, between in _OWN.items():
@@ -84,7 +85,7 @@ def _shown(name: str, at: int) -> str:
 
 
 def _tokens(side: Side, start: int, between: str) -> str:
-    """The tokens of a block of ids as text; those that are part of a character as U+FFFD."""
+    """Returns the tokens of a block of ids as text; parts of characters become U+FFFD."""
     ids = range(start, min(start + _BLOCK, len(side.lengths)))
     return between.join(side.token(token_id).decode("utf-8", "replace") for token_id in ids if side.lengths[token_id])
 

@@ -1,8 +1,8 @@
-"""Plots of corpus statistics; needs the extra [plot].
+"""Plots corpus statistics; needs the extra [plot].
 
-The image is written atomically, in the format of its suffix. Equal figures give equal bytes. Colours can be told apart
-by colour-blind readers (Okabe and Ito's), and series differ in more than colour. An SVG follows the reader's light or
-dark mode in browsers.
+The image is written atomically, in the format of its suffix. Equal figures are written as equal bytes. Colour-blind
+readers can distinguish the colours (Okabe and Ito's), and series differ in more than colour. In browsers, an SVG
+follows the reader's light or dark mode.
 """
 
 import io
@@ -22,7 +22,7 @@ from pairloom.analysis.shards import ShardStats
 from pairloom.analysis.stats import CorpusStats
 
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
-# A few tokens of a hundred bytes (runs of spaces, rules) would leave no room for the others.
+# A few tokens of a hundred bytes (runs of spaces, lines of dashes) would leave no room for the others.
 _LONGEST_SHOWN: Final = 24
 _MOST_SOURCES: Final = 40
 
@@ -30,7 +30,7 @@ INK, PAPER, GRID, FIRST, SECOND = "#1b1b1f", "#ffffff", "#c9c9d1", "#0072b2", "#
 _IN_THE_DARK: Final = {INK: "#ececf1", PAPER: "#16161a", GRID: "#4a4a54", FIRST: "#56b4e9", SECOND: "#e69f00"}
 
 STYLE: Final[dict[Any, Any]] = {
-    # Without the salt, equal figures would give different files.
+    # Without the salt, equal figures would be written as different files.
     "svg.hashsalt": "pairloom",
     "font.size": 10,
     "figure.facecolor": PAPER,
@@ -48,11 +48,11 @@ STYLE: Final[dict[Any, Any]] = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
 }
-"""Settings of matplotlib for every picture."""
+"""The matplotlib settings of every plot."""
 
 
 def check_plot(path: Path, overwrite: bool = False) -> None:
-    """Raises what the plots would raise before they start to draw: ImportError, ValueError, OSError."""
+    """Checks the arguments of a plot before the work begins; ImportError, ValueError, OSError."""
     _figure()
     if path.suffix.lower() not in _SUFFIXES:
         raise ValueError(f"{path}: a plot is written as {', '.join(_SUFFIXES)}; give it such a suffix")
@@ -64,11 +64,11 @@ def _figure() -> Any:
 
 
 def plot_stats(stats: CorpusStats, path: Path, *, curve: TrainingCurve | None = None, overwrite: bool = False) -> None:
-    """Draws token lengths, how often tokens of each rank come, and with a training curve compression against vocabulary
-    size, and the curve.
+    """Draws token lengths and token frequencies by rank; with a training curve, also compression by vocabulary size and
+    the curve.
 
-    Raises ImportError without matplotlib, ValueError for a suffix that is none of .svg, .png, .pdf, FileExistsError
-    unless `overwrite`.
+    Raises ImportError without matplotlib, ValueError for a suffix other than .svg, .png, .pdf, FileExistsError unless
+    `overwrite`.
     """
     check_plot(path, overwrite)
     drawn: list[Callable[[Any], None]] = [partial(_draw_lengths, stats=stats), partial(_draw_frequencies, stats=stats)]
@@ -80,7 +80,7 @@ def plot_stats(stats: CorpusStats, path: Path, *, curve: TrainingCurve | None = 
 
 
 def plot_shards(stats: ShardStats, path: Path, *, overwrite: bool = False) -> None:
-    """Draws how long documents are, and the tokens of each input, the 40 largest; raises what `plot_stats` raises."""
+    """Draws document lengths, and the tokens of the 40 largest inputs; the errors are those of `plot_stats`."""
     check_plot(path, overwrite)
     drawn: list[Callable[[Any], None]] = [partial(_draw_documents, stats=stats)]
     if sum(bool(tokens) for *_, tokens in stats.inputs) > 1:
@@ -89,7 +89,7 @@ def plot_shards(stats: ShardStats, path: Path, *, overwrite: bool = False) -> No
 
 
 def _save_drawn(drawn: Sequence[Callable[[Any], None]], path: Path, overwrite: bool) -> None:
-    """A picture of two plots a row."""
+    """Draws the plots into one image, two per row, and saves it."""
     import matplotlib
 
     n_rows = (len(drawn) + 1) // 2
@@ -102,7 +102,7 @@ def _save_drawn(drawn: Sequence[Callable[[Any], None]], path: Path, overwrite: b
 
 
 def plot_report(reports: Sequence[TokenizerReport], path: Path, *, overwrite: bool = False) -> None:
-    """Draws bytes per token and premium of each tokenizer on each corpus; raises what `plot_stats` raises."""
+    """Draws bytes per token and premium of each tokenizer on each corpus; the errors are those of `plot_stats`."""
     check_plot(path, overwrite)
     import matplotlib
 
@@ -134,7 +134,7 @@ _MARKERS: Final = "osD^vP*X"
 
 
 def _shortened(name: str) -> str:
-    """The end of a long name, where files differ; matplotlib takes $ for mathematics."""
+    """Shortens a long name to its end, where file names differ, and escapes $, which begins a formula in matplotlib."""
     shown = name.encode(errors="surrogateescape").decode(errors="replace").replace("$", r"\$")
     return shown if len(shown) <= _MOST_OF_A_NAME else f"…{shown[-_MOST_OF_A_NAME:]}"
 
@@ -145,7 +145,7 @@ _MOST_OF_A_NAME: Final = 48
 def _save(figure: Any, path: Path, overwrite: bool) -> None:
     image = io.BytesIO()
     kind = path.suffix.lower()[1:]
-    # With a date, equal figures would give different files.
+    # With a date, equal figures would be written as different files.
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     figure.savefig(image, format=kind, metadata=undated)
     data = image.getvalue()
@@ -153,13 +153,13 @@ def _save(figure: Any, path: Path, overwrite: bool) -> None:
 
 
 def svg_for_both_modes(svg: bytes) -> bytes:
-    """An SVG of the colours above, with their counterparts for dark mode, which browsers choose by the setting."""
+    """Adds a style sheet to an SVG that replaces the colours above in dark mode, which browsers apply by themselves."""
     rules = "".join(
         f'[style*="{what}: {light}"] {{ {what}: {dark} !important }} '
         for light, dark in _IN_THE_DARK.items()
         for what in ("fill", "stroke")
     )
-    # Text without a colour of its own is black.
+    # Text without a colour would stay black.
     rules += f"text:not([style*=fill]), g[id^=text] use {{ fill: {_IN_THE_DARK[INK]} }}"
     style = f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>"
     head, end, rest = svg.partition(b"<defs>")
@@ -169,7 +169,7 @@ def svg_for_both_modes(svg: bytes) -> bytes:
 def _draw_compression(axes: Any, curve: TrainingCurve, n_base: int, n_bytes: int) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    # The tokens after n merges are those of the tokenizer truncated to n merges.
+    # The number of tokens after n merges equals that of the tokenizer truncated to n merges.
     sizes = np.unique(np.geomspace(n_base, n_base + len(curve.times), 12).round().astype(np.int64))
     axes.plot(sizes, n_bytes / np.maximum(curve.n_tokens[sizes - n_base], 1), marker="o", color=FIRST)
     axes.set_xscale("log", base=2)
@@ -222,7 +222,7 @@ def _draw_documents(axes: Any, stats: ShardStats) -> None:
 
 
 def _draw_bars(axes: Any, title: str, at: npt.NDArray[np.int64], values: dict[str, npt.NDArray[Any]]) -> None:
-    """Two series as shares of their sums, beside each other."""
+    """Draws two series side by side, each in percent of its sum."""
     styles = ((-0.2, FIRST, ""), (0.2, SECOND, "//"))
     for (name, of), (shift, colour, hatch) in zip(values.items(), styles, strict=True):
         share = of / max(int(of.sum()), 1) * 100
@@ -235,7 +235,7 @@ def _draw_bars(axes: Any, title: str, at: npt.NDArray[np.int64], values: dict[st
 
 def _draw_inputs(axes: Any, stats: ShardStats) -> None:
     largest = sorted(stats.inputs, key=lambda entry: -(entry[2] or 0))[:_MOST_SOURCES]
-    # Not of the shards' tokens: packed rows of one rank are a part of what the inputs gave.
+    # Not n_tokens of the shards: packed rows of one rank have only part of the inputs' tokens.
     total = sum(tokens or 0 for *_, tokens in stats.inputs)
     shares = [(tokens or 0) / total * 100 for *_, tokens in largest]
     axes.barh(np.arange(len(largest))[::-1], shares, 0.8, color=FIRST, edgecolor=PAPER)

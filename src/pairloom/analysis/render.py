@@ -1,4 +1,4 @@
-"""Renders tokens for people: escaped on one line, or a text with each token in colour.
+"""Renders tokens for people: escaped on one line, or as a text in which each token has a colour.
 
 The output is safe to print: control characters and bytes that are not valid UTF-8 are escaped.
 """
@@ -19,7 +19,7 @@ _ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 1
 
 
 def shown_token(token: bytes) -> str:
-    r"""The token as a Python literal: of str where it is whole characters, else of bytes.
+    r"""Returns the token as a Python literal: a str if it consists of whole characters, else bytes.
 
     >>> shown_token(b" the"), shown_token(b"\xe2\x80")
     ("' the'", "b'\\xe2\\x80'")
@@ -31,14 +31,14 @@ def shown_token(token: bytes) -> str:
 
 
 def coloured(tokenizer: Tokenizer, text: str) -> str:
-    """The text with each token on a background of its own, for terminals of 256 colours.
+    """Returns the text with a background colour for each token, for terminals with 256 colours.
 
-    A character that several tokens hold in parts is whole, and followed by their number: "न×3".
+    A character that several tokens share is shown whole, followed by their number: "न×3".
     """
     tokens = [tokenizer.id_to_token(token_id) for token_id in tokenizer.encode(text)]
     pieces = []
     for shade, (characters, n) in zip(cycle(_SHADES), units(tokens), strict=False):
         piece = characters.translate(_ESCAPED) + (f"×{n}" if n > 1 else "")
-        # A background that is on at the end of a line would colour the rest of the line.
+        # A background still on at a line end would colour the rest of the line.
         pieces.append(shade + piece.replace("\n", f"{_RESET}\n{shade}") + _RESET)
     return "".join(pieces)

@@ -1,4 +1,4 @@
-"""Tokenizers on named corpora, as of languages: what each costs, how unequally, and which tokens are of no use."""
+"""Reports on tokenizers over named corpora, such as languages: costs, how unequal they are, and useless tokens."""
 
 import math
 import re
@@ -21,11 +21,11 @@ _MOST_SHOWN = 8
 class TokenizerReport:
     """One tokenizer on all corpora; `pairloom.reference.fairness` defines premium and Gini coefficient.
 
-    corpora: the figures of each. costs: tokens for the whole corpus where the corpora are parallel, else tokens a byte;
-    empty corpora have none. premiums: each cost over the least. gini: of the costs, 0 where all are equal. The ids of
-    ordinary tokens, ascending: unused by all corpora; unreachable by merging; partial, of several bytes that are no
-    whole characters; glitch, unused ones that look like special tokens, are unreachable, or are cut by the pattern
-    where they are the whole text. Ratios are NaN where nothing was counted.
+    corpora: the statistics of each. costs: the tokens of the whole corpus if the corpora are parallel, else tokens per
+    byte; empty corpora have no cost. premiums: each cost divided by the least. gini: of the costs, 0 if all are equal.
+    Ids of ordinary tokens, ascending: unused: in no corpus; unreachable: never made by merging; partial: several bytes
+    that are not whole characters; glitch: unused, and also special-looking, unreachable, or split by the pattern if
+    they are the whole text. Ratios are NaN if nothing was counted.
     """
 
     name: str
@@ -39,7 +39,7 @@ class TokenizerReport:
 
     @property
     def premiums(self) -> dict[str, float]:
-        """Each cost over the least."""
+        """Each cost divided by the least one."""
         least = min(self.costs.values(), default=math.nan)
         return {name: cost / least for name, cost in self.costs.items()}
 
@@ -53,12 +53,12 @@ class TokenizerReport:
 
     @property
     def renyi_efficiency(self) -> float:
-        """That of all corpora together."""
+        """The Renyi efficiency over all corpora together."""
         counts = sum(stats.token_counts for stats in self.corpora.values())
         return renyi_efficiency(counts, self.n_vocab_tokens)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in terms of JSON; null where nothing was counted."""
+        """Returns everything as JSON values; null if nothing was counted."""
         return {
             "name": self.name,
             "vocabulary": self.n_vocab_tokens,
@@ -88,11 +88,11 @@ def report(
     threads: int = 0,
     specials: str = "recognise",
 ) -> list[TokenizerReport]:
-    """The figures of each tokenizer on each corpus, both by name.
+    """Returns a report for each tokenizer on all corpora; both arguments are dicts by name.
 
-    corpora: paths or a `Corpus` each, all read once for each tokenizer. parallel: they say the same in other languages,
-    so that tokens can be compared as a whole, not only a byte. threads, specials: those of `corpus_stats`. Raises
-    ValueError where either is empty, and what `corpus_stats` raises.
+    corpora: paths or a `Corpus` for each name; they are read once per tokenizer. parallel: whether the corpora say the
+    same in different languages, so that total tokens are comparable, not only tokens per byte. threads, specials: as in
+    `corpus_stats`. Raises ValueError if a dict is empty, and the errors of `corpus_stats`.
     """
     for what, given in (("tokenizers", tokenizers), ("corpora", corpora)):
         if not isinstance(given, Mapping):
@@ -141,7 +141,7 @@ def _is_text(token: bytes) -> bool:
 
 
 def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
-    """The report as a table for people."""
+    """Returns the report as a readable table."""
     width = max(map(len, ("corpus", *found.corpora)))
     lines = [
         f"{found.name}: {found.n_vocab_tokens} tokens",
@@ -166,7 +166,7 @@ def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
 
 
 def _shown(figure: float, format: str) -> str:
-    """The figure, or a dash where nothing was counted."""
+    """Formats a figure, or a dash if nothing was counted."""
     width = format[1:].partition(".")[0]
     return f"{figure:{format}}" if math.isfinite(figure) else f"{'-':>{width}}"
 

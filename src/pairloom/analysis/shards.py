@@ -1,4 +1,4 @@
-"""What a folder of shards holds: documents, tokens, compression, how long documents are, and what each input gave."""
+"""Statistics of a folder of shards: documents, tokens, compression, document lengths, and the share of each input."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _WIDTH = 40
 
 
 class LengthBin(NamedTuple):
-    """Documents of `least` to `most` tokens: how many there are, and their tokens."""
+    """The number of documents with `least` to `most` tokens, and the sum of their tokens."""
 
     least: int
     most: int
@@ -25,12 +25,12 @@ class LengthBin(NamedTuple):
 
 @dataclass(frozen=True)
 class ShardStats:
-    """The figures of a folder of shards.
+    """The statistics of a folder of shards.
 
-    n_bytes: of text; n_file_bytes: of the shards. n_skipped: records that were left out. is_complete: whether the run
-    has ended. inputs: path, documents and tokens of each input; None where the run has not ended, or did not count
-    them; of packed rows, what the inputs gave before packing. lengths: documents by length, in powers of two.
-    percentiles: the length that 50, 90, 99 and 100 % of the documents do not exceed; empty without any.
+    n_bytes: bytes of text; n_file_bytes: size of the shard files. n_skipped: records that were left out. is_complete:
+    whether the run has ended. inputs: (path, documents, tokens) of each input, before packing; None if the run has not
+    ended or did not count them. lengths: documents by length, in powers of two.
+    percentiles: the length that 50, 90, 99 and 100 % of the documents do not exceed; empty without documents.
     """
 
     folder: str
@@ -49,11 +49,11 @@ class ShardStats:
 
     @property
     def bytes_per_token(self) -> float | None:
-        """Compression: bytes of text a token; None without tokens."""
+        """Compression: bytes of text per token; None without tokens."""
         return self.n_bytes / self.n_tokens if self.n_tokens else None
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in terms of JSON."""
+        """Returns everything as JSON values."""
         return {
             "folder": self.folder,
             "format": self.format,
@@ -73,9 +73,9 @@ class ShardStats:
 
 
 def shard_stats(shards: OpenShards | str | os.PathLike[str]) -> ShardStats:
-    """The figures of a folder of shards, from its manifest and the bounds of its documents.
+    """Returns the statistics of a folder of shards, from its manifest and its documents' offsets.
 
-    shards: the folder, also of a run that has not ended, or `OpenShards`. Raises what `open_shards` raises.
+    shards: the folder, which can be of an unfinished run, or `OpenShards`. Raises the errors of `open_shards`.
     """
     opened = shards if isinstance(shards, OpenShards) else open_shards(shards, incomplete=True)
     manifest, lengths = opened.manifest, opened.lengths()
@@ -107,7 +107,7 @@ def shard_stats(shards: OpenShards | str | os.PathLike[str]) -> ShardStats:
 
 
 def shard_stats_text(stats: ShardStats) -> str:
-    """The figures as a table for people."""
+    """Returns the statistics as a readable table."""
     ratio = stats.bytes_per_token
     rows = {
         "documents": f"{stats.n_documents:,}",

@@ -1,4 +1,4 @@
-"""The stages from a text to ids, one by one: to find the stage that made an id that is not expected."""
+"""Shows the stages from a text to ids one by one, to find which stage made an unexpected id."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def stages(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Lines that say how `text` is normalised, cut at special tokens, split into pretokens, and merged step by step.
+    """Returns lines that show how `text` is normalised, cut at special tokens, split into pretokens and merged.
 
-    Merges are those of the definition. Where the core returns other ids for a pretoken, a line says so.
+    The merges follow the definition. If the core returns other ids for a pretoken, a line says so.
     """
     model, tokens = tokenizer.model, tokenizer.model.tokens()
     lookup = merge_lookup(model, tokens)

@@ -1,6 +1,6 @@
-"""Corpus statistics of a tokenizer: compression, vocabulary use, Renyi efficiency, speed.
+"""Computes a tokenizer's statistics on a corpus: compression, vocabulary use, Renyi efficiency, speed.
 
-Memory does not grow with the corpus: blocks are encoded on all threads and only counts of ids are kept.
+Memory does not grow with the corpus: blocks are encoded on all threads, and only counts of ids are kept.
 Source of the Renyi efficiency: Zouhar et al., "Tokenization and the Noiseless Channel", ACL 2023.
 """
 
@@ -19,19 +19,19 @@ from pairloom.corpus import Corpus
 from pairloom.tokenizer import Tokenizer
 
 RENYI_ALPHA: Final = 2.5
-"""The order at which Zouhar et al. found the efficiency to follow the quality of translations best."""
+"""The order at which Zouhar et al. found that the efficiency correlates best with translation quality."""
 
-# bincount widens what it counts to 64 bits: so many ids at a time keep that small.
+# bincount converts its input to 64 bits, so ids are counted in parts of this size.
 _IDS_AT_ONCE: Final = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class CorpusStats:
-    """What a corpus became under a tokenizer.
+    """The statistics of a tokenizer on a corpus.
 
-    n_words: runs of characters between white space. n_skipped: records that were left out. seconds: reading and
-    encoding. token_counts: int64 [n_vocab], how often each id came; token_bytes: int64 [n_vocab], bytes of each id's
-    token, 0 where an id stands for nothing. Ratios are NaN where nothing was counted.
+    n_words: runs of characters between white space. n_skipped: records that were left out. seconds: time of reading and
+    encoding. token_counts: int64 [n_vocab], how often each id occurred; token_bytes: int64 [n_vocab], bytes of each
+    id's token, 0 for an unused id. Ratios are NaN if nothing was counted.
     """
 
     n_documents: int
@@ -44,27 +44,27 @@ class CorpusStats:
 
     @property
     def n_tokens(self) -> int:
-        """All ids that the corpus became, special tokens included."""
+        """The total number of ids, special tokens included."""
         return int(self.token_counts.sum())
 
     @property
     def bytes_per_token(self) -> float:
-        """Compression: bytes of text a token."""
+        """Compression: bytes of text per token."""
         return _ratio(self.n_bytes, self.n_tokens)
 
     @property
     def tokens_per_word(self) -> float:
-        """Fertility: tokens a word between white space; the white space's tokens count too."""
+        """Fertility: tokens per word; words are separated by white space, whose tokens count too."""
         return _ratio(self.n_tokens, self.n_words)
 
     @property
     def single_byte_share(self) -> float:
-        """The share of tokens that are one byte long."""
+        """The share of tokens that have one byte."""
         return _ratio(int(self.token_counts[self.token_bytes == 1].sum()), self.n_tokens)
 
     @property
     def unused(self) -> npt.NDArray[np.int64]:
-        """The ids of tokens that never came, special tokens included, ascending: int64 [n]."""
+        """The ids of tokens that never occurred, special tokens included, ascending: int64 [n]."""
         return np.flatnonzero((self.token_counts == 0) & (self.token_bytes > 0))
 
     @property
@@ -83,7 +83,7 @@ class CorpusStats:
         return _ratio(self.n_bytes, self.seconds)
 
     def as_dict(self) -> dict[str, int | float | None]:
-        """The figures in terms of JSON; null where nothing was counted."""
+        """Returns the statistics as JSON values; null if nothing was counted."""
         figures: dict[str, int | float] = {
             "documents": self.n_documents,
             "bytes": self.n_bytes,
@@ -107,10 +107,10 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int) -> float:
-    """Renyi entropy of order RENYI_ALPHA of the token distribution, over that of `n_vocab` tokens used evenly: 0 to 1.
+    """Returns the Renyi entropy of order RENYI_ALPHA of the tokens, divided by that of `n_vocab` tokens used evenly.
 
-    counts: how often each token came. NaN where nothing was counted or a
-    vocabulary of one token has no entropy. Source: Zouhar et al. 2023, Eff_alpha = H_alpha(p) / log |V|.
+    counts: how often each token occurred. The result is 0 to 1; NaN if nothing was counted, or if the vocabulary has
+    fewer than two tokens. Source: Zouhar et al. 2023, Eff_alpha = H_alpha(p) / log |V|.
     """
     used = np.asarray(counts, dtype=np.float64)
     used = used[used > 0]
@@ -118,7 +118,7 @@ def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int) -> float:
         return math.nan
     share = used / used.sum()
     entropy = math.log(float((share**RENYI_ALPHA).sum())) / (1 - RENYI_ALPHA)
-    # A single token used has entropy 0, not -0.
+    # abs: if one token is used, the entropy is 0, not -0.
     return abs(entropy) / math.log(n_vocab)
 
 
@@ -131,11 +131,11 @@ def corpus_stats(
     specials: str = "recognise",
     **options: Any,
 ) -> CorpusStats:
-    """The figures of a corpus.
+    """Returns the statistics of a tokenizer on a corpus.
 
-    inputs: paths, or a `Corpus`; `options` are those of `Corpus`. specials: literals of special tokens are their ids
-    ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Warns when records were left out. Raises
-    OSError, and CorpusError (file and place).
+    inputs: paths, or a `Corpus`; `options` are those of `Corpus`. specials: encode special tokens as their ids
+    ("recognise") or as plain text ("ordinary"), or raise SpecialTokenError ("error"). Warns if records were skipped.
+    Raises OSError, and CorpusError (file and place).
     """
     if isinstance(inputs, Corpus) and options:
         raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")

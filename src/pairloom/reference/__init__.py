@@ -1,27 +1,27 @@
 """The whole tokenizer in plain Python: the specification, and the oracle of the tests.
 
-Read in the order in which text passes through:
+The modules, in the order in which text passes through them:
 
-    documents.py    corpus -> documents      where texts are cut, at special tokens
-    pretokens.py    documents -> pretokens   the matches of the pattern, and how often each occurs
-    vocabulary.py   ids                      which id a byte, a merge and a special token gets
-    naive.py        counts -> merges         training by its definition
-    encoder.py      text -> ids -> text      encoding and decoding by theirs
-    characters.py    text -> ids             where merging starts with characters, as SentencePiece's does
-    special_rules.py   the special tokens that count where some have rules
-    offsets.py      ids -> spans             where each token lies in its text
-    post_processor.py   ids -> ids      what stands around a text on request
-    sessions.py     text -> ids              of a text that grows
-    dropout.py      text -> ids, some merges left out at random
-    extend.py       model, counts -> model   training that continues from a model's merges
-    parity.py       counts of several languages -> merges, by the language that costs most
-    prune.py        model, counts -> model   the tokens that a corpus uses least go
-    alphabet.py     counts -> merges         over characters, as HuggingFace's trainer does it
-    fairness.py     costs of languages -> premiums, Gini coefficient
-    incremental.py  the same merges, without counting everything again after each one
+    documents.py       corpus -> documents     cuts texts at special tokens
+    pretokens.py       documents -> pretokens  finds the matches of the pattern and counts them
+    vocabulary.py      ids                     assigns ids to bytes, merges and special tokens
+    naive.py           counts -> merges        trains by the definition
+    encoder.py         text -> ids -> text     encodes and decodes by the definition
+    characters.py      text -> ids             encodes by merging characters, as SentencePiece does
+    special_rules.py   text -> pieces          finds special tokens that have rules
+    offsets.py         ids -> spans            locates each token in its text
+    post_processor.py  ids -> ids              puts special tokens around a text on request
+    sessions.py        text -> ids             encodes a text that grows
+    dropout.py         text -> ids             encodes with merges skipped at random
+    extend.py          model, counts -> model  continues training from a model's merges
+    parity.py          counts -> merges        trains for several languages, helping the one that costs most
+    prune.py           model, counts -> model  removes the tokens that a corpus uses least
+    alphabet.py        counts -> merges        trains over characters, as HuggingFace's trainer does
+    fairness.py        costs -> figures        computes premiums and the Gini coefficient of languages
+    incremental.py     words -> merges         trains by updating pair counts instead of recounting
 
-Everything here speaks ids and needs only the `regex` package. Nothing here is fast: every faster
-engine must give exactly what these functions give.
+Everything here works on ids and needs only the `regex` package. Nothing here is fast: every faster engine must return
+exactly what these functions return.
 """
 
 from pairloom._internal.optional_deps import import_optional

@@ -1,8 +1,8 @@
-"""BPE training over an alphabet of characters, as HuggingFace's BpeTrainer does it.
+"""BPE training over an alphabet of characters, as in HuggingFace's BpeTrainer.
 
-Words are texts; byte-level ones are written in the byte alphabet. The vocabulary has special tokens, characters by
-code point, characters with a prefix or suffix, and then what merges make. Of equally frequent pairs the least (id, id)
-merges. A merge that makes a text that is a token already takes its id, and the vocabulary does not grow.
+Words are texts; for byte-level training they are written in GPT-2's byte alphabet. The ids are, in order: special
+tokens, characters by code point, characters with a prefix or suffix, merge results. Of equally frequent pairs, the
+smallest (id, id) merges. A merge whose text is already a token takes that token's id, so the vocabulary does not grow.
 Cost: merges x distinct words.
 """
 
@@ -25,12 +25,12 @@ def train_over_alphabet(
     suffix: str = "",
     max_token_length: int | None = None,
 ) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """The vocabulary, token -> id, and the merges, of words with their counts.
+    """Trains on words with their counts, and returns the vocabulary (token -> id) and the merges.
 
-    limit_alphabet keeps the most frequent characters, initial_alphabet among them; of equal ones those of the least
-    code points (HuggingFace: any). prefix: of every character but the first of a word; suffix: of the last. Such
-    characters get their ids by their texts (HuggingFace: in any order). max_token_length: a merged token has fewer
-    characters, or two.
+    limit_alphabet: how many characters to keep: first those of initial_alphabet, then the most frequent; ties go to the
+    smaller code point (HuggingFace: arbitrary). prefix: put before every character of a word but the first; suffix: put
+    after the last one. Characters with a prefix or suffix get ids in the order of their texts (HuggingFace: arbitrary).
+    max_token_length: a merged token must have fewer characters than this, or exactly two.
 
     >>> train_over_alphabet({"ab": 2, "abc": 1}, 5)
     ({'a': 0, 'b': 1, 'c': 2, 'ab': 3, 'abc': 4}, [('a', 'b'), ('ab', 'c')])
@@ -73,7 +73,7 @@ def train_over_alphabet(
 
 
 def alphabet_of(words: Mapping[str, int], limit: int | None, initial: Sequence[str]) -> list[str]:
-    """The characters that are tokens, by code point.
+    """Returns the characters that become tokens, by code point.
 
     >>> alphabet_of({"aab": 2, "bcd": 1}, 2, [])
     ['a', 'b']

@@ -1,9 +1,9 @@
-"""Encoding by a vocabulary of characters, as SentencePiece's BPE does it: the whole text at once, nothing cut.
+"""Encoding that merges characters, as in SentencePiece's BPE: the whole text at once, not split into pretokens.
 
-A piece is a text; U+2581, which stands for a space in files, is a space here. A character that is no piece becomes the
-ids of its bytes, or without byte fallback, together with others in a row, the one id of what is unknown. Two neighbours
-merge if they are a pair of the list, the first of the list first ("pairs", HuggingFace), or if their joined text is a
-piece with a priority, the least first ("priorities", SentencePiece); of equals the leftmost.
+A piece is a token's text, with spaces as spaces (files write U+2581). A character that is not a piece becomes the ids
+of its bytes. Without byte fallback, a run of such characters becomes a single id, that of unknown text. Two neighbours
+merge if they are a pair in the list of merges, lowest rank first ("pairs", HuggingFace), or if their joined text is a
+piece with a priority, lowest number first ("priorities", SentencePiece). Ties go to the leftmost pair.
 Cost: quadratic in the length of the text.
 """
 
@@ -14,17 +14,18 @@ from itertools import groupby, pairwise
 import regex
 
 SPACE_SYMBOL = "\u2581"
-"""Stands for a space in the files of SentencePiece."""
+"""The character that SentencePiece files write for a space."""
 
 
 @dataclass(frozen=True)
 class CharacterModel:
-    """All that encoding needs.
+    """A vocabulary of characters and its merges.
 
-    pieces: text -> id. fallback: byte -> id, for all 256. merges: pairs of ids in rank order, with what they make;
-    priorities: id -> priority, of pieces that merging makes; one of the two is empty. whole: pieces that are found
-    before anything else, the longest first, and never merge. unknown: the id of characters that are no piece;
-    fallback is not used then. fuses: it is one for several in a row. are_words: spaces only end words, and are no ids.
+    pieces: text -> id. fallback: byte -> id, for all 256 bytes. merges: (left id, right id, merged id) in rank order;
+    priorities: id -> priority, for pieces that merging makes; one of the two is empty. whole: pieces that are matched
+    before anything else, longest first, and never merge. unknown: the id of characters that are not a piece; if set,
+    fallback is unused. fuses: whether a run of unknown characters becomes one id. are_words: spaces only separate
+    words, and become no ids.
     """
 
     pieces: Mapping[str, int]
@@ -38,7 +39,7 @@ class CharacterModel:
 
 
 def encode_characters(text: str, model: CharacterModel) -> list[int]:
-    """The ids of a text that is normalised.
+    """Returns the ids of a text that is already normalised.
 
     >>> pieces = {"a": 256, "b": 257, "ab": 258}
     >>> model = CharacterModel(pieces, {byte: byte for byte in range(256)}, priorities={256: 1, 257: 1, 258: 0})
@@ -55,9 +56,9 @@ def encode_characters(text: str, model: CharacterModel) -> list[int]:
 
 
 def decode_runs(tokens: Iterable[str | int]) -> str:
-    """The text of pieces and of bytes, an int each: a run of bytes that is not UTF-8 is U+FFFD for each of them.
+    """Joins pieces (str) and bytes (int); a run of bytes that is not UTF-8 becomes U+FFFD for each byte.
 
-    So HuggingFace's ByteFallback has it, for which "replace_runs" stands.
+    HuggingFace's ByteFallback does this; here it is called "replace_runs".
 
     >>> decode_runs(["a", 0xC3, 0xA9, "b", 0x41, 0xFF])
     'aéb\ufffd\ufffd'
@@ -76,7 +77,7 @@ def decode_runs(tokens: Iterable[str | int]) -> str:
 
 
 def normalize_characters(text: str, steps: Iterable[str], *, is_start: bool = True) -> str:
-    """The text after each of the steps; is_start: no special token stands before it.
+    """Applies the normaliser steps to a text; is_start: whether the text has no special token before it.
 
     >>> normalize_characters("a  b", ["collapse_spaces", "spaces", "dummy_prefix"])
     ' a b'
@@ -94,7 +95,7 @@ def normalize_characters(text: str, steps: Iterable[str], *, is_start: bool = Tr
 
 
 def _parts(text: str, whole: frozenset[str]) -> list[str]:
-    """The text cut around the literals of `whole`."""
+    """Cuts the text before and after each literal of `whole`."""
     if not whole:
         return [text]
     literals = "|".join(regex.escape(literal) for literal in sorted(whole, key=len, reverse=True))
@@ -106,7 +107,7 @@ def _merged(text: str, model: CharacterModel) -> list[int]:
     rank_of = {(left, right): (rank, made) for rank, (left, right, made) in enumerate(model.merges)}
 
     def merge(left: int, right: int) -> tuple[int, int] | None:
-        """The priority of the pair, and what it makes."""
+        """Returns (rank or priority, merged id) of a pair; None if it does not merge."""
         if model.merges:
             return rank_of.get((left, right))
         if left not in text_of or right not in text_of:
@@ -118,7 +119,7 @@ def _merged(text: str, model: CharacterModel) -> list[int]:
     for character in text:
         own = model.pieces.get(character, model.unknown)
         if model.are_words and character == " ":
-            # It keeps apart what is before it and after it.
+            # -1 separates the words, since it never merges.
             ids.append(-1)
         elif own is None:
             ids += [model.fallback[byte] for byte in character.encode()]

@@ -1,7 +1,7 @@
-"""Corpus to documents, and text to the segments between special tokens.
+"""Splits a corpus into documents, and a text into the pieces between special tokens.
 
-A pretoken never crosses the end of a document. The longest special token wins, left to right; an incomplete one is
-plain text.
+A pretoken never crosses the end of a document. Special tokens are matched left to right, the longest first; an
+incomplete one is plain text.
 """
 
 import os
@@ -12,14 +12,14 @@ import regex
 
 
 def split_on_special_tokens(text: str, special_tokens: Collection[str]) -> list[str]:
-    """Cuts a text before and after each special token; the special tokens stay as pieces.
+    """Cuts a text before and after each special token; the special tokens are kept as pieces.
 
     >>> split_on_special_tokens("one<|end|>two<|end", ["<|end|>"])
     ['one', '<|end|>', 'two<|end']
     >>> split_on_special_tokens("<a><a><a>", ["<a>", "<a><a>"])  # the longest first
     ['<a><a>', '<a>']
 
-    A piece is a special token exactly if it equals one: plain pieces hold none.
+    A piece is a special token if and only if it equals one; other pieces contain none.
     """
     if not special_tokens:
         return [text] if text else []
@@ -29,7 +29,7 @@ def split_on_special_tokens(text: str, special_tokens: Collection[str]) -> list[
 
 
 def documents_of(text: str, special_tokens: Collection[str]) -> list[str]:
-    """Cuts a text into documents: the special tokens are removed.
+    """Cuts a text into documents at its special tokens, which are removed.
 
     >>> documents_of("one<|end|>two<|end|>", ["<|end|>"])
     ['one', 'two']
@@ -39,7 +39,7 @@ def documents_of(text: str, special_tokens: Collection[str]) -> list[str]:
 
 
 def read_documents(path: str | os.PathLike[str], special_tokens: Collection[str]) -> list[str]:
-    """The documents of a file; ValueError naming the file and the byte where it is not UTF-8."""
+    """Returns the documents of a file; if it is not UTF-8, a ValueError names the file and the byte offset."""
     try:
         text = Path(path).read_bytes().decode()
     except UnicodeDecodeError as error:

@@ -1,12 +1,12 @@
-"""BPE-dropout (Provilkov et al. 2020): encoding that leaves merges out at random, so that a model sees a text split in
-many ways.
+"""BPE-dropout (Provilkov et al. 2020): encoding that skips merges at random, so that a model sees a text split in many
+ways.
 
-Before each merge the possible ones are tried in order, the lowest rank first, the leftmost of equals first. Each is
-skipped with the probability `dropout`, and the first that is not skipped is made. Where all are skipped the pretoken is
-done. The paper draws for all possible merges and makes the best of those that are left: the same distribution.
+Each step tries the possible merges in order: lowest rank first, leftmost first among equal ranks. Each is skipped with
+the probability `dropout`; the first one not skipped is done. When all are skipped, the pretoken is finished. The paper
+instead draws for all possible merges and does the best one that is left, which has the same distribution.
 
-Random numbers are those of SplitMix64 (Steele, Lea and Flood 2014), seeded once for a text: integers, the same on every
-machine.
+Random numbers come from SplitMix64 (Steele, Lea and Flood 2014), seeded once per text. They are integers, so they are
+the same on every machine.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,7 +20,7 @@ _MASK = 2**64 - 1
 
 
 def random_numbers(seed: int) -> Iterator[int]:
-    """SplitMix64: integers of 64 bits.
+    """Yields the 64-bit integers of SplitMix64.
 
     >>> numbers = random_numbers(0)
     >>> [hex(next(numbers)) for _ in range(2)]
@@ -43,7 +43,7 @@ def encode_with_dropout(
     allowed_special: Literal["all"] | Collection[str] = "all",
     disallowed_special: Literal["all"] | Collection[str] = (),
 ) -> list[int]:
-    """The ids of `text`, each possible merge skipped with the probability `dropout` before each merge.
+    """Returns the ids of `text`; at each step, every possible merge is skipped with probability `dropout`.
 
     >>> model = Model.of_bytes([(97, 98), (256, 256)])
     >>> [encode_with_dropout("abab", model, 0.5, seed) for seed in (1, 3, 5)]
@@ -59,8 +59,8 @@ def encode_with_dropout(
 
 
 def merge_with_dropout(pretoken: bytes, model: Model, dropout: float, draws: Iterator[int]) -> list[int]:
-    """The ids of one pretoken; takes a random number for each merge that is tried."""
-    # A draw of 53 bits is compared: the product is exact.
+    """Returns the ids of one pretoken; takes a random number for each merge that it tries."""
+    # Draws are compared as 53-bit integers, so that this product is exact.
     threshold = int(dropout * 2**53)
     ids = [model.id_of_byte[byte] for byte in pretoken]
     while True:

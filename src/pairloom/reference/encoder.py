@@ -1,8 +1,8 @@
 """Encoding and decoding by their definitions.
 
-Special tokens are split off first by their rules, the longest match left to right. The text between them is normalised,
-if the model asks for it, and split into pretokens, and each pretoken is merged separately: the pair of lowest rank
-first, the leftmost of equals.
+Special tokens are split off first, by their rules: left to right, longest match first. The text between them is
+normalised by the model's steps and split into pretokens. Each pretoken is merged separately: the pair of lowest rank
+first, and the leftmost of its occurrences.
 Cost of a pretoken: quadratic in its length.
 """
 
@@ -28,14 +28,13 @@ def encode(
     allowed_special: Literal["all"] | Collection[str] = "all",
     disallowed_special: Literal["all"] | Collection[str] = (),
 ) -> list[int]:
-    """Turns text into ids; the special tokens in it are recognised, all of them or those allowed.
+    """Turns text into ids, recognising all special tokens or only the allowed ones.
 
     >>> encode("ab<|endoftext|>ab", Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))
     [256, 257, 256]
 
-    Special tokens that are not allowed are plain text. Raises ValueError naming token and position where the text
-    holds a disallowed one ("all" means all minus the allowed), and ValueError naming the byte where the
-    vocabulary lacks one.
+    Special tokens that are not allowed are plain text. Raises ValueError that names token and position if the text
+    contains a disallowed one ("all" means all that are not allowed), and ValueError that names a byte without a token.
     """
     ids: list[int] = []
     for part in cut(text, model, allowed_special, disallowed_special):
@@ -49,11 +48,11 @@ def cut(
     allowed_special: Literal["all"] | Collection[str],
     disallowed_special: Literal["all"] | Collection[str],
 ) -> Iterator[int | bytes]:
-    """The ids of special tokens in a text, and the pretokens between them; the arguments are those of `encode`."""
+    """Yields the ids of special tokens in a text and the pretokens between them; the arguments are as in `encode`."""
     allowed = model.special_tokens if allowed_special == "all" else set(allowed_special)
     specials = {token: token_id for token, token_id in model.special_tokens.items() if token in allowed}
     refuse(text, model.special_tokens.keys() - specials if disallowed_special == "all" else disallowed_special, model)
-    # A token that the caller names is recognised, whatever is said of the others.
+    # The rule "ordinary" does not apply to a token that the caller names.
     rules = [rule for rule in model.special_rules if allowed_special == "all" or rule[1] != "ordinary"]
     for piece, literal in split_by_rules(text, specials, rules):
         if literal is not None:
@@ -63,19 +62,19 @@ def cut(
 
 
 def normalize(text: str, steps: Iterable[str]) -> str:
-    """The text after each of the steps: a Unicode form by name, "lowercase", "prefix_space", or "words:" and a list of
-    patterns: what they cut that is no white space, each with a space after it.
+    """Applies the normaliser steps: a Unicode form by name, "lowercase", "prefix_space", or "words:" with a JSON list
+    of patterns, which keeps the pieces that are not white space, each with a space after it.
 
     >>> normalize("e\u0301", ["nfc", "prefix_space"])
     ' é'
     >>> normalize("A  b,", ["lowercase", 'words:["[a-z]+"]'])
     'a b , '
 
-    Unicode is that of the interpreter here, and 16.0 elsewhere.
+    This uses the Unicode version of the interpreter; the engines use 16.0.
     """
     for step in steps:
         if step == "lowercase":
-            # Character by character: a word's last sigma is like any other.
+            # Character by character, so that a final sigma is treated like any other.
             text = "".join(map(str.lower, text))
         elif step.startswith("words:"):
             pieces = [piece.decode() for piece in pretokenize(text, tuple(json.loads(step.removeprefix("words:"))))]
@@ -88,7 +87,7 @@ def normalize(text: str, steps: Iterable[str]) -> str:
 
 
 def refuse(text: str, disallowed: Collection[str], model: Model) -> None:
-    """Raises ValueError where the text holds any of these special tokens."""
+    """Raises ValueError if the text contains any of these special tokens."""
     rules = [rule for rule in model.special_rules if rule[1] != "ordinary"]
     for index, (_, literal) in enumerate(pieces := split_by_rules(text, disallowed, rules)):
         if literal is not None:
@@ -100,7 +99,7 @@ def refuse(text: str, disallowed: Collection[str], model: Model) -> None:
 
 
 def encode_pretoken(pretoken: bytes, model: Model) -> list[int]:
-    """Merges the pair of lowest rank, the leftmost of them, until no pair can be merged.
+    """Merges the leftmost pair of lowest rank until no pair can be merged.
 
     >>> encode_pretoken(b"abab", Model.of_bytes([(97, 98), (256, 256)]))
     [257]
@@ -133,9 +132,8 @@ def decode(
     >>> decode([256, 257], Model.of_bytes([(97, 98)], {"<|endoftext|>": 257}))
     'ab<|endoftext|>'
 
-    Raises KeyError naming an unknown id, and UnicodeDecodeError where the bytes are not UTF-8, unless
-    `errors` says to put U+FFFD there ("replace") or nothing ("ignore"). With `skip_special_tokens` the ids of special
-    tokens are left out before anything else.
+    Raises KeyError that names an unknown id, and UnicodeDecodeError if the bytes are not UTF-8, unless `errors` is
+    "replace" (writes U+FFFD) or "ignore" (drops them). With `skip_special_tokens`, special tokens are removed first.
     """
     if skip_special_tokens:
         ids = [token_id for token_id in ids if token_id not in model.special_tokens.values()]

@@ -1,10 +1,10 @@
 """Training that continues from the merges of a model, by its definition.
 
-The corpus is normalised and split by the pattern, the model's merges are applied to each pretoken in their order, and
-training goes on from there: count all pairs, take the best, replace it, repeat. So the merges are those of training
-whose first merges were the model's. Ids stay, unless they are to be numbered as one training would have.
-With another pattern than the model's the new merges may cross what the old pattern kept apart: with whole lines as
-pretokens they make superwords (SuperBPE, Liu et al. 2025, arXiv 2503.13423).
+The corpus is normalised and split by the pattern, and the model's merges are applied to each pretoken in rank order.
+Training continues from there: count all pairs, take the best, replace it, repeat. So the result is that of a training
+run whose first merges were the model's. Ids stay, or are renumbered as by a single training run.
+With another pattern than the model's, new merges can cross boundaries of the old pattern: with whole lines as pretokens
+they make superwords (SuperBPE, Liu et al. 2025, arXiv 2503.13423).
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def extend(
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
 ) -> Model:
-    """The model with up to `n_tokens` more tokens, and with the pattern, its own where none is given.
+    """Returns the model with up to `n_tokens` more tokens, and with `pattern` unless it is None.
 
     >>> start = Model.of_bytes([(97, 98)], {"<|endoftext|>": 257})
     >>> more = extend(["ab ab ab"], start, 1)
@@ -41,9 +41,9 @@ def extend(
     >>> more.merges[1:], more.special_tokens
     ([Merge(left=32, right=256, merged_id=257)], {'<|endoftext|>': 258})
 
-    New tokens take the ids after the largest, special tokens included. A merge that makes a token which the model has,
-    and which no merge made so far, takes that token's id and does not count. With `ignore_merges` a pretoken that is a
-    token is encoded as that one. `keep_ids=False` needs a model with merges.
+    New tokens get the ids after the largest, special tokens included. If a new merge makes a token that the model has
+    but no merge made so far, it takes that token's id and does not count. With `ignore_merges`, a pretoken that is a
+    token is encoded as that token. `keep_ids=False` needs a model with merges.
     """
     pattern = model.pattern if pattern is None else pattern
     if isinstance(documents, str):
@@ -53,7 +53,7 @@ def extend(
         cut = (split_by_rules(document, model.special_tokens, model.special_rules) for document in documents)
         documents = (piece for pieces in cut for piece, literal in pieces if literal is None)
     documents = (normalize(document, model.normalizer) for document in documents)
-    # While learning, tokens are numbered so that ties do not depend on gaps: bytes by id, then the others by id.
+    # Learning numbers the tokens without gaps (bytes first, each by id), so that ties do not depend on gaps in the ids.
     ids = sorted(model.vocab, key=lambda token_id: (len(model.vocab[token_id]) > 1, token_id))
     number_of = {token_id: number for number, token_id in enumerate(ids)}
     tokens = {number: model.vocab[token_id] for token_id, number in number_of.items()}
@@ -61,7 +61,7 @@ def extend(
     not_made = {token: i for i, token in model.vocab.items() if len(token) > 1 and i not in made}
     words = []
     for pretoken, count in count_pretokens(documents, pattern).items():
-        # One token holds no pair.
+        # A single token has no pair to count.
         if not (ignore_merges and pretoken in model.vocab.values()):
             words.append(([number_of[token_id] for token_id in encode_pretoken(pretoken, model)], count))
     vocab, merges = dict(model.vocab), list(model.merges)

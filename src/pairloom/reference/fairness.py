@@ -1,4 +1,4 @@
-"""How unequally a tokenizer treats languages, by its definitions.
+"""Measures of how unequally a tokenizer treats languages, by their definitions.
 
 Sources: Petrov et al. 2023 (premium), Foroutan et al. 2025, arXiv 2508.04796 (Gini coefficient of costs).
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def premiums(costs: Mapping[str, float]) -> dict[str, float]:
-    """How many times the least cost each language pays; the cost is what one text takes in tokens.
+    """Returns each language's cost divided by the least one; a cost is the tokens that the same text takes.
 
     >>> premiums({"en": 2, "hi": 5})
     {'en': 1.0, 'hi': 2.5}
@@ -16,7 +16,7 @@ def premiums(costs: Mapping[str, float]) -> dict[str, float]:
 
 
 def gini(costs: Mapping[str, float]) -> float:
-    """The Gini coefficient: 0 where all pay the same, towards 1 where one pays for all.
+    """Returns the Gini coefficient: 0 if all costs are equal, near 1 if one language bears nearly all of the cost.
 
     >>> gini({"en": 2, "hi": 2}), gini({"en": 1, "hi": 3})
     (0.0, 0.25)

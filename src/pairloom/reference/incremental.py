@@ -1,12 +1,12 @@
 """Training that updates pair counts instead of recounting them after each merge.
 
-The merges equal those of `naive.learn_merges` under "bytes_greatest". Words are lists of ids, one for each occurrence.
+The merges equal those of `naive.learn_merges` with "bytes_greatest". Words are lists of ids, one for each occurrence.
 
 Three maps make a merge cheap, and are consistent after every step:
-    pair_counts        {pair: number of occurrences}; pairs with none are deleted
-    pair_to_words      {pair: indices of the words that hold it}; deleted when empty
+    pair_counts        {pair: number of occurrences}; deleted when 0
+    pair_to_words      {pair: indices of the words that contain it}; deleted when empty
     word_pair_indices  {word index: [(position, pair), ...]}, the pairs of each word in order
-Cost of a merge: the words that hold the pair, and one pass over all pairs to find the best.
+Cost of a merge: the words that contain the pair, and one pass over all pairs to find the best.
 """
 
 import copy
@@ -18,7 +18,7 @@ from pairloom.reference.vocabulary import Merge
 
 
 class BPETrainer:
-    """Learns one merge after the other.
+    """Learns merges one by one.
 
     >>> trainer = BPETrainer({i: bytes([i]) for i in range(256)}, [list(b"hello"), list(b"world")])
     >>> trainer.get_best_pair()  # every pair occurs once: the greatest bytes win, "w" and "o"
@@ -30,7 +30,7 @@ class BPETrainer:
     """
 
     def __init__(self, vocab: Mapping[int, bytes], words: Sequence[Sequence[int]]) -> None:
-        """Counts the pairs of all words. Both arguments are copied: what was passed never changes."""
+        """Counts the pairs of all words. Both arguments are copied and never changed."""
         self.vocab: dict[int, bytes] = dict(copy.deepcopy(vocab))
         self.words: list[list[int]] = [list(word) for word in words]
         self.merges: list[Merge] = []
@@ -41,11 +41,11 @@ class BPETrainer:
             self._add_pairs_of(index)
 
     def get_best_pair(self) -> Pair | None:
-        """The most frequent pair, of equals the one of greatest bytes; None when no pair is left."""
+        """Returns the most frequent pair, or None; ties go to the pair with the greatest bytes."""
         return select_best_pair(self.pair_counts, self.vocab, "bytes_greatest")
 
     def merge_pair(self, pair: Pair) -> int:
-        """Replaces a pair in the words that hold it, and gives the new token's id, the next free one."""
+        """Replaces a pair in the words that contain it, and returns the new token's id, the next free one."""
         merged_id = max(self.vocab, default=-1) + 1
         self.vocab[merged_id] = self.vocab[pair[0]] + self.vocab[pair[1]]
         self.merges.append(Merge(*pair, merged_id=merged_id))
@@ -56,9 +56,9 @@ class BPETrainer:
         return merged_id
 
     def train(self, n_merges: int, watch: Stopwatch | None = None) -> list[Merge]:
-        """Learns up to `n_merges` more merges and gives all there are; stops when no pair is left.
+        """Learns up to `n_merges` more merges, and returns all merges so far; stops when no pair is left.
 
-        `watch` books the seconds spent in "max" and "updating".
+        `watch` records the seconds spent in "max" and "updating".
         """
         watch = watch or Stopwatch()
         for _ in range(n_merges):
@@ -71,7 +71,7 @@ class BPETrainer:
         return self.merges
 
     def _add_pairs_of(self, index: int) -> None:
-        """Enters the pairs of one word in the three maps."""
+        """Adds the pairs of one word to the three maps."""
         word = self.words[index]
         pairs = list(enumerate(pairwise(word)))
         self.word_pair_indices[index] = pairs
@@ -80,7 +80,7 @@ class BPETrainer:
             self.pair_to_words.setdefault(pair, set()).add(index)
 
     def _remove_pairs_of(self, index: int) -> None:
-        """Takes the pairs of one word out of the three maps again."""
+        """Removes the pairs of one word from the three maps."""
         pairs = [pair for _, pair in self.word_pair_indices.pop(index)]
         for pair in pairs:
             self.pair_counts[pair] -= 1

@@ -1,8 +1,8 @@
 """BPE training by its definition.
 
 Count all adjacent pairs inside pretokens, each weighted by its pretoken's count; take the most frequent pair; replace
-it everywhere; repeat. Cost: merges x distinct pretokens, because every merge recounts everything. It is simple enough
-to be checked by reading, which is its purpose.
+it everywhere; repeat. Cost: merges x distinct pretokens, because every merge recounts everything. The purpose is code
+so simple that reading it is enough to check it.
 Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units" (2016).
 """
 
@@ -34,7 +34,7 @@ Word = tuple[list[int], int]
 """The ids of one distinct pretoken, and how often it occurs."""
 
 N_TRACED = 5
-"""How many pairs of each step a trace has."""
+"""The number of pairs that a trace records for each step."""
 
 TieBreak = Literal["ids_least", "bytes_greatest", "first_seen"]
 
@@ -62,16 +62,16 @@ def select_best_pair(
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
 ) -> Pair | None:
-    """Gives the most frequent pair that may be merged, or None.
+    """Returns the most frequent pair that the limits allow to merge, or None.
 
     >>> select_best_pair({(97, 98): 3, (32, 97): 3}, {i: bytes([i]) for i in range(256)})
     (32, 97)
     >>> select_best_pair({(97, 98): 3, (32, 97): 3}, {i: bytes([i]) for i in range(256)}, "bytes_greatest")
     (97, 98)
 
-    Of equally frequent pairs "ids_least" takes the least (left id, right id), "bytes_greatest" the
-    greatest (left bytes, right bytes), compared as a tuple and never joined: (AB, C) beats (A, BC). "first_seen", the
-    rule of minbpe, takes the first in the order of `pair_counts`, that of the corpus as merged so far.
+    Among equally frequent pairs, "ids_least" takes the smallest (left id, right id), and "bytes_greatest" the greatest
+    (left bytes, right bytes), compared as tuples and not joined: (AB, C) beats (A, BC). "first_seen", minbpe's rule,
+    takes the first one in `pair_counts`, whose order is that of the corpus as merged so far.
     """
 
     def may_be_merged(pair: Pair) -> bool:
@@ -91,7 +91,7 @@ def select_best_pair(
     if tie_break == "bytes_greatest":
         return max(candidates, key=by_bytes, default=None)
     if tie_break == "first_seen":
-        # Of equal ones `max` gives the first, and counting has put them into the order of the corpus.
+        # `max` returns the first of equal ones, and `count_pairs` inserted them in the order of the corpus.
         return max(candidates, key=pair_counts.__getitem__, default=None)
     raise ValueError(f"tie_break is {tie_break!r}; use 'ids_least', 'bytes_greatest' or 'first_seen'")
 
@@ -103,7 +103,7 @@ def best_pairs(
     tie_break: TieBreak = "ids_least",
     **limits: Any,
 ) -> list[tuple[Pair, int]]:
-    """The pair to merge and the `n - 1` that would follow if it were not there, with their counts.
+    """Returns the pair to merge and the `n - 1` pairs that would come next in its place, with their counts.
 
     >>> best_pairs({(97, 98): 3, (98, 97): 2, (32, 97): 3}, {i: bytes([i]) for i in range(256)}, 2)
     [((32, 97), 3), ((97, 98), 3)]
@@ -116,7 +116,7 @@ def best_pairs(
 
 
 def apply_merge(ids: Sequence[int], pair: Pair, merged_id: int) -> list[int]:
-    """Replaces a pair by the id it makes, left to right, without overlaps.
+    """Replaces each occurrence of a pair by the merged id, left to right, without overlaps.
 
     >>> apply_merge([97, 98, 99, 97, 98], (97, 98), 256)
     [256, 99, 256]
@@ -136,14 +136,14 @@ def apply_merge(ids: Sequence[int], pair: Pair, merged_id: int) -> list[int]:
 
 
 class Stopwatch:
-    """Adds up the seconds spent in each named part of a loop."""
+    """Sums the seconds spent in each named part of a loop."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._since = time.perf_counter()
 
     def lap(self, part: str) -> None:
-        """Books the time since the last lap on `part`."""
+        """Adds the time since the last lap to `part`."""
         now = time.perf_counter()
         self.seconds[part] = self.seconds.get(part, 0.0) + now - self._since
         self._since = now
@@ -163,8 +163,8 @@ def learn_merges(
 ) -> list[Merge]:
     """Learns up to `n_merges` merges; stops early when no pair is left.
 
-    The merged tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`. `trace` gets the `best_pairs` of
-    each step, N_TRACED of them.
+    The merged tokens get the ids `first_id`, `first_id + 1`, ... and are added to `vocab`. The N_TRACED `best_pairs` of
+    each step are appended to `trace`.
     """
     watch = watch or Stopwatch()
     merges: list[Merge] = []
@@ -199,7 +199,7 @@ def train(
     watch: Stopwatch | None = None,
     **fields: Any,
 ) -> Model:
-    """Trains on documents; the defaults are the profile "bpetite". `fields` are the others of `train_from_counts`.
+    """Trains on documents; the defaults are profile "bpetite". `fields`: other arguments of `train_from_counts`.
 
     >>> model = train(["ab ab ab"], 258)
     >>> model.merges
@@ -207,12 +207,11 @@ def train(
     >>> model.special_tokens
     {'<|endoftext|>': 258}
 
-    `corpus_specials` says what a special token in a document is: "text" like any other, or removed,
-    the end of one document and the beginning of the next ("split").
-    Raises ValueError where `vocab_size` is less than the base vocabulary.
+    `corpus_specials` says how to treat a special token in a document: "text" trains on it like any other text, "split"
+    removes it and splits the document there. Raises ValueError if `vocab_size` is less than the base vocabulary.
     """
     check_special_tokens(special_tokens)
-    # Too small a vocab_size is refused here, before the corpus is read.
+    # Fails here if vocab_size is too small, before the corpus is read.
     count_merges_wanted(vocab_size, len(special_tokens) if specials_counted else 0)
     watch = watch or Stopwatch()
     if isinstance(documents, str):
@@ -248,7 +247,7 @@ def train_from_counts(
     watch: Stopwatch | None = None,
     trace: list[list[tuple[Pair, int]]] | None = None,
 ) -> Model:
-    """Trains on pretokens and how often each occurs; see `train`.
+    """Trains on pretokens with their counts; see `train`.
 
     >>> train_from_counts({b"ab": 1, b" ab": 2}, 257).merges
     [Merge(left=97, right=98, merged_id=256)]
@@ -270,18 +269,18 @@ def train_from_counts(
         watch=watch,
         trace=trace,
     )
-    # Training may have stopped early: special tokens that come last follow the last merge learned.
+    # If training stopped early, special tokens that come last follow the last merge learned.
     first_special = number_ids(special_ids, len(special_tokens), len(merges)).first_special
     specials = {token: first_special + index for index, token in enumerate(special_tokens)}
     return Model(vocab, merges, specials, pattern)
 
 
 class NaiveTrainer:
-    """Trains on a file, and says where the time went.
+    """Trains on a file, and reports where the time went.
 
-    Convention of CS336: files are split on special tokens, ids are bytes, special tokens, merges, and of
-    equally frequent pairs the greatest bytes win. `seconds` holds, after training, the seconds spent
-    "counting words", "counting pairs", in "max" and "updating".
+    Follows CS336: files are split on special tokens; ids are ordered bytes, special tokens, merges; ties between
+    equally frequent pairs go to the greatest bytes. After training, `seconds` has the seconds spent in
+    "counting words", "counting pairs", "max" and "updating".
     """
 
     def __init__(self, *, pattern: str | tuple[str, ...] = "gpt2") -> None:
@@ -304,7 +303,7 @@ class NaiveTrainer:
         )
 
     def report(self) -> str:
-        """One line a part, and the total.
+        """Returns one line per part, and the total.
 
         For example:
             counting words     1.2 s

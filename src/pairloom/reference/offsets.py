@@ -1,7 +1,7 @@
-"""Where tokens lie in a text.
+"""The spans of tokens in a text.
 
-The tokens of a text, joined, are its UTF-8 bytes. So a token's byte span follows from the lengths of those before it.
-Its character span is that of all characters of which it holds a byte: where tokens split one, each has all of it.
+The tokens of a text, joined, are its UTF-8 bytes. So the lengths of the tokens determine their byte spans. A token's
+character span covers every character of which it has a byte: if tokens share a character, the span of each covers it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 def byte_spans(lengths: Sequence[int]) -> list[Span]:
-    """The spans of tokens of these lengths, one after the other.
+    """Returns the spans of adjacent tokens with these lengths.
 
     >>> byte_spans([2, 1])
     [(0, 2), (2, 3)]
@@ -23,7 +23,7 @@ def byte_spans(lengths: Sequence[int]) -> list[Span]:
 
 
 def char_spans(text: str, spans: Iterable[Span]) -> list[Span]:
-    """The characters that each byte span of the text touches.
+    """Returns the span of the characters that each byte span of the text touches.
 
     >>> char_spans("aé", [(0, 2), (2, 3)])  # the first byte of é, and the second
     [(0, 2), (1, 2)]
@@ -33,17 +33,17 @@ def char_spans(text: str, spans: Iterable[Span]) -> list[Span]:
 
 
 def encode_with_offsets(text: str, model: Model) -> tuple[list[int], list[Span], list[Span]]:
-    """The ids of a text, and the byte span and the character span of each."""
+    """Returns the ids of a text, and the byte span and the character span of each."""
     ids = encode(text, model)
     spans = byte_spans([len(token) for token in tokens_of(ids, model)])
     return ids, spans, char_spans(text, spans)
 
 
 def decode_with_offsets(ids: Sequence[int], model: Model) -> tuple[str, list[int]]:
-    """The text of ids, and the character in which each token begins, as tiktoken defines it.
+    """Returns the text of ids, and the index of the character in which each token begins, as tiktoken defines it.
 
-    A token that begins inside a character has that character's index. Raises UnicodeDecodeError where the bytes are
-    not UTF-8.
+    A token that begins inside a character has that character's index. Raises UnicodeDecodeError if the bytes are not
+    UTF-8.
     """
     tokens = tokens_of(ids, model)
     offsets = []
@@ -56,6 +56,6 @@ def decode_with_offsets(ids: Sequence[int], model: Model) -> tuple[str, list[int
 
 
 def tokens_of(ids: Iterable[int], model: Model) -> list[bytes]:
-    """The bytes of each id; KeyError for an unknown one."""
+    """Returns the bytes of each id; KeyError for an unknown one."""
     token_of_id = {token_id: token.encode() for token, token_id in model.special_tokens.items()} | model.vocab
     return [token_of_id[token_id] for token_id in ids]

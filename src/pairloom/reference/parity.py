@@ -1,9 +1,9 @@
 """Parity-aware training by its definition: each step merges the best pair of the group whose text costs most.
 
-Groups are languages, say. The cost of a group is the tokens that its reference takes; references say the same in each
-language. Without references it is the tokens a byte of the group's own pretokens. Of equal costs the first group
-counts. A group without a pair that may be merged is passed over; what one group merges is merged in all.
-Source: Foroutan et al. 2025, arXiv 2508.04796, whose program stops where the worst group has no pair.
+Groups are usually languages. The cost of a group is the number of tokens of its reference text; the references say the
+same in each language. Without references, the cost is the number of tokens per byte of the group's own pretokens. Ties
+go to the first group. A group without a pair that can merge is skipped. Each merge is applied to all groups.
+Source: Foroutan et al. 2025, arXiv 2508.04796, whose program stops if the worst group has no pair.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from pairloom.reference.vocabulary import Merge
 
 
 def n_tokens(words: Sequence[Word]) -> int:
-    """How many tokens the words take, all their occurrences.
+    """Returns the number of tokens of the words, counting all occurrences.
 
     >>> n_tokens([([97, 98], 3), ([99], 1)])
     7
@@ -33,9 +33,9 @@ def learn_parity_merges(
     min_frequency: int = 1,
     max_token_bytes: int | None = None,
 ) -> list[Merge]:
-    """Learns up to `n_merges` merges, whose tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`.
+    """Learns up to `n_merges` merges; the tokens get `first_id`, `first_id + 1`, ... and are added to `vocab`.
 
-    groups, references: words of single bytes, by the same names.
+    groups, references: words of single bytes, under the same names.
 
     >>> vocab = {byte: bytes([byte]) for byte in range(256)}
     >>> groups = {"en": [([97, 98], 9)], "hi": [([97, 99], 3), ([97, 98], 1)]}
@@ -56,7 +56,7 @@ def learn_parity_merges(
 
     merges: list[Merge] = []
     while len(merges) < n_merges:
-        # The sort is stable, so of equal costs the first stays first.
+        # The sort is stable, so ties go to the first group.
         by_cost = sorted(groups, key=cost, reverse=True)
         pair = next((pair for pair in map(best_of, by_cost) if pair is not None), None)
         if pair is None:

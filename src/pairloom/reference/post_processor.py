@@ -1,6 +1,6 @@
-"""What a post-processor of a tokenizer.json puts around the ids of one text or of two, such as BOS and EOS.
+"""The post-processor of a tokenizer.json, which puts special tokens such as BOS and EOS around one text or a pair.
 
-A post-processor is the parsed JSON of that key; None adds nothing. ByteLevel changes offsets only.
+It is given as the parsed JSON of that key; None adds nothing. ByteLevel changes offsets only.
 """
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def template_of(node: Any, is_pair: bool) -> list[str | int]:
-    """The ids that surround the texts: "A" and "B" stand for the texts, numbers for special tokens.
+    """Returns the template: "A" and "B" stand for the texts, numbers are ids of special tokens.
 
     >>> template_of({"type": "BertProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", 2]}, is_pair=True)
     [1, 'A', 2, 'B', 2]
@@ -33,7 +33,7 @@ def template_of(node: Any, is_pair: bool) -> list[str | int]:
 
 
 def surrounded(node: Any, ids: Sequence[int], pair: Sequence[int] | None = None) -> list[int]:
-    """The ids of a text, or of two, with what the post-processor puts around them.
+    """Returns the ids of a text or a pair, with the special tokens that the post-processor adds.
 
     >>> surrounded({"type": "BertProcessing", "cls": ["[CLS]", 1], "sep": ["[SEP]", 2]}, [7, 8])
     [1, 7, 8, 2]

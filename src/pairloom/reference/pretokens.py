@@ -1,6 +1,6 @@
-"""Documents to pretokens, and how often each pretoken occurs.
+"""Splits documents into pretokens, and counts them.
 
-The pretokens of a document, joined, are the document as UTF-8. Pairs are counted and merged inside pretokens only, so
+The pretokens of a document, joined, are the document as UTF-8. Pairs are counted and merged only inside pretokens, so
 training needs only the distinct pretokens and their counts.
 """
 
@@ -19,9 +19,9 @@ def pretokenize(text: str, pattern: str | tuple[str, ...] = "gpt2") -> list[byte
     >>> pretokenize("some text that i'll pre-tokenize")
     [b'some', b' text', b' that', b' i', b"'ll", b' pre', b'-', b'tokenize']
 
-    `pattern` is a name, a regular expression, or several that split one after the other: each splits
-    the pieces that the one before left, and sees nothing beyond such a piece. Those behind "(?#byte_level)" see each
-    byte as a letter, so that they may cut inside a character:
+    `pattern` is a name, a regular expression, or a tuple of them, each of which splits the pieces that the previous one
+    left and sees nothing beyond such a piece. Patterns after "(?#byte_level)" see each byte as a letter, so they can
+    cut inside a character:
 
     >>> pretokenize("é1", ("(?#byte_level)", "[^0-9]"))
     [b'\xc3', b'\xa9', b'1']
@@ -41,7 +41,7 @@ LETTERS = [
     chr(byte) if index < 188 else chr(256 + index - 188)
     for byte, index in sorted((byte, index) for index, byte in enumerate(bytes_in_order("gpt2")))
 ]
-"""GPT-2's letter for each byte: itself where it prints in Latin-1, and U+0100 and on for the other 68."""
+"""GPT-2's letter for each byte: the Latin-1 character if it is printable, U+0100 and up for the other 68 bytes."""
 
 
 def _split_in_turn(text: str, patterns: Iterable[str]) -> list[str]:
@@ -57,12 +57,12 @@ def split(text: str, pattern: str) -> list[str]:
     >>> split("a1b22", "[0-9]+")
     ['a', '1', 'b', '22']
 
-    What it does not match is not lost: each stretch between two matches is a piece of its own.
-    Matches of nothing are ignored, unless the pattern begins with a comment that says what becomes of matches:
+    The text between two matches is a piece too, so nothing is lost. Empty matches are ignored, unless the pattern
+    begins with a comment that says how matches split the text:
 
-    >>> split("aBc", "(?#isolated)(?=[A-Z])")  # pieces of their own, and a match of nothing cuts
+    >>> split("aBc", "(?#isolated)(?=[A-Z])")  # each match is a piece; an empty match cuts
     ['a', 'Bc']
-    >>> split("a1b22", "(?#contiguous)[0-9]")  # one piece of adjacent matches
+    >>> split("a1b22", "(?#contiguous)[0-9]")  # adjacent matches join into one piece
     ['a', '1', 'b', '22']
     >>> split("a1b22", "(?#merged_with_previous)[0-9]")
     ['a1', 'b2', '2']
@@ -87,17 +87,17 @@ def split(text: str, pattern: str) -> list[str]:
 
 
 def _parts(text: str, expression: str, nothing_cuts: bool) -> list[tuple[str, bool]]:
-    """The matches and the gaps between them, and which they are.
+    """Returns the matches and the gaps between them as (piece, whether it is a match).
 
-    A match of nothing is one only if `nothing_cuts`, and not where a match has just ended or at the beginning.
+    Empty matches are kept only if `nothing_cuts`, and not at the beginning or directly after a match.
     """
-    # Version 1 of the syntax is the one with intersections of classes, [a&&b], and classes in classes.
+    # Only version 1 of the syntax has class intersections, [a&&b], and nested classes.
     has_sets = regex.search(r"&&|(?<!\\)\[(?:\\.|[^\]\\])*\[", expression)
     compiled = regex.compile(expression, flags=regex.V1 if has_sets else 0)
     parts: list[tuple[str, bool]] = []
     end = at = 0
     while at <= len(text) and (match := compiled.search(text, at)):
-        # `\K` may lie behind the end of the match, in a lookahead, or before the end of the last one, in a lookbehind.
+        # `\K` can set the start after the match's end (in a lookahead) or before the last match's end (lookbehind).
         start, at = min(max(match.start(), at), match.end()), match.end()
         if start == at and (not nothing_cuts or at == end):
             at += 1
@@ -112,7 +112,7 @@ def _parts(text: str, expression: str, nothing_cuts: bool) -> list[tuple[str, bo
 
 
 def count_pretokens(documents: Iterable[str], pattern: str | tuple[str, ...] = "gpt2") -> Counter[bytes]:
-    """Counts the pretokens of all documents; each document is cut on its own.
+    """Counts the pretokens of all documents; each document is split separately.
 
     >>> count_pretokens(["ab ab", "ab"])
     Counter({b'ab': 2, b' ab': 1})

@@ -1,7 +1,7 @@
-"""Vocabularies that lose tokens, by their definition.
+"""Pruning of vocabularies, by its definition.
 
-Take away the token that the corpus uses least, but none that a merge which stays needs; its uses become uses of its two
-parts; repeat. So every merge that stays still works, and no other id changes.
+Remove the token that the corpus uses least, among those that no remaining merge needs; its uses become uses of its two
+parts; repeat. So all remaining merges still work, and no remaining id changes.
 Source: Purason, Chizhov, Yamshchikov and Fishel, "Teaching Old Tokenizers New Words" (2025, arXiv 2512.03989).
 """
 
@@ -24,14 +24,14 @@ def prune(
     ignore_merges: bool = False,
     corpus_specials: Literal["text", "split"] = "split",
 ) -> Model:
-    """The model without `n_tokens` of its tokens, and without the merges that make them.
+    """Returns the model without `n_tokens` of its tokens and without the merges that make them.
 
     >>> prune(["ab ab aba"], Model.of_bytes([(97, 98), (256, 97)]), 1).merges
     [Merge(left=97, right=98, merged_id=256)]
 
-    Bytes and special tokens stay. Of tokens that are used equally often the one with
-    the largest id goes first. A token that several merges make becomes the parts of the first. With `ignore_merges` a
-    pretoken that is a token is encoded as that one. Raises ValueError where fewer can go.
+    Bytes and special tokens stay. Among equally used tokens, the one with the largest id goes first. The uses of a
+    token that several merges make go to the parts of the first merge. With `ignore_merges`, a pretoken that is a token
+    is encoded as that token. Raises ValueError if fewer tokens can be removed.
     """
     if corpus_specials == "split":
         cut = (split_by_rules(document, model.special_tokens, model.special_rules) for document in documents)
@@ -60,7 +60,7 @@ def prune(
 
 
 def compact(model: Model) -> Model:
-    """The model with the ids 0, 1, ... in the order of its own.
+    """Returns the model with its ids renumbered 0, 1, ... in the same order.
 
     >>> compact(Model({97: b"a", 98: b"b"}, [], {"<s>": 200})).special_tokens
     {'<s>': 2}
@@ -78,9 +78,9 @@ def adapt(
     corpus_specials: Literal["text", "split"] = "text",
     **options: Any,
 ) -> Model:
-    """The model with up to `n_tokens` tokens exchanged for those that training on the documents would add.
+    """Returns the model with up to `n_tokens` tokens replaced by those that training on the documents would add.
 
-    A token that went and is learned again has its id; the others take the ids that are free, in ascending order.
+    A removed token that is learned again gets its old id; the others take the freed ids, in ascending order.
     `options` are those of `extend`.
     """
     both: Any = {"ignore_merges": ignore_merges, "corpus_specials": corpus_specials}

@@ -1,16 +1,16 @@
-"""Special tokens with rules: where a literal counts, and what it takes along, as in HuggingFace's library.
+"""Special tokens with rules: where a literal is recognised and what it absorbs, as in HuggingFace's library.
 
 A rule is a pair (literal, name):
 
-    after_space      it is normalized, and counts only after a space, which it takes along, or at the beginning of what
-                     is left; a space that is put before a text is not put before what follows it, and is alone where
-                     the literal takes the first character along
-    any_case         it counts in any case of ASCII, and is as with nfc
-    nfc              it is normalized, and does not count where NFC would join its end with a mark after it
-    lstrip, rstrip   the literal takes the white space before or behind it along
-    normalized       it is looked for in what is left after all literals without this rule
-    ordinary         it stays text
-    single_word      it counts only where no word character is next to it; else it stays text
+    after_space      like "normalized", but only after a space, which it absorbs, or at the beginning of the remaining
+                     text; the space that a normaliser puts before a text is not put before the text after this literal,
+                     and stands alone if the literal absorbs the first character
+    any_case         like "nfc", in any ASCII case
+    nfc              like "normalized", but not where NFC would join its end with a following mark
+    lstrip, rstrip   absorbs the white space before or after it
+    normalized       is searched for in the text that is left after all literals without this rule
+    ordinary         stays text
+    single_word      only if no word character is next to it; else it stays text
 
 A literal that stays text hides others that overlap it.
 """
@@ -29,7 +29,7 @@ _WORD = r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]"
 
 
 def split_by_rules(text: str, special_tokens: Collection[str], rules: Rules) -> list[tuple[str, str | None]]:
-    """Cuts a text into pieces: ("", literal) for a special token that counts, (text, None) for what is between.
+    """Cuts a text into pieces: ("", literal) for a recognised special token, (text, None) for the text between.
 
     >>> split_by_rules("a <m>b", ["<m>"], [("<m>", "lstrip")])
     [('a', None), ('', '<m>'), ('b', None)]
@@ -62,8 +62,8 @@ def _split(text: str, literals: Collection[str], rules: Rules) -> list[tuple[str
         literal = longest_first[match.lastindex - 1]
         has = {rule for of, rule in rules if of == literal}
         beside_word = regex.search(f"{_WORD}\\Z", text[: match.start()]) or regex.match(_WORD, text[match.end() :])
-        # White space that was taken along may hold this literal or its beginning: then it is one all the same, and the
-        # text goes on behind it.
+        # A literal can begin inside white space that the previous one absorbed. It still counts (unless it has
+        # "lstrip"), and the text continues after it.
         is_inside = match.start() < end
         marks = itertools.takewhile(unicodedata.combining, text[match.end() :])
         joined = unicodedata.normalize("NFC", match.group()[-1] + "".join(marks))
@@ -84,5 +84,5 @@ def _split(text: str, literals: Collection[str], rules: Rules) -> list[tuple[str
     return [(piece, literal) for piece, literal in pieces if piece or literal]
 
 
-# White_Space: Python's str.strip() takes four separators of ASCII for spaces, too.
+# Unicode's White_Space. Python's str.strip() would also strip four ASCII separators.
 _SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))

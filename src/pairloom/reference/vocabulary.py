@@ -1,7 +1,7 @@
-"""The id of each byte, merge and special token.
+"""Assigns ids to bytes, merges and special tokens.
 
-A rank is the position of a merge in the order of learning; an id is an index into the vocabulary. They differ: where
-ids start depends on where the special tokens are.
+A rank is the position of a merge in the order of learning; an id is an index into the vocabulary. The two differ by an
+offset that depends on where the special tokens are.
 
     special_ids     ids in order                         base vocabulary of 2 special tokens
     "last"          bytes, merges, special tokens        bytes 0..255, merges from 256
@@ -19,7 +19,7 @@ ByteOrder = Literal["value", "gpt2"]
 
 
 class Merge(NamedTuple):
-    """One learned merge: the ids of the pair, and the id of what it makes."""
+    """A learned merge: the ids of the pair, and the id of the merged token."""
 
     left: int
     right: int
@@ -28,10 +28,10 @@ class Merge(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """All that encoding and decoding need to know.
+    """Everything that encoding and decoding need.
 
-    `vocab` holds bytes and merged tokens. Special tokens are kept apart, keyed by their text, since
-    their bytes may equal a learned token's.
+    `vocab` has the bytes and the merged tokens. Special tokens are kept apart, keyed by their text, since their bytes
+    can equal those of a learned token.
     """
 
     vocab: dict[int, bytes]
@@ -43,7 +43,7 @@ class Model:
 
     @classmethod
     def of_bytes(cls, pairs: Iterable[tuple[int, int]], special_tokens: Mapping[str, int] | None = None) -> Self:
-        """Builds the model whose bytes are ids 0 to 255 and whose pair of rank r makes id 256 + r."""
+        """Builds the model in which byte b has id b and the pair of rank r makes id 256 + r."""
         merges = [Merge(left, right, merged_id) for merged_id, (left, right) in enumerate(pairs, start=256)]
         vocab = {byte: bytes([byte]) for byte in range(256)}
         for left, right, merged_id in merges:
@@ -52,18 +52,18 @@ class Model:
 
     @cached_property
     def id_of_byte(self) -> dict[int, int]:
-        """The id of each byte that the vocabulary has."""
+        """The id of each byte in the vocabulary."""
         return {token[0]: token_id for token_id, token in self.vocab.items() if len(token) == 1}
 
     @cached_property
     def rank_of_pair(self) -> dict[tuple[int, int], int]:
-        """The rank of each pair of ids that can be merged."""
+        """The rank of each pair of ids that can merge."""
         return {(left, right): rank for rank, (left, right, _) in enumerate(self.merges)}
 
 
 def numbered_as_trained(model: Model, first: int) -> Model:
-    """The model with the ids of one training: what merges make from `first` on, and after that the special tokens from
-    `first` on, in their order.
+    """Returns the model numbered as by a single training run: merged tokens get the ids from `first` on, followed by
+    the special tokens that had ids from `first` on, in their order.
 
     >>> model = Model({97: b"a", 98: b"b", 257: b"ab"}, [Merge(97, 98, 257)], {"<|endoftext|>": 256})
     >>> model = numbered_as_trained(model, 256)
@@ -79,7 +79,7 @@ def numbered_as_trained(model: Model, first: int) -> Model:
 
 
 def renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
-    """The model with other ids in the place of some."""
+    """Returns the model with the ids in `new_id` replaced."""
     return Model(
         {new_id.get(token_id, token_id): token for token_id, token in model.vocab.items()},
         [Merge(*(new_id.get(token_id, token_id) for token_id in merge)) for merge in model.merges],
@@ -92,7 +92,7 @@ def renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Where the ids of bytes, merges and special tokens begin."""
+    """The first ids of bytes, merges and special tokens."""
 
     first_byte: int
     first_merge: int
@@ -100,7 +100,7 @@ class Numbering:
 
 
 def number_ids(special_ids: SpecialIds, n_specials: int, n_merges: int) -> Numbering:
-    """Places bytes, merges and special tokens one after the other.
+    """Returns where the ids of bytes, merges and special tokens begin.
 
     >>> number_ids("after_bytes", n_specials=1, n_merges=243)
     Numbering(first_byte=0, first_merge=257, first_special=256)
@@ -115,10 +115,10 @@ def number_ids(special_ids: SpecialIds, n_specials: int, n_merges: int) -> Numbe
 
 
 def bytes_in_order(byte_order: ByteOrder) -> Sequence[int]:
-    """All 256 byte values in the order of their ids.
+    """Returns the 256 byte values in the order of their ids.
 
-    "value" is 0, 1, 2, ...; "gpt2" puts the bytes first that GPT-2's files show as themselves, those
-    that print in Latin-1, and the other 68 after them: 33 comes first, and 0 is at index 188.
+    "value" is 0, 1, 2, ...; "gpt2" begins with the bytes that are printable in Latin-1, which GPT-2's files show as
+    themselves, followed by the other 68: 33 comes first, and 0 is at index 188.
     """
     if byte_order == "value":
         return range(256)
@@ -129,12 +129,12 @@ def bytes_in_order(byte_order: ByteOrder) -> Sequence[int]:
 
 
 def count_merges_wanted(vocab_size: int, n_specials_counted: int) -> int:
-    """How many merges fill a vocabulary of `vocab_size`.
+    """Returns the number of merges that fill a vocabulary of `vocab_size`.
 
     >>> count_merges_wanted(500, n_specials_counted=1)
     243
 
-    Raises ValueError where not even the base vocabulary fits.
+    Raises ValueError if `vocab_size` is less than the base vocabulary.
     """
     least = 256 + n_specials_counted
     if vocab_size < least:

@@ -1,7 +1,7 @@
-"""Checkpoint: a folder that keeps the counts of a training run, so that the same call need not count again.
+"""Checkpoint: a folder that stores the counts of a training run, so that repeating the call need not count again.
 
-It holds one counts file (`pairloom.counts.file`, which ends with its own digest), whose name is the digest of what was
-counted and how. The file appears whole or not at all, so a kill at any moment leaves a folder that can be resumed.
+It contains one counts file (`pairloom.counts.file`, which ends with its own digest). The file is named by a digest of
+the corpus and the counting options. It is written atomically, so a process killed at any moment can be resumed.
 
 Merges are not stored. Learning them again takes no longer than replaying stored ones (docs/decisions/merges.md).
 """
@@ -32,11 +32,11 @@ def counts_kept_in(
     corpus: dict[str, Any],
     count: Callable[[], PretokenCounts],
 ) -> Iterator[PretokenCounts]:
-    """The counts in the checkpoint at `path`, else what `count` returns, which is kept there; locked meanwhile.
+    """Yields the counts stored at `path`; if there are none, calls `count` and stores the result. Locks the folder.
 
     corpus: a fingerprint (`pairloom.corpus.fingerprint`). The folder is created if it does not exist, and removed again
-    if counting fails. Raises FileExistsError where another run uses the folder, CheckpointError where it holds the
-    counts of another corpus or cut in another way, damaged ones, or other files.
+    if counting fails. Raises FileExistsError if another run uses the folder, CheckpointError if it contains counts that
+    are damaged or of another corpus or other options, or other files.
     """
     folder = Path(check_path("checkpoint", path))
     how = [config.pattern, config.special_tokens, config.corpus_specials, config.input_errors, _core.UNICODE_VERSION]
@@ -45,7 +45,7 @@ def counts_kept_in(
     with locked_new_folder(folder):
         for entry in sorted(folder.iterdir()):
             if entry.name.startswith(f".{_PREFIX}") or (entry == file and entry.is_symlink()):
-                # What a run that was killed was writing; a link that was planted.
+                # A partial file of a killed run, or a symlink that someone planted.
                 entry.unlink()
             elif entry.name.startswith(_PREFIX) and entry != file:
                 raise CheckpointError(

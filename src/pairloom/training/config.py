@@ -1,6 +1,6 @@
-"""TrainingConfig: the options that decide which merges are learned and which id each token gets, and three profiles.
+"""TrainingConfig: the options that decide which merges are learned and which id each token gets.
 
-Each profile follows a published convention: bpetite's, the Stanford CS336 assignment's, HuggingFace's.
+The three profiles follow published conventions: bpetite's, the Stanford CS336 assignment's, HuggingFace's.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ InputErrors = Literal["strict", "replace"]
 
 N_BYTES = 256
 
-# What a call that trains takes beside the fields of a config; it changes no merges.
+# Options of a training call that are not fields of a config; named in error messages.
 _RUN_OPTIONS = ("threads", "progress", "max_memory", "trace", "parity", "parity_reference")
 
-# Fields that a Model says itself.
+# Fields that a Model stores itself, so that a record leaves them out.
 _OF_MODEL = ("pattern", "decode_errors")
 
-# The GPT-2 byte alphabet gives printable bytes the first ids, then all the others.
+# In GPT-2's byte alphabet, printable bytes have the first ids, and the other bytes follow.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 GPT2_BYTE_ORDER = (*_PRINTABLE, *(b for b in range(N_BYTES) if b not in _PRINTABLE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingConfig:
-    """All that decides which merges are learned and which id each token gets; the defaults are profile "bpetite".
+    """The options that decide which merges are learned and which ids tokens get; the defaults are profile "bpetite".
 
-    pattern: a named pattern, a regex, or a tuple of them, each splitting what the one before left.
+    pattern: a named pattern, a regex, or a tuple of them, each splitting what the previous one left.
     special_tokens: literals that get an id each and take no part in merges.
     special_ids: "last" puts them after the last merge, "after_bytes" between bytes and merges, "first" before all.
     byte_order: the order of the 256 byte tokens, by "value" or as in the "gpt2" byte alphabet.
     specials_counted: whether vocab_size counts the special tokens.
-    corpus_specials: special literals in the corpus are "text", or "split" it into documents and are removed.
-    tie_break: of equally frequent pairs, "ids_least" takes the least (id, id), "bytes_greatest" the greatest
-    (left bytes, right bytes), "first_seen" (minbpe) the one that occurs first in the corpus as merged so far; the last
-    takes one thread, and a corpus: not counts, checkpoints or max_memory.
-    decode_errors, input_errors: what malformed bytes give on decoding, and in the corpus.
-    min_frequency: pairs rarer than this are not merged. max_token_bytes: no longer token is made.
-    min_count: pretokens rarer than this are left out of the counts, as by `PretokenCounts.pruned`, or were before.
-    Raises ValueError and TypeError for values, PatternError for a pattern that does not compile.
+    corpus_specials: treat special tokens in the corpus as "text", or "split" it into documents there and remove them.
+    tie_break: among equally frequent pairs, "ids_least" takes the smallest (id, id), "bytes_greatest" the greatest
+    (left bytes, right bytes), "first_seen" (minbpe) the one that occurs first in the corpus as merged so far.
+    "first_seen" uses one thread and needs a corpus; it does not work with counts, checkpoints or max_memory.
+    decode_errors, input_errors: how to treat malformed bytes when decoding, and in the corpus.
+    min_frequency: pairs rarer than this are not merged. max_token_bytes: the length limit for new tokens.
+    min_count: pretokens rarer than this are left out of the counts (see `PretokenCounts.pruned`), now or earlier.
+    Raises ValueError and TypeError for invalid values, PatternError for a pattern that does not compile.
     """
 
     pattern: Pattern = "gpt2"
@@ -91,7 +91,7 @@ class TrainingConfig:
 
     @classmethod
     def from_profile(cls, profile: str = "bpetite", **fields: Any) -> TrainingConfig:
-        """The named profile with some fields replaced; a ValueError lists the profiles, a TypeError the fields."""
+        """Returns the named profile with `fields` replaced; the error for an unknown name lists the known ones."""
         if not isinstance(profile, str):
             raise TypeError(f"profile must be a str, not {type(profile).__name__}")
         if profile not in PROFILES:
@@ -114,7 +114,10 @@ class TrainingConfig:
         return dataclasses.replace(PROFILES[profile], **fields)
 
     def record(self) -> str:
-        """What a Model keeps, as JSON: the nearest profile and the fields that differ, but for those of the Model."""
+        """Returns what a Model stores, as JSON: the nearest profile, and the fields that differ from it.
+
+        Fields that the Model has anyway (pattern, decode_errors) are left out.
+        """
         names = [field.name for field in dataclasses.fields(self) if field.name not in _OF_MODEL]
         fields = {name: getattr(self, name) for name in names}
         differing = {
@@ -126,7 +129,7 @@ class TrainingConfig:
 
     @classmethod
     def of_record(cls, record: str, **fields: Any) -> TrainingConfig:
-        """The config of a record, with `fields` of the Model; TypeError or ValueError for a wrong record."""
+        """Returns the config of a record, with `fields` from the Model; TypeError or ValueError for a wrong record."""
         recorded = json.loads(record)
         if wrong := recorded.keys() & set(_OF_MODEL):
             raise ValueError(f"{min(wrong)} is no field of a record")
@@ -134,7 +137,7 @@ class TrainingConfig:
 
     @classmethod
     def of_model(cls, model: Model) -> TrainingConfig | None:
-        """How the model was trained, by its record; None if it has none."""
+        """Returns how the model was trained, from its record; None if it has none."""
         if model.training is None:
             return None
         parts = (model.pattern,) if isinstance(model.pattern, str) else model.pattern
@@ -144,11 +147,11 @@ class TrainingConfig:
 
     @property
     def base_vocab_size(self) -> int:
-        """The least vocab_size: the 256 bytes, and the special tokens where they are counted."""
+        """The smallest possible vocab_size: the 256 bytes, and the special tokens if they are counted."""
         return N_BYTES + (len(self.special_tokens) if self.specials_counted else 0)
 
     def n_merges(self, vocab_size: int) -> int:
-        """How many merges a vocabulary of `vocab_size` asks for; ValueError when it is below the base."""
+        """Returns the number of merges that fill `vocab_size`; ValueError if it is below `base_vocab_size`."""
         check_int("vocab_size", vocab_size)
         if vocab_size < self.base_vocab_size:
             specials = f" and {len(self.special_tokens)} special tokens" if self.specials_counted else ""

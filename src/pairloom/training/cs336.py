@@ -20,9 +20,10 @@ def train_bpe(
     checkpoint: str | os.PathLike[str] | None = None,
     **fields: Any,
 ) -> tuple[dict[int, bytes], list[tuple[bytes, bytes]]]:
-    """Trains on one file under profile "cs336": the vocabulary (id -> bytes) and the merges (byte pairs) in order.
+    """Trains on one file with profile "cs336"; returns the vocabulary (id -> bytes) and the merges as byte pairs.
 
-    The text is split on the special tokens, vocab_size counts them, and ties go to the greatest byte pair.
+    Merges are in rank order. The text is split on the special tokens, which vocab_size counts. Ties go to the greatest
+    byte pair.
     Options and errors are those of `Tokenizer.train_files`. Source: Stanford CS336, assignment 1, `train_bpe`.
     """
     config = TrainingConfig.from_profile("cs336", special_tokens=special_tokens, **fields)

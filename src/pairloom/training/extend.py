@@ -18,16 +18,16 @@ from pairloom.training.first_seen import check_rule
 from pairloom.training.train import check_counts, prune, rules, shortage_text
 from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
 
-# What the tokenizer itself says.
+# Fields that the tokenizer fixes, so that `extend` cannot change them.
 _OWN_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
 
 
 @dataclasses.dataclass(frozen=True)
 class Extension:
-    """What `extend` is to do with `model`, which is one of merges.
+    """The checked arguments of `extend`; `model` has explicit merges.
 
-    config: how it continues. is_recorded: whether the profile is known, so that the result can record it. n_tokens: how
-    many tokens it adds.
+    config: how training continues. is_recorded: whether the profile is known, so that the result can record it.
+    n_tokens: how many tokens to add.
     """
 
     model: Model
@@ -48,11 +48,11 @@ class Extension:
         keep_ids: bool,
         fields: dict[str, Any],
     ) -> "Extension":
-        """Checks the arguments of `extend`; TypeError or ValueError for what cannot be done."""
+        """Checks the arguments of `extend`; TypeError or ValueError if they are invalid."""
         for name in _OWN_FIELDS:
             if name in fields:
                 raise TypeError(f"{name} is the tokenizer's own and cannot change in extend; leave it out")
-        # Also names unknown fields.
+        # Also raises an error for unknown fields.
         base = TrainingConfig.from_profile(profile or "bpetite", **fields)
         recorded = base if profile is not None else TrainingConfig.of_model(model)
         specials = sorted(model.special_tokens, key=model.special_tokens.__getitem__)
@@ -81,12 +81,12 @@ class Extension:
         model = as_pairs(model)
         extension = cls(model, config, recorded is not None, n_tokens, check_bool("keep_ids", keep_ids))
         if not keep_ids:
-            # Fails before the corpus is read.
+            # If renumbering is impossible, this raises before the corpus is read.
             extension.numbered(model, n_tokens)
         return extension
 
     def numbered(self, extended: Model, n_more: int = 0) -> Model:
-        """The extended model with the ids of one training; `n_more` tokens are still to come."""
+        """Returns the extended model numbered as by a single training run, as if `n_more` tokens were still added."""
         made = made_ids(self.model)
         first = min(made, default=self.model.columns.n_ids)
         if not made and self.config.special_ids == "after_bytes":
@@ -95,7 +95,7 @@ class Extension:
 
 
 def n_counted(model: Model, config: TrainingConfig | None, verb: str) -> int:
-    """How many tokens the model has, as vocab_size counts them; ValueError where nothing says if that has specials."""
+    """Returns the model's size as vocab_size counts it; ValueError if it is unknown whether special tokens count."""
     n_specials = len(model.special_tokens)
     if config is None and n_specials:
         raise ValueError(
@@ -114,7 +114,10 @@ def extend_counted(
     progress: Progress,
     max_memory: int | None,
 ) -> Model:
-    """The model with the tokens that training would learn next from what `count` counts; `core` encodes by it."""
+    """Returns the model with the tokens that training learns next from the counts that `count` returns.
+
+    core: the encoder of the model.
+    """
     model, config = extension.model, extension.config
     check_rule(config)
     cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
@@ -122,7 +125,7 @@ def extend_counted(
     check_counts(counts, config)
     tokens = model.tokens()
     made = set(made_ids(model))
-    # A merge may make such a token: that adds none.
+    # A new merge that makes one of these tokens does not add a token.
     not_made = {token: token_id for token_id, token in tokens.items() if len(token) > 1 and token_id not in made}
     next_id = core.n_vocab
     last_id = min(next_id + extension.n_tokens, LARGEST_ID + 1)

@@ -1,8 +1,8 @@
-"""Training with tie_break="first_seen", the rule of minbpe: of equally frequent pairs the first one in the corpus.
+"""Training with tie_break="first_seen", minbpe's rule: among equally frequent pairs, the first one in the corpus.
 
-The order of the corpus is needed, which counts do not keep, so documents are read and split one after the other on one
-thread; learning takes one thread too. Together that is seven to eight times the processor time of the other rules.
-`crates/core/src/train/first_seen.rs` says how.
+This needs the order of the corpus, which counts do not keep. So documents are read and split in order, on one thread;
+learning uses one thread too. Together that takes seven to eight times the processor time of the other rules.
+`crates/core/src/train/first_seen.rs` explains the algorithm.
 """
 
 import re
@@ -20,14 +20,14 @@ FIRST_SEEN = "first_seen"
 
 
 def check_run(run: Mapping[str, Any]) -> None:
-    """Raises ValueError for options of a run that this rule does not have."""
+    """Raises ValueError for options of a run that this rule does not support."""
     for name in ("checkpoint", "max_memory", "trace"):
         if run.get(name) is not None:
             raise ValueError(f'{name} does not go with tie_break="first_seen", which keeps the order of the corpus')
 
 
 def check_rule(config: TrainingConfig) -> None:
-    """Raises ValueError where only counts are at hand and the rule needs their order."""
+    """Raises ValueError if the rule is "first_seen"; for callers that have only counts."""
     if config.tie_break == FIRST_SEEN:
         raise ValueError(
             'tie_break="first_seen" needs the order of the corpus, which counts do not keep; train on texts or files'
@@ -36,7 +36,7 @@ def check_rule(config: TrainingConfig) -> None:
 
 
 def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[bytes, int]:
-    """How often each pretoken occurs that min_count keeps, in the order in which the corpus first holds them."""
+    """Counts pretokens, and returns those that min_count keeps, in order of their first occurrence in the corpus."""
     pattern = pattern_text(config.pattern)
     counts: dict[bytes, int] = {}
     specials = config.special_tokens if config.corpus_specials == "split" else ()
@@ -58,21 +58,21 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
 
 
 def _split_at(document: str, specials: Collection[str]) -> list[str]:
-    """The document cut at special tokens, the longest first."""
+    """Cuts the document at special tokens, matching the longest first."""
     if not specials:
         return [document]
     return re.split("|".join(map(re.escape, sorted(specials, key=len, reverse=True))), document)
 
 
 def documents_of_files(paths: Iterable[str], config: TrainingConfig) -> Iterator[str]:
-    """The text of each file, of records and compressed files their documents; CorpusError for what is not UTF-8."""
+    """Yields the text of each file, or the documents of files of records; CorpusError for invalid UTF-8."""
     yield from Corpus(paths, input_errors=config.input_errors)
 
 
 def learn(
     counts: dict[bytes, int], n_merges: int, config: TrainingConfig, progress: Progress
 ) -> tuple[Any, tuple[bool, bool] | None]:
-    """The merges as symbols [m, 2], and why there are fewer."""
+    """Returns the merges as symbols [m, 2], and the shortage, as `_core.train` does."""
     with reporter(progress) as report:
         return _core.train_first_seen(
             counts,

@@ -1,4 +1,7 @@
-"""Parity-aware training: several corpora, as of languages, share the merges; `pairloom.reference.parity` defines it."""
+"""Parity-aware training: several corpora (of different languages, for example) share the merges.
+
+`pairloom.reference.parity` defines it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +17,7 @@ from pairloom.training.train import check_counts, finished, prune, rules
 
 
 def check_names(parity: Any, reference: Any) -> None:
-    """TypeError or ValueError unless both are dicts by the same names; `reference` may be None."""
+    """Raises TypeError or ValueError unless both are dicts with the same names; `reference` can be None."""
     for what, given in (("parity", parity), ("parity_reference", {} if reference is None else reference)):
         if not isinstance(given, Mapping):
             raise TypeError(f"{what} must be a dict from a name to a corpus, not {type(given).__name__}")
@@ -34,7 +37,7 @@ def train_parity(
     progress: Progress = None,
     max_memory: int | None = None,
 ) -> Model:
-    """Trains on named corpora or counts, each step by the one that costs most."""
+    """Trains on named corpora or counts; each step merges for the one that costs most."""
     check_names(parity, reference)
     check_rule(config)
     n_merges = config.n_merges(vocab_size)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def counts_of_tokenizer(corpus: Any, tokenizer: TokenizerBase, corpus_specials: str, **run: Any) -> PretokenCounts:
-    """The counts of a corpus, cut as the tokenizer cuts it; CountsError for counts that were cut in another way."""
+    """Counts a corpus as the tokenizer splits it; CountsError for given counts that were split in another way."""
     model = tokenizer._model
     cut: dict[str, Any] = {"special_tokens": list(model.special_tokens), "corpus_specials": corpus_specials}
     counts = counts_of(corpus, model.pattern, tokenizer=tokenizer, **cut, **run)
@@ -45,10 +45,10 @@ def counts_of(
     tokenizer: TokenizerBase | None = None,
     **options: Any,
 ) -> PretokenCounts:
-    """The counts of a str, an iterable of str or a `Corpus`; counts are returned as they are.
+    """Counts a str, an iterable of str or a `Corpus`; returns PretokenCounts unchanged.
 
-    tokenizer: texts are normalised, and cut at special tokens by their rules, as it does.
-    options: more of those of `PretokenCounts.from_texts`.
+    tokenizer: if given, texts are normalised and cut at special tokens as this tokenizer does.
+    options: other options of `PretokenCounts.from_texts`.
     """
     normalizer = [] if tokenizer is None else [step for step in tokenizer._model.normalizer if step != DROP_STEP]
     has_rules = tokenizer is not None and bool(tokenizer._model.special_rules) and corpus_specials == "split"
@@ -66,7 +66,7 @@ def counts_of(
         return corpus
     corpus = checked_texts(corpus)
     if tokenizer is not None and (has_rules or (normalizer and corpus_specials == "split")):
-        # Cut here: what a normalizer makes to look like a special token is none, and by its rules not every literal is.
+        # Cut here, not in from_texts: rules exclude some literals, and normalised text can look like a special token.
         parts = _between_specials(corpus, tokenizer, resolve_threads(options.get("threads", 0)))
         counts = PretokenCounts.from_texts(parts, pattern, **options)
         return PretokenCounts(counts.columns, checked_metadata(pattern, special_tokens, corpus_specials))
@@ -82,7 +82,7 @@ def _lists_of(corpus: Any) -> Iterator[list[str]]:
 
 
 def _between_specials(corpus: Any, tokenizer: TokenizerBase, threads: int) -> Iterator[list[str]]:
-    """The texts between special tokens, normalised."""
+    """Yields the normalised texts between special tokens."""
     core = tokenizer.from_model(tokenizer._model.of_single_bytes())._core
     first_id = core.n_vocab - 256
     for texts in _lists_of(corpus):
@@ -95,7 +95,7 @@ def _between_specials(corpus: Any, tokenizer: TokenizerBase, threads: int) -> It
 
 
 def n_to_remove(model: Model, vocab_size: int | None, n_tokens: int | None) -> int:
-    """How many tokens `prune` removes; ValueError for what cannot be done."""
+    """Returns the number of tokens that `prune` removes; ValueError for invalid arguments."""
     model.check_merges_bytes("prune")
     if (vocab_size is None) == (n_tokens is None):
         raise ValueError("give either vocab_size or n_tokens, the number of tokens to remove")
@@ -118,7 +118,7 @@ def pruned(
     progress: Progress = None,
     max_memory: int | None = None,
 ) -> Model:
-    """The model without `n_tokens` tokens, by what `core` makes of the counts."""
+    """Returns the model without the `n_tokens` tokens that are used least when `core` encodes the counts."""
     check_bool("keep_ids", keep_ids)
     with reporter(progress) as report:
         ids, ends, times = _core.encode_counts(
@@ -140,7 +140,7 @@ def pruned(
 
 
 def _least_used(model: Model, uses: list[int], n_tokens: int) -> set[int]:
-    """The ids of the tokens to remove. uses: how often each id comes; what is removed becomes its parts."""
+    """Returns the ids of the tokens to remove. uses: the count of each id; a removed token's uses go to its parts."""
     pairs_of: dict[int, list[list[int]]] = {}
     n_needing = [0] * len(uses)
     for left, right, made in as_pairs(model).merges.tolist():

@@ -1,4 +1,4 @@
-"""The trace of a training: for each step the pair that is merged, its count, and the pairs that came next."""
+"""The trace of a training run: for each step, the merged pair, its count, and the pairs that came next."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,13 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 N_TRACED: Final = 5
-"""How many pairs of each step a trace has; `pairloom.reference.naive.best_pairs` defines which."""
+"""The number of pairs that a trace records for each step; `pairloom.reference.naive.best_pairs` defines which."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """One step of a training. rank: its number, from 0 on. pair: the bytes of the parts; count: how often they stand
-    side by side. runners_up: (left, right, count) of up to four pairs that would have been next, in their order.
+    """One step of training.
+
+    rank: its number, from 0. pair: the bytes of both parts; count: how often they are adjacent.
+    runners_up: (left, right, count) of up to four pairs that would have been next, in order.
     """
 
     rank: int
@@ -24,7 +26,7 @@ class TrainingStep:
 
     @property
     def ties(self) -> list[tuple[bytes, bytes]]:
-        """The runners-up with the same count, over which the tie rule decided; more than four are not listed."""
+        """The runners-up (at most four) that have the same count, so that the tie rule decided."""
         return [(left, right) for left, right, count in self.runners_up if count == self.count]
 
 
@@ -32,7 +34,7 @@ Trace = Callable[[TrainingStep], object]
 
 
 def check_trace(trace: Any) -> None:
-    """Raises TypeError for a trace that cannot be called."""
+    """Raises TypeError if `trace` is not callable."""
     if trace is not None and not callable(trace):
         raise TypeError(f"trace must be a function that takes each TrainingStep, not {type(trace).__name__}")
 
@@ -40,7 +42,7 @@ def check_trace(trace: Any) -> None:
 def steps_of(
     merges: npt.NDArray[np.uint32], pairs: npt.NDArray[np.uint32], counts: npt.NDArray[np.uint64]
 ) -> Iterator[TrainingStep]:
-    """The steps of merges [m, 2], with N_TRACED pairs and counts of each."""
+    """Yields the steps of merges [m, 2]; `pairs` and `counts` have N_TRACED entries for each merge."""
     tokens = [bytes([byte]) for byte in range(256)]
     shape = (-1, N_TRACED)
     rows = zip(merges.tolist(), pairs.reshape(*shape, 2).tolist(), counts.reshape(shape).tolist(), strict=True)

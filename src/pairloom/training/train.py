@@ -1,6 +1,6 @@
-"""Training: texts, files or counts to a `Model`, under one `TrainingConfig`.
+"""Training: makes a `Model` of texts, files or counts, as a `TrainingConfig` says.
 
-With a checkpoint, the counts are stored when they are complete, and the same call resumes from them.
+With a checkpoint, complete counts are stored, and the same call resumes from them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Run(TypedDict, total=False):
 
 
 def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]) -> Model:
-    """Trains on a str (one document) or an iterable of str (each a document)."""
+    """Trains on a str (one document) or an iterable of str (each one a document)."""
     config.n_merges(vocab_size)
     check_trace(run.get("trace"))
     corpus = checked_texts(corpus)
@@ -76,15 +76,15 @@ def train_on_files(
 
 
 def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
-    """Raises ValueError where `fields` say how a Corpus is read, which it says itself."""
+    """Raises ValueError if `fields` contradict a Corpus about how it is read."""
     if isinstance(corpus, Corpus) and fields.get("input_errors", corpus.input_errors) != corpus.input_errors:
         raise ValueError("input_errors belongs to the Corpus; give it there")
 
 
 def checked_texts(corpus: Any) -> Any:
-    """The texts of what a caller gives as a corpus; a `Corpus` as it is.
+    """Returns the texts of a caller's corpus argument; a `Corpus` is returned unchanged.
 
-    A str is one text, with a warning if a file has that name. Raises TypeError for a path, and for what is no texts.
+    A str is one text, with a warning if a file has that name. Raises TypeError for a path, or if it is not texts.
     """
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
@@ -102,7 +102,7 @@ def _warn_of_a_file_named(text: str) -> None:
     try:
         is_file = Path(text).is_file()
     except (OSError, ValueError):
-        # Too long for a name, no permission, NUL or lone surrogates: not the path of a readable file.
+        # Name too long, no permission, NUL or lone surrogates: not the path of a readable file.
         return
     if is_file:
         warn(
@@ -121,7 +121,7 @@ def _train(
     trace: Trace | None = None,
     **run: Any,
 ) -> Model:
-    """Trains on the counts that `count` returns; `corpus` is their corpus' fingerprint, for a checkpoint."""
+    """Trains on the counts that `count` returns; `corpus` is the corpus's fingerprint, for a checkpoint."""
     cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
     if checkpoint is None:
         return train_model(prune(count(**cut, **run), config)[0], vocab_size, config, trace=trace, **run)
@@ -131,7 +131,10 @@ def _train(
 
 
 def prune(counts: PretokenCounts, config: TrainingConfig) -> tuple[PretokenCounts, TrainingConfig]:
-    """(counts without what `config` leaves out, the configuration with what is left out of them, also before)."""
+    """Drops pretokens rarer than `config.min_count`; returns (counts, config with the min_count that now applies).
+
+    That min_count is larger than the config's if the counts were pruned more strictly before.
+    """
     least = max(config.min_count, counts.metadata.min_count)
     if least > counts.metadata.min_count:
         counts = counts.pruned(least)
@@ -148,7 +151,7 @@ def train_model(
     max_memory: int | None = None,
     trace: Trace | None = None,
 ) -> Model:
-    """Learns merges from `counts` and assigns ids as in `config`; warns if the size differs from vocab_size."""
+    """Learns merges from `counts` and assigns ids as `config` says; warns if the size differs from vocab_size."""
     first_seen.check_rule(config)
     check_trace(trace)
     n_merges = config.n_merges(vocab_size)
@@ -169,7 +172,7 @@ def train_model(
 
 
 def _in_order(documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Run) -> Model:
-    """Trains under tie_break="first_seen"."""
+    """Trains with tie_break="first_seen"."""
     first_seen.check_run(run)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
     counts = first_seen.ordered_counts(documents, config)
@@ -185,7 +188,7 @@ def finished(
     vocab_size: int,
     config: TrainingConfig,
 ) -> Model:
-    """The Model of learned merges; warns if its size differs from vocab_size."""
+    """Returns the Model of the learned merges; warns if its size differs from vocab_size."""
     n_merges = config.n_merges(vocab_size)
     if len(pairs) < n_merges:
         actual = vocab_size - n_merges + len(pairs)
@@ -202,7 +205,7 @@ def finished(
 
 
 def rules(config: TrainingConfig, n_merges: int, max_memory: int | None = None, threads: int = 1) -> _core.Rules:
-    """What the core needs to know to learn merges as the config says."""
+    """Returns the core's options for learning merges as the config says."""
     return {
         "n_merges": n_merges,
         "tie_break": config.tie_break,
@@ -215,12 +218,12 @@ def rules(config: TrainingConfig, n_merges: int, max_memory: int | None = None, 
 
 
 def byte_order(config: TrainingConfig) -> bytes:
-    """The byte values in the order of their ids."""
+    """Returns the 256 byte values in the order of their ids."""
     return bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES))
 
 
 def shortage_text(n_bytes: int, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
-    """Why fewer merges were learned than requested, and the remedy."""
+    """Returns a message that says why fewer merges were learned than requested, and the remedy."""
     if shortage is None:
         return f"an id is at most {LARGEST_ID}"
     if not n_bytes:
@@ -264,7 +267,7 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
 def lay_out(pairs: npt.ArrayLike, config: TrainingConfig) -> Model:
     """Assigns an id to every byte, merge and special token.
 
-    pairs: [m, 2] of symbols, of which 0..255 are byte values and 256 + r is the result of merge r; () for no merges.
+    pairs: symbols [m, 2], where 0..255 are byte values and 256 + r is the result of merge r; () for no merges.
     """
     pairs = np.asarray(pairs, dtype=np.uint32).reshape(-1, 2)
     specials = config.special_tokens

@@ -1,1 +1,1 @@
-"""Views: texts as tokens in a self-contained HTML page."""
+"""Views show texts as tokens in a self-contained HTML page."""

@@ -1,6 +1,6 @@
-"""Merges a sequence of symbols as the definition says, and tells each merge: for analysis, and where the core cannot.
+"""Merges a sequence of symbols by the definition and records each merge, for analysis and for cases beyond the core.
 
-Cost: n log n, by a heap over a linked list.
+Uses a heap over a linked list. Cost: n log n.
 """
 
 import heapq
@@ -17,9 +17,9 @@ Symbol = TypeVar("Symbol", int, str)
 
 
 class Merges(NamedTuple, Generic[Symbol]):
-    """What is left when nothing merges any more, and each merge as (rank, left, right, merged symbol), in order.
+    """The symbols left when nothing merges any more, and the merges done, as (rank, left, right, merged), in order.
 
-    starts: of each symbol that is left, the index of the first one that it was merged from.
+    starts: for each symbol left, the index of the first input symbol that it was merged from.
     """
 
     symbols: list[Symbol | None]
@@ -28,7 +28,7 @@ class Merges(NamedTuple, Generic[Symbol]):
 
 
 def merge_lookup(model: Model, tokens: dict[int, bytes]) -> Callable[[int, int], RankAndId | None]:
-    """What two neighbours merge to under the model's rule; `tokens` are `model.tokens()`."""
+    """Returns a function that finds the merge of two neighbours by the model's rule; `tokens` is `model.tokens()`."""
     if model.rule == "pairs":
         rows = enumerate(model.merges.tolist())
         merge_of = {(left, right): (rank, merged_id) for rank, (left, right, merged_id) in rows}
@@ -45,7 +45,7 @@ def merge_lookup(model: Model, tokens: dict[int, bytes]) -> Callable[[int, int],
 def merged(
     given: Sequence[Symbol | None], lookup: Callable[[Symbol, Symbol], tuple[int, Symbol] | None]
 ) -> Merges[Symbol]:
-    """Merges the pair of lowest rank, leftmost first, until none is left; None (no token) never merges."""
+    """Merges the pair of lowest rank, leftmost first, until no pair merges. A None (no token) never merges."""
     symbols, n = list(given), len(given)
     following = list(range(1, n + 1))
     before = list(range(-1, n - 1))

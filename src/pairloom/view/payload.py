@@ -1,8 +1,8 @@
-"""What the view page knows of tokenizers and texts, in terms of JSON.
+"""Makes the JSON data of the view page: what it knows of tokenizers and texts.
 
 A text is the ids of its tokens and the number of tokens in each pretoken. A tokenizer is the tokens that occur in the
-texts, and the parts of these. Merges are never undone, so the merge tree of each token is all that the page needs to
-replay the merges of a pretoken.
+texts, and their parts. Merges are never undone, so the merge tree of each token is all that the page needs to replay
+the merges of a pretoken.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ Node = tuple[int, int, int]
 
 
 def encoded(tokenizer: Tokenizer, text: str, specials: str) -> npt.NDArray[Any]:
-    """The ids [n] of `text`; specials is "recognise", "ordinary" or "error", as in `Tokenizer.encode_file`."""
+    """Returns the ids [n] of `text`; specials is "recognise", "ordinary" or "error", as in `Tokenizer.encode_file`."""
     return np.fromiter(tokenizer.encode_iterable([text], specials=specials), tokenizer.id_dtype)
 
 
 def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: str) -> list[int]:
-    """The number of tokens in each pretoken of `text`, which became `ids`; a special token that was recognised is one.
+    """Returns the number of tokens in each pretoken of `text`, which became `ids`.
 
-    A pretoken of which no token is left does not count.
+    A recognised special token counts as a pretoken. A pretoken that became no tokens is left out.
     """
     if tokenizer.pattern == CHARACTERS:
-        # Nothing is split before merging, which crosses words: each token stands alone.
+        # The text is not split before merging, which crosses words, so each token counts as a pretoken.
         return [1] * len(ids)
     model = tokenizer.model
     lengths: list[int] = []
     if DROP_STEP in model.normalizer:
-        # What was split still has the bytes without a token.
+        # The text was split before its bytes without a token were dropped; encoding by single bytes restores it.
         single = tokenizer.from_model(model.of_single_bytes())
         tokens = set(model.tokens().values())
         whole = tokens if model.ignore_merges else ()
@@ -54,15 +54,15 @@ def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], spe
             lengths.append(len(piece) if is_kept else sum(piece[at : at + 1] in tokens for at in range(len(piece))))
     else:
         lengths += (len(piece) for _, piece in _pieces(tokenizer, text, ids, specials))
-    # A pretoken ends where a token ends.
+    # Each pretoken ends at the end of a token.
     token_ends = np.cumsum(tokenizer.token_byte_lengths(count_specials=True)[ids])
     ends = np.searchsorted(token_ends, np.cumsum([n for n in lengths if n], dtype=np.int64)) + 1
     return [end - begin for begin, end in pairwise([0, *ends.tolist()])]
 
 
 def _pieces(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: str) -> Iterator[tuple[bool, bytes]]:
-    """(whether it is a special token, its bytes): the special tokens and pretokens of a text that became `ids`."""
-    # What was split is the text as the tokens spell it: a normaliser may have changed it before.
+    """Yields (is it a special token, its bytes) for the special tokens and pretokens of a text that became `ids`."""
+    # Split the text that the tokens spell, because a normaliser can have changed the original.
     data = tokenizer.decode_bytes(ids)
     lengths = tokenizer.token_byte_lengths(count_specials=True)[ids]
     ends = np.cumsum(lengths)
@@ -78,10 +78,10 @@ def _pieces(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], specials: st
 
 
 def merge_trees(model: Model, token_ids: Iterable[int]) -> dict[int, Node]:
-    """The merge that makes each of the tokens, and each of their parts; nothing for what no merging makes.
+    """Returns the merge that makes each of the tokens and their parts, without those that merging never makes.
 
-    A token is merged in the same way in every text in which it occurs, since nothing merges across its ends: so merging
-    its own bytes tells.
+    Merging a token's own bytes is enough: wherever the token occurs, nothing merges across its ends, so it is always
+    merged in the same way.
     """
     if model.pattern == CHARACTERS:
         return {}
@@ -89,7 +89,7 @@ def merge_trees(model: Model, token_ids: Iterable[int]) -> dict[int, Node]:
     lookup = merge_lookup(model, tokens)
     id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
     nodes: dict[int, Node] = {}
-    # The longest first: their parts need no merging of their own.
+    # Longest first, since merging a token also finds the nodes of its parts.
     for token_id in sorted(token_ids, key=lambda token_id: -len(tokens[token_id])):
         if token_id in nodes or len(tokens[token_id]) == 1:
             continue
@@ -101,7 +101,7 @@ def merge_trees(model: Model, token_ids: Iterable[int]) -> dict[int, Node]:
 
 
 def tokenizer_payload(tokenizer: Tokenizer, name: str, used: Iterable[int], specials: str) -> dict[str, Any]:
-    """A tokenizer with the tokens of ids `used` and their parts."""
+    """Returns the JSON data of a tokenizer, with the tokens `used` and their parts."""
     model = tokenizer.model
     special_ids = set(tokenizer.special_tokens.values()) if specials == "recognise" else set()
     literals = {token_id: literal.encode() for literal, token_id in tokenizer.special_tokens.items()}

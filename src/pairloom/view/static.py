@@ -1,7 +1,7 @@
-"""Tokens as coloured HTML without a script or a style sheet, for notebooks whose scripts do not run.
+"""Draws tokens as coloured HTML without scripts or style sheets, for notebooks whose scripts do not run.
 
-JupyterLab keeps inline styles of an untrusted notebook and drops frames and scripts. GitHub drops inline styles too:
-there the edges of tokens are those of `code` elements.
+In an untrusted notebook, JupyterLab keeps inline styles and drops frames and scripts. GitHub drops inline styles too;
+there, the borders of `code` elements still separate the tokens.
 """
 
 import html
@@ -17,14 +17,14 @@ _MOST_TOKENS: Final = 1000
 _JOINER: Final = "\u200d"
 _MODIFIERS: Final = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAGS: Final = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
-"""Letters of which two are a flag."""
+"""Regional indicators; two of them form a flag."""
 _HIDDEN: Final = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
 
 
 def static_html(payload: dict[str, Any]) -> str:
-    """The first tokens of the texts in the payload of a page, as elements with a background."""
+    """Returns the first tokens of the texts in a page's payload, as elements with a background colour."""
     parts = []
     letters = ("A: ", "B: ") if len(payload["tokenizers"]) > 1 else ("",)
     left = _MOST_TOKENS
@@ -48,7 +48,7 @@ def static_html(payload: dict[str, Any]) -> str:
 
 
 def _drawn(tokens: Sequence[bytes], special: Sequence[bool]) -> Iterator[str]:
-    """One element for each unit; a unit of several tokens has a stripe for each."""
+    """Yields one element per unit; a unit of several tokens has a stripe for each token."""
     first = 0
     for text, n in units(tokens):
         colours = [_SPECIAL if special[index] else _COLOURS[index % 4] for index in range(first, first + n)]
@@ -63,9 +63,9 @@ def _drawn(tokens: Sequence[bytes], special: Sequence[bool]) -> Iterator[str]:
 
 
 def units(tokens: Sequence[bytes]) -> Iterator[tuple[str, int]]:
-    """(text, number of tokens) of tokens that hold parts of what a reader sees as one character."""
+    """Groups tokens that share what a reader sees as one character; yields (text, number of tokens) of each group."""
     data = b"".join(tokens)
-    # Where a character starts that is no part of the one before it, in bytes.
+    # The byte offsets where a visible character starts, that is, one not combined with the character before it.
     starts, at, before = {len(data)}, 0, ""
     for character in data.decode(errors="replace"):
         joins = unicodedata.category(character)[0] == "M" or before == _JOINER or character in _MODIFIERS

@@ -1,7 +1,7 @@
-"""View: texts as tokens in a self-contained HTML page, for a browser or a notebook.
+"""View: shows texts as tokens in a self-contained HTML page, for a browser or a notebook.
 
-The page needs no network and no server. Its script and its style are the only ones that its content security policy
-lets run; texts and names come as JSON without `<`, and the script puts them into the page as text.
+The page needs no network and no server. Its content security policy allows only its own script and style. Texts and
+names are embedded as JSON without `<`, and the script inserts them into the page as text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
 MOST_BYTES: Final = 8 << 20
-"""The most text that a page shows, in bytes of UTF-8."""
+"""The limit for the texts of a page, in UTF-8 bytes."""
 
 _ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _TOKENIZER_NAMES: Final = ("tokenizer", "ids", "pattern", "how tokens merge")
@@ -39,12 +39,12 @@ _COLUMNS: Final = 90
 _LINE_HEIGHT: Final = 26
 _MOST_LINES: Final = 13
 _PANEL_HEIGHT: Final = 460
-"""Of the frame in a notebook: characters in a line, and heights in pixels."""
+"""For the frame in a notebook: characters per line, and heights in pixels."""
 
 
 @dataclass(frozen=True)
 class TextCounts:
-    """Counts of one text; n_pretokens and n_tokens have one entry for each tokenizer."""
+    """The counts of one text; n_pretokens and n_tokens have one entry for each tokenizer."""
 
     name: str
     n_bytes: int
@@ -54,12 +54,12 @@ class TextCounts:
 
 
 class View:
-    """Texts as tokens of one tokenizer, or of two with their differences marked; a notebook shows it as a page.
+    """Shows texts as tokens of one tokenizer, or of two with their differences marked; notebooks display it as a page.
 
-    tokenizers: (name, tokenizer), one or two. texts: (name, text). specials: literals of special tokens are their ids
-    ("recognise"), plain text ("ordinary") or a SpecialTokenError ("error"). Raises ValueError for more than 8 MB of
-    text, UnicodeEncodeError for lone surrogates. Texts that a normaliser
-    changes are shown as it leaves them. `counts` holds a `TextCounts` for each text.
+    tokenizers: one or two (name, tokenizer). texts: (name, text). specials: encode special tokens as their ids
+    ("recognise") or as plain text ("ordinary"), or raise SpecialTokenError ("error"). Normalised texts are shown after
+    normalisation. `counts` has a `TextCounts` for each text. Raises ValueError for more than 8 MB of text,
+    UnicodeEncodeError for lone surrogates.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class View:
         }
 
     def html(self) -> str:
-        """The page: one HTML document that needs nothing else."""
+        """Returns the page: one HTML document that needs nothing else."""
         return self._page("")
 
     def _page(self, attribute: str) -> str:
@@ -132,7 +132,7 @@ class View:
             "keys": ", <kbd>n</kbd> <kbd>p</kbd> by difference" if several else "",
             "data": _json(self._payload),
         }
-        # In one pass: what is put in is never searched for names.
+        # In one pass, so that inserted values are never searched for names.
         return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], _asset("page.html"))
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
@@ -140,9 +140,9 @@ class View:
         write_file(Path(check_path("path", path)), self.html().encode(), check_bool("overwrite", overwrite))
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which can neither reach the notebook nor be changed by its style.
+        """Returns the page in a frame, which cannot reach the notebook and is not changed by its style.
 
-        It covers coloured text, which is what is left where a notebook that is not trusted loses the frame.
+        The frame covers static coloured text, which stays visible if an untrusted notebook drops the frame.
         """
         lines = sum(1 + sum(1 + len(line) // _COLUMNS for line in text.split("\n")) for text in self._texts)
         height = _LINE_HEIGHT * min(lines * len(self._tokenizers), _MOST_LINES) + 16
@@ -192,14 +192,14 @@ def _row(tag: str, cells: Sequence[str], names: Sequence[str] = ()) -> str:
 
 
 def _cells(tag: str, cells: Sequence[str], names: Sequence[str]) -> str:
-    """The cells of a row; with the names of their columns, which a phone shows beside each."""
+    """Returns the cells of a row, with the column names if given, which the page shows beside each cell on a phone."""
     notes = [f' data-name="{name}"' for name in names] or [' scope="col"' if tag == "th" else ""] * len(cells)
     return "".join(f"<{tag}{note}>{html.escape(cell)}</{tag}>" for cell, note in zip(cells, notes, strict=True))
 
 
 def _printable(name: str) -> str:
-    """The name with characters that are invisible or change the order of others by number; no lone surrogates, which
-    stand for bytes of a file name that is not UTF-8."""
+    """Returns the name with invisible and reordering characters as numbers, and with lone surrogates (bytes of a file
+    name that is not UTF-8) replaced."""
     text = check_str("a name", name).encode(errors="surrogateescape").decode(errors="replace")
     return "".join(f"[U+{ord(c):04X}]" if unicodedata.category(c) in _INVISIBLE else c for c in text)
 
@@ -209,7 +209,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _json(value: Mapping[str, Any]) -> str:
-    """JSON that can stand inside a script element: no `<`, and nothing that ends a line of script."""
+    """Returns JSON that is safe inside a script element: without `<` and without line terminators of JavaScript."""
     return json.dumps(value, separators=(",", ":")).translate(_ESCAPES)
 
 
@@ -219,5 +219,5 @@ def _asset(name: str) -> str:
 
 
 def _source_hash(source: str) -> str:
-    """The name by which a content security policy lets exactly this inline script or style run."""
+    """Returns the hash by which a content security policy allows exactly this inline script or style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
