@@ -371,7 +371,7 @@ class PretokenCounts:
     def __deepcopy__(self, _: Any) -> PretokenCounts:
         return self.__copy__()
 
-    __hash__ = None  # type: ignore[assignment]  # equal by content, and as large as a corpus
+    __hash__ = None  # type: ignore[assignment]  # compared by content, which is too large to hash
 
     def __repr__(self) -> str:
         return f"PretokenCounts({len(self)} pretokens of {self.n_bytes} bytes in {self.n_documents} documents)"
