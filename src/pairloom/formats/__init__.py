@@ -72,8 +72,8 @@ def load(
 ) -> Model:
     """Reads a file or folder; arguments, warnings and errors are those of `Tokenizer.load`.
 
-    In a folder, reads tokenizer.json, else vocab.json with merges.txt, tekken.json or the one .tiktoken file, and the
-    tokenizer settings beside it (`pretrained`).
+    In a folder, reads the first that it finds of tokenizer.json, vocab.json with merges.txt, tekken.json, a .tiktoken
+    file, tokenizer.model and a .gguf file; and the settings beside it (`pretrained`).
     """
     if format is not None:
         check_choice("format", format, READABLE)

@@ -226,9 +226,9 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
 
 
 def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:
-    """Refuses tokens missing from a tokenizer.json whose ids in `ids` are not those they would get, the next free ones.
+    """Refuses a listed token that the tokenizer.json lacks, unless its id is the next free one, as tokenizers has it.
 
-    If the vocabulary has holes, tokenizers counts its entries instead, and may choose an id that another token has.
+    If the vocabulary has holes, tokenizers counts entries instead, and may choose an id that another token has.
     """
     tokens = model.tokens()
     taken = {*tokens, *model.special_tokens.values()}

@@ -1,8 +1,8 @@
 """Reads and writes a rank list: bytes -> rank, as in tiktoken.Encoding and nanochat. Ranks are ids.
 
 Merging by ranks and merging by pairs are different rules. By ranks, the neighbours whose joined bytes are the token of
-the lowest rank merge, and a pretoken that is a token is not split. Then exactly one pair produces each token (proved in
-crates/core/src/vocabulary/rank_merges.rs), so both rules agree if merging can produce every token.
+the lowest rank merge, and a pretoken that is itself a token stays whole. Then exactly one pair produces each token
+(proved in crates/core/src/vocabulary/rank_merges.rs), so both rules agree if merging can produce every token.
 Such a vocabulary becomes a Model with rule "pairs" in every format, so equal tokenizers compare equal.
 """
 

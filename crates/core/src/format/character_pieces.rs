@@ -93,7 +93,7 @@ impl Steps {
     }
 }
 
-/// Refuses a decoder that does not undo the steps. Returns whether it drops every leading U+2581, not only the first.
+/// Refuses a decoder that does not undo the steps. Returns whether it drops all U+2581 of the first token, not only the first.
 pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool, has_fallback: bool) -> Result<bool> {
     let Some(decoder) = decoder else {
         return Err(Error::Model(format!("there is no decoder, {REMEDY}")));

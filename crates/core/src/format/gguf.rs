@@ -24,7 +24,7 @@ const WHAT: &str = "the metadata of a GGUF file";
 const PREFIX: &str = "tokenizer.ggml.";
 /// Maps llama.cpp's names of pre-tokenizers to the name of a pattern, or to a pre_tokenizer of a tokenizer.json.
 const PRE_TOKENIZERS: &str = include_str!("gguf_pre_tokenizers.json");
-/// The pre-tokenizers with which a pretoken that is a token is not split (ignore_merges).
+/// The pre-tokenizers with which a pretoken that is itself a token stays whole (ignore_merges).
 const IGNORE_MERGES: [&str; 4] = ["llama3", "llama-v3", "llama-bpe", "tekken"];
 /// The special tokens of Phi-3 that do not absorb the white space after them; the file does not say so.
 const PHI3_KEEPS: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];

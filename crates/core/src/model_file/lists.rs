@@ -62,7 +62,7 @@ fn listed(columns: &Columns<'_>) -> Result<Vec<usize>> {
         is_listed[at] = first[at] == usize::MAX || (end - start) as usize > MAX_DERIVED_BYTES;
         start = end;
     }
-    // A reader cannot derive a token if this or a later row makes one of its parts.
+    // A reader cannot derive a token if the row that makes it, or a later one, is the first to make one of its parts.
     for (row, &[left, right, merged]) in columns.merges.iter().enumerate() {
         let is_later = |part: u32| (row..usize::MAX).contains(&first[index(part)]);
         if first[index(merged)] == row && (is_later(left) || is_later(right)) {

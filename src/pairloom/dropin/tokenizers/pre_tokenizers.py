@@ -92,7 +92,7 @@ class PreTokenizer(Component):
 
     @property
     def _coarse_pattern(self) -> str | None:
-        """A pattern such that splitting its pretokens one by one gives the same pieces as splitting the whole text."""
+        """A pattern whose pretokens can be split one by one with the same result as the whole text; else None."""
         return None
 
     def of_pieces(self, pieces: list[Piece]) -> list[list[Piece]]:

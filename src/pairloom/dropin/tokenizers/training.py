@@ -120,7 +120,7 @@ def _normalized(texts: Iterator[str], normalizer: Normalizer) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Letter:
-    """A letter of the alphabet: the units (bytes or code points) spelled so, and its count at each kind of place."""
+    """A letter of the alphabet: the units (bytes or code points) that it stands for, and its count at each place."""
 
     units: list[int]
     counts: list[int]

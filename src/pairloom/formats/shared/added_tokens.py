@@ -2,7 +2,7 @@
 
 HuggingFace's library ignores the ids in the file. An added token gets the id of the same string in the vocabulary;
 otherwise its id is the number of vocabulary entries plus the number of such tokens before it. The core refuses to read
-a file with another id; writing refuses such a model.
+a file with another id; writing lists a token in the vocabulary too if it would otherwise get another id.
 """
 
 import json

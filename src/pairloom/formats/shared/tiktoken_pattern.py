@@ -14,7 +14,7 @@ from pairloom.errors import FormatError
 from pairloom.model import Pattern
 from pairloom.patterns import SPELLINGS
 
-# tiktoken's gpt2 (also of r50k_base, p50k_base and p50k_edit), its cl100k_base, and nanochat as tiktoken runs it.
+# tiktoken's gpt2 (which r50k_base, p50k_base and p50k_edit share) and cl100k_base, and nanochat as tiktoken runs it.
 _PUBLISHED: Final = {
     str(named): str(published) for named, published, *_ in (SPELLINGS[name] for name in ("gpt2", "cl100k", "nanochat"))
 }
