@@ -464,7 +464,7 @@ class Documents:
         """Returns the end offsets of documents, int64 [n], in bytes of the text."""
 
     def texts(self) -> list[str]:
-        """Returns the documents that end in this block, without text of the first one that is in earlier blocks."""
+        """Returns the documents that end in this block; of the first one, only the part in this block."""
 
     def open_text(self) -> str:
         """Returns the text after the last end."""

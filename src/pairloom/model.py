@@ -169,11 +169,11 @@ class Model:
         return Model(**{**kept, **fields})
 
     def one_form(self) -> Model:
-        """Returns the canonical form of a model that can be written as pairs or as ranks, so that equal models compare
-        equal.
+        """Returns the canonical form of a model that can be written as pairs or as ranks.
 
-        The form is pairs if merging can make every token of several bytes, else ranks. A model without ignore_merges,
-        or whose pairs differ from those that its ranks imply, is returned unchanged.
+        So models that encode every text alike compare equal. The form is pairs if merging can make every token of
+        several bytes, else ranks. A model without ignore_merges, or whose pairs differ from those that its ranks imply,
+        is returned unchanged.
         """
         columns = self.columns.one_form() if self.ignore_merges else None
         return self if columns is None else self.replaced(columns=columns, ignore_merges=columns.ranks)
@@ -228,8 +228,8 @@ class Model:
     def of_single_bytes(self) -> Model:
         """Returns a model that cuts and normalises texts like this one but never merges: each byte becomes one id.
 
-        The ids of the 256 bytes follow this model's largest id. No byte is dropped. So its ids show the bytes that this
-        model merges.
+        The ids of the 256 bytes follow this model's largest id. No byte is dropped. So its ids show exactly which bytes
+        this model merges.
         """
         first = max([self.columns.n_ids, *(token_id + 1 for token_id in self.special_tokens.values())])
         return Model.from_tokens(

@@ -63,7 +63,7 @@ class TokenSpans:
         return spans
 
     def _is_space_put_back(self, data: bytes, ids: Any, spans: Spans) -> bool:
-        """Whether a special token took a following space along, and the normaliser then put one back."""
+        """Whether a special token absorbed a following space, and the normaliser then put one back."""
         takers = [self._model.special_tokens[each] for each, rule in self._model.special_rules if rule == "rstrip"]
         ends = spans[np.isin(np.asarray(ids, np.int64), takers), 1]
         return any(data[end : end + 1] == b" " for end in ends.tolist())

@@ -293,7 +293,7 @@ def as_pairs(model: Model) -> Model:
 
 
 def _renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
-    """Returns the Model with new ids, also in its post-processor and the carried parts of a tokenizer.json."""
+    """Returns the Model with new ids, also in its post-processor and in the parts of a tokenizer.json that it keeps."""
     specials = {literal: new_id.get(token_id, token_id) for literal, token_id in model.special_tokens.items()}
     around: dict[str, str] = {}
     if model.post_processor is not None:

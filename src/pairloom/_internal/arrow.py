@@ -1,4 +1,4 @@
-"""Reads Arrow columns of any library, by way of pyarrow, for the core, and makes columns of the core's results."""
+"""Converts Arrow columns of any library to buffers for the core, and the core's results to columns, using pyarrow."""
 
 from collections.abc import Callable
 from typing import Any

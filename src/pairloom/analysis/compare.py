@@ -234,7 +234,7 @@ def _huggingface_tokenizer(name: str) -> Any:
     if path.is_dir():
         path /= "tokenizer.json"
     if not path.is_file() and (path.suffix == ".json" or path.is_absolute() or name.startswith(".")):
-        # Not a name of the hub; asking the hub would take half a minute without a network.
+        # A path, not a name of the hub; without a network, asking the hub would take half a minute.
         raise FileNotFoundError(errno.ENOENT, "no such tokenizer.json", str(path))
     try:
         if path.is_file():

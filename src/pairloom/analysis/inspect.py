@@ -84,7 +84,7 @@ def inspect_tokenizer(tokenizer: Tokenizer) -> Inspection:
 
 
 def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
-    """Returns (ids that merging never makes, ids of tokens that the pattern splits as a whole text), both ascending."""
+    """Returns (ids that merging never makes, ids of tokens that the pattern splits if they are the whole text)."""
     model = tokenizer.model
     made = tokens_made(model)
     if model.pattern == CHARACTERS:

@@ -153,7 +153,7 @@ def _save(figure: Any, path: Path, overwrite: bool) -> None:
 
 
 def svg_for_both_modes(svg: bytes) -> bytes:
-    """Adds a style sheet to an SVG that replaces the colours above in dark mode, which browsers apply by themselves."""
+    """Adds a style sheet to an SVG, with which browsers replace the colours above in dark mode."""
     rules = "".join(
         f'[style*="{what}: {light}"] {{ {what}: {dark} !important }} '
         for light, dark in _IN_THE_DARK.items()

@@ -1,7 +1,7 @@
 """Encoding that merges characters, as in SentencePiece's BPE: the whole text at once, not split into pretokens.
 
 A piece is a token's text, with spaces as spaces (files write U+2581). A character that is not a piece becomes the ids
-of its bytes. Without byte fallback, a run of such characters becomes a single id, that of unknown text. Two neighbours
+of its bytes, or, without byte fallback, the id of unknown characters, usually one for a run of them. Two neighbours
 merge if they are a pair in the list of merges, lowest rank first ("pairs", HuggingFace), or if their joined text is a
 piece with a priority, lowest number first ("priorities", SentencePiece). Ties go to the leftmost pair.
 Cost: quadratic in the length of the text.

@@ -49,7 +49,7 @@ def encode_with_dropout(
     >>> [encode_with_dropout("abab", model, 0.5, seed) for seed in (1, 3, 5)]
     [[257], [256, 256], [97, 98, 256]]
 
-    With 0 these are the ids of `encode`, with 1 those of the bytes.
+    With dropout 0 the result is that of `encode`, with 1 the ids of the single bytes.
     """
     draws = random_numbers(seed)
     ids: list[int] = []

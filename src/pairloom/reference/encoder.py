@@ -1,8 +1,8 @@
 """Encoding and decoding by their definitions.
 
-Special tokens are split off first, by their rules: left to right, longest match first. The text between them is
-normalised by the model's steps and split into pretokens. Each pretoken is merged separately: the pair of lowest rank
-first, and the leftmost of its occurrences.
+Special tokens are split off first, by their rules: left to right, the longest match wins. The text between them is
+normalised by the model's steps and split into pretokens. Each pretoken is merged separately: always the leftmost pair
+of the lowest rank.
 Cost of a pretoken: quadratic in its length.
 """
 

@@ -103,7 +103,7 @@ def best_pairs(
     tie_break: TieBreak = "ids_least",
     **limits: Any,
 ) -> list[tuple[Pair, int]]:
-    """Returns the pair to merge and the `n - 1` pairs that would come next in its place, with their counts.
+    """Returns the pair to merge and the `n - 1` pairs that would be next without it, with their counts.
 
     >>> best_pairs({(97, 98): 3, (98, 97): 2, (32, 97): 3}, {i: bytes([i]) for i in range(256)}, 2)
     [((32, 97), 3), ((97, 98), 3)]
@@ -278,9 +278,9 @@ def train_from_counts(
 class NaiveTrainer:
     """Trains on a file, and reports where the time went.
 
-    Follows CS336: files are split on special tokens; ids are ordered bytes, special tokens, merges; ties between
-    equally frequent pairs go to the greatest bytes. After training, `seconds` has the seconds spent in
-    "counting words", "counting pairs", "max" and "updating".
+    Follows CS336: files are split on special tokens; the ids are those of bytes, then special tokens, then merges; ties
+    go to the greatest bytes. After training, `seconds` has the seconds spent in "counting words", "counting pairs",
+    "max" and "updating".
     """
 
     def __init__(self, *, pattern: str | tuple[str, ...] = "gpt2") -> None:

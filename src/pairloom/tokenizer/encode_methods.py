@@ -89,7 +89,7 @@ class EncodeMethods(TokenizerBase):
         gives up on the text, ValueError and TypeError for invalid arguments (such as dropout without seed).
         """
         if pair is None and add_special_tokens is False and dropout is None and seed is None and max_tokens is None:
-            # The common case; looking up the policy would take a third of its time.
+            # The common case, without a policy lookup, which would take a third of the time.
             if allowed_special is ALL and disallowed_special is NONE and threads is _ALL:
                 return self._core.encode(text)
             policy = self._policies.of(allowed_special, disallowed_special)
@@ -295,7 +295,7 @@ class EncodeMethods(TokenizerBase):
         allowed_special: Allowed = ALL,
         disallowed_special: Allowed = NONE,
     ) -> int:
-        """Returns the number of ids of `text`, but at most `limit`, where counting and reading of the text stop.
+        """Returns the number of ids of `text`, at most `limit`; with a limit, little more text than needed is read.
 
         threads: as in `encode`; unused with a limit.
         """

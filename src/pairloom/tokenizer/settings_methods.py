@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SettingsMethods(TokenizerBase):
-    """Pattern, normaliser, post-processor, cache, and the settings of a model folder."""
+    """Gives access to pattern, normaliser, post-processor, cache, and the settings of a model folder."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class SettingsMethods(TokenizerBase):
 
     @property
     def config(self) -> TrainingConfig | None:
-        """How it was trained, which pairloom's own files record; None if constructed, or loaded from another format."""
+        """How it was trained, recorded in pairloom's own files; None if constructed or loaded from another format."""
         from pairloom.training.config import TrainingConfig
 
         return TrainingConfig.of_model(self._model)

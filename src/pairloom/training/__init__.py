@@ -1,1 +1,1 @@
-"""Training: counts of pretokens become merges and a `Model`. `train` holds the entry points, `config` the options."""
+"""Training: turns counts of pretokens into merges and a `Model`. `train` has the entry points, `config` the options."""

@@ -1,4 +1,4 @@
-"""Training: makes a `Model` of texts, files or counts, as a `TrainingConfig` says.
+"""Trains a `Model` on texts, files or counts, with the options of a `TrainingConfig`.
 
 With a checkpoint, complete counts are stored, and the same call resumes from them.
 """
@@ -58,7 +58,7 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
 def train_on_files(
     paths: PathLike | Iterable[PathLike], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]
 ) -> Model:
-    """Trains on files, each a document unless corpus_specials="split" cuts it."""
+    """Trains on files; each file is a document unless corpus_specials="split" cuts it."""
     config.n_merges(vocab_size)
     check_trace(run.get("trace"))
     files = check_paths(paths)
