@@ -35,6 +35,9 @@ def cpu_tier() -> str:
 
 DEBUG_ASSERTIONS: bool
 
+def map_file(descriptor: int) -> npt.NDArray[np.uint8]:
+    """The bytes of an open file, mapped into memory read-only; keeps no descriptor, as mmap does. Not on Windows."""
+
 _Report = Callable[[str, int, int], object] | None
 _Pattern = str | tuple[str, ...]
 _Specials = list[tuple[str, int]] | list[str]

@@ -7,6 +7,8 @@ use std::ptr;
 use std::sync::Arc;
 
 use pairloom_core::ids::Id;
+#[cfg(unix)]
+use pyo3::exceptions::PyOSError;
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -79,6 +81,16 @@ pub fn shared<'py, T: Item, O: Send + Sync + 'static>(
     // SAFETY: The owner has `n` initialised items at `data`, cannot change while it is shared, and lives as long as the
     // array, which is not writeable.
     unsafe { array_of::<T>(py, data.cast_mut(), &mut shape[..n_dims], Arc::clone(owner), 0) }
+}
+
+/// The bytes of an open file, mapped into memory: read-only, and without the descriptor that Python's mmap keeps.
+#[cfg(unix)]
+#[pyfunction]
+pub fn map_file(py: Python<'_>, descriptor: i32) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: As for Python's mmap: the descriptor is open, and nobody changes the file while it is mapped.
+    let mapped = unsafe { memmap2::Mmap::map(descriptor) };
+    let mapped = mapped.map_err(|error| PyOSError::new_err((error.raw_os_error(), error.to_string())))?;
+    shared::<u8, _>(py, &Arc::new(mapped), |mapped| mapped, None)
 }
 
 /// The parts of NumPy that the seam uses.

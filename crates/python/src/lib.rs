@@ -64,6 +64,9 @@ assert_alignment!(
 mod _core {
     use super::*;
 
+    #[cfg(unix)]
+    #[pymodule_export]
+    use super::arrays::map_file;
     #[pymodule_export]
     use super::block_encoder::BlockEncoder;
     #[pymodule_export]

@@ -90,7 +90,8 @@ def open_shards(
         shown_path = path if remote is None else public_url(remote.url)
         remedy = "resume it, or read what there is: open_shards(folder, incomplete=True)"
         raise FormatError(f"{shown_path}: the run that writes it has not ended; {remedy}")
-    return OpenShards(path, manifest, remote)
+    # Shards are opened again later, by workers too, where the working directory may be another.
+    return OpenShards(path.absolute() if remote is None else path, manifest, remote)
 
 
 def shard_folder(folder: str | os.PathLike[str]) -> Path:
@@ -138,9 +139,7 @@ class OpenShards(Sequence[Ids]):
         """Returns (ids, offsets) of a shard, like `read_shard`."""
         try:
             remote = self._remote
-            ids, offsets = read_shard(self.folder, self.manifest, number) if remote is None else remote.read(number)
-            # Not as memmaps, whose slices take four times as long.
-            return np.asarray(ids), offsets
+            return read_shard(self.folder, self.manifest, number) if remote is None else remote.read(number)
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 name = self.manifest.shards[number]["file"]

@@ -8,6 +8,7 @@ Source: numpy.lib.format.
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -115,13 +116,23 @@ def map_array(file: BinaryIO) -> npt.NDArray[Any]:
     found = _HEADER.fullmatch(text) if begin[:8] == _MAGIC else None
     if found is None:
         raise ValueError(f"no header of a flat array of integers, but {(begin + text)[:80]!r}")
-    return np.memmap(file, found[1].decode(), "r", file.tell(), (int(found[2]),))
+    return np.frombuffer(_map(file), found[1].decode(), int(found[2]), file.tell())
 
 
 def map_flat(file: BinaryIO, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """Maps the ids of an open file that holds nothing else into memory."""
     # An empty file cannot be mapped.
-    return np.memmap(file, dtype, "r") if os.fstat(file.fileno()).st_size else np.zeros(0, dtype)
+    return np.frombuffer(_map(file), dtype) if os.fstat(file.fileno()).st_size else np.zeros(0, dtype)
+
+
+def _map(file: BinaryIO) -> npt.NDArray[np.uint8]:
+    """The bytes of an open file, mapped into memory."""
+    if sys.platform == "win32":
+        return np.memmap(file, np.uint8, "r")
+    from pairloom._core import map_file
+
+    # np.memmap keeps a descriptor for each file, of which a process may have 1,024 on many machines.
+    return map_file(file.fileno())
 
 
 def write_all(file: Any, array: npt.NDArray[Any]) -> None:
