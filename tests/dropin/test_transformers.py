@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -166,6 +167,34 @@ def test_threads_that_share_one_cut_and_pad_as_each_asks(theirs: Any) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(calls, (5, 6, 7, 8)))
     assert found == {limit: {limit} for limit in (5, 6, 7, 8)}
+
+
+@pytest.mark.parametrize("options", [{}, {"return_offsets_mapping": True}], ids=["single text", "offsets"])
+def test_threads_cut_and_pad_what_is_no_plain_batch(theirs: Any, options: dict[str, Any]) -> None:
+    ours, switch_interval = fast(theirs), sys.getswitchinterval()
+    texts = TEXTS if options else "Hello world"
+
+    def lengths(limit: int) -> set[int]:
+        filled = ours(texts, padding="max_length", truncation=True, max_length=limit, **options)["input_ids"]
+        return set(map(len, filled)) if options else {len(filled)}
+
+    limits = [5, 6, 7, 8] * 100
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lengths, limits)) == [{limit} for limit in limits]
+    finally:
+        sys.setswitchinterval(switch_interval)
+
+
+def test_integers_of_numpy_count_as_lengths(theirs: Any) -> None:
+    ours, two = fast(theirs), np.int64(2)
+    for options in (
+        {"truncation": True, "max_length": two},
+        {"padding": "max_length", "max_length": two},
+        {"padding": True, "pad_to_multiple_of": two},
+    ):
+        assert ours(TEXTS, **options) == theirs(TEXTS, **options)
 
 
 def test_a_batch_makes_no_copy_of_the_vocabulary(theirs: Any, monkeypatch: pytest.MonkeyPatch) -> None:

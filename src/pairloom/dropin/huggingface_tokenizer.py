@@ -87,8 +87,8 @@ class HuggingFaceTokenizer:
         """
         check_choice("strategy", strategy, _STRATEGIES)
         check_choice("direction", direction, ("right", "left"))
-        check_int("max_length", max_length, least=0)
-        check_int("stride", stride, least=0)
+        max_length = check_int("max_length", operator.index(max_length), least=0)
+        stride = check_int("stride", operator.index(stride), least=0)
         room = max_length - self._post_processor.n_added(False)
         # A stride equal to the room is refused only when a text is cut, as in the library.
         if 0 <= room < stride:
@@ -120,18 +120,12 @@ class HuggingFaceTokenizer:
     ) -> None:
         """Pads each encoding to `length` ids, by default to the longest of its batch."""
         check_choice("direction", direction, ("right", "left"))
-        for name, value in (("pad_id", pad_id), ("pad_type_id", pad_type_id)):
-            check_int(name, value, least=0, most=(1 << 32) - 1)
-        for name, number in (("length", length), ("pad_to_multiple_of", pad_to_multiple_of)):
-            if number is not None:
-                check_int(name, number, least=0)
-        check_str("pad_token", pad_token)
+        numbers = {"length": length, "pad_to_multiple_of": pad_to_multiple_of}
         self._padding = {
-            "length": length,
-            "pad_to_multiple_of": pad_to_multiple_of,
-            "pad_id": pad_id,
-            "pad_token": pad_token,
-            "pad_type_id": pad_type_id,
+            **{name: n and check_int(name, operator.index(n), least=0) for name, n in numbers.items()},
+            "pad_id": check_int("pad_id", operator.index(pad_id), least=0, most=(1 << 32) - 1),
+            "pad_token": check_str("pad_token", pad_token),
+            "pad_type_id": check_int("pad_type_id", operator.index(pad_type_id), least=0, most=(1 << 32) - 1),
             "direction": direction,
         }
 

@@ -61,6 +61,7 @@ _UNUSUAL = {
 # Methods of a tokenizers.Tokenizer that pairloom runs, and methods that are called on both.
 _OURS = ("encode", "encode_batch", "decode")
 _SET_IN_BOTH = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
+_SETTINGS = ("truncation", "padding", "encode_special_tokens")
 
 
 def fast(tokenizer: Any, **settings: Any) -> Any:
@@ -185,8 +186,25 @@ class _Backend:
     def _set_both(self, method: str, *args: Any, **kwargs: Any) -> None:
         """Sets truncation or padding in the original and in the stand-in."""
         getattr(self.original, method)(*args, **kwargs)
-        action, _, what = method.partition("_")
-        getattr(self.ours(), method)(**(getattr(self.original, what) if action == "enable" else {}))
+        getattr(self.ours(), method)(*args, **kwargs)
+
+
+class _OfOneCall(_Backend):
+    """A backend with settings of its own, which no other thread can change; `shared` gets them too."""
+
+    def __init__(self, shared: _Backend) -> None:
+        self.__dict__.update(shared=shared, original=shared.original, made=copy.copy(shared.ours()))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.made, name) if name in _SETTINGS else super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.shared, name, value)
+        setattr(self.made, name, value)
+
+    def _set_both(self, method: str, *args: Any, **kwargs: Any) -> None:
+        getattr(self.shared, method)(*args, **kwargs)
+        getattr(self.made, method)(*args, **kwargs)
 
 
 class _Encodings(Sequence[Encoding]):
@@ -231,11 +249,14 @@ class _Fast:
         return fast, (theirs,)
 
     def _encode_plus(self, text: Any, text_pair: Any = None, **options: Any) -> Any:
+        # transformers sets truncation and padding first, and encodes then; other threads may do so at the same time.
+        mine: Any = object.__new__(type(self))
+        vars(mine).update(vars(self), _tokenizer=_OfOneCall(self._tokenizer))
         if text_pair is None and isinstance(text, list) and text and all(type(each) is str for each in text):
-            found = self._plain_batch(text, options)
+            found = mine._plain_batch(text, options)
             if found is not None:
                 return found
-        return super()._encode_plus(text, text_pair, **options)  # type: ignore[misc]
+        return super(_Fast, mine)._encode_plus(text, text_pair, **options)  # type: ignore[misc]
 
     def _plain_batch(self, texts: list[str], options: dict[str, Any]) -> Any:
         """Returns the BatchEncoding of texts; None if it needs more than ids, masks, padding and truncation."""
@@ -252,23 +273,7 @@ class _Fast:
         me.set_truncation_and_padding(padding, truncation, stride=0, **{name: known[name] for name in names})
         split = known["split_special_tokens"]
         me._tokenizer.encode_special_tokens = me.split_special_tokens if split is None else split
-        # A copy for this call: another thread can change the tokenizer's settings meanwhile.
-        ours: HuggingFaceTokenizer = copy.copy(me._tokenizer.ours())
-        ours.encode_special_tokens = me.split_special_tokens if split is None else split
-        ours.no_truncation()
-        ours.no_padding()
-        if is_cut:
-            ours.enable_truncation(known["max_length"], strategy=truncation.value, direction=me.truncation_side)
-        if is_padded:
-            side = known["padding_side"]
-            ours.enable_padding(
-                direction=me.padding_side if side is None else side,
-                pad_id=me.pad_token_id,
-                pad_type_id=me.pad_token_type_id,
-                pad_token=me.pad_token,
-                length=known["max_length"] if padding.value == "max_length" else None,
-                pad_to_multiple_of=known["pad_to_multiple_of"],
-            )
+        ours: HuggingFaceTokenizer = me._tokenizer.ours()
         around = ours.around() if known["add_special_tokens"] else ([], [])
         if around is None or truncation.value == "only_second":
             return None
