@@ -175,11 +175,12 @@ def test_special_tokens_that_leave_uint16_cause_a_warning() -> None:
     assert Tokenizer.train_from_counts(counts, 65537).id_dtype == np.uint32
 
 
-def test_a_text_that_is_the_name_of_a_file_is_warned_of(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [str, list, tuple])
+def test_a_text_that_is_the_name_of_a_file_is_warned_of(tmp_path: Path, make: type) -> None:
     file = tmp_path / "data.txt"
     file.write_text("ab")
     with pytest.warns(UserWarning, match=r"use pairloom\.Corpus\(path\)"):
-        Tokenizer.train(str(file), 300)
+        Tokenizer.train(str(file) if make is str else make([str(file), "another"]), 257)
 
 
 @pytest.mark.parametrize("n", [100, 254, 255, 256, 300, 4094, 4095, 4096, 5000])

@@ -84,7 +84,8 @@ def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
 def checked_texts(corpus: Any) -> Any:
     """Returns the texts of a caller's corpus argument; a `Corpus` is returned unchanged.
 
-    A str is one text, with a warning if a file has that name. Raises TypeError for a path, or if it is not texts.
+    A str is one text. Warns if it, or the first text of a list, names a file. Raises TypeError for a path, or if it is
+    not texts.
     """
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
@@ -93,6 +94,9 @@ def checked_texts(corpus: Any) -> Any:
         return [corpus]
     if not isinstance(corpus, Corpus):
         check_texts("corpus", corpus, is_column=is_arrow(corpus))
+    if isinstance(corpus, (list, tuple)) and corpus and isinstance(corpus[0], str):
+        # The trainers of tokenizers take a list of files.
+        _warn_of_a_file_named(corpus[0])
     return corpus
 
 
