@@ -100,6 +100,25 @@ def test_a_table_in_place_of_texts_is_refused_by_its_column(call: str, table: st
         ITERATES_TEXTS[call](TABLES[table]())
 
 
+@pytest.mark.parametrize("table", ["pandas", "polars", "pyarrow", "datasets"])
+@pytest.mark.parametrize(
+    "call", [Corpus, lambda paths: Tokenizer.train_files(paths, 300)], ids=["Corpus", "train_files"]
+)
+def test_texts_in_place_of_paths_name_the_call_for_texts(call: Callable[[Any], object], table: str) -> None:
+    # They were taken for names of files.
+    made = TABLES[table]()
+    for texts in (made["text"], made):
+        if not (call is Corpus and texts is made and table == "datasets"):
+            with pytest.raises(TypeError, match=r"a path or a list of paths, not \w+; .*pairloom\.Corpus\.of_texts\("):
+                call(texts)
+
+
+def test_a_corpus_in_place_of_paths_names_the_calls_that_take_it() -> None:
+    corpus: Any = Corpus.of_texts(["low lower"])
+    with pytest.raises(TypeError, match=r"not Corpus; Tokenizer\.train and PretokenCounts\.from_texts take a Corpus"):
+        Tokenizer.train_files(corpus, 300)
+
+
 @pytest.mark.parametrize("call", ITERATES_TEXTS)
 def test_a_mapping_of_counts_or_of_texts_names_the_remedy(call: str) -> None:
     for mapping, remedy in (

@@ -159,8 +159,11 @@ def check_texts(name: str, texts: Any, *, is_column: bool = False) -> None:
         raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; {remedy}")
 
 
-def _remedy_for_table(name: str, value: Any) -> str | None:
-    """Returns what to pass instead of a mapping or a table, whose iteration yields keys; None for anything else."""
+def _remedy_for_table(name: str, value: Any, call: str = "") -> str | None:
+    """Returns what to pass instead of a mapping or a table, whose iteration yields keys; None for anything else.
+
+    call: what takes a column of texts, if it is not where the table was passed.
+    """
     if isinstance(value, Mapping):
         first = next(iter(value.values()), None)
         if isinstance(first, int):
@@ -177,7 +180,8 @@ def _remedy_for_table(name: str, value: Any) -> str | None:
         names = list(listed) if isinstance(listed, Iterable) else []
     column = "text" if "text" in names or not names else names[0]
     columns = ", ".join(map(shown, names[:_MOST_NAMES])) + (", ..." if len(names) > _MOST_NAMES else "")
-    return f"pass one column, as {name}[{shown(column)}]" + (f"; it has {columns}" if names else "")
+    place = f"{name}[{shown(column)}]"
+    return f"pass one column, as {f'{call}({place})' if call else place}" + (f"; it has {columns}" if names else "")
 
 
 def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
@@ -205,14 +209,22 @@ def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
     return plain
 
 
+_OF_TEXTS = "pairloom.Corpus.of_texts"
+
+
 def check_paths(paths: Any) -> list[str]:
     """Returns the paths as a list of str; accepts a single path, and sorts a set."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    remedy = _remedy_for_table("paths", paths)
+    remedy = _remedy_for_table("paths", paths, _OF_TEXTS)
+    if any(hasattr(paths, name) for name in ("__arrow_c_array__", "__arrow_c_stream__", "column_name")):
+        # A column, also of a data set: its items would be taken for paths.
+        remedy = remedy or f"for a column of texts pass {_OF_TEXTS}(...)"
     if hasattr(paths, "read"):
-        # Iterating an open file returns its lines.
+        # Iterating an open file returns its lines, iterating a Corpus its texts.
         remedy = "pass the path of the file, not the open file"
+        if not hasattr(paths, "readable"):
+            remedy = "Tokenizer.train and PretokenCounts.from_texts take a Corpus"
     if remedy is not None or not _is_several(paths):
         more = f"; {remedy}" if remedy else ""
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}{more}")
