@@ -294,8 +294,20 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
         );
     } else if error.is_syntax() && looks_like_utf16(line) {
         text.push_str(likely_cause(line, false));
-    } else if error.is_syntax() && matches!(with_replacements(line), Ok(Some(_))) {
-        text.push_str("; replace what is no character with input_errors=\"replace\"");
+    } else if error.is_syntax()
+        && let Err(malformed) = std::str::from_utf8(line)
+        && malformed.valid_up_to() < error.column()
+    {
+        text = format!(
+            "invalid UTF-8 at byte {} of the line{}",
+            malformed.valid_up_to(),
+            likely_cause(line, true)
+        );
+    } else if error.is_syntax()
+        && std::str::from_utf8(line).is_ok()
+        && matches!(with_replacements(line), Ok(Some(_)))
+    {
+        text.push_str("; a lone surrogate is no character: replace it with input_errors=\"replace\"");
     } else if error.is_syntax() {
         text.push_str("; the line is no JSON: mend it, or leave such lines out with skip_bad");
     } else if error.is_data()
@@ -308,12 +320,16 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
         text = format!("no field {name:?}; the record has {keys}");
         if record.contains_key(&name) {
             text.push_str("; dots separate nested fields, so a key that holds one has to be renamed");
+        } else {
+            text.push_str("; name the key of the text with text_field, or leave such rows out with skip_bad");
         }
     } else if error.is_data() && line.trim_ascii_start().starts_with(b"[") {
         text.push_str("; write one record a line, not a list of records");
     } else if error.is_data() && text.starts_with("invalid type: sequence, expected") {
         text.push_str("; name the texts of a list with []");
-    } else if error.is_data() && text.starts_with("invalid type: null, expected a string") {
+    } else if error.is_data() && text.starts_with("invalid type: map, expected a string") {
+        text.push_str("; name the key in it with dots");
+    } else if error.is_data() {
         text.push_str("; leave such rows out with skip_bad");
     }
     text
