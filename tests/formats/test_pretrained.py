@@ -166,6 +166,20 @@ def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer
         assert Tokenizer.load(tmp_path, pattern="qwen2").pattern != tokenizer.pattern
 
 
+@pytest.mark.parametrize("kind", ["RobertaTokenizer", "BartTokenizerFast", "BlenderbotTokenizer"])
+def test_a_class_that_puts_tokens_around_a_text_is_warned_of(kind: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="which tokens are special"):
+        tokenizer.save(tmp_path, format="gpt2")
+    write(tmp_path, tokenizer_config={"tokenizer_class": kind, "eos_token": "<|endoftext|>"})
+    if kind == "BlenderbotTokenizer":
+        # It puts a space before each text.
+        with pytest.raises(FormatError, match=r"names the class 'BlenderbotTokenizer', .* pass pattern="):
+            Tokenizer.load(tmp_path)
+        return
+    with pytest.warns(UserWarning, match=f"'{kind}', which puts tokens around a text, and .* adds nothing"):
+        assert Tokenizer.load(tmp_path).encode("the", add_special_tokens=True) == tokenizer.encode("the")
+
+
 def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
     plain = Tokenizer.train([TEXT] * 3, 280, special_tokens=[], decode_errors="replace")
     with pytest.warns(UserWarning, match="pattern"):

@@ -122,10 +122,9 @@ def load(
         model = with_missing_bytes(model, str(file), missing_bytes)
     if companions is None:
         return model
-    around = [key for key in ("add_bos_token", "add_eos_token") if companions.get(key) is True]
-    if around and format != "huggingface":
+    if format != "huggingface" and model.post_processor is None and (said := pretrained.puts_around(companions)):
         warn(
-            f"{folder}: {pretrained.CONFIG_NAME} says {' and '.join(around)}, and the tokenizer has no post-processor:"
+            f"{folder}: {pretrained.CONFIG_NAME} says {said}, and the tokenizer has no post-processor:"
             " add_special_tokens=True adds nothing; put the id there, or let transformers save a tokenizer.json"
         )
     return pretrained.apply(model, companions, folder, incomplete=incomplete)

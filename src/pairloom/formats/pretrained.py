@@ -61,23 +61,10 @@ _DROPPED = frozenset(
 # Always written, since transformers 4 otherwise cleans up spaces; not kept as a setting when read.
 _DEFAULT = ("clean_up_tokenization_spaces", False)
 _CLASS = "PreTrainedTokenizerFast"
-# Classes of transformers, without "Tokenizer": those for models with GPT-2's pattern, and those for any tokenizer.json.
-_AS_GPT2 = {
-    *(
-        "GPT2",
-        "Roberta",
-        "Bart",
-        "Longformer",
-        "LED",
-        "Deberta",
-        "CodeGen",
-        "Blenderbot",
-        "Whisper",
-        "LayoutLMv3",
-        "Mvp",
-    ),
-    *("LayoutLMv3", "CLIP", "PreTrained", "TokenizersBackend"),
-}
+# Classes of transformers, without "Tokenizer": those that put tokens around a text; and all of models with GPT-2's
+# pattern, with those for any tokenizer.json.
+_PUT_AROUND = {"Roberta", "Bart", "Longformer", "LED", "Deberta", "Whisper", "LayoutLMv3", "Mvp", "CLIP"}
+_AS_GPT2 = {"GPT2", "CodeGen", "PreTrained", "TokenizersBackend"} | _PUT_AROUND
 
 Companions = dict[str, Any]
 """The merged contents of the files; empty if the folder has none of them."""
@@ -128,10 +115,22 @@ def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
     return _listed(config, name).ids or _named(config)
 
 
+def puts_around(config: Companions) -> str:
+    """Returns what the files say of tokens around a text; empty if nothing."""
+    said = [key for key in ("add_bos_token", "add_eos_token") if config.get(key) is True]
+    if not said and _short_class(config) in _PUT_AROUND:
+        said = [f"tokenizer_class {config['tokenizer_class']!r}, which puts tokens around a text"]
+    return " and ".join(said)
+
+
+def _short_class(config: Companions) -> str:
+    return str(config.get("tokenizer_class") or _CLASS).removesuffix("Fast").removesuffix("Tokenizer")
+
+
 def check_class(config: Companions, name: str) -> None:
     """Raises FormatError if the transformers class may split text unlike GPT-2, which a vocab.json does not say."""
-    kind = str(config.get("tokenizer_class") or _CLASS)
-    if kind.removesuffix("Fast").removesuffix("Tokenizer") not in _AS_GPT2:
+    if _short_class(config) not in _AS_GPT2:
+        kind = str(config["tokenizer_class"])
         raise FormatError(
             f"{name}: {CONFIG_NAME} names the class {shown(kind)}, which may not split a text as GPT-2's does, and"
             ' vocab.json does not say how; pass pattern= ("gpt2" if it does), or load a tokenizer.json that'
