@@ -116,6 +116,24 @@ def test_units_of_random_pieces_equal_the_whole_text(tmp_path: Path) -> None:
         assert streamed == expected
 
 
+@pytest.mark.parametrize(
+    ("config", "is_warned"),
+    [
+        ({"tokenizer_class": "LLaMATokenizer"}, True),
+        ({"tokenizer_class": "LlamaTokenizer", "add_bos_token": False}, False),
+        ({"tokenizer_class": "T5Tokenizer"}, False),
+    ],
+)
+def test_a_class_that_begins_texts_with_a_token_is_warned_of(
+    config: dict[str, Any], is_warned: bool, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    (tmp_path / "tokenizer.model").write_bytes(model_file(random_pieces(random.Random(1))))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.encode("a", add_special_tokens=True) == loaded.encode("a")
+    assert any("which puts tokens around a text" in str(warning.message) for warning in recwarn) == is_warned
+
+
 def test_steps_of_the_normalizer_equal_the_reference(tmp_path: Path) -> None:
     rng = random.Random(6)
     pieces = random_pieces(rng)

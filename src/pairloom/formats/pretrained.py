@@ -61,9 +61,10 @@ _DROPPED = frozenset(
 # Always written, since transformers 4 otherwise cleans up spaces; not kept as a setting when read.
 _DEFAULT = ("clean_up_tokenization_spaces", False)
 _CLASS = "PreTrainedTokenizerFast"
-# Classes of transformers, without "Tokenizer": those that put tokens around a text; and all of models with GPT-2's
-# pattern, with those for any tokenizer.json.
+# Classes of transformers, without "Tokenizer": those that put tokens around a text; those of SentencePiece that do so
+# unless add_bos_token is false; and all of models with GPT-2's pattern, with those for any tokenizer.json.
 _PUT_AROUND = {"Roberta", "Bart", "Longformer", "LED", "Deberta", "Whisper", "LayoutLMv3", "Mvp", "CLIP"}
+_PUT_BEGIN = {"Llama", "LLaMA", "CodeLlama", "Gemma"}
 _AS_GPT2 = {"GPT2", "CodeGen", "PreTrained", "TokenizersBackend"} | _PUT_AROUND
 
 Companions = dict[str, Any]
@@ -118,7 +119,8 @@ def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
 def puts_around(config: Companions) -> str:
     """Returns what the files say of tokens around a text; empty if nothing."""
     said = [key for key in ("add_bos_token", "add_eos_token") if config.get(key) is True]
-    if not said and _short_class(config) in _PUT_AROUND:
+    kinds = _PUT_AROUND if config.get("add_bos_token") is False else _PUT_AROUND | _PUT_BEGIN
+    if not said and _short_class(config) in kinds:
         said = [f"tokenizer_class {config['tokenizer_class']!r}, which puts tokens around a text"]
     return " and ".join(said)
 
