@@ -1,5 +1,6 @@
 """datatrove's local executor with two workers: counts of one process, files of its own DocumentTokenizer."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,23 @@ data = pytest.importorskip("datatrove.data", reason="datatrove is not installed"
 executor = pytest.importorskip("datatrove.executor", reason="datatrove is not installed")
 readers = pytest.importorskip("datatrove.pipeline.readers", reason="datatrove is not installed")
 tokens = pytest.importorskip("datatrove.pipeline.tokens", reason="datatrove is not installed")
+
+
+def save_with(path: Path, *around: str) -> None:
+    """A tokenizer.json whose post-processor puts the first of these before a text, and the others after it."""
+    TOKENIZER.save(path, format="huggingface")
+    content = json.loads(path.read_text())
+    special = [{"SpecialToken": {"id": token, "type_id": 0}} for token in around]
+    template = [*special[:1], {"Sequence": {"id": "A", "type_id": 0}}, *special[1:]]
+    ids = {token: {"id": token, "ids": [TOKENIZER.special_tokens[token]], "tokens": [token]} for token in around}
+    if around:
+        content["post_processor"] = {
+            "type": "TemplateProcessing",
+            "single": template,
+            "pair": [*template, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": ids,
+        }
+    path.write_text(json.dumps(content))
 
 
 def _run(folder: Path, steps: list[Any], tasks: int, **options: Any) -> None:
@@ -86,12 +104,17 @@ def test_hidden_files_are_not_counted(tmp_path: Path) -> None:
         {"seed": 3, "max_tokens_per_file": 300},
         {"seed": 3, "shuffle_chunk_size": 20},
         {"save_index": False, "seed": 3},
+        # A tokenizer that puts BOS before a text, as Llama 3's: with eos_token that alone is put.
+        {"shuffle_documents": False, "puts": ("<|endoftext|>",)},
+        {"shuffle_documents": False, "puts": ("<|endoftext|>", "<|endoftext|>")},
+        {"shuffle_documents": False, "puts": ("<|endoftext|>",), "eos_token": "<|endoftext|>"},
     ],
     ids=str,
 )
 def test_files_are_those_of_its_own_tokenizer_byte_for_byte(tmp_path: Path, options: dict[str, Any]) -> None:
     write_parts(tmp_path / "parts", 3)
-    TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
+    options = dict(options)
+    save_with(tmp_path / "tokenizer.json", *options.pop("puts", ()))
     written = {}
     for name, step in (("theirs", tokens.DocumentTokenizer), ("ours", engine.PairloomTokenizer)):
         folder = tmp_path / name
@@ -140,6 +163,9 @@ def test_empty_folders_and_documents_without_text_are_errors(tmp_path: Path) -> 
 
 def test_a_step_that_is_misused_says_so(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
+    save_with(tmp_path / "tokenizer.json", "<|endoftext|>", "<|endoftext|>", "<|endoftext|>")
+    with pytest.raises(ValueError, match=r"puts \[\d+\] and \[\d+, \d+\] around a text; pass eos_token"):
+        _ = engine.PairloomTokenizer(str(tmp_path / "out"), str(tmp_path / "tokenizer.json")).token_size
     step = engine.PairloomTokenizer(str(tmp_path / "out"), str(tmp_path / "model.json"), eos_token="<eos>")
     with pytest.raises(ValueError, match="eos_token must be a special token of the tokenizer; not '<eos>'"):
         _ = step.token_size

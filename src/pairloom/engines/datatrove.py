@@ -14,6 +14,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.text_batches import batches_of
 from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter, texts_of
 from pairloom.engines.shared import specials_options
+from pairloom.post_processing import post_processor_of
 from pairloom.tokenizer import Tokenizer
 
 __all__ = ["CountsMerger", "PairloomTokenizer", "PretokenCounter"]
@@ -53,11 +54,19 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         self._specials, self._threads = specials, threads
 
     @cached_property
-    def _loaded(self) -> tuple[Tokenizer, int | None]:
+    def _loaded(self) -> tuple[Tokenizer, dict[str, int]]:
+        """The tokenizer, and what is put around each document as arguments of its block_encoder."""
         tokenizer = _of_process(self.tokenizer_name_or_path, Path(self.tokenizer_name_or_path).stat().st_mtime_ns)
         if self.eos_token and self.eos_token not in tokenizer.special_tokens:
             raise ValueError(f"eos_token must be a special token of the tokenizer; not {self.eos_token!r}")
-        return tokenizer, tokenizer.special_tokens[self.eos_token] if self.eos_token else None
+        if self.eos_token:
+            return tokenizer, {"end_id": tokenizer.special_tokens[self.eos_token]}
+        # DocumentTokenizer then writes what the tokenizer itself puts around a text.
+        around = post_processor_of(tokenizer.post_processor).surrounded([-1])
+        before, after = around[: around.index(-1)], around[around.index(-1) + 1 :]
+        if len(before) > 1 or len(after) > 1:
+            raise ValueError(f"the tokenizer puts {before} and {after} around a text; pass eos_token to put that alone")
+        return tokenizer, {name: ids[0] for name, ids in (("begin_id", before), ("end_id", after)) if ids}
 
     @cached_property
     def token_size(self) -> int:
@@ -76,8 +85,8 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
             save_final_metadata=self.save_final_metadata,
             token_size=self.token_size,
         )
-        tokenizer, end = self._loaded
-        encoder = tokenizer.block_encoder(end_id=end, specials=self._specials, threads=self._threads)
+        tokenizer, around = self._loaded
+        encoder = tokenizer.block_encoder(**around, specials=self._specials, threads=self._threads)
         for batch in _batching.batched(data, self.batch_size):
             with self.track_time(unit="batch"):
                 # A few megabytes at a time, which fit into a processor's caches.
