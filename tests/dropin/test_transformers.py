@@ -187,6 +187,19 @@ def test_threads_cut_and_pad_what_is_no_plain_batch(theirs: Any, options: dict[s
         sys.setswitchinterval(switch_interval)
 
 
+def test_parts_that_are_changed_in_place_count(theirs: Any) -> None:
+    ours = fast(theirs)
+    assert ours(TEXTS)["input_ids"] == theirs(TEXTS)["input_ids"]
+    for each in (ours, theirs):
+        each.backend_tokenizer.pre_tokenizer.add_prefix_space = (
+            not each.backend_tokenizer.pre_tokenizer.add_prefix_space
+        )
+    assert ours(TEXTS)["input_ids"] == theirs(TEXTS)["input_ids"]
+    ours.backend_tokenizer.model.dropout = 0.5
+    with pytest.raises(FormatError, match=r"dropout is 0\.5, which cannot be expressed"):
+        ours(TEXTS)
+
+
 def test_integers_of_numpy_count_as_lengths(theirs: Any) -> None:
     ours, two = fast(theirs), np.int64(2)
     for options in (

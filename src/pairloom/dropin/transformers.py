@@ -62,6 +62,12 @@ _UNUSUAL = {
 _OURS = ("encode", "encode_batch", "decode")
 _SET_IN_BOTH = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
 _SETTINGS = ("truncation", "padding", "encode_special_tokens")
+# Its parts, which can be changed in place: the settings of the model too, but not its vocabulary.
+_PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
+_OF_MODEL = (
+    *("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"),
+    *("fuse_unk", "byte_fallback", "ignore_merges"),
+)
 
 
 def fast(tokenizer: Any, **settings: Any) -> Any:
@@ -108,11 +114,15 @@ class _Backend:
 
     def __init__(self, original: Any) -> None:
         # made: the stand-in, None if outdated. forms: the normalizer steps that limit which tokens can be added.
-        self.__dict__.update(original=original, made=None, forms=None)
+        # gave_parts: whether a caller has parts of the original, and may change them. parts: what `made` was made of.
+        self.__dict__.update(original=original, made=None, forms=None, gave_parts=False, parts=None)
 
     def ours(self) -> HuggingFaceTokenizer:
         """Returns the stand-in for the original in its current state."""
+        if self.gave_parts and self.parts != _state_of_parts(self.original):
+            self.__dict__["made"] = None
         if self.made is None:
+            parts = _state_of_parts(self.original)
             settings = json.loads(self.original.to_str())
             settings.update(truncation=None, padding=None)
             special = still_special(self.original)
@@ -132,7 +142,7 @@ class _Backend:
                 made.enable_truncation(**self.original.truncation)
             if self.original.padding is not None:
                 made.enable_padding(**self.original.padding)
-            self.__dict__.update(made=made, forms=forms_of(made._tokenizer.model))
+            self.__dict__.update(made=made, forms=forms_of(made._tokenizer.model), parts=parts)
         found: HuggingFaceTokenizer = self.made
         return found
 
@@ -141,13 +151,15 @@ class _Backend:
             raise AttributeError(name)
         if name in _SET_IN_BOTH:
             return partial(self._set_both, name)
+        if name == "model" or name in _PARTS:
+            self.__dict__["gave_parts"] = True
         return getattr(self.ours() if name in _OURS else self.original, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.original, name, value)
         if name == "encode_special_tokens":
             self.ours().encode_special_tokens = value
-        else:
+        elif name == "model" or name in _PARTS:
             self.__dict__.update(made=None, forms=None)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -189,11 +201,18 @@ class _Backend:
         getattr(self.ours(), method)(*args, **kwargs)
 
 
+def _state_of_parts(original: Any) -> list[Any]:
+    parts = [getattr(original, name) for name in _PARTS]
+    states = [None if part is None else part.__getstate__() for part in parts]
+    return states + [getattr(original.model, name, None) for name in _OF_MODEL]
+
+
 class _OfOneCall(_Backend):
     """A backend with settings of its own, which no other thread can change; `shared` gets them too."""
 
     def __init__(self, shared: _Backend) -> None:
-        self.__dict__.update(shared=shared, original=shared.original, made=copy.copy(shared.ours()))
+        super().__init__(shared.original)
+        self.__dict__.update(shared=shared, made=copy.copy(shared.ours()))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.made, name) if name in _SETTINGS else super().__getattr__(name)
