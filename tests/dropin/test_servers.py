@@ -54,3 +54,23 @@ def test_fast_survives_the_wrappers_of_vllm(folder: Path) -> None:
         assert each.decode(expected) == TEXT
         assert each.max_token_id == 269
     assert pickle.loads(pickle.dumps(found)).encode(TEXT) == expected
+
+
+def test_a_stream_of_tokenizers_takes_the_backend_of_fast(folder: Path) -> None:
+    # As vLLM and `transformers serve` decode what a model answers; of a TypeError vLLM makes an empty text.
+    import tokenizers
+    import tokenizers.decoders
+
+    found, theirs = fast(folder), tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    ids = Tokenizer.load(folder).encode(TEXT)
+    for skip in (False, True):
+        texts = []
+        for tokenizer in (found._tokenizer, theirs):
+            stream = tokenizers.decoders.DecodeStream(ids=ids[:2], skip_special_tokens=skip)
+            parts = [stream.step(tokenizer, token_id) for token_id in ids[2:-1]]
+            texts.append([*parts, copy.copy(stream).step(tokenizer, ids[-1:])])
+        assert texts[0] == texts[1]
+    assert found._tokenizer.ours() is found._tokenizer.ours()
+    kept = found._tokenizer.ours()
+    found._tokenizer.added_token_ids = {}
+    assert found._tokenizer.ours() is kept

@@ -104,9 +104,40 @@ def fast(tokenizer: Any, **settings: Any) -> Any:
         found._tokenizer.add_tokens([added])
     backend.__dict__["original"] = found._tokenizer
     found._tokenizer = backend
+    _let_streams_take_backends()
     # Keep the class name, which save_pretrained writes into tokenizer_config.json.
     found.__class__ = type(type(theirs).__name__, (_Fast, type(theirs)), {"__module__": type(theirs).__module__})
     return found
+
+
+def _let_streams_take_backends() -> None:
+    """Puts a class in the place of tokenizers.decoders.DecodeStream whose `step` also takes a `_Backend`.
+
+    The library's takes only its own Tokenizer, of which there can be no subclass. vLLM and `transformers serve` pass
+    it the `_tokenizer` of a tokenizer; vLLM logs the TypeError, and its answers are empty.
+    """
+    decoders = import_optional("tokenizers.decoders", "pairloom.dropin.transformers")
+    theirs = decoders.DecodeStream
+    if getattr(theirs, "takes_backends", False):
+        return
+
+    class DecodeStream:
+        takes_backends = True
+
+        def __init__(self, ids: list[int] | None = None, skip_special_tokens: bool = False) -> None:
+            self._stream = theirs(ids, skip_special_tokens)
+
+        def step(self, tokenizer: Any, id: int | list[int]) -> str | None:
+            plain = tokenizer.original if isinstance(tokenizer, _Backend) else tokenizer
+            found: str | None = self._stream.step(plain, id)
+            return found
+
+        def __copy__(self) -> DecodeStream:
+            copied = DecodeStream()
+            copied._stream = copy.copy(self._stream)
+            return copied
+
+    decoders.DecodeStream = DecodeStream
 
 
 class _Backend:
