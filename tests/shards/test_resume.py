@@ -161,6 +161,9 @@ def test_changed_finished_inputs_are_refused_or_rewritten(stopped: tuple[list[Pa
 
     refused([*paths[:1], *paths[2:]], r"1\.jsonl is not among the inputs any more, but finished shards hold")
     refused(paths[:2], r"2\.jsonl is not among the inputs")
+    # As from another working directory.
+    other = [path.parent / "." / ".." / path.parent.name / path.name for path in paths]
+    refused(other, r"0\.jsonl is named .*\.\./.*0\.jsonl now \(give the same path to resume\), but finished shards")
     refused([paths[0], tmp_path / "new.jsonl", *paths[1:]], r"new\.jsonl stands before .*1\.jsonl now")
     paths[1].write_bytes(lines_of(1, 3))
     refused(paths, r"1\.jsonl has \d+ bytes now, not \d+.*rewrite=True")

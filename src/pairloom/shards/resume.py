@@ -125,6 +125,9 @@ def _problem(found: Manifest, fresh: Manifest, number: int, rewrite: bool) -> st
     if new is None or new["path"] != old["path"]:
         if any(entry["path"] == old["path"] for entry in fresh.inputs[number:]):
             return f"{new['path'] if new else ''} stands before {old['path']} now"
+        if new is not None and Path(new["path"]).name == Path(old["path"]).name:
+            # Such as from another working directory.
+            return f"{old['path']} is named {new['path']} now (give the same path to resume)"
         return f"{old['path']} is not among the inputs any more"
     if not has_changed(old, new, deep=rewrite):
         return None
