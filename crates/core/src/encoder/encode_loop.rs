@@ -42,9 +42,9 @@ use super::cache::table::Table;
 use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, characters, few, heap};
-use super::output::Output;
+use super::output::{Ids, Output};
 use super::shared::Shared;
-use super::words::has_words;
+use super::words::{WordBuffers, are_lines, is_line};
 use crate::cpu::at_tier;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -65,10 +65,10 @@ const LINES_AHEAD: usize = 12;
 /// Pretokens of a text: the first starts at `start`, and they end at `ends`, which ascend.
 #[derive(Clone, Copy)]
 pub(super) struct Pretokens<'a> {
-    shared: &'a Shared,
-    text: &'a [u8],
-    start: usize,
-    ends: &'a [u32],
+    pub(super) shared: &'a Shared,
+    pub(super) text: &'a [u8],
+    pub(super) start: usize,
+    pub(super) ends: &'a [u32],
 }
 
 impl<'a> Pretokens<'a> {
@@ -92,7 +92,7 @@ impl<'a> Pretokens<'a> {
     }
 
     /// Returns pretoken `index`.
-    fn get(&self, index: usize) -> &'a [u8] {
+    pub(super) fn get(&self, index: usize) -> &'a [u8] {
         &self.text[pretoken_range(self.start, self.ends, index)]
     }
 
@@ -121,7 +121,7 @@ impl DocumentEnds<'_> {
 
     /// Records the ends of all documents within the first `n_pretokens`, which have become `n_ids` ids.
     #[inline(always)]
-    fn record_ends(&mut self, n_pretokens: usize, n_ids: usize) {
+    pub(super) fn record_ends(&mut self, n_pretokens: usize, n_ids: usize) {
         while self.next() <= n_pretokens {
             self.left = &self.left[1..];
             self.n_ids.push(n_ids);
@@ -135,9 +135,9 @@ pub(super) struct PretokenEncoder {
     /// The current batch and the next one.
     batches: [Batch; 2],
     short: ShortScratch,
-    /// The ids of the current pretoken, and the ends of its words.
+    /// The ids of the current pretoken.
     ids: Vec<u32>,
-    word_ends: Vec<u32>,
+    words: WordBuffers,
     /// The text to prefetch, which is encoded next.
     ahead: Ahead,
 }
@@ -149,7 +149,7 @@ impl PretokenEncoder {
             batches: [Batch::new(), Batch::new()],
             short: ShortScratch::default(),
             ids: Vec::new(),
-            word_ends: Vec::new(),
+            words: WordBuffers::default(),
             ahead: Ahead::default(),
         }
     }
@@ -181,6 +181,22 @@ impl PretokenEncoder {
 
     /// Like [`encode`](Self::encode), for the consecutive pretokens of several documents, which are looked up together.
     pub(super) fn encode_documents<S: Output>(
+        &mut self,
+        pretokens: Pretokens<'_>,
+        documents: DocumentEnds<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        if are_lines(&pretokens)
+            && let Some(words) = pretokens.shared.words()?
+        {
+            return words.encode(&mut self.words, pretokens, documents, output, on_progress);
+        }
+        self.encode_as_they_are(pretokens, documents, output, on_progress)
+    }
+
+    /// Like [`encode_documents`](Self::encode_documents), but pretokens are not cut into words.
+    pub(super) fn encode_as_they_are<S: Output>(
         &mut self,
         pretokens: Pretokens<'_>,
         documents: DocumentEnds<'_>,
@@ -407,7 +423,7 @@ impl PretokenEncoder {
         output.extend(self.ids.iter().copied())
     }
 
-    /// Encodes a long pretoken word by word, replacing `ids`, if it has several words; returns whether it did.
+    /// Encodes a long pretoken of several words, replacing `ids`; returns whether it is one.
     #[inline(never)]
     fn encode_words(
         &mut self,
@@ -415,11 +431,15 @@ impl PretokenEncoder {
         pretoken: &[u8],
         on_progress: OnProgress<'_>,
     ) -> Result<bool> {
-        if !has_words(pretoken) {
+        if !is_line(pretoken) || pretoken.contains(&0xff) {
             return Ok(false);
         }
         let Some(words) = shared.words()? else { return Ok(false) };
-        words.encode(&shared.vocabulary, pretoken, &mut self.word_ends, &mut self.ids, on_progress)
+        let pretokens = Pretokens { shared, text: pretoken, start: 0, ends: &[pretoken.len() as u32] };
+        let documents = DocumentEnds { left: &[], n_ids: &mut Vec::new() };
+        self.ids.clear();
+        words.encode(&mut self.words, pretokens, documents, &mut Ids(&mut self.ids), on_progress)?;
+        Ok(true)
     }
 
     /// Adds `pretoken` to the cache with the ids `self.ids[first..]`.

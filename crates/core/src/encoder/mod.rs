@@ -42,10 +42,11 @@ use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
+use encode_loop::{DocumentEnds, Pretokens};
 use output::Ids;
 use pool::Pool;
 use shared::Shared;
-use words::EncodePretokens;
+use words::EncodeWords;
 use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
@@ -148,13 +149,15 @@ impl Encoder {
         let same = Arc::clone(&pretokenizer);
         let new_encoder = move |vocabulary| {
             let encoder = Encoder::new(vocabulary, Arc::clone(&same), SpecialTokens::none(), options)?;
-            let encode =
-                move |bytes: &[u8], ends: &[u32], ids: &mut Vec<u32>, on_progress: OnProgress<'_>| {
-                    encoder.with_worker(|worker| {
-                        worker.encode_pretokens(&encoder.shared, bytes, ends, &mut Ids(ids), on_progress)
-                    })
-                };
-            Ok(Box::new(encode) as EncodePretokens)
+            encoder.shared.cut_no_words();
+            let encode = move |words: Pretokens<'_>,
+                               lines: DocumentEnds<'_>,
+                               ids: &mut Vec<u32>,
+                               on_progress: OnProgress<'_>| {
+                let words = Pretokens { shared: &encoder.shared, ..words };
+                encoder.with_worker(|worker| worker.encode_words(words, lines, &mut Ids(ids), on_progress))
+            };
+            Ok(Box::new(encode) as EncodeWords)
         };
         let new_encoder = Box::new(new_encoder);
         let shared =

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::cache::Cache;
-use super::words::{EncodePretokens, Words};
+use super::words::{EncodeWords, Words};
 use crate::error::Result;
 use crate::pretokens::Pretokenizer;
 use crate::special::SpecialTokens;
@@ -12,8 +12,8 @@ use crate::vocabulary::Vocabulary;
 /// Gives idle workers the newest table of the cache: a worker that refers to an old table keeps its memory in use.
 pub(super) type RefreshIdle = Box<dyn Fn(&Cache) + Send + Sync>;
 
-/// Creates a function that encodes pretokens with another vocabulary.
-pub(super) type NewEncoder = Box<dyn Fn(Arc<Vocabulary>) -> Result<EncodePretokens> + Send + Sync>;
+/// Creates a function that encodes words with another vocabulary.
+pub(super) type NewEncoder = Box<dyn Fn(Arc<Vocabulary>) -> Result<EncodeWords> + Send + Sync>;
 
 /// The tokenizer and its cache.
 pub(super) struct Shared {
@@ -49,6 +49,11 @@ impl Shared {
             }
         };
         Ok(words.as_deref())
+    }
+
+    /// Makes [`words`](Self::words) return `None`: words have no words.
+    pub(super) fn cut_no_words(&self) {
+        self.words.get_or_init(|| None);
     }
 
     /// Must be called when the cache has a new table.

@@ -105,9 +105,16 @@ fn lines_of_words_and_superwords_equal_the_definition() {
         let setting = Setting::of_lines(&mut random);
         for tier in CpuTier::available() {
             let encoder = setting.encoder(EncoderOptions { tier, ..EncoderOptions::default() });
-            for _ in 0..20 {
-                let text = setting.text(&mut random, 300);
-                assert_eq!(encode(&encoder, &text), definition(&encoder, &text).unwrap(), "{text:?}");
+            let n_words: Vec<usize> = (0..400).map(|_| [0, 3, 12, 20, 40][random.below(5)]).collect();
+            let texts: Vec<String> = n_words.iter().map(|&n| setting.text(&mut random, n)).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            check_batch(&encoder, &texts);
+            for text in texts.into_iter().take(20) {
+                let expected = definition(&encoder, text).unwrap();
+                assert_eq!(encode(&encoder, text), expected, "{text:?}");
+                let (characters, limit) = (Characters::Utf8(text), random.below(expected.len() + 2));
+                let counted = encoder.count_up_to(&characters, SpecialPolicy::All, limit, &Silent).unwrap();
+                assert_eq!(counted, expected.len().min(limit), "{text:?}");
             }
         }
     }
@@ -228,20 +235,19 @@ fn encode_batch_of_short_texts_on_every_tier_equals_the_definition() {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         for (tier, cache_bytes) in CpuTier::available().flat_map(|tier| [(tier, 256), (tier, 1 << 20)]) {
             let encoder = setting.encoder(EncoderOptions { cache_bytes, tier });
-            let expected: Vec<Vec<u32>> =
-                texts.iter().map(|text| definition(&encoder, text).unwrap()).collect();
-            let (ids, offsets) = encoder.encode_batch::<u32>(&texts, SpecialPolicy::All, 1, &Silent).unwrap();
-            let counts = encoder.count_batch(&texts, SpecialPolicy::All, 1, &Silent).unwrap();
-            for (index, expected) in expected.iter().enumerate() {
-                let own = &ids[offsets[index] as usize..offsets[index + 1] as usize];
-                assert_eq!(
-                    (own, counts[index]),
-                    (&expected[..], expected.len() as i64),
-                    "{:?}",
-                    texts[index]
-                );
-            }
+            check_batch(&encoder, &texts);
         }
+    }
+}
+
+/// Checks the ids of a batch against the definition, and their numbers.
+fn check_batch(encoder: &Encoder, texts: &[&str]) {
+    let (ids, offsets) = encoder.encode_batch::<u32>(texts, SpecialPolicy::All, 1, &Silent).unwrap();
+    let counts = encoder.count_batch(texts, SpecialPolicy::All, 1, &Silent).unwrap();
+    for (index, text) in texts.iter().enumerate() {
+        let own = &ids[offsets[index] as usize..offsets[index + 1] as usize];
+        let expected = definition(encoder, text).unwrap();
+        assert_eq!((own, counts[index]), (&expected[..], expected.len() as i64), "{text:?}");
     }
 }
 

@@ -161,6 +161,17 @@ impl Worker {
         Ok(())
     }
 
+    /// Encodes the words of pretokens, which `lines` counts.
+    pub(super) fn encode_words<S: Output>(
+        &mut self,
+        words: Pretokens<'_>,
+        lines: DocumentEnds<'_>,
+        output: &mut S,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        self.pretoken_encoder.encode_as_they_are(words, lines, output, on_progress)
+    }
+
     /// Like [`encode`](Self::encode), if some of the special tokens have rules.
     #[cold]
     #[inline(never)]

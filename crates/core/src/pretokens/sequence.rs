@@ -200,7 +200,7 @@ fn next_split(steps: &[Step], text: &str, at: usize, until: usize) -> usize {
     let next = match steps {
         [] => None,
         [Step::Letters(letters)] => letters.next_begin(rest),
-        [Step::Threes(_)] => rest.iter().position(|&byte| Threes::may_begin(byte)),
+        [Step::Threes(threes)] => threes.next_begin(rest),
         _ => Some(0),
     };
     next.map_or(until, |n| at + n)

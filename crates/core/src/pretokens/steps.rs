@@ -34,7 +34,7 @@ pub(super) enum Step {
     /// Several regular expressions in turn, whose matches and gaps are the pretokens.
     OnePass(Box<OnePass>),
     /// Runs of digits are cut in threes from the right.
-    Threes(Threes),
+    Threes(Box<Threes>),
     /// The patterns after this one see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
     /// [`Step::ByteLevel`] and all patterns after it in one step, if all of these are automata.
@@ -73,7 +73,9 @@ impl Step {
         let named =
             COMMENTS.iter().find_map(|&(comment, joining)| Some((pattern.strip_prefix(comment)?, joining)));
         Ok(match named {
-            Some((regex, Joining::Nothing)) if let Some(threes) = Threes::new(regex) => Step::Threes(threes),
+            Some((regex, Joining::Nothing)) if let Some(threes) = Threes::new(regex) => {
+                Step::Threes(Box::new(threes))
+            }
             // Adjacent characters are a run.
             Some((regex, Joining::Matches)) if is_one_character(regex) => {
                 Step::Split(compile(&format!("(?:{regex})+"), max_bytes)?, Joining::Nothing)

@@ -13,32 +13,55 @@ use crate::memory::TryReserve;
 const BEFORE_GROUPS: &str = r"(?=(\d{3})+(?!\d))";
 const WHOLE_NUMBERS: (&str, &str) = (r"\d{1,3}(?=(?:\d{3})*", ")");
 
+/// Bytes that are checked together.
+const CHUNK: usize = 32;
+
 /// Finds the matches of [`BEFORE_GROUPS`], which are all empty.
 pub(super) struct Threes {
     digits: Set,
+    /// The first bytes of digits.
+    can_begin: [bool; 256],
 }
 
 impl Threes {
     /// `None` for any other pattern.
     pub fn new(pattern: &str) -> Option<Self> {
         let digits = first_characters(r"\d").filter(|_| pattern == BEFORE_GROUPS)?;
-        Some(Threes { digits: Set::new(digits) })
+        let mut can_begin = [false; 256];
+        for character in digits.ranges().iter().flat_map(|range| range.start()..=range.end()) {
+            can_begin[usize::from(character.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+        }
+        Some(Threes { digits: Set::new(digits), can_begin })
     }
 
-    /// Whether a match can lie before a character with this first byte.
-    pub fn may_begin(byte: u8) -> bool {
-        byte.is_ascii_digit() || !byte.is_ascii()
+    /// Returns the offset of the first byte that a digit can begin with.
+    pub fn next_begin(&self, bytes: &[u8]) -> Option<usize> {
+        let begins = |&byte: &u8| self.can_begin[usize::from(byte)];
+        let (chunks, rest) = bytes.as_chunks::<CHUNK>();
+        for (number, chunk) in chunks.iter().enumerate() {
+            // Skips most chunks without a branch for each byte.
+            let may = chunk.iter().fold(false, |may, &byte| may | byte.is_ascii_digit() | !byte.is_ascii());
+            if may && let Some(at) = chunk.iter().position(begins) {
+                return Some(number * CHUNK + at);
+            }
+        }
+        rest.iter().position(begins).map(|at| chunks.len() * CHUNK + at)
     }
 
     /// Finds the next run of digits from `from` on and appends its matches after `from`; returns the end of the run.
     pub fn next_run(&self, text: &str, from: usize, matches: &mut Vec<usize>) -> Result<Option<usize>> {
         let is_digit = |character: &char| self.digits.has(*character);
-        let rest = text.get(from..).unwrap_or_default();
-        let Some(begin) = rest.bytes().position(Threes::may_begin) else { return Ok(None) };
-        let Some(first) = rest[begin..].find(|character| is_digit(&character)) else { return Ok(None) };
-        let run = &rest[begin + first..];
+        let mut at = from;
+        let run = loop {
+            let Some(distance) = self.next_begin(&text.as_bytes()[at..]) else { return Ok(None) };
+            at += distance;
+            let rest = &text[at..];
+            match rest.chars().next() {
+                Some(other) if !self.digits.has(other) => at += other.len_utf8(),
+                _ => break rest,
+            }
+        };
         let n_digits = run.chars().take_while(is_digit).count();
-        let mut at = from + begin + first;
         for (number, digit) in run.chars().take(n_digits).enumerate() {
             if (n_digits - number).is_multiple_of(3) && at > from {
                 matches.try_push(at, "pretoken ends")?;

@@ -30,6 +30,21 @@ impl ByteAdjacency {
         self.rows[usize::from(first)][usize::from(second >> 6)] >> (second & 63) & 1 != 0
     }
 
+    /// Writes the ends of the parts of `pretoken`, which starts at `start`, to `ends`, which is at least as long.
+    /// Returns their number. Without a branch for each byte: the ends of words cannot be predicted.
+    pub(super) fn ends(&self, pretoken: &[u8], start: u32, ends: &mut [u32]) -> usize {
+        let mut n = 0;
+        for (end, pair) in (start + 1..).zip(pretoken.windows(2)) {
+            ends[n] = end;
+            n += usize::from(!self.is_adjacent(pair[0], pair[1]));
+        }
+        if !pretoken.is_empty() {
+            ends[n] = start + pretoken.len() as u32;
+            n += 1;
+        }
+        n
+    }
+
     /// Splits `pretoken` between all bytes that are not adjacent in any token.
     #[inline]
     pub(super) fn parts<'a>(&'a self, pretoken: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {

@@ -394,6 +394,11 @@ impl Vocabulary {
         self.adjacency.parts(pretoken)
     }
 
+    /// Writes the ends of these parts, as [`ByteAdjacency::ends`].
+    pub(crate) fn part_ends(&self, pretoken: &[u8], start: u32, ends: &mut [u32]) -> usize {
+        self.adjacency.ends(pretoken, start, ends)
+    }
+
     /// Returns a number that all ranks are below.
     pub(crate) fn n_ranks(&self) -> usize {
         match &self.merged_ids {

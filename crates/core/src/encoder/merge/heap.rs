@@ -26,18 +26,18 @@ pub(in crate::encoder) fn merge(
     merge_all(symbols, candidates, put)
 }
 
-/// Continues merging from the symbols `ids`, which have `n_bytes` bytes in total; appends to `out`.
+/// Continues merging from the symbols `ids`, which have `n_bytes` bytes in total; calls `put` for each id, in order.
 pub(super) fn merge_symbols(
     vocabulary: &Vocabulary,
     ids: &[u32],
     n_bytes: usize,
-    out: &mut Vec<u32>,
+    put: impl FnMut(u32) -> Result<()>,
 ) -> Result<()> {
     let mut candidates = Vec::with_room(ids.len(), WHAT)?;
     let symbols = Spans::of_symbols(vocabulary, ids, n_bytes, |rank, at| {
         candidates.push(Reverse(candidate(rank, at)));
     })?;
-    merge_all(symbols, candidates, |id| out.try_push(id, "ids"))
+    merge_all(symbols, candidates, put)
 }
 
 fn merge_all(

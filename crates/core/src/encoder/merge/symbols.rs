@@ -1,39 +1,106 @@
 //! Continues merging from symbols longer than a byte: scans all pairs for the lowest rank, merges it, repeats.
 //!
-//! Once its words are found, a line has some tens of symbols, and few merges join them. So moving the rest by one place
-//! after each merge costs less than a queue. More symbols go to [`heap`].
+//! Few words in a row can be parts of one token. So moving the rest by one place after each merge costs less than a
+//! queue. More symbols go to [`heap`], and very many to [`by_rank`], which can be interrupted.
 
-use super::heap;
+use super::{by_rank, heap};
 use crate::error::Result;
+use crate::memory::TryReserve;
+use crate::monitor::OnProgress;
 use crate::vocabulary::{NONE, Vocabulary};
 
-/// The most symbols that are scanned.
-const MOST_SYMBOLS: usize = 64;
+/// Most sequences are no longer than this. They get a small array, since clearing a large one takes time.
+const USUAL: usize = 8;
 
-/// Replaces the symbols of a pretoken of `n_bytes` bytes by its ids.
-pub(in crate::encoder) fn merge(vocabulary: &Vocabulary, ids: &mut Vec<u32>, n_bytes: usize) -> Result<()> {
-    if ids.len() > MOST_SYMBOLS {
-        let symbols = std::mem::take(ids);
-        return heap::merge_symbols(vocabulary, &symbols, n_bytes, ids);
+/// The most symbols that are scanned.
+const MOST_SCANNED: usize = 64;
+
+/// More symbols are merged from their bytes.
+const VERY_MANY: usize = 1 << 14;
+
+const WHAT: &str = "the symbols of words";
+
+/// Merges symbols in place; returns how many are left.
+#[inline]
+pub(in crate::encoder) fn merge(
+    vocabulary: &Vocabulary,
+    ids: &mut [u32],
+    on_progress: OnProgress<'_>,
+) -> Result<usize> {
+    if let [left, right] = *ids {
+        let rank = vocabulary.pair_rank(left, right);
+        if rank == NONE {
+            return Ok(2);
+        }
+        ids[0] = vocabulary.merged_id(rank);
+        return Ok(1);
     }
-    let rank_at = |ids: &[u32], at: usize| match ids.get(at..at + 2) {
-        Some(&[left, right]) => vocabulary.pair_rank(left, right),
-        _ => NONE,
-    };
-    let mut ranks = [NONE; MOST_SYMBOLS];
-    for (at, rank) in ranks[..ids.len()].iter_mut().enumerate() {
-        *rank = rank_at(ids, at);
+    match ids.len() {
+        0..=1 => Ok(ids.len()),
+        3..=USUAL => Ok(merge_by_scanning::<USUAL>(vocabulary, ids)),
+        2..=MOST_SCANNED => Ok(merge_by_scanning::<MOST_SCANNED>(vocabulary, ids)),
+        _ => merge_many(vocabulary, ids, on_progress),
+    }
+}
+
+/// Merges at most `ROOM` symbols.
+fn merge_by_scanning<const ROOM: usize>(vocabulary: &Vocabulary, ids: &mut [u32]) -> usize {
+    // Each symbol, and in the low half the rank of its pair with the next one.
+    let mut pairs = [0; ROOM];
+    let with_rank = |symbol: u32, rank: u32| u64::from(symbol) << 32 | u64::from(rank);
+    let symbol = |pair: u64| (pair >> 32) as u32;
+    let mut n = ids.len().min(ROOM);
+    for at in 0..n {
+        let rank = if at + 1 < n { vocabulary.pair_rank(ids[at], ids[at + 1]) } else { NONE };
+        pairs[at] = with_rank(ids[at], rank);
     }
     loop {
-        let ranks = &mut ranks[..ids.len()];
-        let least = ranks.iter().copied().min().unwrap_or(NONE);
-        let Some(at) = ranks.iter().position(|&rank| rank == least && rank != NONE) else { return Ok(()) };
-        ids[at] = vocabulary.merged_id(least);
-        ids.remove(at + 1);
-        ranks.copy_within(at + 1.., at);
-        ranks[at] = rank_at(ids, at);
+        let (mut least, mut at) = (NONE, 0);
+        for (place, &pair) in pairs[..n].iter().enumerate() {
+            if (pair as u32) < least {
+                (least, at) = (pair as u32, place);
+            }
+        }
+        if least == NONE {
+            break;
+        }
+        n -= 1;
+        for place in at + 1..n {
+            pairs[place] = pairs[place + 1];
+        }
+        let merged = vocabulary.merged_id(least);
+        let rank = if at + 1 < n { vocabulary.pair_rank(merged, symbol(pairs[at + 1])) } else { NONE };
+        pairs[at] = with_rank(merged, rank);
         if at > 0 {
-            ranks[at - 1] = rank_at(ids, at - 1);
+            let before = symbol(pairs[at - 1]);
+            pairs[at - 1] = with_rank(before, vocabulary.pair_rank(before, merged));
         }
     }
+    for (id, &pair) in ids.iter_mut().zip(&pairs[..n]) {
+        *id = symbol(pair);
+    }
+    n
+}
+
+/// Merges any number of symbols.
+#[cold]
+fn merge_many(vocabulary: &Vocabulary, ids: &mut [u32], on_progress: OnProgress<'_>) -> Result<usize> {
+    let (mut symbols, mut bytes) = (Vec::new(), Vec::new());
+    symbols.try_extend(ids, WHAT)?;
+    for token in symbols.iter().filter_map(|&id| vocabulary.token(id)) {
+        bytes.try_extend(token, WHAT)?;
+    }
+    let mut n = 0;
+    let put = |id| {
+        ids[n] = id;
+        n += 1;
+        Ok(())
+    };
+    // `by_rank` makes a list for each rank: too many if ids are ranks that are far apart.
+    if symbols.len() > VERY_MANY.max(vocabulary.n_ranks() / 8) {
+        by_rank::merge(vocabulary, &bytes, put, on_progress)?;
+    } else {
+        heap::merge_symbols(vocabulary, &symbols, bytes.len(), put)?;
+    }
+    Ok(n)
 }

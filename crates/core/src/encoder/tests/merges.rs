@@ -1,7 +1,7 @@
 //! All ways of merging return the same ids.
 
 use super::super::merge;
-use super::random::{Random, handmade};
+use super::random::{Random, Setting, handmade};
 use super::settings;
 use crate::error::Error;
 use crate::vocabulary::{Tokens, Vocabulary};
@@ -31,6 +31,29 @@ fn merges_of_any_text_equal_the_definition() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn merges_of_symbols_continue_merges_of_bytes() {
+    let mut random = Random(3);
+    for n in [2, 3, 8, 9, 64, 65, 30_000] {
+        let vocabulary = Setting::of_lines(&mut random).vocabulary();
+        let merges = vocabulary.merges().unwrap();
+        let words = vocabulary.made_by(&merges[..merges.len() / 2]).unwrap();
+        let text: String = (0..n).map(|_| random.pick(&["the", " of", " a", "ing"])).collect();
+        let ids_of = |vocabulary: &Vocabulary| {
+            let mut ids = Vec::new();
+            let put = |id| {
+                ids.push(id);
+                Ok(())
+            };
+            merge::heap::merge(vocabulary, text.as_bytes(), put).unwrap();
+            ids
+        };
+        let mut ids = ids_of(&words);
+        let n_left = merge::symbols::merge(&vocabulary, &mut ids, &mut |_| Ok(())).unwrap();
+        assert_eq!(ids[..n_left], ids_of(&vocabulary), "{n}");
     }
 }
 

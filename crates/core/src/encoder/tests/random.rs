@@ -88,6 +88,8 @@ impl Setting {
     pub(super) fn of_lines(random: &mut Random) -> Setting {
         let mut tokens: Vec<(u32, Vec<u8>)> = (0..=255u8).map(|byte| (u32::from(byte), vec![byte])).collect();
         let mut merges = Vec::new();
+        let by_ranks = random.below(3) == 0;
+        let has_doubles = !by_ranks && random.below(3) == 0;
         let n_of_words = random.below(1500);
         for number in 0..n_of_words + random.below(1500) {
             let mut text = random.pick(&WORDS).to_owned();
@@ -100,14 +102,17 @@ impl Setting {
             let [start, middle, end] = cuts;
             let id = |part: &[u8]| tokens.iter().find(|(_, token)| token == part).map(|&(id, _)| id);
             let (left, right) = (&text.as_bytes()[start..middle], &text.as_bytes()[middle..end]);
-            if let (Some(left), Some(right)) = (id(left), id(right))
-                && id(&text.as_bytes()[start..end]).is_none()
-            {
-                merges.push([left, right, tokens.len() as u32]);
-                tokens.push((tokens.len() as u32, text.as_bytes()[start..end].to_vec()));
+            let (Some(left), Some(right)) = (id(left), id(right)) else { continue };
+            match id(&text.as_bytes()[start..end]) {
+                None => {
+                    merges.push([left, right, tokens.len() as u32]);
+                    tokens.push((tokens.len() as u32, text.as_bytes()[start..end].to_vec()));
+                }
+                // Another way to make a token.
+                Some(made) if has_doubles && random.below(5) == 0 => merges.push([left, right, made]),
+                Some(_) => {}
             }
         }
-        let by_ranks = random.below(3) == 0;
         for _ in 0..if by_ranks { random.below(30) } else { 0 } {
             // A token may have a lower rank than its parts.
             let at = 256 + random.below(tokens.len().saturating_sub(256).max(1));
