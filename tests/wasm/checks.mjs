@@ -17,6 +17,17 @@ assert.throws(() => tokenizer.encode("a\ud800b"), { name: "TypeError", message: 
 assert.throws(() => tokenizer.encode("a", { specials: "none" }), /"recognise" or "ordinary", not none/);
 for (const wrong of [null, "12", 5, [1.5], [-1], [2 ** 32], ["1"], [1n], [null], new Map()]) assert.throws(() => tokenizer.decode(wrong), TypeError);
 assert.throws(() => tokenizer.decode([1, 99_999]), /99999/);
+
+// What other libraries' calls pass is refused, not ignored.
+for (const call of [() => tokenizer.encode("a", []), () => tokenizer.count("a", "all"), () => tokenizer.encode("a", { specials: "ordinary" }, []), () => tokenizer.encodeStream(null)]) {
+  assert.throws(call, { name: "TypeError", message: /is no option here; the options are an object with specials$/ });
+}
+assert.throws(() => tokenizer.encode("a", { add_special_tokens: false }), /^TypeError: add_special_tokens is no option here/);
+for (const call of [() => tokenizer.decode([97], { skip_special_tokens: true }), () => tokenizer.session("a", { specials: "ordinary" }), () => tokenizer.decodeStream([])]) {
+  assert.throws(call, { name: "TypeError", message: /is no option here; there are none$/ });
+}
+await assert.rejects(Tokenizer.train("a", 5, { vocabSize: 300 }), /vocabSize is no option here; the options are an object with pattern and tieBreak/);
+await assert.rejects(Tokenizer.fromBytes(new Uint8Array(1), "cl100k"), /string is no option here; the options are an object with pattern and merges/);
 assert.throws(() => tokenizer.mergesOf(-1), TypeError);
 await assert.rejects(Tokenizer.fromBytes("{}"), /bytes must be bytes/);
 await assert.rejects(Tokenizer.fromBytes(new TextEncoder().encode("{}")), /the file/);
@@ -48,6 +59,8 @@ assert.throws(() => session.replace(5, 5, "x"), /inside a surrogate pair/);
 assert.throws(() => session.replace(3, 2, ""), RangeError);
 assert.throws(() => session.truncate(99), RangeError);
 assert.equal(session.text, "low 😀 lowest");
+const all = Array.from(session.ids);
+for (const args of [[-2], [0, -1], [1, undefined], [-3, -1], [2, 99]]) assert.deepEqual(Array.from(session.slice(...args)), all.slice(...args));
 
 // A freed handle; what it made lives on.
 const decoder = tokenizer.decoder();

@@ -135,59 +135,73 @@ function chosen(value, name, values) {
   if (!values.includes(value)) throw new TypeError(`${name} must be ${values.map((each) => `"${each}"`).join(" or ")}, not ${String(value)}`);
   return values.indexOf(value);
 }
+/** Returns the options of a call, and refuses what is not one: ignored, it would silently return other ids than were asked for. */
+function optionsOf([options = {}, ...more], ...names) {
+  const isObject = options !== null && typeof options === "object" && !Array.isArray(options);
+  const wrong = more.length ? "a further argument" : isObject ? Object.keys(options).find((name) => !names.includes(name)) : kindOf(options);
+  if (wrong === undefined) return options;
+  throw new TypeError(`${wrong} is no option here; ${names.length ? `the options are an object with ${names.join(" and ")}` : "there are none"}`);
+}
 const kindOf = (value) => (value === null ? "null" : Array.isArray(value) ? "an array" : typeof value);
 const SPECIALS = ["recognise", "ordinary"];
 
 export class Tokenizer extends Handle {
-  static async fromBytes(bytes, { pattern = "", merges = new Uint8Array() } = {}) {
+  static async fromBytes(bytes, ...more) {
+    const { pattern = "", merges = new Uint8Array() } = optionsOf(more, "pattern", "merges");
     const all = [bytesOf(bytes, "bytes"), bytesOf(merges, "merges"), textOf(pattern, "pattern")];
     const engine = await Engine.get();
     return new Tokenizer(KEY, engine, engine.checked(engine.lent(all, (...args) => engine.call("load", ...args)), 0), "drop");
   }
-  static async load(location, options) {
-    return Tokenizer.fromBytes(await read(location), options);
+  static async load(location, ...more) {
+    return Tokenizer.fromBytes(await read(location), ...more);
   }
-  static async train(text, nMerges, { pattern = "gpt2", tieBreak = "ids_least" } = {}) {
+  static async train(text, nMerges, ...more) {
+    const { pattern = "gpt2", tieBreak = "ids_least" } = optionsOf(more, "pattern", "tieBreak");
     const all = [textOf(text), textOf(pattern, "pattern")], greatest = chosen(tieBreak, "tieBreak", ["ids_least", "bytes_greatest"]);
     const engine = await Engine.get();
     const trained = engine.lent(all, (...args) => engine.call("train", ...args, idOf(nMerges, "nMerges"), greatest));
     return new Tokenizer(KEY, engine, engine.checked(trained, 0), "drop");
   }
 
-  #encoded(text, specials) {
+  #encoded(text, more) {
+    const { specials = "recognise" } = optionsOf(more, "specials");
     const flag = chosen(specials, "specials", SPECIALS);
     return this.engine.checked(this.engine.lent([textOf(text)], (at, n) => this.called("encode", at, n, flag)));
   }
-  encode(text, { specials = "recognise" } = {}) {
-    this.#encoded(text, specials);
+  encode(text, ...more) {
+    this.#encoded(text, more);
     return this.engine.numbers();
   }
-  count(text, { specials = "recognise" } = {}) {
-    return this.#encoded(text, specials);
+  count(text, ...more) {
+    return this.#encoded(text, more);
   }
-  #decoded(ids, isText) {
+  #decoded(ids, isText, more) {
+    optionsOf(more);
     this.engine.checked(this.engine.lent([packed(ids)], (at, n) => this.called("decode", at, n / 4, isText)));
     return this.engine.result();
   }
-  decode(ids) {
-    return decoded(this.#decoded(ids, true));
+  decode(ids, ...more) {
+    return decoded(this.#decoded(ids, true, more));
   }
-  decodeBytes(ids) {
-    return this.#decoded(ids, false);
+  decodeBytes(ids, ...more) {
+    return this.#decoded(ids, false, more);
   }
   /** Makes a session: an edited text, and its ids. */
-  session(text = "") {
+  session(text = "", ...more) {
+    optionsOf(more);
     const session = new Session(KEY, this.engine, this.called("stream", 0), "stream_drop");
     session.append(text);
     return session;
   }
-  decoder() {
+  decoder(...more) {
+    optionsOf(more);
     return new Decoder(KEY, this.engine, this.called("stream", 3), "stream_drop");
   }
-  decodeStream() {
-    return transformer(this.decoder());
+  decodeStream(...more) {
+    return transformer(this.decoder(...more));
   }
-  encodeStream({ specials = "recognise" } = {}) {
+  encodeStream(...more) {
+    const { specials = "recognise" } = optionsOf(more, "specials");
     const kind = 1 + chosen(specials, "specials", SPECIALS);
     return transformer(new Encoder(KEY, this.engine, this.called("stream", kind), "stream_drop"));
   }
@@ -268,8 +282,8 @@ class Session extends Handle {
   get ids() {
     return this.slice(0);
   }
-  slice(start, end = this.#n) {
-    return this.#ids.slice(start, Math.min(end, this.#n));
+  slice(start, end) {
+    return this.#ids.subarray(0, this.#n).slice(start, end);
   }
   get length() {
     return this.#n;
