@@ -33,10 +33,13 @@ fn vocabulary(pairs: &[(u8, u8)]) -> Vocabulary {
     Vocabulary::from_merges(columns, merges, false).unwrap()
 }
 
-fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8, Vec<Vec<u8>>)| {
-    let (pairs, text, cut, words) = input;
+/// Keeps lines whole, so that merges can cross words.
+const LINES: &str = r"[^\n]*\n+|[^\n]+";
+
+fuzz_target!(|input: (Vec<(u8, u8)>, &str, u8, Vec<Vec<u8>>, bool)| {
+    let (pairs, text, cut, words, has_lines) = input;
     let vocabulary = Arc::new(vocabulary(&pairs));
-    let pretokenizer = Arc::new(Pretokenizer::new(gpt2_pattern()).unwrap());
+    let pretokenizer = Arc::new(Pretokenizer::new(if has_lines { LINES } else { gpt2_pattern() }).unwrap());
     // One that lies within another, which a piece of a stream may end in.
     let specials =
         [("<|x|>", 1000), ("ab", 1001), ("x|", 1002)].map(|(literal, id)| (literal.to_owned(), id));
