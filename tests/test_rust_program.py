@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -12,6 +13,15 @@ import pytest
 from pairloom import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("crate", ["fancy-regex", "unicode-normalization"])
+def test_other_programs_get_the_releases_that_ids_depend_on(crate: str) -> None:
+    # A program that depends on the core has a Cargo.lock of its own, which takes the newest release that is allowed.
+    locked = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"]
+    version = next(each["version"] for each in locked if each["name"] == crate)
+    manifest = tomllib.loads((ROOT / "crates/core/Cargo.toml").read_text(encoding="utf-8"))
+    assert manifest["dependencies"][crate] == f"={version}"
 
 
 @pytest.mark.long
