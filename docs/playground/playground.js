@@ -138,13 +138,20 @@ async function build(root) {
     from.textContent += ` Loading took ${(performance.now() - began).toFixed(0)} ms.`;
   }
 
+  /** A name that the menus do not have: models to compare are often all called tokenizer.json. */
+  function fresh(name) {
+    let key = name;
+    for (let n = 2; !key || key in MENU || known.has(key); n++) key = `${name} (${n})`;
+    return key;
+  }
+
   async function open() {
     const files = Array.from(file.files);
     const merges = files.find((each) => each.name.endsWith(".txt"));
     const chosen = files.find((each) => each !== merges);
     if (!chosen) throw new Error("Choose a tokenizer; vocab.json and merges.txt together.");
     const [bytes, pairs] = await Promise.all([chosen, merges ?? new Blob()].map(async (each) => new Uint8Array(await each.arrayBuffer())));
-    await take(chosen.name, bytes, pairs);
+    await take(fresh(chosen.name), bytes, pairs);
   }
 
   async function fetchModel() {
@@ -157,7 +164,7 @@ async function build(root) {
         : "This is no address: it begins with https://");
     }
     if (!response.ok) throw new Error(`The server answered ${response.status} ${response.statusText}.`);
-    await take(url.value.split("/").at(-1), new Uint8Array(await response.arrayBuffer()));
+    await take(fresh(url.value.split("/").at(-1)), new Uint8Array(await response.arrayBuffer()));
   }
 
   /** Pattern, merges and ties act at once, if they can. */

@@ -60,6 +60,7 @@ export class Side {
   /** Finds the tokens of these bytes of the text. */
   find(start, end) {
     if (this.start !== start) Object.assign(this, { start, first: 0, from: 0 });
+    if (end >= this.nBytes) end = Infinity; // a normaliser can lengthen a text
     const ids = this.session.slice(this.first, this.first + end - this.from); // tokens have at least a byte
     let skipped = 0, last = 0;
     for (let at = this.from; last < ids.length && at < end; last++) {

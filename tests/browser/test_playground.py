@@ -16,6 +16,7 @@ from pairloom.view.payload import merge_trees
 from tests.browser.axe import violations
 from tests.browser.conftest import VIEWPORTS
 from tests.browser.serving import served
+from tests.formats.test_sentencepiece import model_file, random_pieces
 from tests.wasm.test_module import module as module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -279,6 +280,29 @@ def test_two_tokenizers_side_by_side_mark_what_differs(playground: Callable[...,
     assert 0 < page.locator(".pl-tokens .differs").count() < sum(map(len, sides))
     page.locator("#pl-other").select_option("")
     page.wait_for_function("!document.querySelector('.differs') && document.getElementById('pl-ids-2').hidden")
+
+
+def test_files_of_one_name_are_two_tokenizers(playground: Callable[..., Any], tmp_path: Path) -> None:
+    page = playground()
+    trained = [Tokenizer.train(["low lower lowest " * 9], size, special_tokens=()) for size in (258, 261)]
+    for number, tokenizer in enumerate(trained):
+        (tmp_path / str(number)).mkdir()
+        tokenizer.save(tmp_path / str(number) / "english")
+    _loaded(page, tmp_path / "0/english")
+    page.locator("#pl-other").select_option("english (2)")  # the menu has an english of its own
+    page.locator("#pl-file").set_input_files(tmp_path / "1/english")
+    page.wait_for_function("document.getElementById('pl-from').textContent.startsWith('english (3)')")
+    assert _ids(page, "lowest") == trained[1].encode("lowest")
+    other = [int(each) for each in page.locator("#pl-ids-2").text_content().split()]
+    assert other == trained[0].encode("lowest") != trained[1].encode("lowest")
+
+
+def test_all_tokens_of_a_lengthened_text_are_shown(playground: Callable[..., Any], tmp_path: Path) -> None:
+    page = playground()
+    data = model_file(random_pieces(random.Random(9)))
+    (tmp_path / "tokenizer.model").write_bytes(data)
+    _loaded(page, tmp_path / "tokenizer.model")
+    assert _ids(page, "abc") == Tokenizer.load(tmp_path / "tokenizer.model").encode("abc"), "with its space before"
 
 
 def test_link_holds_text_and_settings(playground: Callable[..., Any]) -> None:
