@@ -16,7 +16,7 @@ from typing import Any
 
 from pairloom.analysis.plots import FIRST, PAPER, SECOND, STYLE, svg_for_both_modes
 
-MOST_LINEAR = 20
+MAX_LINEAR_RATIO = 20
 # Another build of pairloom (run.py --older), which is no part of the picture.
 OLDER = "pairloom before"
 # (colour, hatching): pairloom's tiers share a colour, each peer has its own.
@@ -116,7 +116,7 @@ def speed_by_peer(axis: Any, table: dict[str, Any], title: str, speed_of: Any) -
         axis.bar(at, speeds, width, label=peer, color=colour, hatch=hatch, edgecolor=PAPER)
     axis.set_title(title)
     speeds = [speed for _, _, speed in found]
-    if max(speeds) > MOST_LINEAR * min(speeds):
+    if max(speeds) > MAX_LINEAR_RATIO * min(speeds):
         axis.set_ylabel("MB/s, logarithmic")
         axis.set_yscale("log")
         axis.set_ylim(bottom=min(1.0, *speeds))

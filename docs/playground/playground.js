@@ -3,7 +3,7 @@
 import { readBy, Tokenizer } from "./pairloom/index.js";
 import { Editor } from "./editor.js";
 import { element, tokenView } from "./display.js";
-import { MOST_SHOWN, Side } from "./side.js";
+import { MAX_SHOWN, Side } from "./side.js";
 import { Watching } from "./watching.js";
 
 const PATTERNS = ["gpt2", "cl100k", "o200k", "llama3", "qwen2", "qwen3.5", "nanochat", "tekken", "kimi", "deepseek", "starcoder", "cl100k-runs", "seed", "digits", "digit-runs"];
@@ -19,7 +19,7 @@ const MENU = {
   trained: "the one trained here", toy: "CS336's toy: low, lower, newest, widest", english: "English, 4,000 tokens",
   code: "Python code, 4,000 tokens", languages: "17 languages, 700 tokens",
 };
-const MOST_IN_A_LINK = 6000;
+const MAX_LINK_CHARS = 6000;
 // The panel of a token follows the text when nothing was typed for so many milliseconds.
 const PATIENCE = 500;
 
@@ -74,7 +74,7 @@ async function build(root) {
     if (shown.length === 2) Side.align(...shown);
     shown.forEach((side) => side.say());
     view.show(shown.map(({ name, token }) => ({ name, rule: "", token })), [{ sides: shown.map((side) => ({ ids: Array.from(side.shown), pretokens: null })) }], PATIENCE);
-    view.drawAll(MOST_SHOWN);
+    view.drawAll(MAX_SHOWN);
     Object.assign(root.dataset, { encodeMs: sides[0].ms, drawMs: performance.now() - began });
     root.dataset.firstMs ??= sides[0].ms;
   }
@@ -178,7 +178,7 @@ async function build(root) {
     const held = { text: editor.text, model: known.has(menu.value) && !MENU[menu.value] ? "trained" : menu.value, with: other.value in MENU ? other.value : "" };
     if (held.model === "trained") Object.assign(held, { corpus: corpus.value, pattern: pattern.value, merges: size.value, ties: ties.value });
     const fragment = `${new URLSearchParams(held)}`;
-    if (fragment.length > MOST_IN_A_LINK) throw new Error(`A link holds ${MOST_IN_A_LINK.toLocaleString("en")} characters, and this text and these settings take ${fragment.length.toLocaleString("en")}: shorten the text.`);
+    if (fragment.length > MAX_LINK_CHARS) throw new Error(`A link holds ${MAX_LINK_CHARS.toLocaleString("en")} characters, and this text and these settings take ${fragment.length.toLocaleString("en")}: shorten the text.`);
     history.replaceState(null, "", `#${fragment}`);
     await navigator.clipboard?.writeText(location.href).catch(() => undefined);
     linkButton.textContent = "The link is in the address bar and copied";

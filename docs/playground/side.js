@@ -2,7 +2,7 @@
 import { element } from "./display.js";
 
 // Elements for more tokens would make typing slow.
-export const MOST_SHOWN = 4000;
+export const MAX_SHOWN = 4000;
 
 const utf8 = new TextEncoder();
 const number = (n) => n.toLocaleString("en");
@@ -68,7 +68,7 @@ export class Side {
       if (at <= start) [skipped, this.from] = [last + 1, at];
     }
     this.first += skipped;
-    this.shown = ids.subarray(skipped, Math.min(last, skipped + MOST_SHOWN));
+    this.shown = ids.subarray(skipped, Math.min(last, skipped + MAX_SHOWN));
   }
 
   /** Leaves tokens out until those of both sides begin at the same byte. */

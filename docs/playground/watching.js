@@ -3,7 +3,7 @@ import { element, shown } from "./display.js";
 import { Learning, wordsOf } from "./learning.js";
 
 // Recounting all pairs for each step is the naive trainer; more text would make the slider slow.
-const MOST_WATCHED = 200_000;
+const MAX_WATCHED_BYTES = 200_000;
 
 export class Watching {
   #learning = null;
@@ -25,11 +25,11 @@ export class Watching {
     if (!tokenizer) return;
     [this.token, this.tieBreak] = [token, tieBreak];
     const bytes = new TextEncoder().encode(corpus);
-    if (bytes.length > MOST_WATCHED) {
+    if (bytes.length > MAX_WATCHED_BYTES) {
       this.#learning = null;
       this.step.max = 0;
       this.pairs.replaceChildren();
-      this.said.textContent = `Merges are watched on texts of up to ${MOST_WATCHED.toLocaleString("en")} bytes.`;
+      this.said.textContent = `Merges are watched on texts of up to ${MAX_WATCHED_BYTES.toLocaleString("en")} bytes.`;
       return;
     }
     this.#learning = new Learning(wordsOf(bytes, tokenizer.split(corpus)), tokenizer.merges());

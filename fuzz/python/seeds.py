@@ -17,7 +17,7 @@ SPLIT = b"\n--\n"
 _HOSTILE = Path(__file__).parents[2] / "testdata/hostile"
 _PREFIXES = {"huggingface": ("tokenizer_",), "tekken": ("tekken_",), "schema2": ("schema2_",)}
 _SUFFIXES = {"tiktoken": ".tiktoken"}
-_MOST_BYTES = 20_000
+_MAX_BYTES = 20_000
 
 WORDS = (
     *('"', "\\", "{", "}", "[", "]", ",", ":", "0", "-1", "1e9", "true", "null", "NaN", "\\ud800", "16777216", "256"),
@@ -47,7 +47,7 @@ def of(parser: str) -> list[bytes]:
     for path in sorted(_HOSTILE.iterdir()):
         mine = path.name.startswith(_PREFIXES.get(parser, ())) or path.suffix == _SUFFIXES.get(parser)
         if (mine or (parser == "schema1" and path.suffix == ".json" and "_" not in path.stem)) and (
-            path.stat().st_size < _MOST_BYTES
+            path.stat().st_size < _MAX_BYTES
         ):
             seeds.append(path.read_bytes())
     return seeds

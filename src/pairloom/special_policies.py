@@ -14,7 +14,7 @@ NONE: Final = ()
 """The default arguments; a call with both defaults needs no policy."""
 
 # Limit of the cache: the core builds a matcher for each policy.
-_MOST_POLICIES = 16
+_MAX_POLICIES = 16
 
 _NO_LITERALS: frozenset[str] = frozenset()
 # Recognises all special tokens and refuses none.
@@ -41,7 +41,7 @@ class SpecialPolicies:
         policy = self._cached.get(key)
         if policy is None:
             policy = self._policy(*key)
-            if len(self._cached) >= _MOST_POLICIES:
+            if len(self._cached) >= _MAX_POLICIES:
                 self._cached.clear()
             self._cached[key] = policy
         return policy

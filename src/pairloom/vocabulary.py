@@ -113,13 +113,13 @@ def missing_bytes_text(model: Model) -> str | None:
     gaps = np.flatnonzero(np.diff(missing) != 1) + 1
     runs = [run.tolist() for run in np.split(np.array(missing), gaps)]
     shown_runs = [f"0x{run[0]:02x}" if len(run) == 1 else f"0x{run[0]:02x}-0x{run[-1]:02x}" for run in runs]
-    more = f" and {len(runs) - _MOST_RUNS} more runs" if len(runs) > _MOST_RUNS else ""
-    return (
-        f"the vocabulary has no token for {len(missing)} of the 256 bytes ({', '.join(shown_runs[:_MOST_RUNS])}{more})"
-    )
+    runs_text = ", ".join(shown_runs[:_MAX_RUNS_SHOWN])
+    if len(runs) > _MAX_RUNS_SHOWN:
+        runs_text += f" and {len(runs) - _MAX_RUNS_SHOWN} more runs"
+    return f"the vocabulary has no token for {len(missing)} of the 256 bytes ({runs_text})"
 
 
-_MOST_RUNS = 12
+_MAX_RUNS_SHOWN = 12
 
 
 def unreachable_text(model: Model) -> str | None:

@@ -16,7 +16,7 @@ def test_a_text_that_many_rows_repeat_takes_little_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """500 rows of one text of 240 KB, 120 MB in all, in a few kilobytes."""
-    monkeypatch.setattr("pairloom.corpus.columns._MOST_DECODED", 2_000_000)
+    monkeypatch.setattr("pairloom.corpus.columns._MAX_DECODED_BYTES", 2_000_000)
     text = "ab cd " * 40_000
     column = pa.array([text] * 500)
     if kind == "late":  # after short texts, by which the number of rows would be chosen
@@ -35,7 +35,7 @@ def test_a_text_that_many_rows_repeat_takes_little_memory(
 
 
 def test_dictionaries_give_the_documents_of_plain_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pairloom.corpus.columns._MOST_DECODED", 1000)
+    monkeypatch.setattr("pairloom.corpus.columns._MAX_DECODED_BYTES", 1000)
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 300)
     texts = [None if n % 7 == 3 else "long text " * (n % 11) for n in range(200)]
     table = pa.table(

@@ -30,7 +30,7 @@ DATA = bytes(random.Random(1).randrange(256) for _ in range(30_000))
 @pytest.fixture(autouse=True)
 def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "_FIRST_BYTES", 64)
-    monkeypatch.setattr(remote, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(remote, "_MAX_BYTES", 1000)
     monkeypatch.setattr(remote, "_FIRST_WAIT_SECONDS", 0.0001)
 
 
@@ -113,7 +113,7 @@ class _Server(http.server.ThreadingHTTPServer):
     share = 0.0
     has_ranges = True
     n_broken = in_row = 0
-    most_in_row = 4
+    max_in_row = 4
     random = random.Random(3)
 
 
@@ -133,7 +133,7 @@ class _Handler(loopback.Handler):
             data = data[start : last + 1]
         # Never so often in a row that reading gives up, unless all of them break.
         is_broken = self.server.random.random() < self.server.share and (
-            self.server.share == 1 or self.server.in_row < self.server.most_in_row
+            self.server.share == 1 or self.server.in_row < self.server.max_in_row
         )
         self.server.in_row = self.server.in_row + 1 if is_broken else 0
         self.server.n_broken += is_broken and self.command == "GET"
@@ -224,7 +224,7 @@ def test_corpora_are_read_from_a_hub_of_data_sets(tmp_path: Path) -> None:
     root = "hf://datasets/me/data"
     names = [f"{root}/a.jsonl", f"{root}/more/b.parquet"]
     with loopback.serving(_server(folder, _HubHandler)) as server:
-        server.share, server.most_in_row = 0.7, 1
+        server.share, server.max_in_row = 0.7, 1
         # The address is read when the library is imported.
         environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HUB_OFFLINE": "0"}
         command = [sys.executable, "-c", _READ_HUB, *names, root, f"{root}/more/*.parquet"]

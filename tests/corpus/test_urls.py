@@ -135,7 +135,7 @@ def test_an_object_that_changes_between_ranges_is_an_error(
     server: _Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str, options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(remote, "_FIRST_BYTES", 200)
-    monkeypatch.setattr(remote, "_MOST_BYTES", 300)
+    monkeypatch.setattr(remote, "_MAX_BYTES", 300)
     monkeypatch.setattr(remote, "_FIRST_WAIT_SECONDS", 0.0001)
 
     def answer() -> tuple[int, dict[str, str], bytes]:

@@ -47,7 +47,7 @@ def test_small_files_share_a_task_unless_told(tmp_path: Path, monkeypatch: pytes
     paths = write_parts(tmp_path / "parts", 7)
     assert (n_tasks(), n_tasks(files_per_task=1), n_tasks(files_per_task=3)) == (1, 7, 3)
     # One for each thread of the workers, where it has something to do.
-    monkeypatch.setattr(engine, "_LEAST_TASK_BYTES", 1)
+    monkeypatch.setattr(engine, "_MIN_TASK_BYTES", 1)
     assert n_tasks() == 2
     monkeypatch.setattr(engine, "_TASK_BYTES", 2 * max(Path(path).stat().st_size for path in paths))
     assert 3 <= n_tasks() < 7

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pairloom import PretokenCounts, Tokenizer, formats
-from pairloom._internal.arguments import MOST_SPECIAL_TOKENS
+from pairloom._internal.arguments import MAX_SPECIAL_TOKENS
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface, native
 from tests import cases
@@ -120,7 +120,7 @@ def test_many_added_tokens_with_rules_are_read_in_linear_time(tmp_path: Path) ->
 
 
 def test_more_added_tokens_than_any_tokenizer_has_are_refused(tmp_path: Path) -> None:
-    n = MOST_SPECIAL_TOKENS + 1
+    n = MAX_SPECIAL_TOKENS + 1
     path = tmp_path / "tokenizer.json"
     path.write_text(_with_added_tokens(n))
     with pytest.raises(FormatError, match=rf"tokenizer\.json: holds {n} added tokens; at most {n - 1} are read"):

@@ -90,12 +90,12 @@ def _all_documents() -> Iterator[Document]:
                 yield Document(language, f"{package}: {name}", text)
 
 
-def fetch(most_seconds: float) -> None:
+def fetch(max_seconds: float) -> None:
     """Fetches what is missing, and says what cannot be had; begins no further package after so many seconds."""
-    deadline = time.monotonic() + most_seconds
+    deadline = time.monotonic() + max_seconds
     for package in missing():
         if time.monotonic() > deadline:
-            print(f"parity: {len(missing())} packages were not fetched within {most_seconds:.0f} s", file=sys.stderr)
+            print(f"parity: {len(missing())} packages were not fetched within {max_seconds:.0f} s", file=sys.stderr)
             return
         try:
             found = packages.download(package)

@@ -15,7 +15,7 @@ from .real_vocabularies import BY_NAME, VOCABULARIES, owner
 
 N_BYTES = 4_000_000
 N_BYTES_OF_PROSE = 9_000_000
-FEWEST_LANGUAGES = 15
+MIN_LANGUAGES = 15
 SIZES = {"r50k_base": 50_257, "p50k_base": 50_281, "gpt2": 50_257, "cl100k": 100_256, "o200k": 199_998}
 """Ids of published vocabularies, with the special tokens that the entry names."""
 
@@ -131,4 +131,4 @@ def test_the_prose_is_enough() -> None:
     for document in prose.documents():
         n_bytes[document.language] = n_bytes.get(document.language, 0) + len(document.text.encode())
     assert sum(n_bytes.values()) > N_BYTES_OF_PROSE
-    assert sum(n > 100_000 for n in n_bytes.values()) >= FEWEST_LANGUAGES
+    assert sum(n > 100_000 for n in n_bytes.values()) >= MIN_LANGUAGES

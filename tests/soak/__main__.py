@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.soak import identity
 from tests.soak.harness import HARNESSES, load
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
         table = harness.run(count, args.seed)
         seconds = time.perf_counter() - started
         print(table.text())
-        for failure in table.failures[:_MOST_SHOWN]:
+        for failure in table.failures[:_MAX_SHOWN]:
             print(f"FAILED {failure}")
         print(f"\n{name}: {count:,} cases, seed {args.seed}, {len(table.failures):,} failed, {seconds:.0f} s\n")
         sys.stdout.flush()

@@ -31,10 +31,10 @@ FULL = 1_000_000
 total_file: Path | None = None
 """The file of the running total, or None."""
 
-_FEWEST_FOR_PUBLISHED = 10
+_MIN_COUNT_FOR_PUBLISHED = 10
 _CHARACTERS = {"tiktoken": 2_000_000, "tokenizers": 500_000, "sentencepiece": 200_000}
 """How much text a round has for each vocabulary of an owner: the faster, the more. A quick round has a fiftieth."""
-_MOST_KEPT = 20
+_MAX_KEPT = 20
 _LITERALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot|>", "<|eot|>x", "</s>", "<unk>")
 _TURNING = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
 
@@ -59,7 +59,7 @@ def run(count: int, seed: int) -> Table:
     kept: dict[str, Any] = {"families": {}, "divergences": []}
     if total_file is not None and total_file.exists():
         kept = json.loads(total_file.read_text())
-    is_quick = count < _FEWEST_FOR_PUBLISHED
+    is_quick = count < _MIN_COUNT_FOR_PUBLISHED
     families = list(_families(count, seed))
     try:
         for _ in range(count):
@@ -78,7 +78,7 @@ def run(count: int, seed: int) -> Table:
                     other_text = family.decodes_otherwise(ids, rng)
                     if found != ids or other_text:
                         total["divergences"] += 1
-                        if len(kept["divergences"]) < _MOST_KEPT:
+                        if len(kept["divergences"]) < _MAX_KEPT:
                             what = other_text if found == ids else ascii(_shortest(family, text))
                             kept["divergences"].append(f"{key}, round {number}: {what}")
             if total_file is not None:
@@ -122,7 +122,7 @@ def _families(count: int, seed: int) -> Iterator[_Family]:
         if isinstance(text, str):
             yield _of_tokenizer(f"trained, {pattern}", "tiktoken", tokenizer, _in_tiktoken(tokenizer.to_tiktoken()))
         yield _of_huggingface(f"trained, {pattern}", tokenizer)
-    for vocabulary in VOCABULARIES if count >= _FEWEST_FOR_PUBLISHED else ():
+    for vocabulary in VOCABULARIES if count >= _MIN_COUNT_FOR_PUBLISHED else ():
         if vocabulary.path is not None:
             yield from _of_published(vocabulary)
     for case in cases(seed):

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from tests.soak.harness import Table
 
-MOST_SECONDS = 2.0
-MOST_BYTES = 200 << 20
-MOST_TIMES_THE_FILE = 10
+MAX_SECONDS = 2.0
+MAX_BYTES = 200 << 20
+MAX_BYTES_PER_FILE_BYTE = 10
 
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
@@ -87,14 +87,14 @@ def run_by_kind(
     by_kind: dict[str, list[tuple[str, float, int]]] = {kind: [] for kind in kinds}
     for number, outcome in run_cases(case, count):
         kind = kinds[number % len(kinds)]
-        if outcome.result and outcome.seconds > MOST_SECONDS:
+        if outcome.result and outcome.seconds > MAX_SECONDS:
             # A disk that is busy costs processor time of the system, too: the faster of two runs counts.
             ((_, second),) = run_cases(case, number + 1, first=number)
             outcome = min(outcome, second, key=lambda each: each.seconds) if second.result else outcome
         what, n_file_bytes = outcome.result or (f"FAILED {outcome.death}", 0)
-        if outcome.result and outcome.seconds > MOST_SECONDS:
+        if outcome.result and outcome.seconds > MAX_SECONDS:
             what = f"FAILED {outcome.seconds:.1f} s for {n_file_bytes} bytes ({what})"
-        elif outcome.result and outcome.n_bytes > max(MOST_BYTES, MOST_TIMES_THE_FILE * n_file_bytes):
+        elif outcome.result and outcome.n_bytes > max(MAX_BYTES, MAX_BYTES_PER_FILE_BYTE * n_file_bytes):
             what = f"FAILED {outcome.n_bytes >> 20} MB for {n_file_bytes} bytes ({what})"
         if what.startswith("FAILED"):
             table.failures.append(f"{kind}, case {number} of seed {seed}: {what}")

@@ -40,7 +40,7 @@ QUICK = 1_500
 FULL = 50_000
 """A full run takes the cases that there are, which are fewer."""
 
-_MOST_BYTES = 6 << 30
+_MAX_BYTES = 6 << 30
 _SEAM_WORDS = ("cannot be converted to", "is not an instance of", "is not an exact instance", "orrowed", "PyO3")
 
 
@@ -286,7 +286,7 @@ def run(count: int, seed: int) -> Table:
 @cache
 def _limit_once() -> None:
     """What a child process does before its first case: an absurd size is a MemoryError, nothing is read or shown."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     silent = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(silent, descriptor)

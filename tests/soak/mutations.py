@@ -36,7 +36,7 @@ QUICK = 600
 FULL = 350_000
 
 # A value longer than this, written as JSON, is repeated a few times at most.
-_MOST_REPEATED = 1000
+_MAX_REPEATED_BYTES = 1000
 _SEPARATOR = b"\n--\n"
 _TEXT = "ab <|endoftext|> the théâtre 東京 ab\n\n 12345"
 _PIECES = (
@@ -309,14 +309,14 @@ def changed_value(value: Any, rng: random.Random) -> Any:
     elif how == 1 and type(old) is int:
         holder[place] = rng.choice((old + 1, old - 1, -old, old * 1000, old + 0.5, str(old), 2**24 - 1))
     elif how == 2 and isinstance(old, str):
-        many = 3000 if len(old) < _MOST_REPEATED else 2
+        many = 3000 if len(old) < _MAX_REPEATED_BYTES else 2
         holder[place] = rng.choice((old * 2, old[:-1], old.upper(), old + " ", old * many, old[::-1]))
     elif how == 3 and isinstance(holder, dict):
         holder[rng.choice(("x", place + "x", "", "merges", "vocab", "x" * 3000))] = old
     elif how == 4 and isinstance(holder, list) and holder is not changed:
         # Not a whole vocabulary 2,000 times: files stay below a few megabytes. A second change meets one of the copies.
         text = json.dumps(old)
-        n = rng.choice((1, 2, 2000 if len(text) < _MOST_REPEATED else 3))
+        n = rng.choice((1, 2, 2000 if len(text) < _MAX_REPEATED_BYTES else 3))
         holder[place:place] = json.loads(f"[{','.join([text] * n)}]")
     else:
         holder[place] = _hostile_value(rng)

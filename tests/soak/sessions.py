@@ -28,7 +28,7 @@ QUICK = 2_700
 FULL = 200_000
 
 _CALLS_PER_CASE = 50
-_MOST_CHARS = 9_000
+_MAX_CHARS = 9_000
 _SPECIALS = {"<s>": 900, "<s><s>": 901, "word": 902, "rd ": 903, "<|endoftext|>": 904}
 _CUSTOM: tuple[Any, ...] = (r"\w+|\s+|[^\w\s]+", r"a*b|a", (r"\p{N}", r" ?\p{L}+"), r"(?=ab)|\s+(?<=a )|[^ ]+")
 _PARTS = [*"abcAB79 .,'_\n\té中文🙂，ﬁ\u0301\u2581", "ba", "   a", "</s>", "  ", "\r\n", "'re", " the", "word"]
@@ -200,10 +200,10 @@ def _case(tokenizer: Tokenizer, rng: random.Random) -> int:
             if kind < 0.1 and len(sessions) < 4:
                 sessions.append((session.fork(), oracle.fork()))
                 continue
-            if kind < 0.2 or len(oracle.text) > _MOST_CHARS:
+            if kind < 0.2 or len(oracle.text) > _MAX_CHARS:
                 back = len(oracle.text) if rng.random() < 0.1 else min(len(oracle.text), rng.randrange(1, 300))
                 call, argument = "truncate", len(oracle.text) - back
-                if len(oracle.text) > _MOST_CHARS:
+                if len(oracle.text) > _MAX_CHARS:
                     argument = rng.randrange(len(oracle.text))
             else:
                 call, argument = "append", _text(rng)

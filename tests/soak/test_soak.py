@@ -27,7 +27,7 @@ def test_only_a_mutation_that_is_slow_twice_fails(monkeypatch: pytest.MonkeyPatc
         return "loaded", 10
 
     monkeypatch.setattr(mutations, "_run_case", slow)
-    monkeypatch.setattr(isolation, "MOST_SECONDS", 0.15)
+    monkeypatch.setattr(isolation, "MAX_SECONDS", 0.15)
     (failure,) = mutations.run(3, seed=0).failures
     assert "case 2" in failure
 

@@ -117,7 +117,7 @@ def test_another_time_alone_is_accepted_where_the_content_is_known(corpus: Path)
 def test_another_time_is_refused_where_the_content_is_not_known(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pairloom.corpus.fingerprint._MOST_DIGESTED_BYTES", 10)
+    monkeypatch.setattr("pairloom.corpus.fingerprint._MAX_DIGESTED_BYTES", 10)
     shutil.rmtree(tmp_path / "checkpoint")
     assert resumed(corpus) == resumed(corpus)
     os.utime(corpus, ns=(1, 1))

@@ -11,7 +11,7 @@ use pairloom_core::cpu::CpuTier;
 use pairloom_core::text::{Characters, Text, Unit, from_utf8};
 
 /// The most bytes of a file to use.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:?}, documents of {n_characters} characters, MB/s", CpuTier::best());
     for path in &arguments {
         let text = std::fs::read_to_string(path)?;
-        let text: Vec<u32> = text[..text.floor_char_boundary(MOST_BYTES)].chars().map(u32::from).collect();
+        let text: Vec<u32> = text[..text.floor_char_boundary(MAX_BYTES)].chars().map(u32::from).collect();
         let documents = |most: u32, other: u32| {
             let replace = move |&unit: &u32| if unit <= most { unit } else { other };
             text.chunks(n_characters).map(move |text| text.iter().map(replace).collect::<Vec<u32>>())

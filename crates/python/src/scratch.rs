@@ -9,7 +9,7 @@ use std::thread::LocalKey;
 use pairloom_core::ids::Id;
 
 /// The largest capacity of a vector that is kept.
-const MOST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 
 /// The types of ids for which each thread keeps a vector.
 pub trait Kept: Id {
@@ -37,7 +37,7 @@ pub fn with_ids<I: Kept, T>(work: impl FnOnce(&mut Vec<I>) -> T) -> T {
     let mut ids = I::vector().try_with(Cell::take).unwrap_or_default();
     ids.clear();
     let done = work(&mut ids);
-    if ids.capacity() <= MOST_KEPT {
+    if ids.capacity() <= MAX_KEPT {
         let _ = I::vector().try_with(|kept| kept.set(ids));
     }
     done

@@ -15,14 +15,14 @@ LONGEST_PATH = 4096
 LARGEST_INT = 2**63 - 1
 """The largest integer that an argument can be: the maximum of a signed 64-bit integer."""
 
-MOST_SPECIAL_TOKENS = 1 << 17
+MAX_SPECIAL_TOKENS = 1 << 17
 """The limit on special tokens: twice as many as any published tokenizer has (16-bit speech codes)."""
 
 # The thread limit is four per processor, but at least this.
-_THREADS_AT_LEAST = 16
-_MOST_SHOWN = 80
-_MOST_BITS_SHOWN = 256
-_MOST_NAMES = 8
+_MIN_THREAD_LIMIT = 16
+_MAX_SHOWN = 80
+_MAX_BITS_SHOWN = 256
+_MAX_NAMES = 8
 
 
 def shown(value: Any) -> str:
@@ -33,16 +33,16 @@ def shown(value: Any) -> str:
     >>> shown(1 << 10_000)
     'an int of 10001 bits'
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _MOST_BITS_SHOWN:
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _MAX_BITS_SHOWN:
         # repr raises ValueError for a very large int.
         return f"an int of {value.bit_length()} bits"
-    if isinstance(value, (str, bytes)) and len(value) > _MOST_SHOWN:
-        return f"{value[:_MOST_SHOWN]!r}... ({len(value)} in all)"
+    if isinstance(value, (str, bytes)) and len(value) > _MAX_SHOWN:
+        return f"{value[:_MAX_SHOWN]!r}... ({len(value)} in all)"
     try:
         text = repr(value)
     except Exception:
         return f"a {type(value).__name__}"
-    return text if len(text) <= 2 * _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return text if len(text) <= 2 * _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 def as_text(name: str) -> str:
@@ -112,9 +112,9 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
         )
     # Not tuple(tokens), which trusts the __len__ of a caller's object.
     checked = tuple([token for token in tokens])  # noqa: C416
-    if len(checked) > MOST_SPECIAL_TOKENS:
+    if len(checked) > MAX_SPECIAL_TOKENS:
         raise ValueError(
-            f"there are {len(checked)} special tokens; at most {MOST_SPECIAL_TOKENS} are taken: put others into the"
+            f"there are {len(checked)} special tokens; at most {MAX_SPECIAL_TOKENS} are taken: put others into the"
             " vocabulary"
         )
     for token in checked:
@@ -179,7 +179,7 @@ def _remedy_for_table(name: str, value: Any, call: str = "") -> str | None:
         listed = getattr(value, found)
         names = list(listed) if isinstance(listed, Iterable) else []
     column = "text" if "text" in names or not names else names[0]
-    columns = ", ".join(map(shown, names[:_MOST_NAMES])) + (", ..." if len(names) > _MOST_NAMES else "")
+    columns = ", ".join(map(shown, names[:_MAX_NAMES])) + (", ..." if len(names) > _MAX_NAMES else "")
     place = f"{name}[{shown(column)}]"
     return f"pass one column, as {f'{call}({place})' if call else place}" + (f"; it has {columns}" if names else "")
 
@@ -242,4 +242,4 @@ def resolve_threads(threads: Any) -> int:
         # A worker process has imported it already; importing it here would only take time.
         process = sys.modules.get("multiprocessing.process")
         return 1 if process is not None and process.parent_process() is not None else 0
-    return min(int(threads), max(_THREADS_AT_LEAST, 4 * (os.cpu_count() or 1)))
+    return min(int(threads), max(_MIN_THREAD_LIMIT, 4 * (os.cpu_count() or 1)))

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 # A caller that waits for an item wakes up this often, since on Windows Ctrl-C cannot interrupt a longer wait.
 _POLL_SECONDS: Final = 0.1
 # The longest wait for a thread at the end of a reader or after an interruption.
-_MOST_SECONDS: Final = 0.25
+_JOIN_SECONDS: Final = 0.25
 
 
 class _End:
@@ -44,7 +44,7 @@ class ReadAhead(Generic[Item]):
         # Make room for the one item that the thread can still put.
         _clear(self._ready)
         if self._thread.is_alive():
-            self._thread.join(_MOST_SECONDS)
+            self._thread.join(_JOIN_SECONDS)
         close: Any = getattr(self._items, "close", None)
         if close is not None and not self._thread.is_alive():
             close()
@@ -96,7 +96,7 @@ class WriteBehind(Generic[Item]):
             _clear(self._waiting)
         self._waiting.put(_End())
         is_interruption = kind is not None and not issubclass(kind, Exception)
-        self._thread.join(_MOST_SECONDS if is_interruption else None)
+        self._thread.join(_JOIN_SECONDS if is_interruption else None)
         if kind is None:
             self._raise()
 

@@ -24,7 +24,7 @@ from pairloom.analysis.stats import CorpusStats
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, lines of dashes) would leave no room for the others.
 _LONGEST_SHOWN: Final = 24
-_MOST_SOURCES: Final = 40
+_MAX_SOURCES: Final = 40
 
 INK, PAPER, GRID, FIRST, SECOND = "#1b1b1f", "#ffffff", "#c9c9d1", "#0072b2", "#d55e00"
 _IN_THE_DARK: Final = {INK: "#ececf1", PAPER: "#16161a", GRID: "#4a4a54", FIRST: "#56b4e9", SECOND: "#e69f00"}
@@ -136,10 +136,10 @@ _MARKERS: Final = "osD^vP*X"
 def _shortened(name: str) -> str:
     """Shortens a long name to its end, where file names differ, and escapes $, which begins a formula in matplotlib."""
     shown = name.encode(errors="surrogateescape").decode(errors="replace").replace("$", r"\$")
-    return shown if len(shown) <= _MOST_OF_A_NAME else f"…{shown[-_MOST_OF_A_NAME:]}"
+    return shown if len(shown) <= _MAX_NAME_CHARS else f"…{shown[-_MAX_NAME_CHARS:]}"
 
 
-_MOST_OF_A_NAME: Final = 48
+_MAX_NAME_CHARS: Final = 48
 
 
 def _save(figure: Any, path: Path, overwrite: bool) -> None:
@@ -234,12 +234,12 @@ def _draw_bars(axes: Any, title: str, at: npt.NDArray[np.int64], values: dict[st
 
 
 def _draw_inputs(axes: Any, stats: ShardStats) -> None:
-    largest = sorted(stats.inputs, key=lambda entry: -(entry[2] or 0))[:_MOST_SOURCES]
+    largest = sorted(stats.inputs, key=lambda entry: -(entry[2] or 0))[:_MAX_SOURCES]
     # Not n_tokens of the shards: packed rows of one rank have only part of the inputs' tokens.
     total = sum(tokens or 0 for *_, tokens in stats.inputs)
     shares = [(tokens or 0) / total * 100 for *_, tokens in largest]
     axes.barh(np.arange(len(largest))[::-1], shares, 0.8, color=FIRST, edgecolor=PAPER)
-    size = 8 if len(largest) <= _MOST_SOURCES // 2 else 6
+    size = 8 if len(largest) <= _MAX_SOURCES // 2 else 6
     axes.set_yticks(np.arange(len(largest))[::-1], [_shortened(path) for path, *_ in largest], fontsize=size)
     axes.set_title("inputs")
     axes.set_xlabel("percent of the tokens")

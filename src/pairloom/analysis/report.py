@@ -14,7 +14,7 @@ from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats, reny
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 _LOOKS_SPECIAL = re.compile(rb"\s*(<\|[^|]*\|>|</?[A-Za-z_][^<>\s]*>|\[/?[A-Z_]+[0-9]*\])\s*")
-_MOST_SHOWN = 8
+_MAX_SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +159,8 @@ def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
     lines.append(f"  Renyi efficiency{_shown(found.renyi_efficiency, '>8.4f')} at alpha {RENYI_ALPHA}")
     for kind, name in _KINDS.items():
         ids = getattr(found, kind)
-        examples = "".join(f" {i}:{shown_token(tokenizer.id_to_token(i))}" for i in ids[:_MOST_SHOWN])
-        more = " ..." if len(ids) > _MOST_SHOWN else ""
+        examples = "".join(f" {i}:{shown_token(tokenizer.id_to_token(i))}" for i in ids[:_MAX_SHOWN])
+        more = " ..." if len(ids) > _MAX_SHOWN else ""
         lines.append(f"  {name:<20} {len(ids)}" + (f" {examples}{more}" if kind == "glitch" and ids else ""))
     return "\n".join(lines) + "\n"
 

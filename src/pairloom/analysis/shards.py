@@ -10,7 +10,7 @@ from pairloom._internal.arguments import as_text
 from pairloom.shards.reading import OpenShards, open_shards
 
 _PERCENTILES = (50, 90, 99, 100)
-_MOST_INPUTS = 20
+_MAX_INPUTS = 20
 _WIDTH = 40
 
 
@@ -135,11 +135,11 @@ def shard_stats_text(stats: ShardStats) -> str:
     lines += ["", f"{'tokens of an input':>21} {'documents':>15} {'share':>7}"] if stats.inputs else []
     largest = sorted(stats.inputs, key=lambda entry: -(entry[2] or 0))
     total = max(sum(tokens or 0 for _, _, tokens in stats.inputs), 1)
-    for path, n_documents, n_tokens in largest[:_MOST_INPUTS]:
+    for path, n_documents, n_tokens in largest[:_MAX_INPUTS]:
         figures = f"{'-':>21} {'-':>15} {'-':>7}"
         if n_documents is not None and n_tokens is not None:
             figures = f"{n_tokens:>21,} {n_documents:>15,} {n_tokens / total:>7.1%}"
         lines.append(f"{figures} {as_text(path)}")
-    if len(largest) > _MOST_INPUTS:
-        lines.append(f"and {len(largest) - _MOST_INPUTS:,} inputs more; --json has all")
+    if len(largest) > _MAX_INPUTS:
+        lines.append(f"and {len(largest) - _MAX_INPUTS:,} inputs more; --json has all")
     return "\n".join(lines) + "\n"

@@ -17,7 +17,7 @@ from pairloom.errors import CorpusError
 INPUT_SKIPPED = 3
 """The exit status of --strict if some of the input was skipped."""
 
-_MOST_SHOWN = 40
+_MAX_SHOWN = 40
 # How long to wait for a non-blocking pipe, and how much to read at once.
 _WAIT_SECONDS, _PIECE_BYTES = 0.01, 1 << 20
 _SECONDS_BETWEEN_LINES = 10.0
@@ -93,7 +93,7 @@ def whole_number(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}... ({len(text)} characters)"
+        shown = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
         raise argparse.ArgumentTypeError(f"not a whole number: {shown!r}") from None
     if abs(number) > LARGEST_INT:
         raise argparse.ArgumentTypeError(f"{shown_value(number)} is beyond 64 bits; the largest is {LARGEST_INT}")

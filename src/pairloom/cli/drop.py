@@ -9,7 +9,7 @@ from pairloom.shards.drop import drop_documents
 
 HELP = "remove documents from a folder of shards, by their ids"
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +33,8 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"{args.ids}: holds no ids; write an id a line")
     done = drop_documents(args.folder, ids)
     if done.missing:
-        some = ", ".join(map(repr, done.missing[:_MOST_LISTED]))
-        more = f" and {len(done.missing) - _MOST_LISTED} others" if len(done.missing) > _MOST_LISTED else ""
+        some = ", ".join(map(repr, done.missing[:_MAX_LISTED]))
+        more = f" and {len(done.missing) - _MAX_LISTED} others" if len(done.missing) > _MAX_LISTED else ""
         warn(f"{args.folder}: no document has {len(done.missing)} of the ids: {some}{more}")
     counts = {"documents": done.n_documents, "tokens": done.n_tokens, "shards": len(done.shards)}
     print(json.dumps({**counts, "missing": len(done.missing), "dropped_earlier": len(done.earlier)}))

@@ -11,7 +11,7 @@ from pairloom.analysis.compare import named_documents
 from pairloom.cli.console import text_argument, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, check_reads_nothing, corpus_of
 from pairloom.cli.models import add_format_arguments, load_at
-from pairloom.view.view import MOST_BYTES, View
+from pairloom.view.view import MAX_BYTES, View
 
 HELP = "write a page that shows texts as tokens: ids, ranks, merge trees, merges step by step; two tokenizers compared"
 
@@ -56,13 +56,13 @@ def run(args: argparse.Namespace) -> None:
     tokenizers = [(os.fspath(name), load_at(name, args)) for name in args.model]
     texts = [(f"text {number}", text_argument(text)) for number, text in enumerate(args.text, start=1)]
     if args.input is not None:
-        left = MOST_BYTES - sum(len(text.encode()) for _, text in texts)
+        left = MAX_BYTES - sum(len(text.encode()) for _, text in texts)
         for name, text in named_documents(corpus_of(args)):
             left -= len(text.encode())
             if left < 0:
                 raise ValueError(
-                    f"a page shows at most {MOST_BYTES >> 20} MB of text; leave inputs out, or show the beginning with"
-                    f" --max-bytes {MOST_BYTES} or --doc-cap"
+                    f"a page shows at most {MAX_BYTES >> 20} MB of text; leave inputs out, or show the beginning with"
+                    f" --max-bytes {MAX_BYTES} or --doc-cap"
                 )
             texts.append((name, text))
     view = View(tokenizers, texts, specials=args.specials)

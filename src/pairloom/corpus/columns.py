@@ -21,15 +21,15 @@ from pairloom.corpus.origins import Origins
 from pairloom.errors import CorpusError, PairloomError
 
 # Rows decoded at a time: the minimum, the number if half a block is less than a row, and the maximum.
-_FEWEST_ROWS, _SOME_ROWS, _MOST_ROWS = 16, 1024, 1 << 13
+_MIN_ROWS, _SOME_ROWS, _MAX_ROWS = 16, 1024, 1 << 13
 # The most bytes of text to decode at a time, since many rows can repeat one long text that a dictionary holds once.
-_MOST_DECODED = 1 << 28
+_MAX_DECODED_BYTES = 1 << 28
 # Bytes that each row adds, even an empty one: its offset, and what is made of it.
 _ROW_BYTES = 16
 # A Parquet file of at most this size is read without a buffer, a column of a row group at a time.
 _SMALL_FILE = 1 << 24
 # The most bytes between an Arrow file's last batch and its footer: eight that end the batches, and padding.
-_MOST_BETWEEN = 72
+_MAX_BEFORE_FOOTER = 72
 
 
 Rows = tuple[_core.Documents, int, float, Origins | None]
@@ -104,8 +104,8 @@ class RowsReader:
             for number in groups:
                 n_bytes = metadata.row_group(number).total_byte_size
                 rows = self._rows_at_a_time(metadata.row_group(number))
-                if rows * n_bytes > _MOST_DECODED:
-                    rows = min(rows, max(_MOST_DECODED // _longest_in_dictionary(file, metadata, number, path), 1))
+                if rows * n_bytes > _MAX_DECODED_BYTES:
+                    rows = min(rows, max(_MAX_DECODED_BYTES // _longest_in_dictionary(file, metadata, number, path), 1))
                 wanted = [path, ".".join(self._id_field)] if self._id_field else [path]
                 n_before = self._n_read
                 for batch in reader.iter_batches(rows, row_groups=[number], columns=wanted):
@@ -147,7 +147,7 @@ class RowsReader:
                 raise CorpusError(
                     f"{self._name}: something follows the end of its Arrow stream; put each stream into its own file"
                 )
-            if begin == b"ARROW1" and source.furthest and source.n_bytes_before_footer() > _MOST_BETWEEN:
+            if begin == b"ARROW1" and source.furthest and source.n_bytes_before_footer() > _MAX_BEFORE_FOOTER:
                 raise CorpusError(
                     f"{self._name}: something stands between its last batch and its footer, as where Arrow files were"
                     " joined, of which each should be a file of its own"
@@ -236,8 +236,8 @@ class RowsReader:
         Does not touch the metadata of columns: if they are damaged, pyarrow aborts the process.
         """
         n_rows, n_bytes = max(group.num_rows, 0), max(group.total_byte_size, 0)
-        at_once = min(_MOST_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
-        return max(_FEWEST_ROWS, at_once)
+        at_once = min(_MAX_ROWS, self._piece_bytes // 2 * n_rows // max(n_bytes, 1) or _SOME_ROWS)
+        return max(_MIN_ROWS, at_once)
 
     def _rows(
         self, column: Any, n_rows: int | None = None, done: float = 0.0, ids: list[str | None] | None = None

@@ -26,7 +26,7 @@ _READ_BYTES = 256 << 10
 # The most that a decoder returns at a time.
 _PART_BYTES: Final = 1 << 20
 # Windows of zstd beyond 2 GiB exist only in theory.
-_MOST_WINDOW_LOG: Final = 31
+_MAX_WINDOW_LOG: Final = 31
 
 
 class _Decoder(Protocol):
@@ -76,7 +76,7 @@ def _zstd_library() -> Any:
 
 def _zstd() -> _Decoder:
     library = _zstd_library()
-    options = {library.DecompressionParameter.window_log_max: _MOST_WINDOW_LOG}
+    options = {library.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG}
     decoder: _Decoder = library.ZstdDecompressor(options=options)
     return decoder
 

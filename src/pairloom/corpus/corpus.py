@@ -29,7 +29,7 @@ from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
 
 _DATASET_ROWS = 1024
-_MOST_MESSAGES = 5
+_MAX_MESSAGES = 5
 # System errors that are not about the file itself.
 _NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR, errno.ESTALE}
 
@@ -358,7 +358,7 @@ class Reading:
             shown = "".join(f"\n  {message}" for message in self.messages)
             warn(f"{self.n_skipped} records that cannot be read were left out; the first:{shown}")
         if self.skipped_files:
-            some = self.skipped_files[:_MOST_MESSAGES]
+            some = self.skipped_files[:_MAX_MESSAGES]
             shown = "".join(f"\n  {file.reason}" for file in some)
             warn(f"{len(self.skipped_files)} files that cannot be read were left out; the first:{shown}")
 
@@ -563,8 +563,8 @@ class Reading:
         if isinstance(reader, _core.JsonLines) and reader.n_skipped:
             known = self.n_skipped - before
             self.n_skipped = before + reader.n_skipped
-            new = reader.messages[known:] if known < _MOST_MESSAGES else []
-            self.messages.extend(new[: _MOST_MESSAGES - len(self.messages)])
+            new = reader.messages[known:] if known < _MAX_MESSAGES else []
+            self.messages.extend(new[: _MAX_MESSAGES - len(self.messages)])
 
     def _records_of(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[_Read]:
         reader = WarcReader(
@@ -580,7 +580,7 @@ class Reading:
                 yield documents, _told(file, source), None
         finally:
             self.n_skipped = before + reader.n_skipped
-            self.messages.extend(reader.messages[: _MOST_MESSAGES - len(self.messages)])
+            self.messages.extend(reader.messages[: _MAX_MESSAGES - len(self.messages)])
 
     def _rows_of(self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None) -> Iterator[_Read]:
         reader = self._rows_reader(source.shown)
@@ -613,7 +613,7 @@ class Reading:
         for documents, n_skipped, done, origins in rows:
             if n_skipped:
                 self.n_skipped += n_skipped
-                if len(self.messages) < _MOST_MESSAGES:
+                if len(self.messages) < _MAX_MESSAGES:
                     self.messages.append(f"{name}: {n_skipped} rows whose text is null or not UTF-8")
             yield documents, done, origins
 
@@ -630,14 +630,14 @@ class Reading:
             first += len(batch)
 
 
-def _joined(blocks: Iterator[Block], most_bytes: int) -> Generator[Block]:
-    """Joins consecutive blocks of at most `most_bytes` together, since each block costs a call into the core."""
+def _joined(blocks: Iterator[Block], max_bytes: int) -> Generator[Block]:
+    """Joins consecutive blocks of at most `max_bytes` together, since each block costs a call into the core."""
     held: list[Block] = []
     n_held = 0
     try:
         for block in blocks:
             n_bytes = block.documents.n_bytes + TEXT_OVERHEAD * len(block.documents)
-            if held and n_held + n_bytes > most_bytes:
+            if held and n_held + n_bytes > max_bytes:
                 yield _one(held)
                 held, n_held = [], 0
             held.append(block)

@@ -20,7 +20,7 @@ from pairloom.corpus.sources import resolve
 from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
 from pairloom.errors import CheckpointError
 
-_MOST_DIGESTED_BYTES = 64 << 20
+_MAX_DIGESTED_BYTES = 64 << 20
 
 
 def of_files(paths: list[str]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def of_files(paths: list[str]) -> dict[str, Any]:
     CheckpointError for standard input and pipes, since their content cannot be identified.
     """
     sources = resolve(paths, warns=False)
-    is_digested = sum(source.n_bytes or 0 for source in sources) <= _MOST_DIGESTED_BYTES
+    is_digested = sum(source.n_bytes or 0 for source in sources) <= _MAX_DIGESTED_BYTES
     files: list[dict[str, Any]] = []
     for source in sources:
         known: dict[str, Any] = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns}

@@ -14,7 +14,7 @@ BEGIN_BYTES = 512
 """How many bytes at the beginning of a file are checked."""
 
 # How many files, at most, are checked before the core reads them.
-_MOST_PEEKED = 1000
+_MAX_CHECKED_FILES = 1000
 _RECORD = re.compile(rb'\s*\{[ \t]*"(?:[^"\\\n]|\\.)*"[ \t]*:')
 
 
@@ -42,7 +42,7 @@ def doubt_of(begin: bytes, *, is_meant: bool = False) -> str | None:
 def doubts_of_files(paths: Sequence[str], *, is_meant: bool = False) -> dict[str, list[str]]:
     """Returns the files that are probably not plain text, by reason, among the first thousand."""
     found: dict[str, list[str]] = {}
-    for path in paths[:_MOST_PEEKED]:
+    for path in paths[:_MAX_CHECKED_FILES]:
         with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
             if doubt := doubt_of(file.read(BEGIN_BYTES), is_meant=is_meant):
                 found.setdefault(doubt, []).append(path)

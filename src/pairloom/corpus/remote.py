@@ -22,7 +22,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, public_url, without_secrets
 
 _FIRST_BYTES: Final = 256 << 10
-_MOST_BYTES: Final = 8 << 20
+_MAX_BYTES: Final = 8 << 20
 # For files that are copied whole: a store needs time for each request before it sends the first byte.
 _COPIED_BYTES: Final = 32 << 20
 _TRIES: Final = 6
@@ -189,7 +189,7 @@ class RangesFile(io.RawIOBase):
         is_straight = start == self._start + len(self._held) and start > 0
         if not is_straight:
             self._end_ahead()
-            self._held = self._range(start, min(start + max(_FIRST_BYTES, min(wanted, _MOST_BYTES)), self._n_bytes))
+            self._held = self._range(start, min(start + max(_FIRST_BYTES, min(wanted, _MAX_BYTES)), self._n_bytes))
         else:
             if self._ahead is None:
                 self._ahead = ReadAhead(self._following(start))
@@ -200,7 +200,7 @@ class RangesFile(io.RawIOBase):
     def _following(self, start: int) -> Iterator[bytes]:
         size = self.first_bytes
         while start < self._n_bytes:
-            size = max(size, min(2 * size, _MOST_BYTES))
+            size = max(size, min(2 * size, _MAX_BYTES))
             yield self._range(start, min(start + size, self._n_bytes))
             start += size
 

@@ -13,7 +13,7 @@ from pairloom.errors import CorpusError
 # Records about the crawl or about other records.
 _NO_TEXTS = {"warcinfo", "request", "metadata", "revisit"}
 # Longer than any real header.
-_MOST_HEADER_BYTES = 1 << 20
+_MAX_HEADER_BYTES = 1 << 20
 
 
 class _Record(NamedTuple):
@@ -67,7 +67,7 @@ class WarcReader:
             self._n_records += 1
             end = held.find(b"\r\n\r\n")
             while end < 0:
-                if len(held) > _MOST_HEADER_BYTES:
+                if len(held) > _MAX_HEADER_BYTES:
                     raise self._damaged("its header does not end")
                 if not is_there(len(held) + 1):
                     raise self._damaged("its header breaks off; the file was cut short")

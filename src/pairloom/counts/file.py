@@ -42,7 +42,7 @@ VERSION = 1
 _PREFIX = "pairloom."
 _BEGIN_BYTES = 16
 _DIGEST_BYTES = 32
-_MOST_HEADER_BYTES = 1 << 28
+_MAX_HEADER_BYTES = 1 << 28
 _ROW_GROUP = 1 << 20
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "pattern": (str, list),
@@ -126,7 +126,7 @@ def _read_native(file: BinaryIO, name: str) -> CountsColumns:
     if version != VERSION:
         raise CountsError(f"{name}: counts file version {version} at byte 8; this pairloom reads version {VERSION}")
     start = _BEGIN_BYTES + int.from_bytes(begin[12:16], "little")
-    encoded = file.read(min(start - _BEGIN_BYTES, _MOST_HEADER_BYTES))
+    encoded = file.read(min(start - _BEGIN_BYTES, _MAX_HEADER_BYTES))
     if _BEGIN_BYTES + len(encoded) < start:
         raise CountsError(f"{name}: cut short in the header, at byte {_BEGIN_BYTES + len(encoded)}; copy it again")
     header = _from_json(encoded, f"{name}: the header at byte 16")

@@ -28,7 +28,7 @@ _FAN_IN = 8
 # Bytes of local files per task. More tasks cost more, since each sends its counts and others add them. Tasks are
 # smaller than the first number only to give each thread of the workers one, and never smaller than the second.
 _TASK_BYTES = 256 << 20
-_LEAST_TASK_BYTES = 16 << 20
+_MIN_TASK_BYTES = 16 << 20
 
 
 def _dask() -> Any:
@@ -66,7 +66,7 @@ def _groups(files: list[str], files_per_task: int | None) -> list[list[str]]:
         return [files[first : first + files_per_task] for first in range(0, len(files), files_per_task)]
     sizes = [Path(file).stat().st_size if Path(file).is_file() else _TASK_BYTES for file in files]
     ends = list(accumulate(sizes))
-    n_tasks = max(-(-ends[-1] // _TASK_BYTES), min(_n_threads(), ends[-1] // _LEAST_TASK_BYTES), 1)
+    n_tasks = max(-(-ends[-1] // _TASK_BYTES), min(_n_threads(), ends[-1] // _MIN_TASK_BYTES), 1)
     # Give each task its share of the bytes: a small last task would leave a worker idle.
     share = max(ends[-1] / n_tasks, 1)
     groups: dict[int, list[str]] = {}

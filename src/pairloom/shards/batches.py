@@ -28,9 +28,9 @@ Pieces = tuple[Lengths, Lengths]
 # Blocks or rows permuted at once.
 _CHUNK = 1 << 12
 # Rows or tokens whose pieces are held at once.
-_MOST_PIECES = 1 << 20
+_MAX_PIECES = 1 << 20
 # A step that spans more epochs than this is refused, unless it has few ids.
-_MOST_EPOCHS, _FEW_IDS = 1000, 1 << 17
+_MAX_EPOCHS, _FEW_IDS = 1000, 1 << 17
 
 
 class Order(NamedTuple):
@@ -245,7 +245,7 @@ class FolderRows(Rows):
             stop = min(stop, self.total)
         while start < stop:
             epoch, begin = divmod(start, self.n_per_epoch)
-            end = min(self.n_per_epoch, begin + stop - start, begin + _MOST_PIECES)
+            end = min(self.n_per_epoch, begin + stop - start, begin + _MAX_PIECES)
             yield self._order.pieces(first_epoch + epoch, begin, end)
             start += end - begin
 
@@ -275,10 +275,10 @@ class Batches(Iterator[npt.NDArray[Any]]):
             check_int(name, value, least=0)
         seq_len, n_tokens, dtype = rows.seq_len, rows.n_tokens, rows.dtype
         asked = batch * world_size * seq_len
-        if asked > max(_FEW_IDS, _MOST_EPOCHS * n_tokens * (rows.epochs or 1)):
+        if asked > max(_FEW_IDS, _MAX_EPOCHS * n_tokens * (rows.epochs or 1)):
             raise ValueError(
                 f"a step has room for {asked:,} ids (batch {batch:,} * world_size {world_size:,} * "
-                f"seq_len {seq_len:,}), but the shards hold {n_tokens:,}: more than {_MOST_EPOCHS} times as many; "
+                f"seq_len {seq_len:,}), but the shards hold {n_tokens:,}: more than {_MAX_EPOCHS} times as many; "
                 "take smaller numbers"
             )
         n_bytes = batch * seq_len * dtype.itemsize

@@ -12,7 +12,7 @@ from pairloom.tokenizer import Tokenizer
 SHARD_TOKENS = 100_000_000
 """Default number of tokens after which a shard ends."""
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 
 def run_config(
@@ -46,9 +46,9 @@ def run_config(
 def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
     """Returns the special token that `eot` or `bos` names, None for no token."""
     specials = list(tokenizer.special_tokens)
-    shown = ", ".join(map(repr, specials[:_MOST_LISTED]))
-    if len(specials) > _MOST_LISTED:
-        shown += f" and {len(specials) - _MOST_LISTED} more"
+    shown = ", ".join(map(repr, specials[:_MAX_LISTED]))
+    if len(specials) > _MAX_LISTED:
+        shown += f" and {len(specials) - _MAX_LISTED} more"
     if token is None or token is False:
         return None
     if not specials:

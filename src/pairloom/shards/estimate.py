@@ -73,8 +73,8 @@ def estimate(
         raise CorpusError("the size of the corpus is unknown, so nothing can be extrapolated; name files")
     encoder = tokenizer.block_encoder(specials="ordinary", threads=resolve_threads(threads))
     sample = Sample(corpus, sample_bytes, pieces)
-    most_bytes = math.inf if corpus.max_bytes is None else corpus.max_bytes
-    is_small = sample.total <= sample_bytes or most_bytes <= sample_bytes
+    max_bytes = math.inf if corpus.max_bytes is None else corpus.max_bytes
+    is_small = sample.total <= sample_bytes or max_bytes <= sample_bytes
     if not is_small:
         sample.read()
     error: int | None = 0
@@ -87,8 +87,8 @@ def estimate(
         amounts[2] += sum(size > 0 and corpus.is_one_document(number) for number, size in enumerate(sample.sizes))
         seconds *= sample.total / sample.n_read
         share, n_pieces = sample.n_read / sum(source.n_bytes or 0 for source in corpus.sources), len(sample.pieces)
-        if amounts[3] > most_bytes:
-            scale = most_bytes / float(amounts[3])
+        if amounts[3] > max_bytes:
+            scale = max_bytes / float(amounts[3])
             amounts, seconds, error = amounts * scale, seconds * scale, error and math.ceil(error * scale)
     tokens, documents, text_bytes = (round(float(amount)) for amount in amounts[1:])
     dtype = dtype_of("npy", tokenizer.n_vocab)

@@ -39,7 +39,7 @@ METADATA_KEY: Final = b"pairloom.manifest"
 
 _PLAIN_KEYS = ("model", "config", "inputs", "format", "dtype", "n_vocab", "version", "complete", "dropped")
 _SHA256 = re.compile("[0-9a-f]{64}")
-_MOST_IDS = 1 << 31
+_MAX_IDS = 1 << 31
 
 
 @dataclass
@@ -250,7 +250,7 @@ class Manifest:
         """Raises an error for values that no run writes, so that no later code has to check them."""
         _check(type(self.model) is type(self.version) is str and self.format in FORMATS, f"format is {self.format!r}")
         _check(type(self.complete) is bool, "complete is neither true nor false")
-        _check(_is_number(self.n_vocab) and 0 < self.n_vocab <= _MOST_IDS, f"n_vocab is {self.n_vocab!r}")
+        _check(_is_number(self.n_vocab) and 0 < self.n_vocab <= _MAX_IDS, f"n_vocab is {self.n_vocab!r}")
         _check(self.dtype == dtype_of(self.format, self.n_vocab).str, f"dtype is {self.dtype!r}")
         _check(type(self.config) is dict, "config is not an object")
         _check(

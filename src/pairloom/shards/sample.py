@@ -29,12 +29,12 @@ from pairloom.corpus.sources import Source
 from pairloom.errors import CorpusError
 
 # The fewest bytes of a piece; the fewest pieces to read, even if long records make them exceed the sample.
-_LEAST_BYTES, _LEAST_PIECES = 1 << 12, 24
+_MIN_BYTES, _MIN_PIECES = 1 << 12, 24
 # The longest record to read, unless the sample is larger.
 _LONGEST_RECORD = 1 << 26
 # Limits for files sampled from their start: fewest bytes to read, how many files share the sample, most decoded bytes
 # per byte on disk.
-_LEAST_BEGINNING, _MOST_FILES, _MOST_RATIO = 1 << 15, 64, 8
+_MIN_BEGINNING_BYTES, _MAX_FILES, _MAX_COMPRESSION_RATIO = 1 << 15, 64, 8
 # The end of a pretoken in most patterns, and within how many bytes to look for it.
 _CUT, _CUT_BYTES = re.compile(rb"\w[ \n]"), 256
 
@@ -68,8 +68,8 @@ class Sample:
     def __init__(self, corpus: Corpus, sample_bytes: int, n_pieces: int) -> None:
         self._corpus = corpus
         self._sample_bytes = sample_bytes
-        self.piece_bytes = max(sample_bytes // n_pieces, _LEAST_BYTES)
-        self._n_places = min(n_pieces, max(sample_bytes // _LEAST_BYTES, 1))
+        self.piece_bytes = max(sample_bytes // n_pieces, _MIN_BYTES)
+        self._n_places = min(n_pieces, max(sample_bytes // _MIN_BYTES, 1))
         self.sizes = [source.n_bytes or 0 for source in corpus.sources]
         for number, source in enumerate(corpus.sources):
             if corpus.doc_cap is not None and corpus.is_one_document(number) and source.is_plain:
@@ -94,7 +94,7 @@ class Sample:
         n_places = Counter(numbers.tolist())
         groups: dict[tuple[int, int], Piece] = {}
         for number, share, place in zip(numbers.tolist(), shares.tolist(), places.tolist(), strict=True):
-            if self.n_read >= self._sample_bytes and (len(self.pieces) >= _LEAST_PIECES or self.is_half):
+            if self.n_read >= self._sample_bytes and (len(self.pieces) >= _MIN_PIECES or self.is_half):
                 break
             piece = Piece(place)
             if self._has_windows(number):
@@ -112,8 +112,8 @@ class Sample:
                 continue
             groups[number, group] = piece
             self.pieces.append(piece)
-            n_bytes = max(self.piece_bytes * n_places[number] // n_groups, self._sample_bytes // _MOST_FILES)
-            span = self._beginning(number, source, max(n_bytes, _LEAST_BEGINNING))
+            n_bytes = max(self.piece_bytes * n_places[number] // n_groups, self._sample_bytes // _MAX_FILES)
+            span = self._beginning(number, source, max(n_bytes, _MIN_BEGINNING_BYTES))
             piece.spans.append((1 / max(span.n_bytes, 1), span))
         self.pieces.sort(key=lambda piece: piece.place)
 
@@ -157,7 +157,7 @@ class Sample:
                     if not skipped and done >= n_bytes // 2:
                         skipped, n_text = done, 0
                         blocks.clear()
-                    elif skipped and (done - skipped >= n_bytes or n_text >= _MOST_RATIO * n_bytes):
+                    elif skipped and (done - skipped >= n_bytes or n_text >= _MAX_COMPRESSION_RATIO * n_bytes):
                         break
                 done = block.done
                 blocks.append(block.documents)
@@ -218,7 +218,7 @@ class Sample:
 
     def _bytes_around(self, number: int, start: int, stop: int, end: bytes) -> tuple[int, bytes]:
         """Returns (first byte, bytes) of a part of a file with a range and all records that the range touches."""
-        source, reach = self._corpus.sources[number], _LEAST_BYTES
+        source, reach = self._corpus.sources[number], _MIN_BYTES
         longest = max(self._sample_bytes, _LONGEST_RECORD)
         with source.open() as file:
             while True:

@@ -38,7 +38,7 @@ from pairloom.shards.storage import storage_of
 from pairloom.tokenizer import Tokenizer
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 _Unfinished = tuple[Path, Manifest, Mirror | None]
 
@@ -391,7 +391,7 @@ def warn_of_literals(literals: dict[str, int]) -> None:
     """Warns if literals of special tokens were encoded as plain text."""
     if not literals:
         return
-    some = sorted(literals, key=lambda token: -literals[token])[:_MOST_LISTED]
+    some = sorted(literals, key=lambda token: -literals[token])[:_MAX_LISTED]
     listed = ", ".join(f"{token!r} {literals[token]:,}" for token in some)
     more = f" and {len(literals) - len(some)} others" if len(literals) > len(some) else ""
     warn(

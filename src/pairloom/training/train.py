@@ -32,7 +32,7 @@ from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
 PathLike = str | os.PathLike[str]
 
-_MOST_UINT16 = 1 << 16
+_MAX_UINT16_IDS = 1 << 16
 
 
 class Run(TypedDict, total=False):
@@ -199,11 +199,11 @@ def finished(
         reason = shortage_text(n_bytes, config, shortage)
         warn(f"the vocabulary has {actual} tokens, not the {vocab_size} that were asked for: {reason}")
     n_vocab = N_BYTES + len(config.special_tokens) + len(pairs)
-    if vocab_size <= _MOST_UINT16 < n_vocab:
+    if vocab_size <= _MAX_UINT16_IDS < n_vocab:
         warn(
             f"the tokenizer has {n_vocab} ids, because special tokens are not counted in vocab_size={vocab_size}; they "
             "do not fit uint16, so arrays and shards of ids are uint32, twice as large; "
-            f"vocab_size={_MOST_UINT16 - len(config.special_tokens)} fits uint16"
+            f"vocab_size={_MAX_UINT16_IDS - len(config.special_tokens)} fits uint16"
         )
     return lay_out(pairs, config)
 

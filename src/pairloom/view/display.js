@@ -224,9 +224,9 @@ function unitsOf(side, from, to, bytes, text) {
 
 // The view ---------------------------------------------------------------------------------------------------------
 
-const MOST_NODES = 400;
-const MOST_REPLAYED = 4096; // bytes
-const LEAST_TREE_SIZE = 8; // pixels
+const MAX_NODES = 400;
+const MAX_REPLAYED_BYTES = 4096; // bytes
+const MIN_TREE_SIZE = 8; // pixels
 
 /** Texts as tokens, and a panel for one of them: {root, panel, show, drawAll}; root and panel are elements to place.
 
@@ -621,7 +621,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   // The tree of a token as nested lists, breadth first, so that a huge one is cut off at the bottom.
   function treeOf(root, tokenizer) {
     const top = element("ul"), open = [[root, top]];
-    for (let n = 0; open.length && n < MOST_NODES; n++) {
+    for (let n = 0; open.length && n < MAX_NODES; n++) {
       const [token, list] = open.shift();
       const item = element("li", {}, nodeOf(token, ...(token.rank === null ? [String(token.id)] : [`id ${token.id}`, `rank ${token.rank}`])));
       list.append(item);
@@ -640,8 +640,8 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     if (!tree.clientWidth) return;
     let size = parseFloat(getComputedStyle(tree).fontSize);
     // Borders do not shrink, so a second and a third try may be needed.
-    for (let tried = 0; tried < 3 && size > LEAST_TREE_SIZE && tree.scrollWidth > tree.clientWidth; tried++) {
-      size = Math.max(LEAST_TREE_SIZE, Math.floor((10 * size * tree.clientWidth) / tree.scrollWidth) / 10);
+    for (let tried = 0; tried < 3 && size > MIN_TREE_SIZE && tree.scrollWidth > tree.clientWidth; tried++) {
+      size = Math.max(MIN_TREE_SIZE, Math.floor((10 * size * tree.clientWidth) / tree.scrollWidth) / 10);
       tree.style.fontSize = `${size}px`;
     }
   }
@@ -688,7 +688,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     start = [];
     let reason = "";
     if (side.tokenizer.token(side.ids[first]).special) reason = "A special token is found before the text is split into pretokens. It is never merged.";
-    else if (length > MOST_REPLAYED) reason = `This pretoken has ${number(length)} bytes; merges are replayed up to ${number(MOST_REPLAYED)}.`;
+    else if (length > MAX_REPLAYED_BYTES) reason = `This pretoken has ${number(length)} bytes; merges are replayed up to ${number(MAX_REPLAYED_BYTES)}.`;
     else [start, steps] = mergesOf(side, first, end);
     controls.hidden = !steps.length;
     step.max = steps.length;

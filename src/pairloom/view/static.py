@@ -13,7 +13,7 @@ from typing import Any, Final
 
 _COLOURS: Final = ("#cfe2ff", "#ffe3b3", "#d3f0d6", "#f6d5ee")
 _SPECIAL: Final = "#31313a"
-_MOST_TOKENS: Final = 1000
+_MAX_TOKENS: Final = 1000
 _JOINER: Final = "\u200d"
 _MODIFIERS: Final = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _FLAGS: Final = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
@@ -27,7 +27,7 @@ def static_html(payload: dict[str, Any]) -> str:
     """Returns the first tokens of the texts in a page's payload, as elements with a background colour."""
     parts = []
     letters = ("A: ", "B: ") if len(payload["tokenizers"]) > 1 else ("",)
-    left = _MOST_TOKENS
+    left = _MAX_TOKENS
     for index, text in enumerate(payload["texts"]):
         if left <= 0:
             parts.append(f"… and {len(payload['texts']) - index:,} more texts<br>")

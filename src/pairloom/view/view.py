@@ -29,7 +29,7 @@ from pairloom.view.static import static_html
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
-MOST_BYTES: Final = 8 << 20
+MAX_BYTES: Final = 8 << 20
 """The limit for the texts of a page, in UTF-8 bytes."""
 
 _ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -37,7 +37,7 @@ _TOKENIZER_NAMES: Final = ("tokenizer", "ids", "pattern", "how tokens merge")
 _INVISIBLE: Final = frozenset(("Cc", "Cf", "Zl", "Zp"))
 _COLUMNS: Final = 90
 _LINE_HEIGHT: Final = 26
-_MOST_LINES: Final = 13
+_MAX_LINES: Final = 13
 _PANEL_HEIGHT: Final = 460
 """For the frame in a notebook: characters per line, and heights in pixels."""
 
@@ -75,10 +75,8 @@ class View:
         n_bytes = 0
         for name, text in texts:
             n_bytes += len(check_str(f"the text {name!r}", text).encode())
-            if n_bytes > MOST_BYTES:
-                raise ValueError(
-                    f"the texts have more than {MOST_BYTES >> 20} MB; show fewer, or the beginning of them"
-                )
+            if n_bytes > MAX_BYTES:
+                raise ValueError(f"the texts have more than {MAX_BYTES >> 20} MB; show fewer, or the beginning of them")
         used: list[set[int]] = [set() for _ in tokenizers]
         self.counts: list[TextCounts] = []
         self._texts = [text for _, text in texts]
@@ -145,7 +143,7 @@ class View:
         The frame covers static coloured text, which stays visible if an untrusted notebook drops the frame.
         """
         lines = sum(1 + sum(1 + len(line) // _COLUMNS for line in text.split("\n")) for text in self._texts)
-        height = _LINE_HEIGHT * min(lines * len(self._tokenizers), _MOST_LINES) + 16
+        height = _LINE_HEIGHT * min(lines * len(self._tokenizers), _MAX_LINES) + 16
         frame = self._page('data-frame="yes" ')
         return (
             f'<div style="height:{height}px;overflow:auto">{static_html(self._payload)}</div>'

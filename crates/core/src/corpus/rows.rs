@@ -13,7 +13,7 @@ use crate::text::{Text, valid};
 /// Bytes of a view, which locates one row. Offsets have four or eight bytes.
 const VIEW_BYTES: usize = 16;
 /// Maximum bytes of a row that is stored within its view.
-const MOST_WITHIN: usize = 12;
+const MAX_INLINE_BYTES: usize = 12;
 
 const ROWS: &str = "the rows of a column";
 
@@ -49,7 +49,7 @@ fn by_offsets<'a, const N: usize>(places: &[u8], data: &[&'a [u8]], row: usize) 
 fn by_views<'a>(places: &'a [u8], data: &[&'a [u8]], row: usize) -> Option<&'a [u8]> {
     let view: &[u8; VIEW_BYTES] = places.get(row * VIEW_BYTES..)?.first_chunk()?;
     let n = number::<4>(view, 0)?;
-    if n <= MOST_WITHIN {
+    if n <= MAX_INLINE_BYTES {
         return view.get(4..4 + n);
     }
     let start = number::<4>(view, 12)?;

@@ -52,7 +52,7 @@ impl Counter {
         let mut threads = parallel::thread_count(options.threads);
         if let Some(max_memory) = options.max_memory {
             // Limit the threads, so that at least half of the memory is left for the distinct pretokens.
-            threads = threads.min((max_memory / 2 / LocalCounts::LEAST_BYTES as u64) as usize).max(1);
+            threads = threads.min((max_memory / 2 / LocalCounts::MIN_BYTES as u64) as usize).max(1);
         }
         Ok(Counter {
             table: SharedTable::new(options.max_memory)?,
@@ -185,7 +185,7 @@ impl Counter {
         let jobs = Jobs::new(&self.options, self.plan, &self.table, sources)?;
         let n_bytes = sources.iter().map(|source| source.n_bytes().unwrap_or(u64::MAX));
         let n_bytes = n_bytes.fold(before, u64::saturating_add);
-        let log_bytes = partition_log::most_bytes(self.options.max_memory, self.threads);
+        let log_bytes = partition_log::max_bytes(self.options.max_memory, self.threads);
         let new_local = || LocalCounts::new(&self.table, n_bytes, log_bytes);
         self.locals.iter_mut().try_for_each(|local| local.grow(&self.table, n_bytes, log_bytes))?;
         add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), new_local)?;

@@ -25,7 +25,7 @@ pub(super) struct LocalCounts {
 
 impl LocalCounts {
     /// The minimum memory of a thread's counts, once its table has its full size.
-    pub(super) const LEAST_BYTES: usize = LOCAL_TABLE_BYTES + PartitionLog::LEAST_BYTES;
+    pub(super) const MIN_BYTES: usize = LOCAL_TABLE_BYTES + PartitionLog::MIN_BYTES;
 
     /// Creates empty counts, sized for `n_bytes` of text and charged to the budget of `table`. For `log_bytes` see
     /// [`PartitionLog::new`].

@@ -37,7 +37,7 @@ const CHUNK_BYTES: usize = 4096;
 const HEADER_BYTES: usize = 3 * size_of::<u64>();
 
 /// Longer pretokens do not wait in the log; they are added to the shared table at once.
-const MOST_HELD: usize = CHUNK_BYTES / 4;
+const MAX_LOGGED_BYTES: usize = CHUNK_BYTES / 4;
 
 /// Initial maximum bytes of the log. It rises to the bytes of all tables divided by [`TABLES_PER_LOG`] once that is at
 /// least twice as much.
@@ -56,7 +56,7 @@ pub(super) struct PartitionLog {
 
 /// Returns the maximum bytes of the waiting short pretokens of one of `n_threads` threads; the same again for its long
 /// ones.
-pub(super) fn most_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
+pub(super) fn max_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
     let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, 1 << 24) };
     // Under a limit, stay below a huge page, which would be touched as a whole.
     let (of_all, of_one) =
@@ -66,11 +66,11 @@ pub(super) fn most_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
 
 impl PartitionLog {
     /// The minimum memory of a log with short and long pretokens: for each kind, a chunk per partition.
-    pub(super) const LEAST_BYTES: usize = 2 * N_PARTITIONS * CHUNK_BYTES;
+    pub(super) const MIN_BYTES: usize = 2 * N_PARTITIONS * CHUNK_BYTES;
 
-    /// Creates an empty log. `most_bytes` is the result of [`most_bytes`], or less.
-    pub(super) fn new(most_bytes: usize) -> Self {
-        PartitionLog { short: Chains::new(most_bytes), long: Chains::new(most_bytes) }
+    /// Creates an empty log. `max_bytes` is the result of [`max_bytes`], or less.
+    pub(super) fn new(max_bytes: usize) -> Self {
+        PartitionLog { short: Chains::new(max_bytes), long: Chains::new(max_bytes) }
     }
 
     /// Makes room for `n` calls of [`add_key`](Self::add_key), by growing or by flushing.
@@ -94,7 +94,7 @@ impl PartitionLog {
     /// Adds to the count of a pretoken that has no key.
     pub(super) fn add_long(&mut self, table: &SharedTable, pretoken: &[u8], count: u64) -> Result<()> {
         let hash = table.hasher.hash_bytes(pretoken);
-        if pretoken.len() > MOST_HELD {
+        if pretoken.len() > MAX_LOGGED_BYTES {
             return table.add_long(LongAddend { pretoken, hash, count });
         }
         if !self.long.has_room(1) && !self.long.grow(1, &table.memory.budget)? {
@@ -177,7 +177,7 @@ struct Chains<T> {
     n_chunks: usize,
     /// Maximum of `n_chunks`, until the tables grow.
     n_wanted: usize,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 /// A chunk, and how many of its items are in use.
@@ -194,10 +194,10 @@ impl<T: Zero> Chains<T> {
     /// Stands for no chunk. It counts as full, so that a real one is started.
     const NONE: Taken = Taken { chunk: u32::MAX, n: Self::SIZE as u32 };
 
-    fn new(most_bytes: usize) -> Self {
+    fn new(max_bytes: usize) -> Self {
         let last = [Self::NONE; N_PARTITIONS];
-        let n_wanted = most_bytes.min(FIRST_BYTES) / CHUNK_BYTES;
-        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_wanted, most_bytes }
+        let n_wanted = max_bytes.min(FIRST_BYTES) / CHUNK_BYTES;
+        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_wanted, max_bytes }
     }
 
     /// Returns whether `n` more chunks can be started without growing.
@@ -212,7 +212,7 @@ impl<T: Zero> Chains<T> {
         if self.n_chunks == 0 {
             let n_first = n.max(N_PARTITIONS);
             // Take the first of these sizes that can be mapped.
-            let most = [self.most_bytes / CHUNK_BYTES, self.n_wanted, 0].map(|n| n.max(n_first));
+            let most = [self.max_bytes / CHUNK_BYTES, self.n_wanted, 0].map(|n| n.max(n_first));
             self.provide(most[0]).or_else(|_| self.provide(most[1])).or_else(|_| self.provide(most[2]))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
             self.n_chunks = n_first;
@@ -272,7 +272,7 @@ impl<T: Zero> Chains<T> {
     fn clear(&mut self, table_bytes: usize) {
         self.before.clear();
         self.last = [Self::NONE; N_PARTITIONS];
-        let n_wanted = (table_bytes / TABLES_PER_LOG).min(self.most_bytes) / CHUNK_BYTES;
+        let n_wanted = (table_bytes / TABLES_PER_LOG).min(self.max_bytes) / CHUNK_BYTES;
         if n_wanted >= 2 * self.n_wanted {
             self.n_wanted = n_wanted;
         }
@@ -375,9 +375,9 @@ mod tests {
 
     #[test]
     fn threads_share_the_memory_of_the_log() {
-        assert_eq!(most_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 24 });
-        assert!(most_bytes(None, 1000) * 1000 <= 1 << 28);
-        assert!(most_bytes(Some(64_000_000), 4) * 4 <= 2_000_000);
-        assert!(most_bytes(Some(1 << 40), 2) < 2 << 20, "no huge pages under a limit");
+        assert_eq!(max_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 24 });
+        assert!(max_bytes(None, 1000) * 1000 <= 1 << 28);
+        assert!(max_bytes(Some(64_000_000), 4) * 4 <= 2_000_000);
+        assert!(max_bytes(Some(1 << 40), 2) < 2 << 20, "no huge pages under a limit");
     }
 }

@@ -495,7 +495,7 @@ impl PretokenEncoder {
 
     /// Merges at most [`CACHED_BYTES`] bytes; appends to `ids`.
     fn merge(&mut self, vocabulary: &Vocabulary, part: &[u8]) -> Result<()> {
-        if part.len() <= short::MOST_BYTES {
+        if part.len() <= short::MAX_BYTES {
             return short::merge(vocabulary, part, &mut self.short, &mut self.ids);
         }
         heap::merge(vocabulary, part, |id| {

@@ -29,10 +29,10 @@ use crate::monitor::OnProgress;
 use crate::vocabulary::{NONE, Vocabulary};
 
 /// Pretokens shorter than this are merged from bytes in less time.
-const FEWEST_BYTES: usize = 17;
+const MIN_BYTES: usize = 17;
 
 /// Words are used if at least one in this many merges comes before the first that crosses words.
-const FEWEST_OF: usize = 4;
+const MAX_MERGES_PER_WORD_MERGE: usize = 4;
 
 /// How many pretokens are sampled to see whether any has several words.
 const SAMPLE: usize = 8;
@@ -77,7 +77,7 @@ impl Words {
         let merges = all.merges()?;
         let is_superword = |merge: &[u32; 3]| all.token(merge[2]).is_some_and(crosses_words);
         let n_first = merges.iter().position(is_superword).unwrap_or(merges.len());
-        if n_first < merges.len() / FEWEST_OF {
+        if n_first < merges.len() / MAX_MERGES_PER_WORD_MERGE {
             return Ok(None);
         }
         let has_superwords = n_first < merges.len();
@@ -235,7 +235,7 @@ impl Joints {
 pub(super) fn are_lines(pretokens: &Pretokens<'_>) -> bool {
     let Pretokens { shared, text, start, ends } = *pretokens;
     let end = ends.last().map_or(start, |&end| end as usize);
-    end - start >= FEWEST_BYTES * ends.len()
+    end - start >= MIN_BYTES * ends.len()
         && (0..ends.len()).step_by(ends.len() / SAMPLE + 1).any(|number| is_line(pretokens.get(number)))
         && !shared.pretokenizer.drops_missing_bytes()
         && memchr::memchr(0xff, &text[start..end]).is_none()
@@ -243,7 +243,7 @@ pub(super) fn are_lines(pretokens: &Pretokens<'_>) -> bool {
 
 /// Returns whether a pretoken is long and has several words.
 pub(super) fn is_line(pretoken: &[u8]) -> bool {
-    pretoken.len() >= FEWEST_BYTES && u32::try_from(pretoken.len()).is_ok() && crosses_words(pretoken)
+    pretoken.len() >= MIN_BYTES && u32::try_from(pretoken.len()).is_ok() && crosses_words(pretoken)
 }
 
 /// Whether a space follows a character that is no white space.

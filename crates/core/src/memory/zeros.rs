@@ -140,16 +140,16 @@ impl Default for SharedPages {
 
 impl SharedPages {
     /// Smaller slices come from the system allocator.
-    const LEAST_BYTES: usize = 1 << 14;
+    const MIN_BYTES: usize = 1 << 14;
 
     /// Allocates `n` zeros. They share pages only if their size in bytes is a power of two.
     pub(crate) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
         let n_bytes = n.saturating_mul(size_of::<T>());
-        if !(Self::LEAST_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
+        if !(Self::MIN_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
             return Zeros::new(n, what);
         }
         let (pages, offset, is_dirty) = self.allot(n_bytes, what)?;
-        // SAFETY: All slices of a page have the same size, a power of two of at least LEAST_BYTES. So the offset is a
+        // SAFETY: All slices of a page have the same size, a power of two of at least MIN_BYTES. So the offset is a
         // multiple of 64, and the slice lies within the page. Earlier slices end at or before this offset, so nothing
         // else refers to these bytes. They are zero, because a used page is cleared here.
         Ok(unsafe {

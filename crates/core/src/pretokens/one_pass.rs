@@ -51,14 +51,14 @@ const MAX_READS: usize = 1 << 20;
 const MAX_DEPTH: usize = 3;
 
 /// Room for the ends of a window and of an entry.
-const FEWEST_ENDS: usize = WINDOW_BYTES + 4;
+const MIN_ENDS_ROOM: usize = WINDOW_BYTES + 4;
 
 /// How many of the bytes that the table read in vain are left for it to read again.
 const FAR_BYTES: usize = 64;
 
-/// If a pattern was searched this far ahead, one call finds up to [`MOST_ENDS`] ends: the next one would search again.
+/// If a pattern was searched this far ahead, one call finds up to [`MAX_ENDS`] ends: the next one would search again.
 const FAR_AHEAD: usize = 1 << 16;
-const MOST_ENDS: usize = 1 << 18;
+const MAX_ENDS: usize = 1 << 18;
 
 /// Where a pattern is, after a character.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -199,21 +199,21 @@ impl OnePass {
         split(&self.steps, &text.as_bytes()[..end], start, found);
     }
 
-    /// [`super::Pretokenizer::fill`]; returns no ends if the first one is further away than `most_bytes`.
-    pub fn fill(&self, text: &str, from: usize, most_bytes: u32, ends: &mut Vec<u32>) -> Result<()> {
+    /// [`super::Pretokenizer::fill`]; returns no ends if the first one is further away than `max_bytes`.
+    pub fn fill(&self, text: &str, from: usize, max_bytes: u32, ends: &mut Vec<u32>) -> Result<()> {
         let text = text.get(from..).unwrap_or_default();
-        let stop = text.len().min(most_bytes as usize);
+        let stop = text.len().min(max_bytes as usize);
         ends.clear();
         if text.is_empty() {
             return Ok(());
         }
-        let (most_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + FEWEST_ENDS), ENDS_PER_FILL);
+        let (max_ends, mut wanted) = (ENDS_PER_FILL.min(text.len() + MIN_ENDS_ROOM), ENDS_PER_FILL);
         // In `ends`, room for what is read follows the ends that are sure.
         let (mut n_ends, mut read, mut search) = (0, Read::default(), None);
         while n_ends < wanted {
-            ends.grow((n_ends + most_ends).saturating_sub(ends.len()), "pretoken ends")?;
-            ends.resize(n_ends + most_ends, 0);
-            let room = &mut ends[n_ends..][..most_ends.min(wanted - n_ends)];
+            ends.grow((n_ends + max_ends).saturating_sub(ends.len()), "pretoken ends")?;
+            ends.resize(n_ends + max_ends, 0);
+            let room = &mut ends[n_ends..][..max_ends.min(wanted - n_ends)];
             // SAFETY: The tier is that of `Pretokenizer::at_tier`, which checked it.
             let entry = unsafe { read_at_tier(self.tier, self, text, stop, &mut read, room) };
             if entry == STOP && self.read_number(text, stop, &mut read, room) {
@@ -260,7 +260,7 @@ impl OnePass {
                 break;
             }
             if search.next.iter().any(|&next| next > at + FAR_AHEAD) {
-                wanted = MOST_ENDS;
+                wanted = MAX_ENDS;
             }
             read = Read { at, ..Read::default() };
         }
@@ -278,7 +278,7 @@ impl OnePass {
             while are_in_word
                 && read.at < stop
                 && text.as_bytes()[read.at].is_ascii_digit()
-                && read.n + FEWEST_ENDS <= room.len()
+                && read.n + MIN_ENDS_ROOM <= room.len()
                 && let entry = self.table[read.row + self.alphabet.n_classes + 1] as usize
                 && entry & STOP == 0
             {
@@ -316,7 +316,7 @@ impl OnePass {
             unsafe { self.few.read::<B>(bytes, stop, &self.alphabet, &mut now, ends) };
             // `few` does not have what comes next: read two characters by the table.
             for _ in 0..2 {
-                if now.at > stop || now.n + FEWEST_ENDS > ends.len() {
+                if now.at > stop || now.n + MIN_ENDS_ROOM > ends.len() {
                     break 'all FULL;
                 }
                 let (class, n_bytes) = self.alphabet.class_at(bytes, now.at);
@@ -649,7 +649,7 @@ mod tests {
     fn reads_all(patterns: &[&str], text: &str) -> (bool, usize) {
         let steps = patterns.iter().map(|pattern| Arc::new(Dfa::new(pattern, 1 << 20).unwrap())).collect();
         let one_pass = OnePass::new(steps, None, CpuTier::best()).unwrap();
-        let (mut read, mut ends) = (Read::default(), vec![0; text.len() + FEWEST_ENDS]);
+        let (mut read, mut ends) = (Read::default(), vec![0; text.len() + MIN_ENDS_ROOM]);
         // SAFETY: The processor has its best tier.
         let entry =
             unsafe { read_at_tier(CpuTier::best(), &one_pass, text, text.len(), &mut read, &mut ends) };

@@ -203,7 +203,7 @@ fn is_too_large(error: &CompileError) -> bool {
     matches!(error, CompileError::InnerError(inner) if inner.size_limit().is_some())
 }
 
-const MOST_COMPILED: usize = 8;
+const MAX_COMPILED: usize = 8;
 
 thread_local! {
     /// The patterns of the last calls of `matches`: compiling one takes longer than searching a short text.
@@ -218,7 +218,7 @@ pub fn matches(pattern: &str, texts: &[String]) -> Result<Vec<Vec<(usize, usize)
             return Ok(Rc::clone(scanner));
         }
         let scanner = Rc::new(RegexScanner::new(pattern, MAX_AUTOMATA_BYTES)?);
-        compiled.truncate(MOST_COMPILED - 1);
+        compiled.truncate(MAX_COMPILED - 1);
         compiled.insert(0, (pattern.to_owned(), Rc::clone(&scanner)));
         Ok::<_, Error>(scanner)
     })?;

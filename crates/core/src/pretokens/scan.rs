@@ -15,7 +15,7 @@ use crate::prefetch::prefetch;
 /// can return more.
 pub const ENDS_PER_FILL: usize = 4096;
 /// How far from its start a call looks for pretokens. Ends are four-byte distances.
-const MOST_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
+const MAX_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
 /// How far ahead of a window text is prefetched. Scanning advances some kilobytes at a time, with random accesses in
 /// between, so the hardware does not prefetch by itself.
 const AHEAD_BYTES: usize = 2048;
@@ -138,15 +138,15 @@ pub(super) trait Rules: Copy + Default {
 /// [`super::Pretokenizer::fill`] with the instructions of `tier`. Only `Pretokenizer::at_tier` hands this function
 /// out, after checking the tier.
 pub(super) fn fill<R: Rules>(tier: CpuTier, text: &str, from: usize, ends: &mut Vec<u32>) -> Result<()> {
-    fill_within::<R>(tier, text, from, MOST_BYTES, ends)
+    fill_within::<R>(tier, text, from, MAX_BYTES, ends)
 }
 
-/// [`fill`] with a limit of `most_bytes`, at most [`MOST_BYTES`].
+/// [`fill`] with a limit of `max_bytes`, at most [`MAX_BYTES`].
 fn fill_within<R: Rules>(
     tier: CpuTier,
     text: &str,
     from: usize,
-    most_bytes: usize,
+    max_bytes: usize,
     ends: &mut Vec<u32>,
 ) -> Result<()> {
     // Text before `from` does not matter: see point 1 above.
@@ -154,7 +154,7 @@ fn fill_within<R: Rules>(
     ends.clear();
     ends.grow(ENDS_PER_FILL + WINDOW_BYTES, "pretoken ends")?;
     // SAFETY: `Pretokenizer::at_tier` checked that the processor has the tier.
-    unsafe { fill_at_tier(tier, rules, text, most_bytes, ends) };
+    unsafe { fill_at_tier(tier, rules, text, max_bytes, ends) };
     Ok(())
 }
 
@@ -163,28 +163,23 @@ at_tier! {
     unsafe fn fill_at_tier<B in byte_block, R: Rules>(
         rules: R,
         text: Text<'_>,
-        most_bytes: usize,
+        max_bytes: usize,
         ends: &mut Vec<u32>,
     ) {
         // SAFETY: The processor has the instructions, and there is room.
-        unsafe { fill_with_isa::<B, R>(rules, text, most_bytes, ends) }
+        unsafe { fill_with_isa::<B, R>(rules, text, max_bytes, ends) }
     }
 }
 
-/// Writes the ends of the pretokens of `text`, until there are enough or the next is more than `most_bytes` from the
-/// start; writes none if the first or the second one is. `most_bytes` is at most [`MOST_BYTES`].
+/// Writes the ends of the pretokens of `text`, until there are enough or the next is more than `max_bytes` from the
+/// start; writes none if the first or the second one is. `max_bytes` is at most [`MAX_BYTES`].
 ///
 /// # Safety
 /// The processor must have the instructions of `B`, and `ends` room for `ENDS_PER_FILL + WINDOW_BYTES`.
 #[inline(always)]
-unsafe fn fill_with_isa<B: Block, R: Rules>(
-    rules: R,
-    text: Text<'_>,
-    most_bytes: usize,
-    ends: &mut Vec<u32>,
-) {
+unsafe fn fill_with_isa<B: Block, R: Rules>(rules: R, text: Text<'_>, max_bytes: usize, ends: &mut Vec<u32>) {
     let bytes = text.as_bytes();
-    let stop = bytes.len().min(most_bytes);
+    let stop = bytes.len().min(max_bytes);
     let out = ends.as_mut_ptr();
     let mut n_ends = 0;
     let mut at = 0;
@@ -316,10 +311,10 @@ mod tests {
     use super::*;
 
     /// Returns all ends, or those until a call returns none.
-    fn ends_within(tier: CpuTier, text: &str, most_bytes: usize) -> Vec<usize> {
+    fn ends_within(tier: CpuTier, text: &str, max_bytes: usize) -> Vec<usize> {
         let (mut all, mut from, mut ends) = (Vec::new(), 0, Vec::new());
         while from < text.len() {
-            fill_within::<Gpt2<TOGETHER>>(tier, text, from, most_bytes, &mut ends).unwrap();
+            fill_within::<Gpt2<TOGETHER>>(tier, text, from, max_bytes, &mut ends).unwrap();
             assert!(ends.is_sorted());
             let Some(&last) = ends.last() else { break };
             all.extend(ends.iter().map(|&distance| from + distance as usize));
@@ -337,7 +332,7 @@ mod tests {
                 let long = letter.repeat(n_bytes / letter.len());
                 let text = format!("{words}{between}{long}{between}{words}");
                 for tier in CpuTier::available() {
-                    let all = ends_within(tier, &text, MOST_BYTES);
+                    let all = ends_within(tier, &text, MAX_BYTES);
                     let some = ends_within(tier, &text, MOST);
                     assert!(all.starts_with(&some), "{tier:?} {letter:?} {n_bytes}");
                     if let Some(next) = all.get(some.len()) {

@@ -15,27 +15,27 @@ use crate::monitor::OnProgress;
 /// In segments of up to this many bytes, searching the patterns one by one is faster than setting up a table.
 const SHORT_BYTES: usize = 64;
 
-/// [`super::Pretokenizer::fill`] for steps in turn. A single step returns the ends within `most_bytes`; several return
+/// [`super::Pretokenizer::fill`] for steps in turn. A single step returns the ends within `max_bytes`; several return
 /// all ends that they found, or none if the last one is further away. A segment of the first step is always finished,
 /// since a later call could not tell where it began: there can be more than `ENDS_PER_FILL` ends.
 pub(super) fn fill(
     steps: &[Step],
     text: &str,
     from: usize,
-    most_bytes: u32,
+    max_bytes: u32,
     ends: &mut Vec<u32>,
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
     if let [Step::OnePass(one_pass)] = steps {
-        return one_pass.fill(text, from, most_bytes, ends);
+        return one_pass.fill(text, from, max_bytes, ends);
     }
     ends.clear();
     let mut offsets = Vec::new();
     find(steps, text, from, &mut offsets, on_progress)?;
     if steps.len() == 1 {
-        offsets.retain(|&end| end - from <= most_bytes as usize);
+        offsets.retain(|&end| end - from <= max_bytes as usize);
     }
-    if offsets.last().is_some_and(|&end| end - from <= most_bytes as usize) {
+    if offsets.last().is_some_and(|&end| end - from <= max_bytes as usize) {
         ends.grow(offsets.len(), "pretoken ends")?;
         ends.extend(offsets.iter().map(|&end| (end - from) as u32));
     }

@@ -625,9 +625,9 @@ fn digits_in_threes_equal_the_regex_engine() {
         for (ours, engine) in &compiled {
             let ends = ours.ends(&text).unwrap();
             assert!(ends == engine.ends(&text).unwrap(), "{text:?} {:?}", ours.patterns());
-            for most_bytes in [9, text.len() as u32 / 2] {
-                let some = ends_within(&ours.engine, &text, most_bytes);
-                assert!(ends.starts_with(&some), "{text:?} {:?} {most_bytes}", ours.patterns());
+            for max_bytes in [9, text.len() as u32 / 2] {
+                let some = ends_within(&ours.engine, &text, max_bytes);
+                assert!(ends.starts_with(&some), "{text:?} {:?} {max_bytes}", ours.patterns());
             }
         }
     }
@@ -669,18 +669,18 @@ fn sequence_gives_all_ends_of_a_long_segment() {
     assert_eq!(pretokens_of(&["[0-9]", "[a-z]"], &text).len(), text.len());
 }
 
-/// Finds all ends with a limit of `most_bytes` instead of 4 GiB.
-fn ends_within(engine: &Engine, text: &str, most_bytes: u32) -> Vec<usize> {
+/// Finds all ends with a limit of `max_bytes` instead of 4 GiB.
+fn ends_within(engine: &Engine, text: &str, max_bytes: u32) -> Vec<usize> {
     let (mut all, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
     loop {
         match engine {
             Engine::Named(..) | Engine::Characters(_) => unreachable!("other tests have these"),
             Engine::Sequence(steps) => {
-                sequence::fill(steps, text, from, most_bytes, &mut ends, &mut |_| Ok(()))
+                sequence::fill(steps, text, from, max_bytes, &mut ends, &mut |_| Ok(()))
             }
         }
         .unwrap();
-        assert!(ends.iter().all(|&distance| distance <= most_bytes));
+        assert!(ends.iter().all(|&distance| distance <= max_bytes));
         all.extend(ends.iter().map(|&distance| from + distance as usize));
         match ends.last() {
             Some(&last) => from += last as usize,
@@ -701,13 +701,13 @@ fn regex_ends_too_far_away_are_left_to_the_next_call_or_not_given() {
         let pattern = Pretokenizer::compile(&[r" ?[a-z]+"], CpuTier::best(), compile).unwrap();
         assert_eq!(ends_within(&pattern.engine, text, u32::MAX), [2, 5, 7, 16, 19]);
         // A gap is returned without the match after it.
-        for (most_bytes, n_ends) in [(9, 5), (8, 3), (2, 1), (1, 0)] {
-            assert_eq!(ends_within(&pattern.engine, text, most_bytes).len(), n_ends, "{most_bytes}");
+        for (max_bytes, n_ends) in [(9, 5), (8, 3), (2, 1), (1, 0)] {
+            assert_eq!(ends_within(&pattern.engine, text, max_bytes).len(), n_ends, "{max_bytes}");
         }
         let sequence = Pretokenizer::compile(&["[0-9]", r" ?[a-z]+"], CpuTier::best(), compile).unwrap();
         assert_eq!(ends_within(&sequence.engine, text, u32::MAX), all);
-        for (most_bytes, n_ends) in limits_of_two {
-            assert_eq!(ends_within(&sequence.engine, text, most_bytes).len(), n_ends, "{most_bytes}");
+        for (max_bytes, n_ends) in limits_of_two {
+            assert_eq!(ends_within(&sequence.engine, text, max_bytes).len(), n_ends, "{max_bytes}");
         }
     }
 }

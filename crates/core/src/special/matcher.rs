@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// The length of a beginning in bytes, and how many different ones can be searched for at once.
 const BEGINNING_BYTES: usize = 2;
-const MOST_BEGINNINGS: usize = 16;
+const MAX_BEGINNINGS: usize = 16;
 
 /// A special token found in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Matcher {
         beginnings.sort_unstable();
         beginnings.dedup();
         // The automaton itself is fast for a single literal.
-        let is_worth = tokens.len() > 1 && beginnings.len() <= MOST_BEGINNINGS && !in_any_case;
+        let is_worth = tokens.len() > 1 && beginnings.len() <= MAX_BEGINNINGS && !in_any_case;
         let beginnings = if is_worth { packed::Searcher::new(beginnings) } else { None };
         let start = if beginnings.is_some() { StartKind::Anchored } else { StartKind::Unanchored };
         Ok(Matcher { automaton: automaton(tokens, in_any_case, start)?, beginnings })

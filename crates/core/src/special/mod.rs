@@ -184,7 +184,7 @@ impl Iterator for Finder<'_> {
 }
 
 /// Longer literals count as overlapping, which keeps the check linear; published ones have some dozens of bytes.
-const MOST_CHECKED: usize = 256;
+const MAX_CHECKED_BYTES: usize = 256;
 
 /// Returns the index of the first literal of `second` that contains a literal of `first`, or has a proper suffix that
 /// is a prefix of one.
@@ -196,7 +196,7 @@ pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize
         return Ok(None);
     }
     let inside = SpecialTokens::new(first.iter().map(|literal| (literal.clone(), 0)).collect())?;
-    let checked = |literal: &'_ String| literal.len().min(MOST_CHECKED);
+    let checked = |literal: &'_ String| literal.len().min(MAX_CHECKED_BYTES);
     let mut prefixes: HashSet<&[u8]> = HashSet::new();
     prefixes.try_reserve(first.iter().map(checked).sum()).map_err(Error::out_of_memory("special tokens"))?;
     for literal in first {
@@ -204,7 +204,7 @@ pub fn first_overlap(first: &[String], second: &[String]) -> Result<Option<usize
     }
     let overlaps = |literal: &String| {
         let bytes = literal.as_bytes();
-        bytes.len() > MOST_CHECKED
+        bytes.len() > MAX_CHECKED_BYTES
             || (1..bytes.len()).any(|start| prefixes.contains(&bytes[start..]))
             || inside.find(bytes, 0).is_some()
     };

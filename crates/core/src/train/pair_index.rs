@@ -29,7 +29,7 @@ pub(super) struct PairIndex<'a, P> {
     /// Pairs with a lower count are not kept.
     pub threshold: u64,
     /// An upper bound on the count of each pair that was left out since the pairs were last counted.
-    pub most_skipped: u64,
+    pub max_skipped_count: u64,
     /// The summed weight of all merged occurrences.
     pub n_removed: u64,
     max_len: usize,
@@ -56,7 +56,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
             pairs: PairTable::with_room(0, budget)?,
             queue: PairQueue::new(options, budget),
             threshold: 0,
-            most_skipped: 0,
+            max_skipped_count: 0,
             n_removed: 0,
             max_len: options.max_token_bytes.unwrap_or(usize::MAX),
             n_bytes: has_base.then(|| vec![1; SEPARATOR + 1]),
@@ -94,7 +94,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
     pub fn reset(&mut self) -> Result<()> {
         self.pairs = PairTable::with_room(0, self.budget)?;
         self.queue.clear();
-        (self.arena_next, self.spare, self.most_skipped) = (1, 0..0, 0);
+        (self.arena_next, self.spare, self.max_skipped_count) = (1, 0..0, 0);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
 
     /// Records that a pair with a count of at most `count` is not in the index.
     pub fn note_skipped(&mut self, count: u64) {
-        self.most_skipped = self.most_skipped.max(count);
+        self.max_skipped_count = self.max_skipped_count.max(count);
     }
 
     /// Returns the position list of a pair; it is empty if the pair is not in the index.

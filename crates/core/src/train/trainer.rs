@@ -115,7 +115,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
             let near =
                 if self.n_traced == 0 { Vec::new() } else { self.pair_index.best_pairs(self.n_traced)? };
             let lacks_pairs = best.is_none() || near.len() < self.n_traced;
-            if lacks_pairs && self.pair_index.most_skipped >= self.min_frequency {
+            if lacks_pairs && self.pair_index.max_skipped_count >= self.min_frequency {
                 // All pairs that were left out are below the old threshold; one of them may now be the best.
                 self.pair_index.threshold = self.next_threshold();
                 self.recount_pairs()?;
@@ -175,7 +175,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
     /// second half of the merges so far and increased by a quarter. A wrong estimate never changes the result; it only
     /// costs another count of all pairs.
     fn next_threshold(&self) -> u64 {
-        let (least, most) = (self.min_frequency, self.pair_index.most_skipped);
+        let (least, most) = (self.min_frequency, self.pair_index.max_skipped_count);
         let (Some(&middle), Some(&last)) = (self.counts.get(self.counts.len() / 2), self.counts.last())
         else {
             return (most / DEFAULT_THRESHOLD_FALL).max(least);

@@ -19,7 +19,7 @@ SUFFIXES = (".parquet",)
 COLUMN = "input_ids"
 ROW_GROUP_TOKENS = 1 << 21
 # The largest 32-bit offset.
-_MOST_TOKENS = np.iinfo(np.int32).max
+_MAX_TOKENS = np.iinfo(np.int32).max
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
@@ -112,9 +112,9 @@ class Writer(OpenParquet):
 
     def _flush(self) -> None:
         pyarrow = import_pyarrow()
-        if self._n_tokens > _MOST_TOKENS:
+        if self._n_tokens > _MAX_TOKENS:
             raise FormatError(
-                f"a document has {self._n_tokens} tokens, but a row of Parquet holds up to {_MOST_TOKENS}; name a "
+                f"a document has {self._n_tokens} tokens, but a row of Parquet holds up to {_MAX_TOKENS}; name a "
                 "separator, or use npy"
             )
         values = np.concatenate(self._ids).astype(np.uint32, copy=False)

@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use self::table::{Bucket, MOST_BUCKETS, Table};
+use self::table::{Bucket, MAX_BUCKETS, Table};
 use crate::error::Result;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
@@ -69,7 +69,7 @@ impl Bounds {
     fn new(n_bytes: usize, n_ids: usize) -> Self {
         // Seven eighths for buckets, rounded down to a power of two; the rest is for the arena.
         let fitting = (n_bytes / 8 * 7 / size_of::<Bucket>()).max(1);
-        let max_buckets = ((fitting + 1).next_power_of_two() / 2).min(MOST_BUCKETS);
+        let max_buckets = ((fitting + 1).next_power_of_two() / 2).min(MAX_BUCKETS);
         let max_arena = n_bytes.saturating_sub(max_buckets * size_of::<Bucket>());
         Bounds { is_narrow: n_ids <= 1 << 16, max_buckets, max_arena }
     }

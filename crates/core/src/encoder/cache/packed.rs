@@ -19,7 +19,7 @@ impl Packed {
     pub(super) fn new(ids: &[u32], is_narrow: bool) -> Option<Self> {
         let mut bytes = [0; 16];
         let width = if is_narrow { 2 } else { 4 };
-        if ids.len() > most_inline(is_narrow) {
+        if ids.len() > max_inline(is_narrow) {
             return None;
         }
         for (slot, id) in bytes.chunks_exact_mut(width).zip(ids) {
@@ -40,7 +40,7 @@ impl Packed {
     /// Returns whether the ids are in the arena.
     #[inline(always)]
     pub(in crate::encoder) fn is_spilled(&self, is_narrow: bool) -> bool {
-        self.len() > most_inline(is_narrow)
+        self.len() > max_inline(is_narrow)
     }
 
     /// Returns the offset of the ids in the arena, if they are there.
@@ -82,6 +82,6 @@ impl Packed {
 
 /// Returns the most ids that fit in an entry.
 #[inline(always)]
-const fn most_inline(is_narrow: bool) -> usize {
+const fn max_inline(is_narrow: bool) -> usize {
     if is_narrow { INLINE_IDS } else { WIDE_INLINE_IDS }
 }

@@ -39,7 +39,7 @@ pub(in crate::encoder) use entry::AtOnce;
 pub(in crate::encoder) use entry::{Bucket, ByWords, CompareKeys, Entry};
 
 /// Limits the offset of a bucket to 32 bits.
-pub(in crate::encoder) const MOST_BUCKETS: usize = 1 << 25;
+pub(in crate::encoder) const MAX_BUCKETS: usize = 1 << 25;
 
 /// Buckets, whose number is a power of two, and the arena of their entries.
 pub(in crate::encoder) struct Table {
@@ -90,7 +90,7 @@ fn is_counted(slot: u32) -> bool {
 impl Table {
     /// Creates an empty table for ids of two bytes (`is_narrow`) or four.
     pub(in crate::encoder) fn new(n_buckets: usize, arena_bytes: usize, is_narrow: bool) -> Result<Self> {
-        debug_assert!(n_buckets.is_power_of_two() && n_buckets <= MOST_BUCKETS);
+        debug_assert!(n_buckets.is_power_of_two() && n_buckets <= MAX_BUCKETS);
         let memory = pages::map(n_buckets * size_of::<Bucket>())
             .map_err(Error::out_of_memory("the cache of pretokens"))?;
         Ok(Table {

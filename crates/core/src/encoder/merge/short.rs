@@ -24,30 +24,30 @@ use crate::memory::TryReserve;
 use crate::vocabulary::{MAX_RANKS, NONE, Vocabulary};
 
 /// The longest pretoken that is merged this way.
-pub(in crate::encoder) const MOST_BYTES: usize = 48;
+pub(in crate::encoder) const MAX_BYTES: usize = 48;
 
 /// Bits of a pair that are its offset.
 const POSITION_BITS: u32 = 6;
 /// Number of offsets: those of the symbols, starting at 1, and one on each side.
-const MOST_OFFSETS: usize = MOST_BYTES + 2;
-const _: () = assert!(MOST_OFFSETS < 1 << POSITION_BITS && MAX_RANKS <= 1 << (32 - POSITION_BITS));
+const MAX_OFFSETS: usize = MAX_BYTES + 2;
+const _: () = assert!(MAX_OFFSETS < 1 << POSITION_BITS && MAX_RANKS <= 1 << (32 - POSITION_BITS));
 
 /// Pairs that are compared at once.
 const LANES: usize = 8;
 /// Number of words for pairs, in whole groups of lanes.
-const N_WORDS: usize = MOST_OFFSETS.next_multiple_of(LANES);
+const N_WORDS: usize = MAX_OFFSETS.next_multiple_of(LANES);
 
 /// The buffers of [`merge`].
 pub(in crate::encoder) struct ShortScratch {
     /// The symbol at each offset.
-    ids: [u32; MOST_OFFSETS],
+    ids: [u32; MAX_OFFSETS],
     /// The pair that starts at each offset; [`NONE`] if it does not merge.
     pairs: [u32; N_WORDS],
 }
 
 impl Default for ShortScratch {
     fn default() -> Self {
-        ShortScratch { ids: [0; MOST_OFFSETS], pairs: [NONE; N_WORDS] }
+        ShortScratch { ids: [0; MAX_OFFSETS], pairs: [NONE; N_WORDS] }
     }
 }
 
@@ -70,7 +70,7 @@ pub(in crate::encoder) fn merge(
     scratch: &mut ShortScratch,
     out: &mut Vec<u32>,
 ) -> Result<()> {
-    debug_assert!(pretoken.len() <= MOST_BYTES);
+    debug_assert!(pretoken.len() <= MAX_BYTES);
     #[cfg(target_arch = "x86_64")]
     if CpuTier::best().has_avx2() {
         // SAFETY: The tier has everything that `merge_avx2` needs.
@@ -120,7 +120,7 @@ fn merge_avx2(
 fn start(
     vocabulary: &Vocabulary,
     pretoken: &[u8],
-    ids: &mut [u32; MOST_OFFSETS],
+    ids: &mut [u32; MAX_OFFSETS],
     pairs: &mut [u32; N_WORDS],
 ) -> Result<usize> {
     let edge = pretoken.len() + 1;
@@ -142,7 +142,7 @@ fn start(
 fn merge_pairs<P: Pairs + ?Sized>(
     vocabulary: &Vocabulary,
     edge: usize,
-    ids: &mut [u32; MOST_OFFSETS],
+    ids: &mut [u32; MAX_OFFSETS],
     pairs: &mut P,
     out: &mut Vec<u32>,
 ) -> Result<()> {

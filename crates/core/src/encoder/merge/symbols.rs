@@ -13,7 +13,7 @@ use crate::vocabulary::{NONE, Vocabulary};
 const USUAL: usize = 8;
 
 /// The most symbols that are scanned.
-const MOST_SCANNED: usize = 64;
+const MAX_SCANNED: usize = 64;
 
 /// More symbols are merged from their bytes.
 const VERY_MANY: usize = 1 << 14;
@@ -38,7 +38,7 @@ pub(in crate::encoder) fn merge(
     match ids.len() {
         0..=1 => Ok(ids.len()),
         3..=USUAL => Ok(merge_by_scanning::<USUAL>(vocabulary, ids)),
-        2..=MOST_SCANNED => Ok(merge_by_scanning::<MOST_SCANNED>(vocabulary, ids)),
+        2..=MAX_SCANNED => Ok(merge_by_scanning::<MAX_SCANNED>(vocabulary, ids)),
         _ => merge_many(vocabulary, ids, on_progress),
     }
 }
