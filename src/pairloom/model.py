@@ -441,8 +441,8 @@ def _checked_pattern(pattern: Any) -> Pattern:
 def assign_special_ids(
     tokens: Mapping[int, bytes], special_tokens: Sequence[str] | Mapping[str, int]
 ) -> dict[str, int]:
-    """Returns an id for each special token: a dict gives the ids; in a list, a token takes the id whose bytes match,
-    else the next id after the largest.
+    """Returns an id for each special token: a dict gives the ids; in a list, a token takes the id whose bytes match
+    (the least; of a single byte the largest, since the least is the byte's own), else the next id after the largest.
 
     tokens: the existing tokens, id -> bytes. Raises TypeError for a bare str or an id that is not an int,
     ValueError for an empty or repeated token and for an id that is negative or given twice.
@@ -460,7 +460,8 @@ def assign_special_ids(
             literal_of[token_id] = literal
         return dict(special_tokens)
     wanted = {literal.encode(): literal for literal in literals}
-    assigned = {wanted[token]: token_id for token_id, token in sorted(tokens.items(), reverse=True) if token in wanted}
+    last_wins = sorted(tokens.items(), key=lambda entry: entry[0] if len(entry[1]) == 1 else -entry[0])
+    assigned = {wanted[token]: token_id for token_id, token in last_wins if token in wanted}
     next_id = max(tokens, default=-1) + 1
     for literal in literals:
         if literal not in assigned:

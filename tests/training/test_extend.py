@@ -59,6 +59,10 @@ def start_of(rng: random.Random, kind: str, corpus: list[str]) -> Tokenizer:
     free = [i for i in range(256, len(tokens) + 12) if i not in ids.values()]
     special_ids = dict(zip(specials, rng.sample(free, len(specials)), strict=True))
     by_rank = {token: ids[index] for index, token in enumerate(tokens)}
+    if kind == "gaps":
+        # No tokens for the bytes that no corpus holds.
+        by_rank = {token: i for token, i in by_rank.items() if len(token) > 1 or token in "abcé ,\n<s>".encode()}
+        return Tokenizer.from_ranks(by_rank, "gpt2", special_ids, missing_bytes="raise")
     if kind == "ranks":
         return Tokenizer.from_ranks(by_rank, "gpt2", special_ids)
     model = Tokenizer.from_ranks(by_rank, "gpt2", special_ids).model
@@ -66,7 +70,7 @@ def start_of(rng: random.Random, kind: str, corpus: list[str]) -> Tokenizer:
     return Tokenizer.from_model(model.replaced(rule="pairs", merges=rows, ignore_merges=kind == "whole"))
 
 
-KINDS = ["bpetite", "cs336", "huggingface", "ranks", "pairs", "whole"]
+KINDS = ["bpetite", "cs336", "huggingface", "ranks", "pairs", "whole", "gaps"]
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 500), marks=pytest.mark.slow)], ids=str)
@@ -87,7 +91,9 @@ def test_extend_equals_the_reference(kind: str, seeds: range) -> None:
             if rng.random() < 0.3:
                 more["tie_break"] = rng.choice(["ids_least", "bytes_greatest"])
             corpus, n_tokens = corpus_of(rng.choice([seed, seed + 1000])), rng.randrange(20)
-            keep_ids = kind in ("ranks", "pairs", "whole") or not len(tokenizer.model.merges) or rng.random() < 0.7
+            keep_ids = (
+                kind in ("ranks", "pairs", "whole", "gaps") or not len(tokenizer.model.merges) or rng.random() < 0.7
+            )
             extended = tokenizer.extend(
                 corpus, n_tokens=n_tokens, pattern=pattern, keep_ids=keep_ids, threads=rng.choice([1, 2]), **more
             )
@@ -163,7 +169,7 @@ NOT_MADE = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b")])
         (lambda t: t.extend("ab", 300, n_tokens=4), "either vocab_size or n_tokens"),
         (lambda t: t.extend("ab", 300, special_tokens=["<s>"]), "cannot change in extend"),
         (lambda t: t.extend(Path("ab"), 300), r"pass pairloom\.Corpus\(path\)"),
-        (lambda t: WITHOUT_BYTES.extend("a", 9, profile="bpetite"), "bytes"),
+        (lambda t: WITHOUT_BYTES.extend("ac", 9, profile="bpetite"), "no token for byte 99"),
         (lambda t: NOT_MADE.extend("ab", 400, keep_ids=False), "no merge makes; pass keep_ids=True"),
     ],
 )

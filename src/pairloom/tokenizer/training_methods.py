@@ -160,8 +160,8 @@ class TrainingMethods(TokenizerBase):
         Training continues with the tokenizer's `config`, or with `profile`; `fields` are those of `TrainingConfig`
         (tie_break, min_frequency, max_token_bytes, ...). A tokenizer from another library's file that has special
         tokens needs n_tokens: nothing says whether vocab_size counts them. Raises ValueError for a smaller vocab_size,
-        and for a vocabulary without some of the 256 bytes; CountsError for counts that were cut in another way; OSError
-        and CorpusError while reading the corpus; MemoryError if `max_memory` (bytes) would be exceeded.
+        MissingByteError if the corpus holds a byte without a token, CountsError for counts that were cut in another
+        way, OSError and CorpusError while reading the corpus, MemoryError if `max_memory` (bytes) would be exceeded.
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
         from pairloom.training.extend import Extension, extend_counted

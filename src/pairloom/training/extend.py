@@ -74,10 +74,6 @@ class Extension:
                 )
             n_tokens = vocab_size - n_old
         model.check_merges_bytes("extend")
-        if missing := model.missing_bytes():
-            raise ValueError(
-                f"the vocabulary has no token for {len(missing)} of the 256 bytes, so it cannot be extended"
-            )
         model = as_pairs(model)
         extension = cls(model, config, recorded is not None, n_tokens, check_bool("keep_ids", keep_ids))
         if not keep_ids:

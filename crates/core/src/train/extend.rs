@@ -37,20 +37,20 @@ pub struct WeightedIds<'a> {
 }
 
 impl<'a> Base<'a> {
-    /// Builds the symbols of `vocabulary`; [`Error::MissingByte`] if it lacks the token of a byte.
+    /// Builds the symbols of `vocabulary`. A byte without a token has a symbol too, which no pretoken holds.
     pub fn of(vocabulary: &'a Vocabulary) -> Result<Self> {
         const WHAT: &str = "the tokens of a vocabulary";
         let mut symbol_of_id = filled(vocabulary.n_ids(), NONE, WHAT)?;
         let mut id_of_symbol = Vec::with_room(vocabulary.n_tokens(), WHAT)?;
         let mut tokens = Vec::with_room(vocabulary.n_tokens(), WHAT)?;
         for byte in 0..=255u8 {
-            id_of_symbol.push(vocabulary.id_of_byte(byte).ok_or(Error::MissingByte { byte })?);
+            id_of_symbol.push(vocabulary.id_of_byte(byte).unwrap_or(NONE));
         }
         for (id, token) in vocabulary.tokens().filter(|(_, token)| token.len() > 1) {
             id_of_symbol.push(id);
             tokens.push(token);
         }
-        for (symbol, &id) in (0..).zip(&id_of_symbol) {
+        for (symbol, &id) in (0..).zip(&id_of_symbol).filter(|&(_, &id)| id != NONE) {
             symbol_of_id[id as usize] = symbol;
         }
         let mut bytes: Vec<u8> = (0..=255).collect();
