@@ -20,6 +20,7 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 from pairloom.cli.merge_counts import load_merged
+from pairloom.cli.models import load_at
 from pairloom.formats import WRITABLE, check_expressible, check_target, format_of
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.patterns import pattern_text
@@ -42,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--extend",
         metavar="MODEL",
-        help="continue training from this tokenizer; --pattern may be another (its own if not given)",
+        help="continue training from this tokenizer; --pattern may be another (its own if not given); --special T[=ID]"
+        " is for a file that stores none (tiktoken, gpt2)",
     )
     parser.add_argument("--n-tokens", type=whole_number, metavar="N", help="with --extend: add N tokens")
     parser.add_argument(
@@ -84,8 +86,6 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--parity-reference goes with --parity")
     if args.parity is not None and (args.extend is not None or args.trace is not None):
         args.wrong_usage("--parity does not go with --extend or --trace")
-    if args.extend is not None and args.special is not None:
-        args.wrong_usage("--special does not go with --extend: the special tokens are those of the tokenizer")
     if args.extend is None and (args.n_tokens is not None or args.renumber):
         args.wrong_usage("--n-tokens and --renumber go with --extend")
     if args.extend is not None and args.trace is not None:
@@ -114,10 +114,11 @@ def run(args: argparse.Namespace) -> None:
         config.n_merges(args.vocab_size)
         check_expressible(lay_out((), config), args.output, args.format)
     else:
-        pattern = fields.pop("pattern", None)
+        pattern, special = fields.pop("pattern", None), fields.pop("special_tokens", [])
         # A file that stores no pattern takes the option's.
         says_none = pattern is not None and format_of(Path(args.extend)) == "tiktoken"
-        start = Tokenizer.load(args.extend, pattern=pattern if says_none else None)
+        how = argparse.Namespace(pattern=pattern if says_none else None, special=special, missing_bytes=None)
+        start = load_at(args.extend, how)
         config = Extension.of(start.model, args.vocab_size, pattern, args.profile, **more, fields=fields).config
         check_expressible(start.model.replaced(pattern=pattern_text(config.pattern)), args.output, args.format)
     started = time.perf_counter()
