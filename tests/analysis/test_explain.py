@@ -107,6 +107,14 @@ def check_counts(found: Explanation, mine: Tokenizer, corpus: list[str]) -> None
     assert list(found.counts) == expected
 
 
+def test_merges_that_min_frequency_left_out_are_said_to_be_rarer() -> None:
+    every, frequent = (trained(TEXT, size=2000, min_frequency=least) for least in (1, 3))
+    for mine, theirs in ((every, frequent), (frequent, every)):
+        found = explain_difference(mine, theirs, TEXT)
+        assert found.cause == "vocab_size" and "or min_frequency=3 left the rarer pairs out" in found.reason
+    assert "min_frequency" not in explain_difference(every, trained(TEXT, size=len(every.vocab) - 1), TEXT).reason
+
+
 @pytest.mark.parametrize("name", PLANTED)
 def test_the_planted_cause_is_named(name: str) -> None:
     cause, corpus, mine, theirs = planted(name)

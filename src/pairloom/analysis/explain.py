@@ -121,6 +121,10 @@ def explain_difference(
         why = f"the difference is {n_more} merge{'s' * (n_more != 1)}" + (
             ", as many as there are special tokens" if is_theirs else ""
         )
+        count = counts[0] or counts[1] or 0
+        last = next(_pair_counts(documents, config, learned[: rank - 1], [merges[0][rank - 1]], threads)) if rank else 0
+        if count < (last or 0):
+            why += f"; or min_frequency={count + 1} left the rarer pairs out"
         return explained("vocab_size", f"All others are the same, so vocab_size was counted otherwise: {why}")
     best, cause, why = 0, "unknown", "No single change of training gives the second tokenizer's merge"
     for what, how, changed, texts in _changes(config, theirs.pattern, documents, specials, corpora):
