@@ -166,6 +166,13 @@ def test_parity_refuses_what_it_cannot_do(options: dict[str, Any], error: type[E
         Tokenizer.train(**{"corpus": None, "vocab_size": 300, **options})
 
 
+@pytest.mark.filterwarnings("ignore:pretokens that occur less than 3 times")
+def test_parity_records_how_its_counts_were_pruned() -> None:
+    counts = PretokenCounts.from_texts([LATIN, LATIN, LATIN]).pruned(3)
+    config = Tokenizer.train(None, 260, parity={"en": counts, "el": [GREEK]}).config
+    assert config is not None and config.min_count == 3
+
+
 def test_the_command_line_trains_with_parity(tmp_path: Path) -> None:
     for name, text in (("en", LATIN), ("el", GREEK)):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")

@@ -236,3 +236,8 @@ def test_max_memory_bounds_learning_merges_too() -> None:
     with pytest.raises(MemoryError, match="learning merges would exceed max_memory=500000 bytes"):
         Tokenizer.train_from_counts(counts, 300, max_memory=500_000)
     assert Tokenizer.train_from_counts(counts, 300, max_memory=5_000_000).n_vocab == 301
+
+
+def test_counts_as_a_corpus_name_the_call_for_counts() -> None:
+    with pytest.raises(TypeError, match=r"corpus is PretokenCounts, not texts; Tokenizer\.train_from_counts"):
+        Tokenizer.train(PretokenCounts.from_texts(["ab"]), 257)  # type: ignore[arg-type]

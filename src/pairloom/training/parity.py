@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pairloom import _core
@@ -49,7 +50,9 @@ def train_parity(
         check_counts(counts, config)
         return counts
 
-    groups = [prune(counted(corpus), config)[0] for corpus in parity.values()]
+    pruned = [prune(counted(corpus), config) for corpus in parity.values()]
+    groups = [counts for counts, _ in pruned]
+    config = replace(config, min_count=max(each.min_count for _, each in pruned))
     references = [] if reference is None else [counted(reference[name]) for name in parity]
     with reporter(progress) as report:
         pairs, shortage = _core.train_parity(

@@ -89,6 +89,8 @@ def checked_texts(corpus: Any) -> Any:
     """
     if isinstance(corpus, os.PathLike):
         raise TypeError("corpus is a path; pass pairloom.Corpus(path) to read the file")
+    if isinstance(corpus, PretokenCounts):
+        raise TypeError("corpus is PretokenCounts, not texts; Tokenizer.train_from_counts trains on counts")
     if isinstance(corpus, str):
         _warn_of_a_file_named(corpus)
         return [corpus]
