@@ -1,5 +1,6 @@
 """The command line: results on stdout, people on stderr, exit 0, 1 or 2, nothing half-written."""
 
+import argparse
 import json
 import os
 import resource
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 from pairloom import PretokenCounts, Tokenizer, formats
+from pairloom.cli.commands import COMMANDS
 from tests.cli.commands import Done, failed, output, run
+from tests.cli.test_help import parser_of
 
 
 def test_train_prints_one_json_line(tmp_path: Path) -> None:
@@ -108,11 +111,28 @@ def test_wrong_usage_exits_with_two(command: str) -> None:
             "belongs to no option; a text is given with --text, files are named with --input hello",
         ),
         ("decode 3 --model nowhere.json", "the argument 3 belongs to no option"),
+        ("encode --model m --text a --text b", "--text is given more than once; it takes one value"),
+        ("inspect --model a --model=b", "--model is given more than once; it takes one value"),
     ],
 )
 def test_an_unknown_option_is_named_before_a_missing_one(command: str, message: str) -> None:
     done = run(command)
     assert done.status == 2 and done.err.endswith(f"{message}\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_list_option_given_twice_keeps_both_lists(command: str) -> None:
+    for action in parser_of(command)._actions:
+        if action.option_strings and action.nargs in ("+", "*"):
+            assert type(action) is argparse._ExtendAction, f"{command} {action.option_strings}"
+
+
+def test_inputs_given_apart_are_all_read(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(name * 3)
+    inputs = [word for name in "ab" for word in ("--input", tmp_path / name)]
+    output("count", *inputs, "--output", tmp_path / "counts")
+    assert dict(PretokenCounts.load(tmp_path / "counts").items()) == {b"aaa": 1, b"bbb": 1}
 
 
 def test_a_value_may_look_like_an_option() -> None:

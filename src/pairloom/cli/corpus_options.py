@@ -28,6 +28,7 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
     group = parser.add_argument_group("corpus")
     group.add_argument(
         "--input",
+        action="extend",
         nargs="+",
         required=required,
         metavar="PATH",

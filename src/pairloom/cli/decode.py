@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument(
         "--ids",
+        action="extend",
         nargs="*",
         type=whole_number,
         metavar="N",

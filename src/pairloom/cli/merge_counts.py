@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("counts", nargs="+", metavar="FILE", help="counts files")
     parser.add_argument(
         "--subtract",
+        action="extend",
         nargs="+",
         default=[],
         metavar="FILE",

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adapt", action="store_true", help="then learn as many tokens from the corpus, in the place of those removed"
     )
-    parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files in the place of --input")
+    parser.add_argument(
+        "--counts", action="extend", nargs="+", metavar="FILE", help="counts files in the place of --input"
+    )
     add_corpus_options(parser, required=False)
     parser.add_argument("--max-memory", type=whole_number, metavar="BYTES", help="fail if more memory is needed")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")

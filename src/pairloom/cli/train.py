@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --extend: number ids as one training would have, special tokens too (default: all ids stay)",
     )
-    parser.add_argument("--counts", nargs="+", metavar="FILE", help="counts files to train on instead of --input")
+    parser.add_argument(
+        "--counts", action="extend", nargs="+", metavar="FILE", help="counts files to train on instead of --input"
+    )
     parser.add_argument(
         "--parity",
         action="append",

@@ -16,7 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deep", action="store_true", help="compare the SHA-256 of every file, too")
     parser.add_argument("--repair", action="store_true", help="encode again what --deep finds damaged; needs --model")
     parser.add_argument(
-        "--input", nargs="+", metavar="PATH", help="with --repair: the inputs, if they are not where they were"
+        "--input",
+        action="extend",
+        nargs="+",
+        metavar="PATH",
+        help="with --repair: the inputs, if they are not where they were",
     )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     add_model_arguments(parser, required=False)
