@@ -31,13 +31,15 @@ pub fn named_patterns(name: &str) -> Option<&'static [String]> {
     NAMED.iter().find(|(known, ..)| known == name).map(|(_, _, spellings)| spellings[0].as_slice())
 }
 
-/// Returns the regexes of a name, or `pattern` itself; [`Error::Invalid`] for a bare word that is not a name.
+/// Returns the regexes of a name, or `pattern` itself; [`Error::Invalid`] if it is empty, or a bare word that is no name.
 pub fn patterns_of(pattern: &str) -> Result<Vec<String>> {
     if let Some(texts) = named_patterns(pattern) {
         return Ok(texts.to_vec());
     }
     let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    if pattern.len() > 1 && pattern.as_bytes()[0].is_ascii_alphabetic() && pattern.bytes().all(is_of_word) {
+    let is_word =
+        pattern.len() > 1 && pattern.as_bytes()[0].is_ascii_alphabetic() && pattern.bytes().all(is_of_word);
+    if is_word || pattern.is_empty() {
         let known: Vec<_> = names().collect();
         return Err(Error::Invalid(format!(
             "no pattern is named '{pattern}'; the names are {}",
