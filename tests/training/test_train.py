@@ -129,6 +129,7 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
     ("fields", "reason"),
     [
         ({}, "every pretoken of the corpus is one token"),
+        ({"min_count": 2}, "every pretoken of the corpus that min_count=2 keeps is one token"),
         ({"min_frequency": 30}, "no pair that is left occurs min_frequency=30 times$"),
         ({"max_token_bytes": 2}, "longer than max_token_bytes=2$"),
         ({"min_frequency": 30, "max_token_bytes": 2}, "min_frequency=30 times and .*max_token_bytes=2$"),

@@ -240,7 +240,9 @@ def shortage_text(n_bytes: int, config: TrainingConfig, shortage: tuple[bool, bo
         reasons.append(f"no pair that is left occurs min_frequency={config.min_frequency} times")
     if has_long:
         reasons.append(f"the pairs that are left make tokens longer than max_token_bytes={config.max_token_bytes}")
-    return " and ".join(reasons) or "every pretoken of the corpus is one token, so no pair is left; train on more text"
+    kept = f" that min_count={config.min_count} keeps" if config.min_count > 1 else ""
+    every = f"every pretoken of the corpus{kept} is one token, so no pair is left; train on more text"
+    return " and ".join(reasons) or every
 
 
 def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
