@@ -185,6 +185,16 @@ def test_extend_on_the_name_of_a_file_warns(tmp_path: Path) -> None:
         Tokenizer.train("ab ab", 257).extend(str(path), 258)
 
 
+@pytest.mark.filterwarnings("error")
+def test_extend_by_counts_of_another_pattern_warns() -> None:
+    start = Tokenizer.train("ab ab", 258)
+    counts = PretokenCounts.from_texts(["by the way\n" * 3], LINES)
+    with pytest.warns(UserWarning, match=r"splits texts by '\[\^.*', .* and no longer by 'gpt2'.* pass pattern="):
+        extended = start.extend(counts, 262)
+    assert extended == start.extend(counts, 262, pattern=LINES) == start.extend("by the way\n" * 3, 262, pattern=LINES)
+    start.extend(PretokenCounts.from_texts(["by the way"]), 259)
+
+
 @pytest.mark.parametrize("count", [2**61, 2**62])
 def test_extend_on_huge_counts_learns_their_pairs(count: int) -> None:
     counts = PretokenCounts.from_items([(b"zzz", count)], "gpt2")

@@ -24,7 +24,7 @@ from pairloom.cli.models import load_at
 from pairloom.formats import WRITABLE, check_expressible, check_target, format_of
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.patterns import pattern_text
-from pairloom.training.extend import Extension, extend_counted
+from pairloom.training.extend import Extension, extend_counted, pattern_of_counts
 from pairloom.training.parity import check_names
 from pairloom.training.prune import counts_of
 from pairloom.training.trace import TrainingStep
@@ -147,9 +147,10 @@ def run(args: argparse.Namespace) -> None:
             trace = None if args.trace is None else lambda step: lines.append(_line_of(step))
             tokenizer = Tokenizer.train_from_counts(counts, args.vocab_size, profile, trace=trace, **run, **fields)
         else:
-            if args.pattern is not None:
+            if args.pattern is None:
+                pattern = pattern_of_counts(counts, start.model)
+            else:
                 check_counts(counts, config)
-            pattern = counts.metadata.pattern
             what = Extension.of(start.model, args.vocab_size, pattern, args.profile, **more, fields=fields)
             tokenizer = Tokenizer.from_model(extend_counted(what, start._core, lambda **_: counts, **run))
     requested = args.vocab_size

@@ -152,10 +152,10 @@ class TrainingMethods(TokenizerBase):
 
         corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. Texts are normalised and cut at special tokens
         as this tokenizer does (not counts: a warning says so if it matters), split by `pattern` (None: that of the
-        counts, or this tokenizer's), and encoded. Training then continues to `vocab_size`, or for `n_tokens` more
-        tokens. New tokens get the ids after the largest. keep_ids=False numbers tokens and special tokens as a single
-        training run would, and warns with the number of ids that move; `changes_from` lists them. The new tokenizer
-        uses the pattern; a pattern that crosses words makes superwords.
+        counts, with a warning if it is another one; or this tokenizer's), and encoded. Training then continues to
+        `vocab_size`, or for `n_tokens` more tokens. New tokens get the ids after the largest. keep_ids=False numbers
+        tokens and special tokens as a single training run would, and warns with the number of ids that move;
+        `changes_from` lists them. The new tokenizer uses the pattern; a pattern that crosses words makes superwords.
 
         Training continues with the tokenizer's `config`, or with `profile`; `fields` are those of `TrainingConfig`
         (tie_break, min_frequency, max_token_bytes, ...). A tokenizer from another library's file that has special
@@ -164,13 +164,13 @@ class TrainingMethods(TokenizerBase):
         way, OSError and CorpusError while reading the corpus, MemoryError if `max_memory` (bytes) would be exceeded.
         """
         from pairloom.counts.pretoken_counts import PretokenCounts
-        from pairloom.training.extend import Extension, extend_counted
+        from pairloom.training.extend import Extension, extend_counted, pattern_of_counts
         from pairloom.training.prune import counts_of
         from pairloom.training.train import check_reading
 
         check_reading(corpus, fields)
         if pattern is None and isinstance(corpus, PretokenCounts):
-            pattern = corpus.metadata.pattern
+            pattern = pattern_of_counts(corpus, self._model)
         what = Extension.of(
             self._model, vocab_size, pattern, profile, n_tokens=n_tokens, keep_ids=keep_ids, fields=fields
         )

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_int, resolve_threads
+from pairloom._internal.arguments import check_bool, check_int, resolve_threads, shown
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.model import LARGEST_ID, Model, Pattern
-from pairloom.patterns import pattern_text
+from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.first_seen import check_rule
 from pairloom.training.train import check_counts, prune, rules, shortage_text
@@ -88,6 +88,18 @@ class Extension:
         if not made and self.config.special_ids == "after_bytes":
             first = max([first, *(token_id + 1 for token_id in self.model.special_tokens.values())])
         return laid_out(extended, len(made_ids(extended)) + n_more, first)
+
+
+def pattern_of_counts(counts: PretokenCounts, model: Model) -> Pattern:
+    """Returns the pattern of the counts, by which the extended tokenizer splits texts; warns if the model has another."""
+    pattern = counts.metadata.pattern
+    if pattern != model.pattern:
+        new, old = (pattern_name(each) or each for each in (pattern, model.pattern))
+        warn(
+            f"the new tokenizer splits texts by {shown(new)}, the pattern of the counts, and no longer by {shown(old)},"
+            " so texts that it knew can get other ids; pass pattern= if that is meant, or count by its own pattern"
+        )
+    return pattern
 
 
 def n_counted(model: Model, config: TrainingConfig | None, verb: str) -> int:
