@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html
 import json
+import random
 import re
 from html.parser import HTMLParser
 from itertools import accumulate, pairwise
@@ -20,6 +21,7 @@ from pairloom.view.payload import merge_trees
 from pairloom.view.view import View
 from tests.cli.commands import run
 from tests.formats.models import random_model
+from tests.formats.test_sentencepiece import load, model_file, random_pieces
 from tests.view.texts import texts_of_all_scripts
 
 HOSTILE = (
@@ -29,6 +31,11 @@ HOSTILE = (
 
 
 TOKENIZER = Tokenizer.train("the cat ate the théâtre 東京 ab ab <script> </script>", 290, decode_errors="replace")
+
+
+def test_a_tokenizer_that_splits_no_text_names_no_pattern(tmp_path: Path) -> None:
+    pieces = load(tmp_path, model_file(random_pieces(random.Random(9))))
+    assert "none: merges cross words after dummy_prefix" in View([("m", pieces)], [("t", "ab")]).html()
 
 
 def payload_of(page: str) -> Any:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pairloom._internal.arguments import check_bool, check_path, check_str
 from pairloom._internal.atomic import write_file
+from pairloom.model import CHARACTERS
 from pairloom.patterns import pattern_name
 from pairloom.view.payload import encoded, pretoken_lengths, tokenizer_payload
 from pairloom.view.static import static_html
@@ -159,7 +160,8 @@ class View:
     def _tokenizer_row(self, index: int) -> str:
         name, tokenizer = self._tokenizers[index]
         letter = f"{'AB'[index]}: " if len(self._tokenizers) > 1 else ""
-        pattern = pattern_name(tokenizer.pattern) or "a regular expression"
+        kind = "none: merges cross words" if tokenizer.pattern == CHARACTERS else "a regular expression"
+        pattern = pattern_name(tokenizer.pattern) or kind
         if tokenizer.model.normalizer:
             pattern += f" after {', '.join(tokenizer.model.normalizer_names)}"
         rules = {"ranks": "by ranks of joined bytes", "priorities": "by scores of pieces"}
