@@ -91,7 +91,7 @@ class Extension:
 
 
 def pattern_of_counts(counts: PretokenCounts, model: Model) -> Pattern:
-    """Returns the pattern of the counts, by which the extended tokenizer splits texts; warns if the model has another."""
+    """Returns the pattern of the counts, by which the extended tokenizer splits; warns if the model has another one."""
     pattern = counts.metadata.pattern
     if pattern != model.pattern:
         new, old = (pattern_name(each) or each for each in (pattern, model.pattern))
