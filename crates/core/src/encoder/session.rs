@@ -173,8 +173,9 @@ impl Session {
         Ok(Change { keep, ids })
     }
 
-    /// Replaces characters. Encodes from the end of the last chunk that the change cannot affect to the first cut
-    /// between two characters, after the change, that still holds, or to the end. On an error nothing has changed.
+    /// Replaces characters; a range beyond the text ends where the text does. Encodes from the end of the last chunk that the
+    /// change cannot affect to the first cut between two characters, after the change, that still holds, or to the end. On an
+    /// error nothing has changed.
     pub fn replace(&mut self, chars: Range<usize>, text: &str, monitor: &dyn Monitor) -> Result<Replaced> {
         let (from, to) = (self.offset_of(chars.start), self.offset_of(chars.end.max(chars.start)));
         let n_kept = self.chunks.partition_point(|chunk| chunk.seen <= from);
