@@ -32,6 +32,18 @@ def test_prune_writes_what_the_method_returns(tmp_path: Path) -> None:
     assert json.loads(done.out)["new"] == 10
 
 
+def test_prune_refuses_before_it_reads_the_corpus(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    given: list[str | Path | int] = ["--input", tmp_path / "none", "--output", tmp_path / "out"]
+    Tokenizer.train(TEXT, 274).with_normalizer("nfc").save(model)
+    done = run("prune --adapt --vocab-size 264 --model", model, *given)
+    assert done.status == 2 and "give --n-tokens" in done.err
+    for options in ("", " --compact", " --adapt"):
+        failed(
+            run(f"prune --n-tokens 10 --format tiktoken{options} --model", model, *given), "cannot hold the normalizer"
+        )
+
+
 def test_ids_that_a_post_processor_names_move_with_their_tokens(tmp_path: Path) -> None:
     corpus, model = tmp_path / "a.txt", tmp_path / "tokenizer.json"
     corpus.write_text(DOMAIN)

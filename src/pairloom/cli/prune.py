@@ -10,8 +10,9 @@ from pairloom.cli.console import whole_number
 from pairloom.cli.corpus_options import add_corpus_options, check_not_replaced, check_reads_nothing, corpus_of
 from pairloom.cli.merge_counts import load_merged
 from pairloom.cli.models import add_model_arguments, load_model
-from pairloom.formats import WRITABLE, check_target
+from pairloom.formats import WRITABLE, check_expressible, check_target
 from pairloom.training.prune import n_to_remove
+from pairloom.vocabulary import compacted
 
 HELP = "remove the tokens that a corpus uses least"
 
@@ -43,9 +44,13 @@ def run(args: argparse.Namespace) -> None:
     """Removes tokens, saves, and prints one JSON line."""
     if (args.input is None) == (args.counts is None):
         args.wrong_usage("give either --input or --counts")
+    if args.adapt and args.vocab_size is not None:
+        args.wrong_usage("--adapt leaves the size as it is: give --n-tokens, how many to replace, not --vocab-size")
     check_target(args.output, args.format, args.force)
     tokenizer = load_model(args)
     n_tokens = n_to_remove(tokenizer.model, args.vocab_size, args.n_tokens)
+    # Fail before the corpus is read if the format cannot express the tokenizer.
+    check_expressible(compacted(tokenizer.model) if args.compact else tokenizer.model, args.output, args.format)
     check_reads_nothing(args)
     check_not_replaced(args, args.counts or [])
     corpus = load_merged(args.counts) if args.counts is not None else corpus_of(args)
