@@ -1,6 +1,7 @@
 """The drawing of tokens by display.js, in node: the page's text is the text; characters whole over their tokens."""
 
 import json
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from pairloom import Tokenizer
 from pairloom.view import view as view_module
 from pairloom.view.static import units
+from pairloom.view.view import View
+from tests.formats.test_sentencepiece import load, model_file, random_pieces
 from tests.view.test_view import payload_of
 from tests.view.texts import texts_of_all_scripts
 
@@ -93,3 +96,13 @@ def test_units_without_a_script_are_the_same(english: Tokenizer, tmp_path: Path,
     if text != "नमस्ते":  # whose last two letters a browser takes for one
         (found,) = drawn(tmp_path, english.view(text))
         assert [shown for shown, n in static if n > 1] == found["units"]
+
+
+def test_a_prefix_of_one_side_shifts_no_differences(tmp_path: Path) -> None:
+    pieces = load(tmp_path, model_file(random_pieces(random.Random(9))))
+    english = Tokenizer.train("ab", 256, special_tokens=())
+    for sides in ([("a", english), ("b", pieces)], [("b", pieces), ("a", english)]):
+        (text,) = drawn(tmp_path, View(sides, [("t", " .a\U0001f600-.")]))
+        # Both sides have a token for each byte or character; one has a space more, before the text.
+        labels = [label for label, _ in text["tokens"] if label.endswith("differs")]
+        assert labels == [f"space, id {pieces.encode('.')[0]}, differs"]

@@ -106,7 +106,7 @@ function sideOf({ ids, pretokens }, tokenizer) {
   for (let i = 0, end = 0; i < ids.length; i++) ends[i] = end += tokenizer.token(ids[i]).bytes.length;
   let at = 0;
   const pretokenEnds = Uint32Array.from(pretokens || ids, (n) => (at += pretokens ? n : 1));
-  return { tokenizer, ids, ends, pretokenEnds, isPart: !pretokens, differs: null, counts: null, stop: 0 };
+  return { tokenizer, ids, ends, pretokenEnds, isPart: !pretokens, prefix: 0, differs: null, counts: null, stop: 0 };
 }
 const startOf = (side, i) => (i ? side.ends[i - 1] : 0);
 // The first index whose value is greater than `value`.
@@ -124,13 +124,28 @@ function pretokenOf(side, i) {
   return [which ? side.pretokenEnds[which - 1] : 0, side.pretokenEnds[which]];
 }
 
+// Finds the side whose normaliser puts a space before the text, as Llama's does: the other side's places are after it.
+function findPrefix(one, other) {
+  const [a, b] = [one, other].map((side) => bytesOf(side, 0, side.ids.length));
+  const isAfter = (long, short, n) => short.subarray(0, long.length - n).every((byte, i) => byte === long[i + n]);
+  if (isAfter(a, b, 0)) return;
+  if (a[0] === 32 && isAfter(a, b, 1)) one.prefix = 1;
+  else if (b[0] === 32 && isAfter(b, a, 1)) other.prefix = 1;
+}
+// Where token i starts and ends in the text that both sides have.
+const placeOf = (side, i) => [Math.max(0, startOf(side, i) - side.prefix), Math.max(0, side.ends[i] - side.prefix)];
+
 // Marks tokens that have no token of the same bytes at the same place on the other side.
 function markDifferences(one, other) {
   one.differs = new Uint8Array(one.ids.length);
   for (let i = 0, j = 0; i < one.ids.length; i++) {
-    const start = startOf(one, i);
-    while (j < other.ids.length && startOf(other, j) < start) j++;
-    one.differs[i] = j < other.ids.length && startOf(other, j) === start && other.ends[j] === one.ends[i] ? 0 : 1;
+    const [start, end] = placeOf(one, i);
+    let place = [];
+    for (; j < other.ids.length; j++) {
+      place = placeOf(other, j);
+      if (place[0] > start || (place[0] === start && (place[1] > start || end === start))) break;
+    }
+    one.differs[i] = j < other.ids.length && place[0] === start && place[1] === end ? 0 : 1;
   }
 }
 
@@ -142,9 +157,9 @@ function blocksOf(sides) {
   const blocks = [], first = sides.map(() => 0), lead = sides[0], few = lead.isPart ? FEW_TYPED : FEW;
   let j = 0;
   for (let i = 0; i < lead.ids.length; i++) {
-    const end = lead.ends[i];
     const other = sides[1];
     if (other) {
+      const end = lead.ends[i] - lead.prefix + other.prefix;
       while (j < other.ids.length && other.ends[j] < end) j++;
       if (j >= other.ids.length || other.ends[j] !== end) continue;
     }
@@ -353,6 +368,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
       section.setAttribute("aria-labelledby", `${prefix}title-${index}`);
     }
     if (sides.length === 2) {
+      findPrefix(sides[0], sides[1]);
       markDifferences(sides[0], sides[1]);
       markDifferences(sides[1], sides[0]);
       const n = sides.map((side) => side.differs.reduce((sum, d) => sum + d, 0));
