@@ -57,9 +57,15 @@ export class Side {
     return done;
   }
 
+  /** How many bytes a normaliser puts before the text: a space, as Llama's does. */
+  get prefix() {
+    const [id] = this.session.slice(0, 1);
+    return Number(id !== undefined && this.token(id).bytes[0] === 32 && this.session.text[0] !== " ");
+  }
+
   /** Finds the tokens of these bytes of the text. */
   find(start, end) {
-    if (this.start !== start) Object.assign(this, { start, first: 0, from: 0 });
+    if (this.start !== start) Object.assign(this, { start, first: 0, from: start && -this.prefix });
     if (end >= this.nBytes) end = Infinity; // a normaliser can lengthen a text
     const ids = this.session.slice(this.first, this.first + end - this.from); // tokens have at least a byte
     let skipped = 0, last = 0;

@@ -303,6 +303,11 @@ def test_all_tokens_of_a_lengthened_text_are_shown(playground: Callable[..., Any
     (tmp_path / "tokenizer.model").write_bytes(data)
     _loaded(page, tmp_path / "tokenizer.model")
     assert _ids(page, "abc") == Tokenizer.load(tmp_path / "tokenizer.model").encode("abc"), "with its space before"
+    # Of a long text, the part that is shown: one token a character here, and one before the text.
+    page.locator("#pl-text").fill("-." * 3000)
+    shown = [int(each) for each in page.locator("#pl-ids").text_content().split()]
+    assert page.locator("#pl-where").inner_text().startswith("Characters 4,001 to 6,000")
+    assert shown == Tokenizer.load(tmp_path / "tokenizer.model").encode("-." * 3000)[4001:]
 
 
 def test_link_holds_text_and_settings(playground: Callable[..., Any]) -> None:
