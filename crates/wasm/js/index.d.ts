@@ -2,7 +2,8 @@
 export interface Specials {
   specials?: "recognise" | "ordinary";
 }
-/** `pattern`: a name ("gpt2", "cl100k", "o200k" ...) or a regex, for files that store none: a `.tiktoken` needs it;
+/** `pattern`: a name ("gpt2", "cl100k", "o200k" ...) or a regex, for files that store none: a `.tiktoken` needs it, and
+    has no special tokens, so their literals stay text;
     vocab.json and merges.txt default to GPT-2's; a file with its own pattern refuses it.
     `merges`: the bytes of merges.txt, if the file is vocab.json. */
 export interface FileOptions {
