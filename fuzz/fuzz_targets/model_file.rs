@@ -3,13 +3,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pairloom_core::format::{self, Format, Said};
+use pairloom_core::format::{self, Format, CallerSettings};
 
 fuzz_target!(|data: &[u8]| {
     let _ = pairloom_core::model_file::read(data, "fuzz");
     let _ = format::tokenizer_json::read(data, "fuzz", false, None);
     let format = if data.starts_with(b"GGUF") { Format::Gguf } else { Format::SentencePiece };
-    if let Ok(model) = format::read(data, "fuzz", format, Said::default()) {
+    if let Ok(model) = format::read(data, "fuzz", format, CallerSettings::default()) {
         let steps = pairloom_core::pretokens::normalizer::steps_named(&model.normalizer);
         let _ = steps.and_then(|steps| model.columns.engine(false, &["(?#characters)"], steps));
     }

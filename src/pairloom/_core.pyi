@@ -84,7 +84,7 @@ class ModelColumns:
     def check_special_tokens(self, special_tokens: list[tuple[str, int]]) -> None:
         """Raises ValueError if special tokens conflict with these tokens."""
 
-    def one_form(self) -> ModelColumns | None:
+    def canonical_form(self) -> ModelColumns | None:
         """Returns the canonical form of all columns that encode like these when whole pretokens are looked up first.
 
         None if the pairs differ from those that the ranks imply: then no other columns encode alike.

@@ -168,14 +168,14 @@ class Model:
             kept["columns"] = columns_of(**{**{name: getattr(self, name) for name in _COLUMNS}, **changed})
         return Model(**{**kept, **fields})
 
-    def one_form(self) -> Model:
+    def canonical_form(self) -> Model:
         """Returns the canonical form of a model that can be written as pairs or as ranks.
 
         So models that encode every text alike compare equal. The form is pairs if merging can make every token of
         several bytes, else ranks. A model without ignore_merges, or whose pairs differ from those that its ranks imply,
         is returned unchanged.
         """
-        columns = self.columns.one_form() if self.ignore_merges else None
+        columns = self.columns.canonical_form() if self.ignore_merges else None
         return self if columns is None else self.replaced(columns=columns, ignore_merges=columns.ranks)
 
     def with_tokens(

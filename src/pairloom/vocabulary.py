@@ -281,7 +281,7 @@ def refilled(old: Model, pruned: Model, extended: Model) -> Model:
             f"{len(unused)} of the ids that became free stay without a token, and their rows of an embedding unused:"
             f" {shown(unused)}; adapt by fewer tokens, or on more text"
         )
-    return _renumbered(extended, new_id).one_form()
+    return _renumbered(extended, new_id).canonical_form()
 
 
 def as_pairs(model: Model) -> Model:

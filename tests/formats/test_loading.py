@@ -162,7 +162,7 @@ def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str,
     )
     kept = again.model.replaced(decode_errors=tokenizer.decode_errors, plain_specials=tokenizer.model.plain_specials)
     # Looking whole pretokens up has two forms that encode alike; files of ranks know one of them.
-    assert kept.one_form() == tokenizer.model.one_form()
+    assert kept.canonical_form() == tokenizer.model.canonical_form()
     assert again.encode_ordinary("ab xyz 12") == tokenizer.encode_ordinary("ab xyz 12")
 
 

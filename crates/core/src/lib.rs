@@ -51,6 +51,6 @@ opaque_debug! {
     encoder::Session, "Session";
     encoder::SpecialPolicy<'_>, "SpecialPolicy";
     encoder::StreamEncoder, "StreamEncoder";
-    format::Said<'_>, "Said";
+    format::CallerSettings<'_>, "CallerSettings";
     pretokens::Pretokenizer, "Pretokenizer";
 }

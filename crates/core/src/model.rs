@@ -73,9 +73,9 @@ impl CheckedColumns {
         first_merge: u32,
     ) -> Result<Self> {
         let n_tokens = byte_order.len() + pairs.len();
-        let mut bytes: Vec<u8> = Vec::with_room(8 * n_tokens, WHAT)?;
-        let (mut ids, mut ends) = (Vec::with_room(n_tokens, WHAT)?, Vec::with_room(n_tokens, WHAT)?);
-        let mut merges: Vec<[u32; 3]> = Vec::with_room(pairs.len(), WHAT)?;
+        let mut bytes: Vec<u8> = Vec::with_reserved(8 * n_tokens, WHAT)?;
+        let (mut ids, mut ends) = (Vec::with_reserved(n_tokens, WHAT)?, Vec::with_reserved(n_tokens, WHAT)?);
+        let mut merges: Vec<[u32; 3]> = Vec::with_reserved(pairs.len(), WHAT)?;
         // The index of each byte value's token: these are in `byte_order`.
         let mut index_of_byte = [0; 256];
         for (index, &byte) in byte_order.iter().enumerate() {
@@ -157,9 +157,10 @@ impl CheckedColumns {
         })
     }
 
-    /// Returns the canonical columns ([`Self::one_form`]) or else these, and whether whole pretokens are looked up.
-    pub fn into_one_form(self) -> Result<(Self, bool)> {
-        Ok(match self.one_form()? {
+    /// Returns the canonical columns ([`Self::canonical_form`]) or else these, and whether whole pretokens are looked
+    /// up.
+    pub fn into_canonical_form(self) -> Result<(Self, bool)> {
+        Ok(match self.canonical_form()? {
             Some(columns) => {
                 let is_by_ranks = columns.ranks;
                 (columns, is_by_ranks)
@@ -172,7 +173,7 @@ impl CheckedColumns {
     /// word before anything else.
     pub(crate) fn with_word_ends(self, suffix: &str) -> Result<Self> {
         let (mut bytes, mut ends) =
-            (Vec::with_room(self.bytes.len(), WHAT)?, Vec::with_room(self.ends.len(), WHAT)?);
+            (Vec::with_reserved(self.bytes.len(), WHAT)?, Vec::with_reserved(self.ends.len(), WHAT)?);
         let mut of_bytes = [[None; 256]; 2];
         for (id, token) in self.borrowed(&[]).tokens() {
             let last = token.strip_suffix(suffix.as_bytes());
@@ -183,7 +184,7 @@ impl CheckedColumns {
                 of_bytes[usize::from(last.is_some())][usize::from(byte)] = Some(id);
             }
         }
-        let mut merges = Vec::with_room(self.merges.len() + 256, WHAT)?;
+        let mut merges = Vec::with_reserved(self.merges.len() + 256, WHAT)?;
         for (byte, pair) in (0..=u8::MAX).zip(of_bytes[0].iter().zip(&of_bytes[1])) {
             let ((Some(inner), Some(last)), Some(space)) = (pair, of_bytes[0][usize::from(b' ')]) else {
                 return Err(Error::Invalid(format!(
@@ -203,7 +204,7 @@ impl CheckedColumns {
             return Ok(self);
         }
         let (mut ids, mut bytes, mut ends) =
-            (Vec::new(), Vec::with_room(self.bytes.len(), WHAT)?, Vec::new());
+            (Vec::new(), Vec::with_reserved(self.bytes.len(), WHAT)?, Vec::new());
         for (id, token) in self.borrowed(&[]).tokens().filter(|(id, _)| !removed.contains(id)) {
             ids.try_push(id, WHAT)?;
             bytes.extend_from_slice(token);
@@ -245,7 +246,7 @@ impl CheckedColumns {
     /// first; `None` if these are the only ones, since their pairs are not those of their ranks.
     ///
     /// They are pairs if merging can make every token of several bytes, so that no lookup is needed, else ranks.
-    pub fn one_form(&self) -> Result<Option<CheckedColumns>> {
+    pub fn canonical_form(&self) -> Result<Option<CheckedColumns>> {
         let found = rank_merges::pairs(&self.bytes, &self.ends)?;
         let mut needed = found.rows;
         for token in needed.as_flattened_mut() {
@@ -255,11 +256,11 @@ impl CheckedColumns {
             // The pairs must be in the order of the ids that they make, and include each token's one pair. Further
             // pairs of the same token, which other tools write, never occur side by side.
             let ascend = self.merges.windows(2).all(|two| two[0][2] <= two[1][2]);
-            if !ascend || !found.nameless.is_empty() || !self.has_merges(&needed)? {
+            if !ascend || !found.with_missing_byte.is_empty() || !self.has_merges(&needed)? {
                 return Ok(None);
             }
         }
-        let ranks = !found.unreachable.is_empty() || !found.nameless.is_empty();
+        let ranks = !found.unreachable.is_empty() || !found.with_missing_byte.is_empty();
         if ranks {
             needed = Vec::new();
         }

@@ -57,7 +57,7 @@ pub fn rows<T: Item>(py: Python<'_>, mut items: Vec<T>, n_columns: usize) -> PyR
 }
 
 /// Makes an array [n] of ids whose memory is reused when the array is freed: a pooled buffer, or a result.
-pub fn lent<I: Id + Item>(
+pub fn pooled_array<I: Id + Item>(
     py: Python<'_>,
     mut ids: impl DerefMut<Target = Vec<I>> + Send + Sync + 'static,
 ) -> PyResult<Bound<'_, PyAny>> {

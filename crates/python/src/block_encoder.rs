@@ -8,7 +8,7 @@ use pairloom_core::ids::Id;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{Item, array, lent, rows};
+use crate::arrays::{Item, array, pooled_array, rows};
 use crate::corpus::Documents;
 use crate::encoder::Encoder;
 use crate::errors::{exception, type_name};
@@ -99,5 +99,5 @@ fn encoded<'py, I: Id + Item>(
 ) -> PyResult<Encoded<'py>> {
     let encoded = PyMonitor::run(py, None, |monitor| encoder.push(documents, source, monitor))?;
     let literals = rows(py, encoded.literals.into_flattened(), 3)?;
-    Ok((lent(py, encoded.ids)?, array(py, encoded.ends)?, literals))
+    Ok((pooled_array(py, encoded.ids)?, array(py, encoded.ends)?, literals))
 }

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::arrays::{Item, array, lent};
+use crate::arrays::{Item, array, pooled_array};
 use crate::columns::TextColumn;
 use crate::errors::{exception, type_name};
 use crate::ids::{Ids, Location};
@@ -138,16 +138,16 @@ impl Encoder {
         if text.n_units() <= COPIED {
             let ids = with_ids(|ids: &mut Vec<I>| {
                 self.append(py, text, policy, threads, ids)?;
-                let mut copy = Vec::with_room(ids.len(), "ids").map_err(|_| no_memory())?;
+                let mut copy = Vec::with_reserved(ids.len(), "ids").map_err(|_| no_memory())?;
                 copy.extend_from_slice(ids);
                 PyResult::Ok(copy)
             })?;
             return array(py, ids);
         }
         // Hardly any text has more than one id per two bytes.
-        let mut ids = ResultIds::<I>::with_room(text.n_units() / 2);
+        let mut ids = ResultIds::<I>::with_capacity(text.n_units() / 2);
         self.append(py, text, policy, threads, &mut ids)?;
-        lent(py, ResultIds::from(ids))
+        pooled_array(py, ResultIds::from(ids))
     }
 
     /// Returns a list of ids for each text.
@@ -158,7 +158,7 @@ impl Encoder {
         threads: usize,
         policy: Policy<'_>,
     ) -> PyResult<UntrackedLists> {
-        let mut lists = UntrackedLists::with_room(texts.len())?;
+        let mut lists = UntrackedLists::with_reserved(texts.len())?;
         let mut room = RoomAhead::new(texts.iter().map(Text::n_bytes).sum());
         PyMonitor::run(py, None, |monitor| {
             self.encoder.encode_each::<I>(texts, policy, threads, monitor, |ids, counts| {
@@ -333,7 +333,7 @@ impl Encoder {
             let (ids, offsets) = with_texts!(py, texts, are_rows, texts, monitor => {
                 self.encoder.encode_batch::<I>(texts, policy(specials), threads, monitor)
             })?;
-            Ok((lent(py, ids)?, array(py, offsets)?))
+            Ok((pooled_array(py, ids)?, array(py, offsets)?))
         })
     }
 
@@ -348,7 +348,7 @@ impl Encoder {
         let (report, specials) = (report.as_ref(), specials_named(specials)?);
         with_id!(self, I => {
             let work = |monitor: &PyMonitor| self.encoder.encode_file::<I>(&path, specials, threads, monitor);
-            lent(py, PyMonitor::run(py, report, work)?)
+            pooled_array(py, PyMonitor::run(py, report, work)?)
         })
     }
 

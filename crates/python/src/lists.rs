@@ -160,7 +160,7 @@ pub struct UntrackedLists(Vec<Py<PyList>>);
 
 impl UntrackedLists {
     /// Makes an empty collection with room for `n` lists.
-    pub fn with_room(n: usize) -> PyResult<Self> {
+    pub fn with_reserved(n: usize) -> PyResult<Self> {
         vec_for(n).map(UntrackedLists)
     }
 

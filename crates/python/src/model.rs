@@ -141,8 +141,8 @@ impl ModelColumns {
         py.detach(|| columns.check_specials()).map_err(|error| exception(py, error))
     }
 
-    fn one_form(&self, py: Python<'_>) -> PyResult<Option<Self>> {
-        let found = py.detach(|| self.columns.one_form()).map_err(|error| exception(py, error))?;
+    fn canonical_form(&self, py: Python<'_>) -> PyResult<Option<Self>> {
+        let found = py.detach(|| self.columns.canonical_form()).map_err(|error| exception(py, error))?;
         Ok(found.map(Self::from_checked))
     }
 

@@ -1,6 +1,6 @@
 //! Bindings of `pairloom_core::format`, which reads files, and `vocabulary::rank_merges`.
 
-use pairloom_core::format::{self, Format, Said, Specials, added_tokens, gpt2, ranks};
+use pairloom_core::format::{self, CallerSettings, Format, Specials, added_tokens, gpt2, ranks};
 use pairloom_core::model_file::json::Within;
 use pairloom_core::model_file::{Model, PatternText};
 use pairloom_core::vocabulary::rank_merges;
@@ -23,12 +23,12 @@ pub enum SpecialsArgument {
     Next(Vec<String>),
 }
 
-fn said<'a>(pattern: Option<Pattern>, specials: SpecialsArgument) -> Said<'a> {
+fn settings_of<'a>(pattern: Option<Pattern>, specials: SpecialsArgument) -> CallerSettings<'a> {
     let specials = match specials {
         SpecialsArgument::At(ids) => Specials::At(ids),
         SpecialsArgument::Next(literals) => Specials::Next(literals),
     };
-    Said { pattern: pattern.map(Pattern::into_text), specials, ..Said::default() }
+    CallerSettings { pattern: pattern.map(Pattern::into_text), specials, ..CallerSettings::default() }
 }
 
 /// Returns the name of the format of a file that begins with `head`; FormatError if there is none.
@@ -52,8 +52,8 @@ pub fn read_model<'py>(
     are_ordinary: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let format = Format::named(format).ok_or_else(|| PyValueError::new_err("an unknown format"))?;
-    let said = Said { beside, are_ordinary, ..said(pattern, special_tokens) };
-    let read = py.detach(|| format::read(data, name, format, said));
+    let settings = CallerSettings { beside, are_ordinary, ..settings_of(pattern, special_tokens) };
+    let read = py.detach(|| format::read(data, name, format, settings));
     fields(py, read.map_err(|error| exception(py, error))?)
 }
 
@@ -68,8 +68,8 @@ pub fn read_gpt2<'py>(
     pattern: Option<Pattern>,
     special_tokens: SpecialsArgument,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let said = said(pattern, special_tokens);
-    let read = py.detach(|| gpt2::read(vocab, vocab_name, merges, merges_name, said));
+    let settings = settings_of(pattern, special_tokens);
+    let read = py.detach(|| gpt2::read(vocab, vocab_name, merges, merges_name, settings));
     fields(py, read.map_err(|error| exception(py, error))?)
 }
 
@@ -82,7 +82,7 @@ pub fn model_of_ranks<'py>(
     pattern: Pattern,
     special_tokens: SpecialsArgument,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let Said { specials, .. } = said(None, special_tokens);
+    let CallerSettings { specials, .. } = settings_of(None, special_tokens);
     let columns = columns.shared();
     let made = py.detach(|| {
         columns
@@ -146,5 +146,9 @@ pub fn pairs_of_ranks<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let ends = token_ends.as_slice();
     let found = py.detach(|| rank_merges::pairs(token_bytes, ends)).map_err(|error| exception(py, error))?;
-    Ok((rows(py, found.rows.into_flattened(), 3)?, array(py, found.unreachable)?, array(py, found.nameless)?))
+    Ok((
+        rows(py, found.rows.into_flattened(), 3)?,
+        array(py, found.unreachable)?,
+        array(py, found.with_missing_byte)?,
+    ))
 }

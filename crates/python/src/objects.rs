@@ -112,7 +112,7 @@ pub fn push<T>(items: &mut Vec<Py<T>>, item: Bound<'_, T>) -> PyResult<()> {
 
 /// Makes an empty vector with room for `n` items.
 pub fn vec_for<T>(n: usize) -> PyResult<Vec<T>> {
-    Vec::with_room(n, "a list").map_err(|_| no_memory())
+    Vec::with_reserved(n, "a list").map_err(|_| no_memory())
 }
 
 /// Returns the MemoryError for allocations of this crate.

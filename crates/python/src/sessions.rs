@@ -101,7 +101,7 @@ fn array_of<I: Id + Item>(
     n: usize,
     ids: impl Iterator<Item = u32>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let mut items = Vec::<I>::with_room(n, "ids").map_err(|_| no_memory())?;
+    let mut items = Vec::<I>::with_reserved(n, "ids").map_err(|_| no_memory())?;
     items.extend(ids.map(I::from_u32));
     array(py, items)
 }

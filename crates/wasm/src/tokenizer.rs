@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pairloom_core::counts::{CorpusSpecials, CountOptions, Counter};
 use pairloom_core::decoder::{DecodeErrors, Decoder};
 use pairloom_core::encoder::{Encoder, EncoderOptions};
-use pairloom_core::format::{self, Said, gpt2};
+use pairloom_core::format::{self, CallerSettings, gpt2};
 use pairloom_core::model::CheckedColumns;
 use pairloom_core::model_file::PatternText;
 use pairloom_core::monitor::Silent;
@@ -38,8 +38,8 @@ impl Tokenizer {
             format::read_any(data, "the file", pattern)?
         } else {
             let pattern = pattern.map(patterns_of).transpose()?.map(PatternText::Several);
-            let said = Said { pattern, ..Said::default() };
-            gpt2::read(data, "vocab.json", merges, "merges.txt", said)?
+            let settings = CallerSettings { pattern, ..CallerSettings::default() };
+            gpt2::read(data, "vocab.json", merges, "merges.txt", settings)?
         };
         pairloom_core::Tokenizer::from_model(model, encoder_options()).map(|tokenizer| Self::of(&tokenizer))
     }

@@ -28,7 +28,7 @@ def read(
 ) -> Model:
     """Makes the Model of a rank list; messages call it `name`."""
     fields: dict[str, Any] = {"ignore_merges": True, "special_tokens": special_tokens, "pattern": pattern}
-    return model_of({"columns": columns_of(ranks, name), "decode_errors": "replace", **fields}, name).one_form()
+    return model_of({"columns": columns_of(ranks, name), "decode_errors": "replace", **fields}, name).canonical_form()
 
 
 def columns_of(ranks: Mapping[bytes, int], name: str) -> _core.ModelColumns:
@@ -66,10 +66,11 @@ def pairs(model: Model) -> npt.NDArray[np.uint32]:
 
     Raises FormatError if a token contains a byte that has no token, so no list of pairs can make it.
     """
-    rows, _, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
-    if len(nameless):
+    rows, _, with_missing_byte = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
+    if len(with_missing_byte):
+        id = model.token_ids[with_missing_byte[0]]
         raise FormatError(
-            f"merges cannot express these ranks: id {model.token_ids[nameless[0]]} is made of a byte that is no token;"
+            f"merges cannot express these ranks: id {id} is made of a byte that is no token;"
             " add that byte to the vocabulary, or save as 'tiktoken' or 'pairloom'"
         )
     return model.token_ids[rows]
@@ -89,9 +90,9 @@ def _why_not_ranks(model: Model) -> str | None:
         rank = int(descents[0]) + 1
         before, after = merged_ids[rank - 1 : rank + 1].tolist()
         return f"merge {rank} makes id {after} after {before}, and ranks are ids in ascending order"
-    rows, _, nameless = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
-    if len(nameless):
-        return f"id {model.token_ids[nameless[0]]} would be made of a byte that is no token"
+    rows, _, with_missing_byte = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
+    if len(with_missing_byte):
+        return f"id {model.token_ids[with_missing_byte[0]]} would be made of a byte that is no token"
     needed = model.token_ids[rows]
     if np.array_equal(needed, model.merges):
         return None

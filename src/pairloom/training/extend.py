@@ -170,4 +170,4 @@ def extend_counted(
         numbered = extension.numbered(extended)
         warn_of_moved(model, numbered)
         extended = numbered
-    return extended.one_form()
+    return extended.canonical_form()

@@ -136,7 +136,7 @@ def pruned(
     if not keep_ids:
         smaller = compacted(smaller)
         warn_of_moved(model, smaller)
-    return smaller.one_form()
+    return smaller.canonical_form()
 
 
 def _least_used(model: Model, uses: list[int], n_tokens: int) -> set[int]:

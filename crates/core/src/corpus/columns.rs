@@ -36,7 +36,7 @@ impl TextColumns {
         let n_bytes = texts.iter().map(|text| text.as_ref().len()).sum();
         let mut documents = Documents {
             text: self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?,
-            ends: Vec::with_room(texts.len(), BLOCK)?,
+            ends: Vec::with_reserved(texts.len(), BLOCK)?,
         };
         for text in texts {
             documents.append(text.as_ref())?;

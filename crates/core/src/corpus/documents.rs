@@ -44,7 +44,7 @@ impl Documents {
         let mut joined = Documents::default();
         let n_bytes = blocks.iter().map(|block| block.text.len()).sum();
         joined.text.try_reserve_exact(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
-        joined.ends = Vec::with_room(blocks.iter().map(|block| block.len()).sum(), BLOCK)?;
+        joined.ends = Vec::with_reserved(blocks.iter().map(|block| block.len()).sum(), BLOCK)?;
         for block in blocks {
             let start = joined.text.len();
             joined.append(&block.text)?;
@@ -111,7 +111,7 @@ impl Documents {
         let mut rest = Documents::default();
         rest.append(&self.text[start..])?;
         let ends = self.ends.get(first..).unwrap_or_default();
-        rest.ends = Vec::with_room(ends.len(), BLOCK)?;
+        rest.ends = Vec::with_reserved(ends.len(), BLOCK)?;
         rest.ends.extend(ends.iter().map(|end| end - start));
         Ok(rest)
     }

@@ -240,7 +240,7 @@ struct Nulls {
 /// has neither.
 fn with_replacements(line: &[u8]) -> Result<Option<Vec<u8>>> {
     const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
-    let mut replaced = Vec::with_room(line.len(), LINE)?;
+    let mut replaced = Vec::with_reserved(line.len(), LINE)?;
     let mut put = |bytes: &[u8]| replaced.try_extend(bytes, LINE);
     for chunk in line.utf8_chunks() {
         let mut rest = chunk.valid().as_bytes();
@@ -288,7 +288,7 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
     };
     if error.is_eof() {
         text.push_str("; the line is cut short");
-    } else if error.is_syntax() && names_no_number(line, error.column()) {
+    } else if error.is_syntax() && is_nan_or_infinity(line, error.column()) {
         text.push_str(
             "; NaN and Infinity are no JSON: write null for them, or leave such records out with skip_bad",
         );
@@ -336,7 +336,7 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
 }
 
 /// Returns whether NaN or Infinity, which Python writes but JSON lacks, is at `column`; the error may be at its sign.
-fn names_no_number(line: &[u8], column: usize) -> bool {
+fn is_nan_or_infinity(line: &[u8], column: usize) -> bool {
     (column.saturating_sub(2)..=column).any(|start| {
         line.get(start..).is_some_and(|rest| rest.starts_with(b"NaN") || rest.starts_with(b"Infinity"))
     })

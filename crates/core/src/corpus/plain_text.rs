@@ -98,14 +98,14 @@ impl PlainText {
         let mut n_held = 0;
         if let Some(separator) = self.separator.take() {
             for found in separator.find_iter(bytes) {
-                let behind = found + separator.needle().len();
-                let end = if self.keeps_separator { behind } else { found };
+                let after = found + separator.needle().len();
+                let end = if self.keeps_separator { after } else { found };
                 self.append(documents, &bytes[start..end], start, true)?;
                 self.end(documents)?;
-                start = behind;
+                start = after;
             }
             if !is_last {
-                n_held = n_begun(&bytes[start..], separator.needle());
+                n_held = partial_separator_len(&bytes[start..], separator.needle());
             }
             self.separator = Some(separator);
         }
@@ -167,7 +167,7 @@ impl PlainText {
 }
 
 /// Returns the length of the longest suffix of `bytes` that may be the start of a separator.
-fn n_begun(bytes: &[u8], separator: &[u8]) -> usize {
+fn partial_separator_len(bytes: &[u8], separator: &[u8]) -> usize {
     let longest = bytes.len().min(separator.len() - 1);
     (1..=longest).rev().find(|&n| separator.starts_with(&bytes[bytes.len() - n..])).unwrap_or(0)
 }

@@ -132,7 +132,7 @@ impl<'a> Rows<'a> {
 
     /// Returns the texts of all rows that are not null.
     pub fn texts(&self) -> Result<Vec<&'a str>> {
-        let mut texts = Vec::with_room(self.items.len(), ROWS)?;
+        let mut texts = Vec::with_reserved(self.items.len(), ROWS)?;
         for (index, row) in self.items.iter().enumerate() {
             match valid(row.0) {
                 _ if self.is_null(index) => {}
@@ -153,7 +153,7 @@ impl<'a> Rows<'a> {
         replaces: bool,
         first: u64,
     ) -> Result<(Vec<Cow<'a, str>>, Vec<u64>)> {
-        let mut texts = Vec::with_room(self.items.len(), ROWS)?;
+        let mut texts = Vec::with_reserved(self.items.len(), ROWS)?;
         let mut others = Vec::new();
         for (index, row) in self.items.iter().enumerate() {
             let (number, is_valid) = (first + index as u64, !self.is_null(index));
@@ -176,7 +176,7 @@ impl<'a> Rows<'a> {
 
     /// Returns the rows as pretokens, in the columns (bytes, ends); [`Error::Counts`] for a null or empty row.
     pub fn pretokens(&self) -> Result<(Vec<u8>, Vec<u64>)> {
-        let (mut bytes, mut ends) = (Vec::new(), Vec::with_room(self.items.len(), ROWS)?);
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_reserved(self.items.len(), ROWS)?);
         for (index, row) in self.items.iter().enumerate() {
             if row.0.is_empty() {
                 let message = format!("row {index}: the pretoken is null or empty; leave such rows out");

@@ -55,13 +55,13 @@ impl Splitter {
     }
 
     /// Calls `work` with the texts of the next block.
-    pub(crate) fn with<T>(
+    pub(crate) fn with_texts<T>(
         &mut self,
         documents: &Documents,
         work: impl FnOnce(&Texts<'_>) -> Result<T>,
     ) -> Result<T> {
         let n = documents.len() + documents.text.len() / PART_BYTES + 2;
-        let mut texts = Texts { texts: Vec::with_room(n, BLOCK)?, is_end: Vec::with_room(n, BLOCK)? };
+        let mut texts = Texts { texts: Vec::with_reserved(n, BLOCK)?, is_end: Vec::with_reserved(n, BLOCK)? };
         let mut rest =
             documents.iter().map(|text| (text, End::Document)).chain([(documents.open_text(), End::Open)]);
         let mut first = std::mem::take(&mut self.tail);

@@ -299,7 +299,7 @@ fn found(
         n_documents += u64::from(!text.is_empty());
     };
     for block in blocks {
-        let taken = parts.with(block, |texts| {
+        let taken = parts.with_texts(block, |texts| {
             for text in &texts.texts {
                 let (mut start, mut from) = (0, 0);
                 while let Some(special) = specials.find(text.as_bytes(), from) {

@@ -120,21 +120,21 @@ impl<'a> Utf8Reader<'a> {
         Ok(&self.raw[..self.n_raw.min(n_bytes)])
     }
 
-    /// Returns the last safe cut ([`crate::pretokens::safe_cuts`]) at `wished` or at most `reach` bytes before it.
+    /// Returns the last safe cut ([`crate::pretokens::safe_cuts`]) at `target` or at most `reach` bytes before it.
     pub(crate) fn safe_cut(
         &mut self,
-        wished: u64,
+        target: u64,
         reach: u64,
         pretokenizer: &Pretokenizer,
         specials: &SpecialTokens,
     ) -> Result<Option<u64>> {
         let longest = specials.longest();
         // The first, short search nearly always finds a cut.
-        for reach in [FIRST_REACH_BYTES, REACH_BYTES].map(|most| reach.min(most as u64).min(wished)) {
+        for reach in [FIRST_REACH_BYTES, REACH_BYTES].map(|most| reach.min(most as u64).min(target)) {
             // On both sides, also read one more character and the length of the longest special token: a cut depends on
             // them.
-            let begin = wished - (reach + longest as u64 + 4).min(wished);
-            let index = (wished - begin) as usize;
+            let begin = target - (reach + longest as u64 + 4).min(target);
+            let index = (target - begin) as usize;
             let bytes = self.bytes(begin, index + longest + 4)?;
             let first = (index + 1).saturating_sub(reach as usize).max(1);
             let range = first..(index + 1).min(bytes.len());

@@ -32,7 +32,7 @@ pub struct Counter {
     locals: Vec<LocalCounts>,
     threads: usize,
     /// Splits blocks of documents; created for the first block.
-    parts: Option<Splitter>,
+    splitter: Option<Splitter>,
     totals: Totals,
     /// The sum of all counts that were added.
     n_added: u64,
@@ -56,7 +56,7 @@ impl Counter {
         }
         Ok(Counter {
             table: SharedTable::new(options.max_memory)?,
-            parts: None,
+            splitter: None,
             options,
             plan,
             locals: Vec::new(),
@@ -70,7 +70,7 @@ impl Counter {
 
     /// Counts texts. Each is a document, or several if special literals split it.
     pub fn count_texts(&mut self, texts: &[&str], monitor: &dyn Monitor) -> Result<()> {
-        let mut sources = Vec::with_room(texts.len(), SOURCES)?;
+        let mut sources = Vec::with_reserved(texts.len(), SOURCES)?;
         sources.extend(texts.iter().map(|text| Source::Text(text)));
         self.count(&sources, None, monitor)
     }
@@ -81,7 +81,7 @@ impl Counter {
     /// `paths`.
     pub fn count_files(&mut self, paths: &[PathBuf], monitor: &dyn Monitor) -> Result<()> {
         self.has_failed = true;
-        let mut sources = Vec::with_room(paths.len(), SOURCES)?;
+        let mut sources = Vec::with_reserved(paths.len(), SOURCES)?;
         let mut total = self.totals.n_bytes;
         for path in paths {
             let metadata = fs::metadata(path).map_err(Error::io(path))?;
@@ -105,15 +105,15 @@ impl Counter {
         n_bytes_read: usize,
         monitor: &dyn Monitor,
     ) -> Result<()> {
-        let mut parts = self.parts.take().unwrap_or_else(|| Splitter::new(self.options.safe_cuts()));
+        let mut splitter = self.splitter.take().unwrap_or_else(|| Splitter::new(self.options.safe_cuts()));
         // The reader's bytes count towards `max_memory`. So does the text kept for the next block, twice because
         // growing copies it.
-        let n_held = n_bytes_read.saturating_add(2 * parts.n_kept());
+        let n_held = n_bytes_read.saturating_add(2 * splitter.n_kept());
         let held = self.table.memory.budget.take(n_held, "text that is read or kept");
         self.has_failed |= held.is_err();
         held?;
-        let done = parts.with(documents, |texts| self.count_texts(&texts.texts, monitor));
-        self.parts = Some(parts);
+        let done = splitter.with_texts(documents, |texts| self.count_texts(&texts.texts, monitor));
+        self.splitter = Some(splitter);
         self.table.memory.budget.give(n_held);
         done
     }
@@ -164,7 +164,7 @@ impl Counter {
         parallel::for_each(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;
         let mut counts = self.table.into_counts(self.threads)?;
         // Each part of a divided document was counted as a document.
-        let n_cuts = self.parts.map_or(0, |parts| parts.n_cuts);
+        let n_cuts = self.splitter.map_or(0, |splitter| splitter.n_cuts);
         let n_documents = self.totals.n_documents.saturating_sub(n_cuts);
         counts.set_totals(self.totals.n_bytes, n_documents, self.totals.n_special_literals);
         Ok(counts)
@@ -190,7 +190,7 @@ impl Counter {
         self.locals.iter_mut().try_for_each(|local| local.grow(&self.table, n_bytes, log_bytes))?;
         add_threads(&mut self.locals, &mut self.threads, jobs.jobs.len(), new_local)?;
         let n_threads = self.threads.min(jobs.jobs.len()).min(self.locals.len());
-        let mut states = Vec::with_room(n_threads, SOURCES)?;
+        let mut states = Vec::with_reserved(n_threads, SOURCES)?;
         states.extend(self.locals[..n_threads].iter_mut().map(ThreadState::new));
         let all = &mut self.totals;
         let collect = |totals: &mut Totals, _: OnProgress<'_>| {

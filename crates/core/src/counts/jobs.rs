@@ -118,7 +118,7 @@ impl<'s> Jobs<'s> {
         *totals = Totals::default();
         // Many sources are a single line of text: reporting each one would take longer than counting it.
         let (mut n_done, mut since) = (0, 0);
-        let mut tell = |n_bytes: usize| {
+        let mut report_progress = |n_bytes: usize| {
             n_done += n_bytes;
             since += n_bytes + BYTES_PER_CALL;
             if since < TICK_BYTES {
@@ -135,7 +135,7 @@ impl<'s> Jobs<'s> {
             table: self.table,
             local,
             ends,
-            on_progress: &mut tell,
+            on_progress: &mut report_progress,
             totals,
         };
         match &self.jobs[number] {

@@ -146,7 +146,7 @@ impl PretokenCounts {
         for index in 0..other.len() {
             table.insert_unique(hash(&index), index, hash);
         }
-        let mut found = Vec::with_room(other.len(), SUM)?;
+        let mut found = Vec::with_reserved(other.len(), SUM)?;
         found.resize_with(other.len(), || AtomicUsize::new(ABSENT));
         let jobs = (0..self.len()).step_by(PRETOKENS_PER_JOB);
         parallel::for_each(threads_for(self.len()), jobs, |first| {

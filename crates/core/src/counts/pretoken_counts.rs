@@ -72,7 +72,7 @@ impl PretokenCounts {
 
     /// Returns these counts sorted by the bytes of the pretokens, the canonical order of files and listings.
     pub fn sorted(&self) -> Result<PretokenCounts> {
-        let mut order: Vec<(Prefix, usize)> = Vec::with_room(self.len(), "the order of the counts")?;
+        let mut order: Vec<(Prefix, usize)> = Vec::with_reserved(self.len(), "the order of the counts")?;
         order.extend((0..self.len()).map(|index| (prefix(self.pretoken(index)), index)));
         // First sort by prefix alone, without branches or reading the pretokens; most prefixes occur once.
         order.sort_unstable_by_key(|&(prefix, _)| as_number(prefix));
@@ -148,7 +148,7 @@ impl PretokenCounts {
             counts: &mut all.counts.spare_capacity_mut()[..n_pretokens],
             end: 0,
         };
-        let mut jobs = Vec::with_room(parts.len(), COLUMNS)?;
+        let mut jobs = Vec::with_reserved(parts.len(), COLUMNS)?;
         for (part, &size) in parts.into_iter().zip(sizes) {
             let (columns, after) = rest.split(size);
             jobs.push((part, columns));

@@ -46,7 +46,7 @@ pub(super) fn partition_of(hash: u64) -> usize {
 impl SharedTable {
     /// Creates an empty table.
     pub(super) fn new(max_memory: Option<u64>) -> Result<Self> {
-        let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
+        let mut parts = Vec::with_reserved(N_PARTITIONS, TABLE)?;
         parts.resize_with(N_PARTITIONS, || Mutex::new(Partition::default()));
         Ok(SharedTable {
             parts,
@@ -92,7 +92,7 @@ impl SharedTable {
     /// Converts the table to columns, with totals of 0, on up to `threads` threads. Each partition is dropped once it
     /// is written.
     pub(super) fn into_counts(self, threads: usize) -> Result<PretokenCounts> {
-        let mut parts = Vec::with_room(N_PARTITIONS, TABLE)?;
+        let mut parts = Vec::with_reserved(N_PARTITIONS, TABLE)?;
         parts.extend(
             self.parts.into_iter().map(|part| part.into_inner().unwrap_or_else(PoisonError::into_inner)),
         );

@@ -118,7 +118,7 @@ struct GroupResult<I> {
 }
 
 /// Where a job puts ids and counts.
-struct Room<'a, I> {
+struct GroupSink<'a, I> {
     ids: &'a mut Vec<I>,
     counts: &'a mut Vec<usize>,
 }
@@ -138,13 +138,13 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<(ResultIds<I>, Vec<i64>)> {
-        let mut offsets = Vec::with_room(texts.len() + 1, "offsets")?;
+        let mut offsets = Vec::with_reserved(texts.len() + 1, "offsets")?;
         offsets.push(0i64);
         // Hardly any text has more than one id for two bytes.
         let n_ids = texts.iter().map(Text::n_bytes).sum::<usize>() / 2;
         // With one thread there is one result, to which each group adds its ids, so nothing is copied.
         let is_alone = parallel::thread_count(threads) == 1;
-        let (mut all, mut end) = (if is_alone { Vec::new() } else { ResultIds::with_room(n_ids) }, 0);
+        let (mut all, mut end) = (if is_alone { Vec::new() } else { ResultIds::with_capacity(n_ids) }, 0);
         let n_first = if is_alone { n_ids } else { 0 };
         self.encode_groups(texts, specials, threads, monitor, n_first, |ids, counts| {
             offsets.extend(counts.iter().map(|&n| {
@@ -191,13 +191,15 @@ impl Encoder {
         mut take: impl FnMut(&mut Vec<I>, &[usize]) -> Result<()>,
     ) -> Result<()> {
         self.check_width::<I>()?;
-        let encode =
-            |worker: &mut Worker, piece: Piece<'_>, result: &mut Room<'_, I>, on_progress: OnProgress<'_>| {
-                if result.ids.capacity() == 0 {
-                    *result.ids = ResultIds::with_room(n_first);
-                }
-                self.encode_piece(worker, piece, specials, &mut Ids(result.ids), result.counts, on_progress)
-            };
+        let encode = |worker: &mut Worker,
+                      piece: Piece<'_>,
+                      result: &mut GroupSink<'_, I>,
+                      on_progress: OnProgress<'_>| {
+            if result.ids.capacity() == 0 {
+                *result.ids = ResultIds::with_capacity(n_first);
+            }
+            self.encode_piece(worker, piece, specials, &mut Ids(result.ids), result.counts, on_progress)
+        };
         self.for_all(texts, specials, threads, monitor, encode, |result: &mut GroupResult<I>| {
             take(&mut result.ids, &result.counts)
         })
@@ -211,10 +213,10 @@ impl Encoder {
         threads: usize,
         monitor: &dyn Monitor,
     ) -> Result<Vec<i64>> {
-        let mut counts = Vec::with_room(texts.len(), "counts")?;
+        let mut counts = Vec::with_reserved(texts.len(), "counts")?;
         let count = |worker: &mut Worker,
                      piece: Piece<'_>,
-                     result: &mut Room<'_, u16>,
+                     result: &mut GroupSink<'_, u16>,
                      on_progress: OnProgress<'_>| {
             let mut counter = Counter { n: 0, limit: usize::MAX };
             self.encode_piece(worker, piece, specials, &mut counter, result.counts, on_progress)
@@ -268,7 +270,7 @@ impl Encoder {
         specials: SpecialPolicy<'_>,
         threads: usize,
         monitor: &dyn Monitor,
-        encode: impl Fn(&mut Worker, Piece<'_>, &mut Room<'_, I>, OnProgress<'_>) -> Result<()> + Sync,
+        encode: impl Fn(&mut Worker, Piece<'_>, &mut GroupSink<'_, I>, OnProgress<'_>) -> Result<()> + Sync,
         mut collect: impl FnMut(&mut GroupResult<I>) -> Result<()>,
     ) -> Result<()> {
         let groups = groups(texts, GROUP_BYTES)?;
@@ -304,7 +306,7 @@ impl Encoder {
                         let run = joined.next(literals);
                         n_texts = run.ends.len();
                         if n_texts > 1 {
-                            let room = &mut Room { ids, counts };
+                            let room = &mut GroupSink { ids, counts };
                             if encode(worker, Piece::Short(run), room, &mut |_| Ok(())).is_ok() {
                                 on_progress(run.text.len())?;
                                 joined.n_done += n_texts;
@@ -321,7 +323,7 @@ impl Encoder {
                         let in_text = |error: Error| error.in_text(first + index);
                         let utf8 = text.utf8(buffer).map_err(in_text)?;
                         let piece = Piece::One(first + index, utf8);
-                        encode(worker, piece, &mut Room { ids, counts }, &mut on_progress)
+                        encode(worker, piece, &mut GroupSink { ids, counts }, &mut on_progress)
                             .map_err(in_text)?;
                     }
                 }

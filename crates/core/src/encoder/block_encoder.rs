@@ -30,7 +30,7 @@ pub struct BlockOptions {
 /// Encodes blocks of documents.
 pub struct BlockEncoder<I> {
     encoder: Arc<Encoder>,
-    parts: Splitter,
+    splitter: Splitter,
     options: BlockOptions,
     buffers: BufferPool<Vec<I>>,
     /// Whether the next text starts a document.
@@ -63,10 +63,10 @@ impl<I: Id> BlockEncoder<I> {
                 )));
             }
         }
-        let parts = Splitter::new(encoder.safe_cuts(options.specials));
+        let splitter = Splitter::new(encoder.safe_cuts(options.specials));
         Ok(BlockEncoder {
             encoder,
-            parts,
+            splitter,
             options,
             buffers: BufferPool::default(),
             at_document_start: true,
@@ -81,13 +81,13 @@ impl<I: Id> BlockEncoder<I> {
         source: BlockSource<'_>,
         monitor: &dyn Monitor,
     ) -> Result<Encoded<I>> {
-        let BlockEncoder { encoder, parts, options, buffers, at_document_start, n_open_bytes } = self;
+        let BlockEncoder { encoder, splitter, options, buffers, at_document_start, n_open_bytes } = self;
         let BlockOptions { begin_id, end_id, specials, threads } = *options;
         let (begin_id, end_id) = (begin_id.map(I::from_u32), end_id.map(I::from_u32));
-        parts.with(documents, |texts| {
+        splitter.with_texts(documents, |texts| {
             // Hardly any block has more than three ids for four bytes. Pages that are not touched take no memory.
             let ids = buffers.take(documents.text().len() / 4 * 3).map_err(Error::out_of_memory("ids"))?;
-            let ends = Vec::with_room(documents.len(), "offsets")?;
+            let ends = Vec::with_reserved(documents.len(), "offsets")?;
             let mut encoded = Encoded { ids, ends, literals: Vec::new() };
             let counts = LiteralCounts::new(encoder.specials(), specials == Specials::Error);
             let policy = match specials {
@@ -127,7 +127,7 @@ impl<I: Id> BlockEncoder<I> {
                 return Err(Error::LiteralInData { location, token, offset });
             }
             done?;
-            encoded.literals = Vec::with_room(found.len(), "special tokens")?;
+            encoded.literals = Vec::with_reserved(found.len(), "special tokens")?;
             let (mut document, mut text) = (0, 0);
             for count in found {
                 document += texts.is_end[text..count.text].iter().filter(|&&is_end| is_end).count();

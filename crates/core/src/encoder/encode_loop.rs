@@ -43,7 +43,7 @@ use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, characters, few, heap};
 use super::output::{Ids, Output};
-use super::shared::Shared;
+use super::shared::EncoderData;
 use super::words::{WordBuffers, are_lines, is_line};
 use crate::cpu::at_tier;
 use crate::error::Result;
@@ -65,7 +65,7 @@ const LINES_AHEAD: usize = 12;
 /// Pretokens of a text: the first starts at `start`, and they end at `ends`, which ascend.
 #[derive(Clone, Copy)]
 pub(super) struct Pretokens<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a EncoderData,
     pub(super) text: &'a [u8],
     pub(super) start: usize,
     pub(super) ends: &'a [u32],
@@ -73,7 +73,7 @@ pub(super) struct Pretokens<'a> {
 
 impl<'a> Pretokens<'a> {
     /// Creates pretokens of `text`, the first at byte 0. UTF-8 never has the byte 0xff, which pads keys.
-    pub(super) fn from_text(shared: &'a Shared, text: &'a str, ends: &'a [u32]) -> Self {
+    pub(super) fn from_text(shared: &'a EncoderData, text: &'a str, ends: &'a [u32]) -> Self {
         Pretokens { shared, text: text.as_bytes(), start: 0, ends }
     }
 
@@ -82,7 +82,7 @@ impl<'a> Pretokens<'a> {
     /// # Safety
     /// No pretoken ends in 0xff ([`PretokenKey::can_end_in`]).
     pub(super) unsafe fn from_bytes(
-        shared: &'a Shared,
+        shared: &'a EncoderData,
         text: &'a [u8],
         start: usize,
         ends: &'a [u32],
@@ -298,8 +298,15 @@ impl PretokenEncoder {
                 Some(entry) => entry,
                 // A `match`: with `Option::or_else` the whole loop was 2 to 4 % slower.
                 None => {
-                    match find_beside(&self.handle.table, *key, slot, text, start, ends, range.start + n_put)
-                    {
+                    match find_overflow(
+                        &self.handle.table,
+                        *key,
+                        slot,
+                        text,
+                        start,
+                        ends,
+                        range.start + n_put,
+                    ) {
                         Some(entry) => entry,
                         None => break,
                     }
@@ -330,7 +337,7 @@ impl PretokenEncoder {
     /// Encodes a pretoken of arbitrary bytes, which can end in the byte that pads keys.
     pub(super) fn encode_bytes<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         pretoken: &[u8],
         output: &mut S,
         on_progress: OnProgress<'_>,
@@ -343,7 +350,7 @@ impl PretokenEncoder {
     #[inline(never)]
     fn encode_new<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         pretoken: &[u8],
         key: PretokenKey,
         output: &mut S,
@@ -380,7 +387,7 @@ impl PretokenEncoder {
         if shared.pretokenizer.drops_missing_bytes() {
             let is_missing = |byte: &&u8| vocabulary.id_of_byte(**byte).is_none();
             if pretoken.iter().any(|byte| is_missing(&byte)) {
-                let mut kept = Vec::with_room(pretoken.len(), "a pretoken")?;
+                let mut kept = Vec::with_reserved(pretoken.len(), "a pretoken")?;
                 kept.extend(pretoken.iter().filter(|byte| !is_missing(byte)));
                 return if kept.is_empty() {
                     Ok(())
@@ -427,7 +434,7 @@ impl PretokenEncoder {
     #[inline(never)]
     fn encode_words(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         pretoken: &[u8],
         on_progress: OnProgress<'_>,
     ) -> Result<bool> {
@@ -443,14 +450,14 @@ impl PretokenEncoder {
     }
 
     /// Adds `pretoken` to the cache with the ids `self.ids[first..]`.
-    fn learn(&mut self, shared: &Shared, key: PretokenKey, slot: u32, pretoken: &[u8], first: usize) {
+    fn learn(&mut self, shared: &EncoderData, key: PretokenKey, slot: u32, pretoken: &[u8], first: usize) {
         if shared.cache.insert(&mut self.handle, key, slot, pretoken, &self.ids[first..]) {
             shared.refresh_idle();
         }
     }
 
     /// Merges at most [`CACHED_BYTES`] bytes that are not in the cache; appends to `ids`.
-    fn merge_parts(&mut self, shared: &Shared, pretoken: &[u8]) -> Result<()> {
+    fn merge_parts(&mut self, shared: &EncoderData, pretoken: &[u8]) -> Result<()> {
         let vocabulary = &shared.vocabulary;
         if pretoken.is_ascii() {
             // ASCII text hardly ever has a boundary that no token spans.
@@ -468,7 +475,7 @@ impl PretokenEncoder {
 
     /// Appends the ids of a part of a pretoken to `ids`.
     #[inline(always)]
-    fn encode_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
+    fn encode_part(&mut self, shared: &EncoderData, part: &[u8]) -> Result<()> {
         // Merging so few bytes takes less time than looking them up.
         if few::merge(&shared.vocabulary, part, &mut self.ids)? {
             return Ok(());
@@ -478,7 +485,7 @@ impl PretokenEncoder {
 
     /// Like [`encode_part`](Self::encode_part), for a part that is long enough to be worth a lookup.
     #[inline(never)]
-    fn encode_long_part(&mut self, shared: &Shared, part: &[u8]) -> Result<()> {
+    fn encode_long_part(&mut self, shared: &EncoderData, part: &[u8]) -> Result<()> {
         let mut key = PretokenKey::from_bytes(part, shared.cache.hasher);
         if shared.vocabulary.ignores_merges() {
             // A whole pretoken that is a token becomes that token; a part need not. So parts have keys of their own.
@@ -526,7 +533,7 @@ at_tier! {
 /// Called from the loop over a batch but not inlined: leaving the loop, or searching within it, takes more time.
 #[cold]
 #[inline(never)]
-fn find_beside<'t>(
+fn find_overflow<'t>(
     table: &'t Table,
     key: PretokenKey,
     slot: u32,
@@ -535,5 +542,5 @@ fn find_beside<'t>(
     ends: &[u32],
     index: usize,
 ) -> Option<&'t Packed> {
-    table.find_beside(key, slot, &text[pretoken_range(start, ends, index)])
+    table.find_overflow(key, slot, &text[pretoken_range(start, ends, index)])
 }

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::output::Ids;
-use super::shared::Shared;
+use super::shared::EncoderData;
 use super::worker::{DataPart, Worker};
 use super::{Encoder, Specials, encode_jobs};
 use crate::budget::Budget;
@@ -131,11 +131,12 @@ impl Encoder {
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let n_part_ids = usize::try_from(part_bytes / 3).unwrap_or(0);
         let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
-            *ids = if n_parts == 1 { ResultIds::with_room(n_ids) } else { ResultIds::for_part(n_part_ids) };
+            *ids =
+                if n_parts == 1 { ResultIds::with_capacity(n_ids) } else { ResultIds::for_part(n_part_ids) };
             let done = self.with_worker(|worker| scan.encode_part(worker, number as u64, ids, on_progress));
             done.map_err(|error| error.in_data(|| path.display().to_string()))
         };
-        let mut all = if n_parts > 1 { ResultIds::with_room(n_ids) } else { Vec::new() };
+        let mut all = if n_parts > 1 { ResultIds::with_capacity(n_ids) } else { Vec::new() };
         let collect = |ids: &mut Vec<I>, _: OnProgress<'_>| {
             if n_parts == 1 {
                 std::mem::swap(&mut all, ids);
@@ -172,10 +173,10 @@ impl FileScan<'_> {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let mut reader = Utf8Reader::open(self.source, self.budget, std::mem::take(&mut worker.file_bytes))?;
-        let Shared { pretokenizer, specials, .. } = &self.encoder.shared;
+        let EncoderData { pretokenizer, specials, .. } = &self.encoder.shared;
         let cut = |number| {
-            let (wished, reach) = self.parts.start(number);
-            reader.safe_cut(wished, reach, pretokenizer, specials)
+            let (target, reach) = self.parts.start(number);
+            reader.safe_cut(target, reach, pretokenizer, specials)
         };
         if let Some(part) = part_at(number, self.parts.n, cut)? {
             let block_bytes = if self.has_blocks { BLOCK_BYTES } else { 2 * PART_BYTES as usize };

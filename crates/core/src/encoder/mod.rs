@@ -45,7 +45,7 @@ use cache::Cache;
 use encode_loop::{DocumentEnds, Pretokens};
 use output::Ids;
 use pool::Pool;
-use shared::Shared;
+use shared::EncoderData;
 use words::EncodeWords;
 use worker::Worker;
 
@@ -125,7 +125,7 @@ impl SpecialPolicy<'_> {
 
 /// Encodes text. Threads can share one encoder.
 pub struct Encoder {
-    shared: Shared,
+    shared: EncoderData,
     workers: Arc<Pool<Worker>>,
 }
 
@@ -161,7 +161,7 @@ impl Encoder {
         };
         let new_encoder = Box::new(new_encoder);
         let shared =
-            Shared::new(vocabulary, pretokenizer, Arc::new(specials), cache, refresh_idle, new_encoder);
+            EncoderData::new(vocabulary, pretokenizer, Arc::new(specials), cache, refresh_idle, new_encoder);
         Ok(Encoder { shared, workers })
     }
 

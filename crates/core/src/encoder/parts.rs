@@ -22,8 +22,8 @@ use crate::text::{Characters, Text};
 pub const SHORTEST_IN_PARTS: usize = 1 << 19;
 
 /// The most and the fewest units of a part; each thread gets several parts.
-const PART_BYTES: usize = 1 << 20;
-const SMALL_PART: usize = 1 << 16;
+const MAX_PART_UNITS: usize = 1 << 20;
+const MIN_PART_UNITS: usize = 1 << 16;
 const PARTS_PER_THREAD: usize = 8;
 
 /// Characters to read at first, for each wanted id and in addition: nearly always enough, since few tokens are longer.
@@ -53,7 +53,7 @@ impl Encoder {
         self.check_width::<I>()?;
         let before = out.len();
         let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
-            *ids = ResultIds::for_part(PART_BYTES / 3);
+            *ids = ResultIds::for_part(MAX_PART_UNITS / 3);
             self.encode_part(&text, &parts[number], specials, &mut Ids(ids), on_progress)
         };
         let collect = |ids: &mut Vec<I>, _: OnProgress<'_>| {
@@ -204,13 +204,13 @@ impl Encoder {
             let (recognised, mut buffer) = (self.recognised(policy), String::new());
             let recognised = recognised.as_slice();
             let longest = recognised.iter().map(|specials| specials.longest()).max().unwrap_or(0).max(1);
-            let part_units = (n_units / (PARTS_PER_THREAD * threads)).clamp(SMALL_PART, PART_BYTES);
-            for wished in (part_units..n_units - SMALL_PART).step_by(part_units) {
-                let mut from = wished.saturating_sub(REACH_BYTES).max(start);
+            let part_units = (n_units / (PARTS_PER_THREAD * threads)).clamp(MIN_PART_UNITS, MAX_PART_UNITS);
+            for target in (part_units..n_units - MIN_PART_UNITS).step_by(part_units) {
+                let mut from = target.saturating_sub(REACH_BYTES).max(start);
                 if let Characters::Utf8(text) = text {
                     from = text.floor_char_boundary(from);
                 }
-                let near = text.part(from..wished + longest);
+                let near = text.part(from..target + longest);
                 let utf8 = near.utf8(&mut buffer)?;
                 // A special token that begins before `near` must not reach past the cut.
                 let range = longest.min(utf8.len())..utf8.len();

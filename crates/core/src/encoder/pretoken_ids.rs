@@ -44,7 +44,7 @@ impl Encoder {
                 start = end;
             }
         }
-        let (mut all, mut all_ends) = (Vec::new(), Vec::with_room(ends.len(), WHAT)?);
+        let (mut all, mut all_ends) = (Vec::new(), Vec::with_reserved(ends.len(), WHAT)?);
         encode_jobs::<Vec<u32>>(
             jobs.len() - 1,
             threads,
@@ -54,7 +54,7 @@ impl Encoder {
                 ids.clear();
                 let (first, last) = (jobs[number], jobs[number + 1]);
                 let start = if first == 0 { 0 } else { ends[first - 1] as usize };
-                let mut own_ends: Vec<u32> = Vec::with_room(last - first, WHAT)?;
+                let mut own_ends: Vec<u32> = Vec::with_reserved(last - first, WHAT)?;
                 for &end in &ends[first..last] {
                     let distance = u32::try_from(end as usize - start);
                     own_ends.push(distance.map_err(|_| Error::Invalid(TOO_LONG.into()))?);

@@ -14,7 +14,7 @@
 //! a boundary would also happen between those two alone. So the next call encodes only the tail and merges the two
 //! tokens at the seam; if they change, the chunk is taken back. The states of the automaton prove that scanning from
 //! the cut continues as if the text had not been cut
-//! ([`Pretokenizer::goes_on_alike`](crate::pretokens::Pretokenizer)).
+//! ([`Pretokenizer::continues_identically`](crate::pretokens::Pretokenizer)).
 //!
 //! `append` costs as much as encoding the new text and the tail before it, usually a few words. The tail is longer in
 //! two cases: with a pattern that needs backtracking it is all text since the last special token; and it is a whole
@@ -300,7 +300,7 @@ impl Session {
         };
         let base = self.start_of(n_kept).ids;
         let n_ids = plan.chunks.iter().map(|chunk| chunk.ids.len()).sum::<usize>() + plan.tail_ids.len();
-        let mut ids = Vec::with_room(n_ids, IDS)?;
+        let mut ids = Vec::with_reserved(n_ids, IDS)?;
         plan.chunks.iter().map(|chunk| &chunk.ids).chain([&plan.tail_ids]).for_each(|part| ids.extend(part));
         let n_same = n_common(self.ids_from(base), &ids);
         ids.drain(..n_same);
@@ -356,14 +356,14 @@ impl Session {
             upto = tail.floor_char_boundary((upto + CHUNK).min(tail.len()));
             let Some((n, next)) = self.cut(&tail[at..upto], &mut search)? else { continue };
             let ids = self.encoded(&tail[at..at + n], place, on_progress)?;
-            if !inside.take().is_none_or(|last| self.stays(last, &ids)) {
+            if !inside.take().is_none_or(|last| self.seam_is_stable(last, &ids)) {
                 return Ok(None);
             }
             plan.chunks.try_push(chunk(at, n, ids, upto, next, false)?, TEXT)?;
             (at, place, search) = (at + n, next, Search::default());
         }
         let mut ids = self.encoded(&tail[at..], place, on_progress)?;
-        if !inside.is_none_or(|last| self.stays(last, &ids)) {
+        if !inside.is_none_or(|last| self.seam_is_stable(last, &ids)) {
             return Ok(None);
         }
         if let Some((n, n_ids)) = self.cut_inside(&tail[at..], &ids, place)? {
@@ -439,12 +439,12 @@ impl Session {
         // With `ignores_merges` a whole pretoken that is a token is not merged; all tokens must be too short for that.
         let is_short = |(_, token): (u32, &[u8])| token.len() < MARGIN;
         let is_merged = !vocabulary.ignores_merges() || vocabulary.tokens().all(is_short);
-        let found = at > 0 && is_merged && pretokenizer.goes_on_alike(text, at, place)?;
+        let found = at > 0 && is_merged && pretokenizer.continues_identically(text, at, place)?;
         Ok(found.then_some((at, n_ids)))
     }
 
     /// Returns whether the last token of a chunk that ends inside a pretoken stays the same when `ids` follow.
-    fn stays(&self, chunk: &Chunk, ids: &[u32]) -> bool {
+    fn seam_is_stable(&self, chunk: &Chunk, ids: &[u32]) -> bool {
         let vocabulary = self.encoder.vocabulary();
         let (Some(&left), Some(&right)) = (chunk.ids.last(), ids.first()) else { return true };
         let (Some(start), Some(end)) = (vocabulary.token(left), vocabulary.token(right)) else {

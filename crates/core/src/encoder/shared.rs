@@ -16,7 +16,7 @@ pub(super) type RefreshIdle = Box<dyn Fn(&Cache) + Send + Sync>;
 pub(super) type NewEncoder = Box<dyn Fn(Arc<Vocabulary>) -> Result<EncodeWords> + Send + Sync>;
 
 /// The tokenizer and its cache.
-pub(super) struct Shared {
+pub(super) struct EncoderData {
     pub(super) vocabulary: Arc<Vocabulary>,
     pub(super) pretokenizer: Arc<Pretokenizer>,
     pub(super) specials: Arc<SpecialTokens>,
@@ -26,7 +26,7 @@ pub(super) struct Shared {
     words: OnceLock<Option<Box<Words>>>,
 }
 
-impl Shared {
+impl EncoderData {
     pub(super) fn new(
         vocabulary: Arc<Vocabulary>,
         pretokenizer: Arc<Pretokenizer>,
@@ -36,7 +36,7 @@ impl Shared {
         new_encoder: NewEncoder,
     ) -> Self {
         let words = OnceLock::new();
-        Shared { vocabulary, pretokenizer, specials, cache, refresh_idle, new_encoder, words }
+        EncoderData { vocabulary, pretokenizer, specials, cache, refresh_idle, new_encoder, words }
     }
 
     /// Returns the vocabulary's words, which are found on the first call; `None` if they are of no use.

@@ -82,7 +82,7 @@ impl Words {
         }
         let has_superwords = n_first < merges.len();
         let vocabulary = if has_superwords || all.ignores_merges() {
-            Arc::new(all.made_by(&merges[..n_first])?)
+            Arc::new(all.restricted_to(&merges[..n_first])?)
         } else {
             Arc::clone(all)
         };

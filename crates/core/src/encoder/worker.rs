@@ -3,7 +3,7 @@
 use super::cache::Cache;
 use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
 use super::output::Output;
-use super::shared::Shared;
+use super::shared::EncoderData;
 use super::special_literals::Specials;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -47,7 +47,7 @@ pub(super) fn place(at: usize, start: Place) -> Place {
 
 impl Worker {
     /// Creates a worker for the encoder whose data is `shared`.
-    pub(super) fn new(shared: &Shared) -> Result<Self> {
+    pub(super) fn new(shared: &EncoderData) -> Result<Self> {
         let pretoken_encoder = PretokenEncoder::new(shared.cache.handle()?);
         Ok(Worker {
             ends: Vec::new(),
@@ -74,7 +74,7 @@ impl Worker {
     #[inline]
     pub(super) fn encode<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         text: &str,
         start: Place,
         specials: Option<&SpecialTokens>,
@@ -106,7 +106,7 @@ impl Worker {
     /// become ids.
     pub(super) fn encode_joined<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         text: &str,
         start: usize,
         ends: &[usize],
@@ -136,7 +136,7 @@ impl Worker {
     /// Encodes the pretokens of `bytes`, which end at `ends` and can hold arbitrary bytes.
     pub(super) fn encode_pretokens<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         bytes: &[u8],
         ends: &[u32],
         output: &mut S,
@@ -177,7 +177,7 @@ impl Worker {
     #[inline(never)]
     fn encode_by_rules<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         text: &str,
         start: Place,
         specials: &SpecialTokens,
@@ -209,7 +209,7 @@ impl Worker {
     #[inline]
     fn encode_document<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         document: &str,
         place: Place,
         output: &mut S,
@@ -230,7 +230,7 @@ impl Worker {
     /// Encodes a part of a file or a stream.
     pub(super) fn encode_data<S: Output>(
         &mut self,
-        shared: &Shared,
+        shared: &EncoderData,
         DataPart { text, offset, place, specials }: DataPart<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,

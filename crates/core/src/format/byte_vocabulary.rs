@@ -270,7 +270,7 @@ impl Vocabulary {
 
     /// Returns the foreign entries whose bytes equal another entry's (Command-R has 404). No text produces them, so they are
     /// kept only for decoding, as special tokens that are never found in a text.
-    pub fn doubles(&self) -> Vec<(String, u32)> {
+    pub fn duplicate_foreign_entries(&self) -> Vec<(String, u32)> {
         let bytes = |entry: &Entry| &self.bytes[entry.start..entry.end];
         let is_merged = |entry: &Entry| self.merges.as_flattened().contains(&entry.id);
         let found =
@@ -308,8 +308,8 @@ impl Vocabulary {
         }
         dropped.sort_unstable();
         let n_kept = self.entries.len() - dropped.len();
-        let (mut ids, mut ends) = (Vec::with_room(n_kept, WHAT)?, Vec::with_room(n_kept, WHAT)?);
-        let mut bytes = Vec::with_room(self.bytes.len(), WHAT)?;
+        let (mut ids, mut ends) = (Vec::with_reserved(n_kept, WHAT)?, Vec::with_reserved(n_kept, WHAT)?);
+        let mut bytes = Vec::with_reserved(self.bytes.len(), WHAT)?;
         let mut has_foreign = false;
         for (index, entry) in self.entries.iter().enumerate() {
             if !dropped.is_empty() && dropped.binary_search(&entry.id).is_ok() {
@@ -356,7 +356,8 @@ impl Vocabulary {
         let mut dropped: HashSet<u32> = specials.iter().map(|&(_, id)| id).collect();
         self.merges.as_flattened().iter().for_each(|id| _ = dropped.remove(id));
         let n = self.entries.len();
-        let (mut ids, mut ends, mut bytes) = (Vec::with_room(n, WHAT)?, Vec::with_room(n, WHAT)?, Vec::new());
+        let (mut ids, mut ends, mut bytes) =
+            (Vec::with_reserved(n, WHAT)?, Vec::with_reserved(n, WHAT)?, Vec::new());
         for (index, entry) in self.entries.iter().enumerate() {
             let text = self.text(index);
             if dropped.contains(&entry.id) && text.chars().nth(1).is_some() {

@@ -177,7 +177,7 @@ impl<'a> Metadata<'a> {
                 texts.len()
             )));
         }
-        let mut pieces = Vec::with_room(texts.len(), WHAT)?;
+        let mut pieces = Vec::with_reserved(texts.len(), WHAT)?;
         for ((text, &score), &kind) in texts.iter().zip(scores).zip(kinds) {
             // llama.cpp merges unused pieces like any other, and finds user-defined ones before it normalizes the text.
             let merges = kind == Kind::Unused || kind == Kind::UserDefined && text.contains(SPACE_SYMBOL);
@@ -235,14 +235,15 @@ impl<'a> Metadata<'a> {
             Some(given) => {
                 let pattern = given.map_or_else(|| pattern_of(name), Ok)?;
                 let ignores = name.is_some_and(|name| IGNORE_MERGES.contains(&name));
-                for (text, id) in vocabulary.doubles() {
+                for (text, id) in vocabulary.duplicate_foreign_entries() {
                     if specials.binary_search_by_key(&id, |&(_, id)| id).is_err() {
                         rules.push((text.clone(), "ordinary".to_owned()));
                         specials.try_push((text, id), WHAT)?;
                     }
                 }
                 let columns = vocabulary.columns(&specials, ignores)?;
-                let (columns, looks_up) = if ignores { columns.into_one_form()? } else { (columns, false) };
+                let (columns, looks_up) =
+                    if ignores { columns.into_canonical_form()? } else { (columns, false) };
                 (pattern, columns, looks_up)
             }
         };

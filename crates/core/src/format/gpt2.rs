@@ -4,7 +4,7 @@
 use super::added_tokens::is_in_any_case;
 use super::byte_vocabulary::{Vocabulary, split};
 use super::pre_tokenizer::{CLIP, WORD, word_step};
-use super::{FOREIGN, Said, check_begin};
+use super::{CallerSettings, FOREIGN, check_begin};
 use crate::error::{Error, Result, quoted};
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{DecodeErrors, Model, PatternText, in_file, text_of};
@@ -16,13 +16,13 @@ const WORD_END: &str = "</w>";
 /// How many bytes of a line are searched for the space between two tokens.
 const MAX_SEARCHED: usize = 4096;
 
-/// Reads the two files; errors call them by these names. The pattern is GPT-2's unless `said` has another.
+/// Reads the two files; errors call them by these names. The pattern is GPT-2's unless `settings` has another.
 pub fn read(
     vocab: &[u8],
     vocab_name: &str,
     merges: &[u8],
     merges_name: &str,
-    said: Said<'_>,
+    settings: CallerSettings<'_>,
 ) -> Result<Model> {
     let read = || {
         check_begin(vocab, &FOREIGN)?;
@@ -37,11 +37,11 @@ pub fn read(
         .within(|| merges_name.to_owned())?;
     let in_alphabet =
         |text: &str| text.bytes().map(byte_letter).filter_map(char::from_u32).collect::<String>();
-    let specials = said.specials.ids(vocabulary.n_ids() as u32, |literal| {
+    let specials = settings.specials.ids(vocabulary.n_ids() as u32, |literal| {
         Ok(vocabulary.id_of(literal)?.or(vocabulary.id_of(&in_alphabet(literal))?))
     })?;
     let columns = vocabulary.columns(&specials, false).within(|| vocab_name.to_owned())?;
-    if said.pattern.is_none() && vocabulary.id_of("!</w>")?.is_some() {
+    if settings.pattern.is_none() && vocabulary.id_of("!</w>")?.is_some() {
         let columns = columns.with_word_ends(WORD_END).map_err(in_file).within(|| vocab_name.to_owned())?;
         let normalizer = vec!["nfc".into(), "lowercase".into(), word_step(&[CLIP[0].to_owned()])];
         // CLIP's own tokenizer also looks for special tokens in the lowercased text.
@@ -56,7 +56,7 @@ pub fn read(
         return Ok(Model { normalizer, special_rules: rules, ..model });
     }
     columns.borrowed(&specials).check_specials().map_err(in_file).within(|| vocab_name.to_owned())?;
-    let pattern = said.pattern.unwrap_or_else(|| PatternText::One(gpt2_pattern().into()));
+    let pattern = settings.pattern.unwrap_or_else(|| PatternText::One(gpt2_pattern().into()));
     Ok(Model::new(columns, false, specials, pattern, DecodeErrors::Replace))
 }
 

@@ -144,7 +144,7 @@ fn check_begin(head: &[u8], kinds: &[(&[u8], &str)]) -> Result<()> {
 
 /// What the caller has to say about a file because the file itself does not.
 #[derive(Default)]
-pub struct Said<'a> {
+pub struct CallerSettings<'a> {
     /// The pattern that splits text: for a .tiktoken file, GPT-2's files, and a GGUF file with an unknown pre-tokenizer.
     pub pattern: Option<PatternText>,
     /// The special tokens: for a .tiktoken file and GPT-2's files.
@@ -159,16 +159,16 @@ pub struct Said<'a> {
 pub fn read_any(data: &[u8], name: &str, pattern: Option<&str>) -> Result<Model> {
     let pattern = pattern.map(patterns_of).transpose()?.map(PatternText::Several);
     let format = Format::of(data).within(|| name.to_owned())?;
-    read(data, name, format, Said { pattern, ..Said::default() })
+    read(data, name, format, CallerSettings { pattern, ..CallerSettings::default() })
 }
 
 /// Reads a file; errors call it `name`.
 ///
-/// Errors: [`Error::MissingKey`] for a missing key; [`Error::Invalid`] if `said` lacks a pattern that the format needs, or has
-/// one although the file stores its own; [`Error::Model`] for every other defect.
-pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<Model> {
+/// Errors: [`Error::MissingKey`] for a missing key; [`Error::Invalid`] if `settings` lacks a pattern that the format
+/// needs, or has one although the file stores its own; [`Error::Model`] for every other defect.
+pub fn read(data: &[u8], name: &str, format: Format, settings: CallerSettings<'_>) -> Result<Model> {
     check_begin(data, &FOREIGN).within(|| name.to_owned())?;
-    if said.pattern.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf) {
+    if settings.pattern.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf) {
         return Err(Error::Invalid(format!(
             "{name}: a file of format '{}' carries its own pattern; leave out pattern=",
             format.name()
@@ -176,12 +176,12 @@ pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<M
     }
     match format {
         Format::Native => model_file::read(data, name),
-        Format::HuggingFace => tokenizer_json::read(data, name, said.are_ordinary, said.beside),
+        Format::HuggingFace => tokenizer_json::read(data, name, settings.are_ordinary, settings.beside),
         Format::Tekken => tekken::read(data).within(|| name.to_owned()),
         Format::SentencePiece => sentencepiece::read(data).map_err(in_file).within(|| name.to_owned()),
-        Format::Gguf => gguf::read(data, said.pattern).map_err(in_file).within(|| name.to_owned()),
+        Format::Gguf => gguf::read(data, settings.pattern).map_err(in_file).within(|| name.to_owned()),
         Format::Tiktoken => {
-            let Some(pattern) = said.pattern else {
+            let Some(pattern) = settings.pattern else {
                 let known: Vec<String> = names().map(|name| format!("'{name}'")).collect();
                 return Err(Error::Invalid(format!(
                     "{name}: a .tiktoken file does not say how text is split; load it with pattern=, a regular expression or one of {}, \
@@ -190,7 +190,7 @@ pub fn read(data: &[u8], name: &str, format: Format, said: Said<'_>) -> Result<M
                 )));
             };
             tiktoken::read(data)
-                .and_then(|(columns, n_ranks)| ranks::model(columns, n_ranks, &said.specials, pattern))
+                .and_then(|(columns, n_ranks)| ranks::model(columns, n_ranks, &settings.specials, pattern))
                 .within(|| name.to_owned())
         }
     }

@@ -44,8 +44,8 @@ impl RankList {
             return Err(Error::Model(format!("rank {rank} is given to two tokens; ranks are distinct")));
         }
         let n_tokens = self.n_tokens();
-        let (mut ids, mut ends) = (Vec::with_room(n_tokens, WHAT)?, Vec::with_room(n_tokens, WHAT)?);
-        let mut bytes = Vec::with_room(self.bytes.len(), WHAT)?;
+        let (mut ids, mut ends) = (Vec::with_reserved(n_tokens, WHAT)?, Vec::with_reserved(n_tokens, WHAT)?);
+        let mut bytes = Vec::with_reserved(self.bytes.len(), WHAT)?;
         for (rank, start, end) in self.tokens {
             ids.push(rank + first);
             bytes.extend_from_slice(&self.bytes[start..end]);
@@ -96,6 +96,6 @@ pub fn model(
     }
     let columns = columns.without(&alone)?;
     columns.borrowed(&specials).check_specials().map_err(in_file)?;
-    let (columns, ignore_merges) = columns.into_one_form().map_err(in_file)?;
+    let (columns, ignore_merges) = columns.into_canonical_form().map_err(in_file)?;
     Ok(Model::new(columns, ignore_merges, specials, pattern, DecodeErrors::Replace))
 }

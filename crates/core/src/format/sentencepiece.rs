@@ -141,7 +141,7 @@ pub(super) fn model(
     are_ordinary: bool,
     unknown: Option<u32>,
 ) -> Result<Model> {
-    let mut scores: Vec<f32> = Vec::with_room(pieces.len(), WHAT)?;
+    let mut scores: Vec<f32> = Vec::with_reserved(pieces.len(), WHAT)?;
     scores.extend(pieces.iter().filter(|piece| piece.kind == Kind::Normal).map(|piece| piece.score));
     scores.sort_by(|one, other| other.total_cmp(one));
     scores.dedup();

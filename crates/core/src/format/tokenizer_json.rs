@@ -111,7 +111,7 @@ impl<'a> File<'a> {
             .unwrap_or_default();
         check_assigned(&added.ids, &vocabulary)?;
         if !is_characters {
-            for (text, id) in vocabulary.doubles() {
+            for (text, id) in vocabulary.duplicate_foreign_entries() {
                 if added.ids.iter().all(|&(_, other)| other != id) {
                     added.rules.insert((text.clone(), "ordinary".to_owned()));
                     added.plain.insert(text.clone());
@@ -129,7 +129,8 @@ impl<'a> File<'a> {
         };
         let columns = columns.within(|| "model".into())?;
         columns.borrowed(&added.ids).check_specials()?;
-        let (columns, looks_up) = if ignore_merges { columns.into_one_form()? } else { (columns, false) };
+        let (columns, looks_up) =
+            if ignore_merges { columns.into_canonical_form()? } else { (columns, false) };
         normalizer.splice(0..0, unknown);
         normalizer.extend(late);
         let object = |key: &str| {

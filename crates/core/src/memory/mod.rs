@@ -26,7 +26,7 @@ pub trait TryReserve: Sized {
     type Item;
 
     /// Creates an empty collection with capacity for exactly `n` items.
-    fn with_room(n: usize, what: &'static str) -> Result<Self>;
+    fn with_reserved(n: usize, what: &'static str) -> Result<Self>;
 
     /// Reserves capacity for at least `n` more items. Grows geometrically, so that many small steps take linear time.
     fn grow(&mut self, n: usize, what: &'static str) -> Result<()>;
@@ -48,7 +48,7 @@ pub trait TryReserve: Sized {
 impl<T> TryReserve for Vec<T> {
     type Item = T;
 
-    fn with_room(n: usize, what: &'static str) -> Result<Self> {
+    fn with_reserved(n: usize, what: &'static str) -> Result<Self> {
         let mut items = Vec::new();
         items.try_reserve_exact(n).map_err(Error::out_of_memory(what))?;
         Ok(items)
@@ -94,14 +94,14 @@ pub fn try_push_str(text: &mut String, more: &str, what: &'static str) -> Result
 
 /// Returns a vector of `n` copies of `item`.
 pub fn filled<T: Copy>(n: usize, item: T, what: &'static str) -> Result<Vec<T>> {
-    let mut items = Vec::with_room(n, what)?;
+    let mut items = Vec::with_reserved(n, what)?;
     items.resize(n, item);
     Ok(items)
 }
 
 /// Returns a vector with copies of `items`.
 pub fn copied<T: Copy>(items: &[T], what: &'static str) -> Result<Vec<T>> {
-    let mut copy = Vec::with_room(items.len(), what)?;
+    let mut copy = Vec::with_reserved(items.len(), what)?;
     copy.extend_from_slice(items);
     Ok(copy)
 }

@@ -63,7 +63,7 @@ impl<I> Kept<I> {
 impl<I: Id> ResultIds<I> {
     /// Returns an empty vector. If `n` ids are many it has room for them, in the memory of a dropped result or in huge
     /// pages; if that fails it grows as usual.
-    pub fn with_room(n: usize) -> Vec<I> {
+    pub fn with_capacity(n: usize) -> Vec<I> {
         if pages::is_large::<I>(n)
             && let Ok(mut kept) = I::kept().try_lock()
             && let Some(ids) = kept.take(n)
@@ -201,7 +201,7 @@ mod tests {
         const N: usize = 4 << 20;
         const MOST: usize = MAX_KEPT_BYTES / size_of::<TestId>();
         let ids = |n: u32, room: usize| {
-            let mut ids = ResultIds::with_room(room);
+            let mut ids = ResultIds::with_capacity(room);
             ids.extend((0..n).map(TestId::from_u32));
             ResultIds::from(ids)
         };

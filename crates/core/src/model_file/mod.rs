@@ -252,9 +252,9 @@ impl Tokens {
         specials: &[(String, u32)],
         checks_merges: bool,
     ) -> Result<CheckedColumns> {
-        let mut ids = Vec::with_room(order.len(), "token ids")?;
-        let mut ends = Vec::with_room(order.len(), "token ends")?;
-        let mut bytes = Vec::with_room(self.blob.len(), "token bytes")?;
+        let mut ids = Vec::with_reserved(order.len(), "token ids")?;
+        let mut ends = Vec::with_reserved(order.len(), "token ends")?;
+        let mut bytes = Vec::with_reserved(self.blob.len(), "token bytes")?;
         for index in order {
             ids.push(self.ids.get(index).copied().unwrap_or_default());
             bytes.extend_from_slice(self.bytes(index));

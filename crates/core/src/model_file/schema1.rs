@@ -127,7 +127,7 @@ fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
     if let Some(id) = tokens.spans.iter().position(|span| *span == ABSENT) {
         return Err(Error::Model(format!("['{id}'] is missing; ids run from 0 to {n} without a gap")));
     }
-    tokens.ids = Vec::with_room(n_entries, "vocabulary")?;
+    tokens.ids = Vec::with_reserved(n_entries, "vocabulary")?;
     tokens.ids.extend((0..n_entries).map(|id| id as u32));
     Ok(tokens)
 }

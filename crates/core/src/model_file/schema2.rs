@@ -85,7 +85,7 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     derive(&mut tokens, &flat, &merged_ids)?;
     check_plain(&plain_specials, &special_tokens)?;
     let merges = rows(&flat, &merged_ids)?;
-    let mut order: Vec<usize> = Vec::with_room(tokens.ids.len(), "token order")?;
+    let mut order: Vec<usize> = Vec::with_reserved(tokens.ids.len(), "token order")?;
     order.extend(0..tokens.ids.len());
     order.sort_unstable_by_key(|&token| tokens.ids.get(token).copied());
     // If every merge made a new token, its bytes are right, and no pair is repeated: it would have made an equal token.
@@ -146,7 +146,7 @@ fn pairs(json: &mut Json<'_>) -> Result<Vec<(String, String)>> {
     if !rest.is_empty() {
         return Err(Error::Model(format!("holds {} texts; it takes two for each rule", texts.len())));
     }
-    let mut found = Vec::with_room(pairs.len(), "rules of special tokens")?;
+    let mut found = Vec::with_reserved(pairs.len(), "rules of special tokens")?;
     found.extend(pairs.iter().cloned().map(|[literal, rule]| (literal, rule)));
     Ok(found)
 }
@@ -192,7 +192,7 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
     if n_left > 0 {
         return Err(Error::Model(format!("the runs hold {} ids where {n} are needed", n - n_left)));
     }
-    let mut ids = Vec::with_room(n, "ids")?;
+    let mut ids = Vec::with_reserved(n, "ids")?;
     for &[first, count] in runs.as_chunks().0 {
         ids.extend(first..=first + (count - 1));
     }
@@ -201,7 +201,7 @@ fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
 
 /// Returns the tokens whose bytes the file lists; their ids must ascend.
 fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
-    let mut spans = Vec::with_room(lengths.len(), "token lengths")?;
+    let mut spans = Vec::with_reserved(lengths.len(), "token lengths")?;
     let mut start = 0;
     for (index, &length) in lengths.iter().enumerate() {
         let n_left = blob.len() - start;
@@ -265,7 +265,7 @@ fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
 
 /// Returns left, right and merged id of each merge.
 fn rows(flat: &[u32], merged_ids: &[u32]) -> Result<Vec<[u32; 3]>> {
-    let mut rows = Vec::with_room(merged_ids.len(), "merges")?;
+    let mut rows = Vec::with_reserved(merged_ids.len(), "merges")?;
     let pairs = flat.as_chunks().0.iter();
     rows.extend(pairs.zip(merged_ids).map(|(&[left, right], &merged_id)| [left, right, merged_id]));
     Ok(rows)

@@ -74,8 +74,8 @@ impl OrderedJobs {
         // Each thread adds one more result before it waits.
         let n_results = self.max_waiting.min(self.n_jobs) + states.len() + 1;
         let results = Results {
-            waiting: Vec::with_room(n_results, RESULTS)?,
-            spare: Vec::with_room(n_results, RESULTS)?,
+            waiting: Vec::with_reserved(n_results, RESULTS)?,
+            spare: Vec::with_reserved(n_results, RESULTS)?,
         };
         let queue = JobQueue {
             next_job: AtomicUsize::new(0),

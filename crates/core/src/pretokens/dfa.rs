@@ -11,7 +11,7 @@
 //! *before* the character that is read, so this character, or the end of the text, is what a lookahead sees.
 //!
 //! Cost: a load or two per character, and one character read twice per match. All matches together take linear time
-//! even if an alternative reads far ahead and fails: [`Failed`] keeps the failing states at every 64th byte (Reps,
+//! even if an alternative reads far ahead and fails: [`MatchMemo`] keeps the failing states at every 64th byte (Reps,
 //! "Maximal-Munch Tokenization in Linear Time", 1998).
 
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use fancy_regex::{Expr, LookAround};
 use regex_syntax::hir::ClassUnicode;
 
 use super::alphabet::Alphabet;
-use super::expressions::{is_subset, seen, set_of};
+use super::expressions::{is_subset, lookahead_set, set_of};
 use super::nfa::{DEAD, MAX_VISITS, Nfa, Node};
 
 /// The distance between offsets at which failing states are kept.
@@ -49,12 +49,12 @@ struct Cuts {
     /// By both classes: a match ends between them, and would also end there at the end of the text.
     ends: Vec<bool>,
     /// By the first class: no match contains such a character.
-    is_foreign: Vec<bool>,
+    never_matches: Vec<bool>,
 }
 
 /// What is known about states at every [`STRIDE`]th byte of one text.
 #[derive(Default)]
-pub(super) struct Failed {
+pub(super) struct MatchMemo {
     /// Offsets and states from which no match ends later.
     states: HashSet<(usize, usize)>,
     /// For offsets and states, whether what must follow a match is found there.
@@ -67,7 +67,7 @@ impl Dfa {
         let expression = Expr::parse_tree(pattern).ok()?.expr;
         if let Expr::Concat(parts) = &expression
             && let [repeated, Expr::LookAround(ahead, LookAround::LookAhead)] = parts.as_slice()
-            && seen(ahead).is_none()
+            && lookahead_set(ahead).is_none()
         {
             return Self::with_ahead(repeated, ahead, max_bytes);
         }
@@ -121,7 +121,7 @@ impl Dfa {
             can_begin: [false; 256],
             can_be_empty: false,
             is_total: false,
-            cuts: Cuts { ends: Vec::new(), is_foreign: Vec::new() },
+            cuts: Cuts { ends: Vec::new(), never_matches: Vec::new() },
             alphabet,
             sets: nfa.sets,
             table,
@@ -194,17 +194,17 @@ impl Dfa {
         self.is_total
     }
 
-    /// Returns the start and end of the first non-empty match from `from` on. `failed` must be of the same text.
+    /// Returns the start and end of the first non-empty match from `from` on. `memo` must be of the same text.
     #[inline]
-    pub fn find(&self, text: &str, mut from: usize, failed: &mut Failed) -> Option<(usize, usize)> {
-        let end = self.find_within(text.as_bytes(), &mut from, failed)?;
+    pub fn find(&self, text: &str, mut from: usize, memo: &mut MatchMemo) -> Option<(usize, usize)> {
+        let end = self.find_within(text.as_bytes(), &mut from, memo)?;
         Some((from, end))
     }
 
     /// Returns the end of the first match from `from` on, and sets `from` to its start. If there is none, sets it to
     /// an offset before which no match begins.
     #[inline]
-    pub fn find_within(&self, bytes: &[u8], from: &mut usize, failed: &mut Failed) -> Option<usize> {
+    pub fn find_within(&self, bytes: &[u8], from: &mut usize, memo: &mut MatchMemo) -> Option<usize> {
         loop {
             let rest = bytes.get(*from..)?;
             let Some(n) = rest.iter().position(|&byte| self.can_begin[usize::from(byte)]) else {
@@ -213,8 +213,8 @@ impl Dfa {
             };
             *from += n;
             let end = match &self.ahead {
-                None => self.match_end(bytes, *from, failed),
-                Some(ahead) => self.match_end_before(ahead, bytes, *from, failed),
+                None => self.match_end(bytes, *from, memo),
+                Some(ahead) => self.match_end_before(ahead, bytes, *from, memo),
             };
             if end > *from {
                 return Some(end);
@@ -225,7 +225,7 @@ impl Dfa {
 
     /// Returns the end of the match that begins at `from`; `from` if there is none.
     #[inline]
-    fn match_end(&self, bytes: &[u8], from: usize, failed: &mut Failed) -> usize {
+    fn match_end(&self, bytes: &[u8], from: usize, memo: &mut MatchMemo) -> usize {
         let (mut state, mut at, mut end) = (self.start, from, from);
         let near = (from + STRIDE).next_multiple_of(STRIDE);
         while at < near {
@@ -239,11 +239,11 @@ impl Dfa {
             }
             (state, at) = (next, at + n_bytes);
         }
-        self.long_match_end(bytes, state, at, end, failed)
+        self.long_match_end(bytes, state, at, end, memo)
     }
 
     /// [`Dfa::match_end`] for matches that `ahead` must follow.
-    fn match_end_before(&self, ahead: &Dfa, bytes: &[u8], from: usize, failed: &mut Failed) -> usize {
+    fn match_end_before(&self, ahead: &Dfa, bytes: &[u8], from: usize, memo: &mut MatchMemo) -> usize {
         let (mut ends, mut n_ends) = ([0; STRIDE], 0);
         let (mut state, mut at) = (self.start, from);
         while state != DEAD {
@@ -256,15 +256,15 @@ impl Dfa {
             (state, at) = (next, at + n_bytes);
         }
         let mut furthest_first = ends[..n_ends].iter().rev();
-        furthest_first.find(|&&end| ahead.is_found(bytes, end, failed)).map_or(from, |&end| end)
+        furthest_first.find(|&&end| ahead.is_found(bytes, end, memo)).map_or(from, |&end| end)
     }
 
     /// Whether a match begins at `at`, for an automaton that must follow a match of another.
-    fn is_found(&self, bytes: &[u8], mut at: usize, failed: &mut Failed) -> bool {
+    fn is_found(&self, bytes: &[u8], mut at: usize, memo: &mut MatchMemo) -> bool {
         let (mut state, mut next_check, mut since) = (self.start, at.next_multiple_of(STRIDE), Vec::new());
         let is_found = loop {
             if at >= next_check {
-                if let Some(&is_found) = failed.ahead.get(&(at, state)) {
+                if let Some(&is_found) = memo.ahead.get(&(at, state)) {
                     break is_found;
                 }
                 since.push((at, state));
@@ -278,7 +278,7 @@ impl Dfa {
             (state, at) = (next, at + n_bytes);
         };
         if !since.is_empty() {
-            failed.ahead.extend(since.into_iter().map(|place| (place, is_found)));
+            memo.ahead.extend(since.into_iter().map(|place| (place, is_found)));
         }
         is_found
     }
@@ -291,12 +291,12 @@ impl Dfa {
         mut state: usize,
         mut at: usize,
         mut end: usize,
-        failed: &mut Failed,
+        memo: &mut MatchMemo,
     ) -> usize {
         let (mut since, mut next_check) = (Vec::new(), at.next_multiple_of(STRIDE));
         while state != DEAD {
             if at >= next_check {
-                if failed.states.contains(&(at, state)) {
+                if memo.states.contains(&(at, state)) {
                     break;
                 }
                 since.push((at, state));
@@ -310,7 +310,7 @@ impl Dfa {
             }
             (state, at) = (next, at + n_bytes);
         }
-        failed.states.extend(since);
+        memo.states.extend(since);
         end
     }
 
@@ -340,9 +340,9 @@ impl Dfa {
     }
 
     /// Whether no match contains this character.
-    pub fn is_foreign(&self, character: char) -> bool {
+    pub fn never_matches(&self, character: char) -> bool {
         let class = self.alphabet.class_of(u32::from(character));
-        self.cuts.is_foreign.get(class).is_some_and(|&is_foreign| is_foreign)
+        self.cuts.never_matches.get(class).is_some_and(|&never_matches| never_matches)
     }
 
     /// Let x and y be the classes of neighbours. If no match that has just read x can go on to y, and a match that
@@ -350,7 +350,7 @@ impl Dfa {
     /// state after x, the end of the text decides the same as y does.
     fn find_cuts(&self) -> Cuts {
         let (n, stride) = (self.alphabet.n_classes, self.alphabet.n_classes + 1);
-        let mut cuts = Cuts { ends: vec![false; n * n], is_foreign: vec![false; n] };
+        let mut cuts = Cuts { ends: vec![false; n * n], never_matches: vec![false; n] };
         if self.table.len() * n > MAX_VISITS {
             return cuts;
         }
@@ -359,7 +359,7 @@ impl Dfa {
             let mut states: Vec<_> = rows.map(|row| self.step(row, x).0).filter(|&row| row != DEAD).collect();
             states.sort_unstable();
             states.dedup();
-            cuts.is_foreign[x] = states.is_empty();
+            cuts.never_matches[x] = states.is_empty();
             let first = self.step(self.start, x).0;
             for y in 0..n {
                 let is_end = |&state: &usize| {
@@ -420,9 +420,9 @@ mod tests {
     fn an_alternative_that_reads_far_and_fails_takes_linear_time() {
         let text = "a".repeat(1 << 18) + " b";
         for (pattern, n) in [("a+b|a", 1 << 18), ("[a-z]+;", 0), ("(?:a+b|a+c|a+d)|a", 1 << 18)] {
-            let (dfa, mut failed) = (Dfa::new(pattern, 1 << 20).unwrap(), Failed::default());
+            let (dfa, mut memo) = (Dfa::new(pattern, 1 << 20).unwrap(), MatchMemo::default());
             let (mut at, mut n_found) = (0, 0);
-            while let Some((_, end)) = dfa.find(&text, at, &mut failed) {
+            while let Some((_, end)) = dfa.find(&text, at, &mut memo) {
                 (at, n_found) = (end, n_found + 1);
             }
             assert_eq!(n_found, n, "{pattern}");

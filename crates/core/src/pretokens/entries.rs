@@ -4,7 +4,7 @@
 /// ends before the previous character; before the last two; at the mark; the mark moves to before the last two; the
 /// loop stops. The row of the next state is in the bits above them.
 pub(super) const HERE: usize = 1;
-pub(super) const ANEW: usize = 2;
+pub(super) const RESTART: usize = 2;
 pub(super) const ONE_BACK: usize = 4;
 pub(super) const TWO_BACK: usize = 8;
 pub(super) const AT_MARK: usize = 16;
@@ -46,7 +46,7 @@ impl Read {
         if entry & MARK != 0 {
             self.mark = two_back;
         }
-        if entry & ANEW != 0 {
+        if entry & RESTART != 0 {
             self.n_sure = self.n;
         }
     }

@@ -5,13 +5,13 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 /// Returns the characters that a lookahead accepts, and whether it accepts the end of the text.
-pub fn seen(expression: &Expr) -> Option<(ClassUnicode, bool)> {
+pub fn lookahead_set(expression: &Expr) -> Option<(ClassUnicode, bool)> {
     match expression {
         Expr::Assertion(Assertion::EndText) => Some((ClassUnicode::empty(), true)),
-        Expr::Group(inner) => seen(inner),
+        Expr::Group(inner) => lookahead_set(inner),
         Expr::Alt(parts) => {
             parts.iter().try_fold((ClassUnicode::empty(), false), |(mut set, at_end), part| {
-                let (more, also_at_end) = seen(part)?;
+                let (more, also_at_end) = lookahead_set(part)?;
                 set.union(&more);
                 Some((set, at_end || also_at_end))
             })

@@ -15,7 +15,7 @@ pub(super) type Fill = fn(CpuTier, document: &str, from: usize, ends: &mut Vec<u
 /// Returns the scanner of a named pattern.
 pub(super) fn scanner_for(name: &str) -> Option<Fill> {
     Some(match name {
-        "gpt2" => fill::<Gpt2<{ gpt2::TOGETHER }>>,
+        "gpt2" => fill::<Gpt2<{ gpt2::NO_SPLIT }>>,
         "starcoder" => fill::<Gpt2<{ gpt2::NUMBERS }>>,
         "digits" => fill::<Gpt2<{ gpt2::DIGITS }>>,
         "digit-runs" => fill::<Gpt2<{ gpt2::DIGIT_RUNS }>>,

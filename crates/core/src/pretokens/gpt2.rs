@@ -9,13 +9,13 @@ use super::shared_rules;
 use super::unicode::{LETTER, NUMBER, SPACE, class_at};
 use super::window::{Window, changes, run_starts};
 
-/// `APART`: which numbers are split off first, one by one or in runs. The pattern then splits the text between them,
-/// so for the text before it a number is like the end of the text.
+/// `SPLIT_NUMBERS`: which numbers are split off first, one by one or in runs. The pattern then splits the text between
+/// them, so for the text before it a number is like the end of the text.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Gpt2<const APART: u8>;
+pub(super) struct Gpt2<const SPLIT_NUMBERS: u8>;
 
 /// No numbers are split off first.
-pub(super) const TOGETHER: u8 = 0;
+pub(super) const NO_SPLIT: u8 = 0;
 /// Each number is split off.
 pub(super) const NUMBERS: u8 = 1;
 /// Each number is split off, including those of Unicode 17 (HuggingFace's step Digits).
@@ -23,24 +23,25 @@ pub(super) const DIGITS: u8 = 2;
 /// Each run of numbers as in [`DIGITS`] is split off.
 pub(super) const DIGIT_RUNS: u8 = 3;
 
-impl<const APART: u8> Rules for Gpt2<APART> {
+impl<const SPLIT_NUMBERS: u8> Rules for Gpt2<SPLIT_NUMBERS> {
     const ARE_LOCAL: bool = true;
 
     #[inline(always)]
     fn starts<B: Block, const ASCII: bool>(self, window: &Window<B>, is_last: bool) -> Starts {
         let Window { block, valid, letter, space, .. } = *window;
-        let number = if ASCII || APART < DIGITS { window.number } else { window.number | new_digits(window) };
+        let number =
+            if ASCII || SPLIT_NUMBERS < DIGITS { window.number } else { window.number | new_digits(window) };
         // Whether the character after white space is a digit that the masks do not know depends on all its bytes.
-        let unknown_from = if ASCII || APART < DIGITS || is_last { 64 } else { 58 };
+        let unknown_from = if ASCII || SPLIT_NUMBERS < DIGITS || is_last { 64 } else { 58 };
         let after_space = block.equal(b' ') << 1;
         // ` ?\p{L}+` and the like: the first character of each run of a class starts a pretoken, unless the ' ' before
         // it does. The changes include the starts of runs of the class that has no mask.
         let mut starts = (changes(letter) | changes(number) | changes(space)) & !after_space;
         // `\s+(?!\S)`: the last white space of a run before other text is a pretoken, or starts the next one (' ').
-        let follows = if APART > TOGETHER { valid & !(space | number) } else { valid & !space };
+        let follows = if SPLIT_NUMBERS > NO_SPLIT { valid & !(space | number) } else { valid & !space };
         starts |= space & window.before::<ASCII>(follows);
-        match APART {
-            TOGETHER => {}
+        match SPLIT_NUMBERS {
+            NO_SPLIT => {}
             // The pattern itself splits a run where digits follow that are not numbers to it.
             DIGIT_RUNS => starts |= run_starts(window.number) | run_starts(number & !window.number),
             _ => starts |= shared_rules::numbers::<B, ASCII, 1>(window, number),
@@ -62,7 +63,7 @@ impl<const APART: u8> Rules for Gpt2<APART> {
 
     fn next_end(self, text: Text<'_>, at: usize) -> usize {
         let class_at = |at: usize| {
-            let is_new = |class: u8| class == 0 && APART >= DIGITS && is_new_digit(&text, at);
+            let is_new = |class: u8| class == 0 && SPLIT_NUMBERS >= DIGITS && is_new_digit(&text, at);
             class_at(&text, at).map(|(class, n)| (if is_new(class) { NUMBER } else { class }, n))
         };
         let Some((mut class, n_bytes)) = class_at(at) else { return at };
@@ -73,10 +74,10 @@ impl<const APART: u8> Rules for Gpt2<APART> {
                 return at + 1 + n_letters;
             }
         }
-        let is_edge = |class: u8| APART > TOGETHER && class & NUMBER != 0;
+        let is_edge = |class: u8| SPLIT_NUMBERS > NO_SPLIT && class & NUMBER != 0;
         let mut end = at + n_bytes;
         if is_edge(class) {
-            return match APART {
+            return match SPLIT_NUMBERS {
                 DIGIT_RUNS if is_new_digit(&text, at) => text.skip(end, NewDigits { are_members: true }),
                 DIGIT_RUNS => text.skip(end, Classes::any_of(NUMBER)),
                 _ => end,
@@ -95,7 +96,7 @@ impl<const APART: u8> Rules for Gpt2<APART> {
                 }
             }
         }
-        if APART >= DIGITS && class & LETTER == 0 {
+        if SPLIT_NUMBERS >= DIGITS && class & LETTER == 0 {
             return text.skip(end, NewDigits { are_members: false });
         }
         text.skip(

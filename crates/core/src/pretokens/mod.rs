@@ -8,17 +8,16 @@
 //! both find the same pretokens.
 
 mod alphabet;
-mod as_written;
 pub(crate) mod byte_block;
 mod characters;
 mod charsmap;
 mod cl100k;
 mod deepseek;
 mod dfa;
+mod engine_rewrites;
 mod entries;
 mod expressions;
 mod families;
-mod few_states;
 mod gpt2;
 pub(crate) mod key;
 mod nfa;
@@ -32,6 +31,7 @@ pub(crate) mod safe_cuts;
 mod scan;
 mod sequence;
 mod shared_rules;
+mod shuffle_states;
 mod steps;
 mod threes;
 mod unicode;
@@ -49,9 +49,9 @@ use crate::monitor::OnProgress;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::characters::{CHARACTERS, LeadingSpaces};
 
-pub use as_written::{can_match_nothing, check_run_as_written, is_run_as_written};
 use characters::CharacterCuts;
 use dfa::Dfa;
+pub use engine_rewrites::{can_match_nothing, check_run_as_written, is_run_as_written};
 use families::Fill;
 use nfa::DEAD;
 pub use normalizer::Place;
@@ -294,7 +294,7 @@ impl Pretokenizer {
     ///
     /// The proof: an automaton that starts at the last pretoken and one that starts at `at` end the document in the
     /// same state, and their last match so far ends at the same place after `at`.
-    pub(crate) fn goes_on_alike(&self, document: &str, at: usize, place: Place) -> Result<bool> {
+    pub(crate) fn continues_identically(&self, document: &str, at: usize, place: Place) -> Result<bool> {
         let (before, after) = document.split_at(at);
         let mut after = after.chars();
         let (Some(before), Some(first), Some(second)) =

@@ -6,7 +6,7 @@ use fancy_regex::{Assertion, Expr, LookAround};
 use regex_syntax::hir::ClassUnicode;
 
 use super::alphabet::{Alphabet, MAX_SETS};
-use super::expressions::{can_be_empty, seen, set_of, set_of_character, set_of_class};
+use super::expressions::{can_be_empty, lookahead_set, set_of, set_of_character, set_of_class};
 
 /// The row of the state from which nothing matches.
 pub const DEAD: usize = 0;
@@ -88,7 +88,7 @@ impl Nfa {
                 self.push(Node::Split(Vec::new()))
             }
             Expr::LookAround(inner, ahead @ (LookAround::LookAhead | LookAround::LookAheadNeg)) => {
-                let (mut set, mut at_end) = seen(inner)?;
+                let (mut set, mut at_end) = lookahead_set(inner)?;
                 if *ahead == LookAround::LookAheadNeg {
                     set.negate();
                     at_end = !at_end;

@@ -173,7 +173,7 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -
             if text.is_empty() || (*step != Step::DummyPrefix && text.starts_with(' ')) {
                 return Ok(None);
             }
-            let mut prefixed = with_room(text.len() + 1)?;
+            let mut prefixed = with_reserved(text.len() + 1)?;
             prefixed.push(' ');
             prefixed.push_str(text);
             return Ok(Some(prefixed));
@@ -193,14 +193,14 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -
         Step::Nfkd => &FORMS[3],
     };
     let (mut normal, mut stretch, mut copied, mut at) = (None, String::new(), 0, 0);
-    while let Some(odd) = form.first_odd(text, at) {
-        let (start, end) = form.stretch(text, at, odd);
+    while let Some(unstable) = form.first_unstable(text, at) {
+        let (start, end) = form.stretch(text, at, unstable);
         stretch.clear();
         rewrite(step, text.get(start..end).unwrap_or_default(), &mut stretch)?;
         if text.get(start..end) != Some(&stretch) {
             let normal = match &mut normal {
                 Some(normal) => normal,
-                none => none.insert(with_room(text.len())?),
+                none => none.insert(with_reserved(text.len())?),
             };
             try_push_str(normal, &text[copied..start], NAME)?;
             try_push_str(normal, &stretch, NAME)?;
@@ -216,7 +216,7 @@ fn changed(step: &Step, whole: Option<&AhoCorasick>, place: Place, text: &str) -
 
 /// Returns the text with a space for each U+2581.
 fn replaced(text: &str) -> Result<String> {
-    let mut changed = with_room(text.len())?;
+    let mut changed = with_reserved(text.len())?;
     for (number, part) in text.split(SPACE_SYMBOL).enumerate() {
         // This fits: a space is shorter than U+2581.
         changed.extend((number > 0).then_some(' '));
@@ -228,7 +228,7 @@ fn replaced(text: &str) -> Result<String> {
 /// Returns the text with one space for several, none at its end (where U+2581 counts as one), and none at its start
 /// unless other text precedes it.
 fn collapsed(text: &str, is_within: bool) -> Result<String> {
-    let mut changed = with_room(text.len())?;
+    let mut changed = with_reserved(text.len())?;
     let text = text.trim_end_matches([' ', SPACE_SYMBOL]);
     let mut is_spaced = is_within && text.starts_with(' ');
     for part in text.split(' ').filter(|part| !part.is_empty()) {
@@ -247,7 +247,7 @@ fn is_lower(character: char) -> bool {
 /// Returns the text in lower case, if it is not already.
 fn lowered(text: &str) -> Result<Option<String>> {
     let Some(at) = text.find(|character| !is_lower(character)) else { return Ok(None) };
-    let mut changed = with_room(text.len())?;
+    let mut changed = with_reserved(text.len())?;
     changed.push_str(&text[..at]);
     collect(text[at..].chars().flat_map(char::to_lowercase), &mut changed)?;
     Ok(Some(changed))
@@ -275,7 +275,7 @@ fn rewrite(step: &Step, stretch: &str, into: &mut String) -> Result<()> {
 /// these two characters stay at the edges.
 pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
     // A mark that follows can change letters, `<`, `=` and `>`, but no other ASCII.
-    let is_left = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
+    let is_stable = after.is_ascii() && !after.is_ascii_alphanumeric() && !matches!(after, '<' | '=' | '>');
     steps.iter().all(|step| match step {
         // What is put before a document is put before its first part only.
         Step::Spaces | Step::PrefixSpace | Step::DummyPrefix | Step::FirstPrefix => true,
@@ -283,18 +283,20 @@ pub(super) fn is_cut(steps: &[Step], before: char, after: char) -> bool {
         Step::DropMissingBytes | Step::Unknown { .. } => true,
         Step::Lowercase => is_lower(before) && is_lower(after),
         Step::Words(words) => words.cuts.ends_between(before, after),
-        Step::Nfc => (is_left || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == LEFT,
-        Step::Nfd | Step::Nfkc | Step::Nfkd => is_left && before.is_ascii(),
+        Step::Nfc => {
+            (is_stable || EAST_ASIAN.contains(&after)) && FORMS[0].class_of(u32::from(before)) == STABLE
+        }
+        Step::Nfd | Step::Nfkc | Step::Nfkd => is_stable && before.is_ascii(),
         Step::CollapseSpaces => !matches!(before, ' ' | SPACE_SYMBOL),
         Step::Charsmap(table) => table.is_cut(before, after),
     })
 }
 
 /// The class of characters that a form leaves alone whatever their neighbours are. A mark has its combining class.
-const LEFT: u8 = 0;
+const STABLE: u8 = 0;
 /// The class of characters that a form changes, or can change because of their neighbours.
-const ODD: u8 = u8::MAX;
-/// All code points from this one on are [`LEFT`].
+const UNSTABLE: u8 = u8::MAX;
+/// All code points from this one on are [`STABLE`].
 const N_CODES: usize = 0x3_0000;
 
 /// What a form does to each character.
@@ -302,8 +304,8 @@ struct Form {
     /// For each 256 code points, where their classes start in `classes`.
     blocks: Vec<u16>,
     classes: Vec<u8>,
-    /// For each byte, whether all characters that begin with it are [`LEFT`]; true for continuation bytes.
-    is_left: [bool; 256],
+    /// For each byte, whether all characters that begin with it are [`STABLE`]; true for continuation bytes.
+    is_stable: [bool; 256],
     /// The first byte for which that is false.
     least: u8,
 }
@@ -318,36 +320,36 @@ static FORMS: [LazyLock<Form>; 4] = [
 impl Form {
     fn new(quick: fn(Option<char>) -> IsNormalized) -> Self {
         let class_of = |code| match char::from_u32(code) {
-            Some(character) if quick(Some(character)) != IsNormalized::Yes => ODD,
-            character => character.map_or(LEFT, canonical_combining_class),
+            Some(character) if quick(Some(character)) != IsNormalized::Yes => UNSTABLE,
+            character => character.map_or(STABLE, canonical_combining_class),
         };
-        let (mut blocks, mut classes, mut is_left): (_, Vec<u8>, _) = (Vec::new(), Vec::new(), [true; 256]);
+        let (mut blocks, mut classes, mut is_stable): (_, Vec<u8>, _) = (Vec::new(), Vec::new(), [true; 256]);
         for code in (0..N_CODES as u32).step_by(256) {
             let block: Vec<u8> = (code..code + 256).map(class_of).collect();
-            for (code, _) in (code..).zip(&block).filter(|&(_, &class)| class != LEFT) {
+            for (code, _) in (code..).zip(&block).filter(|&(_, &class)| class != STABLE) {
                 let first = char::from_u32(code).unwrap_or_default().encode_utf8(&mut [0; 4]).as_bytes()[0];
-                is_left[usize::from(first)] = false;
+                is_stable[usize::from(first)] = false;
             }
             let known = classes.chunks(256).position(|other| other == block).unwrap_or(classes.len() / 256);
-            classes.resize(classes.len().max((known + 1) * 256), LEFT);
+            classes.resize(classes.len().max((known + 1) * 256), STABLE);
             classes[known * 256..][..256].copy_from_slice(&block);
             blocks.push((known * 256) as u16);
         }
-        let least = is_left.iter().position(|&is_left| !is_left).unwrap_or(256) as u8;
-        Form { blocks, classes, is_left, least }
+        let least = is_stable.iter().position(|&is_stable| !is_stable).unwrap_or(256) as u8;
+        Form { blocks, classes, is_stable, least }
     }
 
     #[inline(always)]
     fn class_of(&self, code: u32) -> u8 {
         let block = self.blocks.get((code >> 8) as usize);
-        block.map_or(LEFT, |&start| self.classes[usize::from(start) + (code & 255) as usize])
+        block.map_or(STABLE, |&start| self.classes[usize::from(start) + (code & 255) as usize])
     }
 
     /// Returns the first character from `from` on that may not be normal where it is, ignoring text before `from`.
-    fn first_odd(&self, text: &str, from: usize) -> Option<usize> {
+    fn first_unstable(&self, text: &str, from: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         // The end and the class of the last character that was looked up.
-        let (mut end, mut before) = (from, LEFT);
+        let (mut end, mut before) = (from, STABLE);
         let mut start = from;
         while start < bytes.len() {
             let chunk = &bytes[start..bytes.len().min(start + CHUNK)];
@@ -355,12 +357,12 @@ impl Form {
                 .is_ok_and(|whole| whole.iter().fold(0, |most, &byte| most.max(byte)) < self.least);
             if !is_plain {
                 for (at, &byte) in (start..).zip(chunk) {
-                    if self.is_left[usize::from(byte)] {
+                    if self.is_stable[usize::from(byte)] {
                         continue;
                     }
                     let (code, n_bytes) = unicode::decoded(bytes, at, byte);
                     let class = self.class_of(code);
-                    if class != LEFT && (class == ODD || at == end && class < before) {
+                    if class != STABLE && (class == UNSTABLE || at == end && class < before) {
                         return Some(at);
                     }
                     (end, before) = (at + n_bytes, class);
@@ -371,20 +373,21 @@ impl Form {
         None
     }
 
-    /// Returns the stretch around the character at `odd` that is rewritten as a whole. It begins at `from` or later.
-    fn stretch(&self, text: &str, from: usize, odd: usize) -> (usize, usize) {
-        let is_left = |&(_, character): &(usize, char)| self.class_of(u32::from(character)) == LEFT;
-        let (before, after) = (&text[from..odd], &text[odd..]);
-        let start = before.char_indices().rev().find(is_left).map_or(from, |(at, _)| from + at);
-        let end = after.char_indices().skip(1).find(is_left).map_or(text.len(), |(at, _)| odd + at);
+    /// Returns the stretch around the character at `unstable` that is rewritten as a whole. It begins at `from` or
+    /// later.
+    fn stretch(&self, text: &str, from: usize, unstable: usize) -> (usize, usize) {
+        let is_stable = |&(_, character): &(usize, char)| self.class_of(u32::from(character)) == STABLE;
+        let (before, after) = (&text[from..unstable], &text[unstable..]);
+        let start = before.char_indices().rev().find(is_stable).map_or(from, |(at, _)| from + at);
+        let end = after.char_indices().skip(1).find(is_stable).map_or(text.len(), |(at, _)| unstable + at);
         (start, end)
     }
 }
 
 const NAME: &str = "a normalised text";
 
-fn with_room(n: usize) -> Result<String> {
-    let bytes: Vec<u8> = Vec::with_room(n, NAME)?;
+fn with_reserved(n: usize) -> Result<String> {
+    let bytes: Vec<u8> = Vec::with_reserved(n, NAME)?;
     // An empty vector is UTF-8.
     Ok(String::from_utf8(bytes).unwrap_or_default())
 }

@@ -3,13 +3,13 @@
 //! A state says where each pattern is: in a gap, or how far in a match. Nearly always the next character settles what
 //! came before it: a match ends before it, or before the previous character (as `\s+(?!\S)` does), or what seemed to
 //! begin at the previous character is not a match. If it is not settled, a pretoken may have ended earlier, and the
-//! state also holds the places of that case ([`Other`]): after "\n", `\s*\n|\s+` reads all white space to see whether
-//! a line break follows. The entry of the table then has the ends, and the loop goes on without checking anything
-//! else. If more than that is open (the `"` of `"[^"]*"`), the entry stops the loop. It goes back to the last offset
-//! at which all patterns could start anew, and the next pretokens are found pattern by pattern.
+//! state also holds the places of that case ([`Alternative`]): after "\n", `\s*\n|\s+` reads all white space to see
+//! whether a line break follows. The entry of the table then has the ends, and the loop goes on without checking
+//! anything else. If more than that is open (the `"` of `"[^"]*"`), the entry stops the loop. It goes back to the last
+//! offset at which all patterns could start anew, and the next pretokens are found pattern by pattern.
 //!
 //! Cost: one step of a table per character, however many patterns there are. A step waits for the previous one, so
-//! text is read by byte shuffles where possible ([`FewStates`]).
+//! text is read by byte shuffles where possible ([`ShuffleStates`]).
 //!
 //! Tried: reading four places of a text in turn, so that the steps of one need not wait for those of another: no
 //! faster on a Zen 3, since what four places need does not fit into the registers. A table of two characters at once:
@@ -24,13 +24,13 @@ use std::sync::Arc;
 use super::alphabet::Alphabet;
 use super::byte_block;
 use super::byte_block::Block;
-use super::dfa::{Dfa, Failed};
+use super::dfa::{Dfa, MatchMemo};
 use super::entries::{
-    ANEW, AT_MARK, FULL, HERE, MARK, N_BITS, ONE_BACK, RARE, Read, STOP, TWO_BACK, leading_to,
+    AT_MARK, FULL, HERE, MARK, N_BITS, ONE_BACK, RARE, RESTART, Read, STOP, TWO_BACK, leading_to,
 };
-use super::few_states::FewStates;
 use super::nfa::DEAD;
 use super::scan::ENDS_PER_FILL;
+use super::shuffle_states::ShuffleStates;
 use super::threes::WholeNumbers;
 use super::window::WINDOW_BYTES;
 use crate::cpu::{CpuTier, at_tier};
@@ -73,13 +73,13 @@ enum Place {
         /// It follows a gap, which goes on if this is not a match.
         in_gap: bool,
         /// What holds if the gap ended where this began, or if a match ended while this goes on for a longer one.
-        other: Option<Other>,
+        alternative: Option<Alternative>,
     },
 }
 
 /// The case in which a pretoken ended before what is read now.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Other {
+enum Alternative {
     Known {
         /// The places of the pattern and of those after it, which started anew at that end.
         places: Vec<Place>,
@@ -94,7 +94,7 @@ enum Other {
 
 /// The places of a pattern and of those after it once a character is read, and the bits of its entry.
 #[derive(Default)]
-struct Shown {
+struct Transition {
     places: Vec<Place>,
     bits: usize,
 }
@@ -104,7 +104,7 @@ pub(super) struct OnePass {
     steps: Vec<Arc<Dfa>>,
     alphabet: Alphabet,
     table: Vec<u32>,
-    few: FewStates,
+    shuffles: ShuffleStates,
     tier: CpuTier,
     /// Finds the matches of the first pattern, if that looks too far ahead for the table.
     numbers: Option<WholeNumbers>,
@@ -159,8 +159,8 @@ impl OnePass {
             .collect();
         let stride = alphabet.n_classes + 2;
         let mut table = determinize(&steps, &classes, stride)?;
-        let few = FewStates::new(&mut table, stride, &alphabet);
-        let mut one_pass = Box::new(OnePass { steps, alphabet, table, few, tier, numbers });
+        let shuffles = ShuffleStates::new(&mut table, stride, &alphabet);
+        let mut one_pass = Box::new(OnePass { steps, alphabet, table, shuffles, tier, numbers });
         one_pass.numbers = one_pass.numbers.take().filter(|_| one_pass.leaves_groups());
         Some(one_pass)
     }
@@ -178,7 +178,7 @@ impl OnePass {
 
     /// See [`super::steps::Step::ends_between`]: the first pattern that can match `before` decides.
     pub fn ends_between(&self, before: char, after: char) -> Option<bool> {
-        let own = self.steps.iter().find(|dfa| !dfa.is_foreign(before))?;
+        let own = self.steps.iter().find(|dfa| !dfa.never_matches(before))?;
         Some(own.ends_between(before, after))
     }
 
@@ -239,7 +239,7 @@ impl OnePass {
             let search = search.get_or_insert_with(|| Search {
                 next: vec![0; self.steps.len()],
                 first: None,
-                failed: Failed::default(),
+                memo: MatchMemo::default(),
                 found: Vec::new(),
             });
             search.found.clear();
@@ -313,8 +313,8 @@ impl OnePass {
         let (bytes, mut now) = (text.as_bytes(), *read);
         let entry = 'all: loop {
             // SAFETY: The caller vouches for the processor.
-            unsafe { self.few.read::<B>(bytes, stop, &self.alphabet, &mut now, ends) };
-            // `few` does not have what comes next: read two characters by the table.
+            unsafe { self.shuffles.read::<B>(bytes, stop, &self.alphabet, &mut now, ends) };
+            // `shuffles` does not have what comes next: read two characters by the table.
             for _ in 0..2 {
                 if now.at > stop || now.n + MIN_ENDS_ROOM > ends.len() {
                     break 'all FULL;
@@ -329,7 +329,7 @@ impl OnePass {
                 } else {
                     ends[now.n] = now.at as u32;
                     now.n += (entry & HERE) / HERE;
-                    now.n_sure = if entry & ANEW != 0 { now.n } else { now.n_sure };
+                    now.n_sure = if entry & RESTART != 0 { now.n } else { now.n_sure };
                 }
                 (now.row, now.at) = (entry >> N_BITS, now.at + n_bytes);
             }
@@ -344,15 +344,15 @@ impl OnePass {
         for (nth, dfa) in self.steps.iter().enumerate() {
             let next = &mut search.next[nth];
             *next = from.max(*next);
-            let mut other = Failed::default();
+            let mut new_memo = MatchMemo::default();
             // The segment of the first pattern is the whole text, so its next match stays the same.
-            let failed = if nth == 0 { &mut search.failed } else { &mut other };
+            let memo = if nth == 0 { &mut search.memo } else { &mut new_memo };
             let found = match search.first {
                 Some((start, match_end)) if nth == 0 && start >= from => {
                     *next = start;
                     Some(match_end)
                 }
-                _ => dfa.find_within(&text.as_bytes()[..end], next, failed),
+                _ => dfa.find_within(&text.as_bytes()[..end], next, memo),
             };
             if nth == 0 {
                 search.first = found.map(|match_end| (*next, match_end));
@@ -377,10 +377,10 @@ fn split<D: Borrow<Dfa>>(steps: &[D], bytes: &[u8], start: usize, found: &mut Ve
         found.push(bytes.len());
         return;
     };
-    let (mut at, mut failed) = (start, Failed::default());
+    let (mut at, mut memo) = (start, MatchMemo::default());
     while at < bytes.len() {
         let mut next = at;
-        let match_end = dfa.borrow().find_within(bytes, &mut next, &mut failed);
+        let match_end = dfa.borrow().find_within(bytes, &mut next, &mut memo);
         let next = if match_end.is_some() { next } else { bytes.len() };
         if next > at {
             split(rest, &bytes[..next], at, found);
@@ -403,8 +403,8 @@ fn determinize(steps: &[Arc<Dfa>], classes: &[Vec<usize>], stride: usize) -> Opt
             let reader = Reader { steps, classes, class, n_left: &n_left };
             let entry = match reader.next(&states[done]) {
                 None => STOP,
-                Some(shown) if reader.is_end() => shown.bits | HERE | ANEW | STOP,
-                Some(Shown { places, bits }) => {
+                Some(transition) if reader.is_end() => transition.bits | HERE | RESTART | STOP,
+                Some(Transition { places, bits }) => {
                     let row = *rows.entry(places).or_insert_with_key(|places| {
                         states.push(places.clone());
                         (states.len() - 1) * stride
@@ -470,7 +470,7 @@ struct Search {
     next: Vec<usize>,
     /// The last match found of the first pattern.
     first: Option<(usize, usize)>,
-    failed: Failed,
+    memo: MatchMemo,
     found: Vec<usize>,
 }
 
@@ -486,15 +486,15 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Returns the places of all patterns after the character. `places` is empty before the first one.
-    fn next(&self, places: &[Place]) -> Option<Shown> {
+    fn next(&self, places: &[Place]) -> Option<Transition> {
         if places.is_empty() {
-            return Some(Shown { places: self.anew(0)?, bits: 0 });
+            return Some(Transition { places: self.restarted(0)?, bits: 0 });
         }
-        let mut shown = self.read(0, places)?;
-        if shown.bits & ANEW != 0 && !self.is_end() {
-            shown.places = self.anew(0)?;
+        let mut transition = self.read(0, places)?;
+        if transition.bits & RESTART != 0 && !self.is_end() {
+            transition.places = self.restarted(0)?;
         }
-        (n_marks(&shown.places) <= 1).then_some(shown)
+        (n_marks(&transition.places) <= 1).then_some(transition)
     }
 
     fn is_end(&self) -> bool {
@@ -507,124 +507,133 @@ impl Reader<'_> {
     }
 
     /// Returns the places of pattern `nth` and of those after it if they start anew at the character.
-    fn anew(&self, nth: usize) -> Option<Vec<Place>> {
+    fn restarted(&self, nth: usize) -> Option<Vec<Place>> {
         let begun = |nth: usize| {
             let dfa = &self.steps[nth];
             let state = if self.is_end() { DEAD } else { dfa.first(self.classes[nth][self.class]) };
             match state {
                 DEAD => Some(Place::Gap),
                 _ if dfa.looks_far_ahead() => None,
-                state => Some(Place::Match { state, is_only: true, in_gap: false, other: None }),
+                state => Some(Place::Match { state, is_only: true, in_gap: false, alternative: None }),
             }
         };
         (nth..self.steps.len()).map(begun).collect()
     }
 
     /// Reads the character in the places of pattern `nth` and of those after it.
-    fn read(&self, nth: usize, places: &[Place]) -> Option<Shown> {
-        let Some((place, rest)) = places.split_first() else { return Some(Shown::default()) };
+    fn read(&self, nth: usize, places: &[Place]) -> Option<Transition> {
+        let Some((place, rest)) = places.split_first() else { return Some(Transition::default()) };
         self.n_left.set(self.n_left.get().checked_sub(1)?);
-        let Place::Match { state, is_only, in_gap, other } = place else {
+        let Place::Match { state, is_only, in_gap, alternative } = place else {
             return self.read_in_gap(nth, rest);
         };
         let dfa = &self.steps[nth];
         let (state, is_match) = dfa.step(*state, self.classes[nth][self.class]);
         let (is_over, is_only) = (state == DEAD, *is_only);
         let is_sure = is_match || !is_over && *in_gap && dfa.surely_ends(state);
-        match other {
-            Some(other) if *in_gap && is_sure || !in_gap && is_over && !is_match => self.take(nth, other),
+        match alternative {
+            Some(alternative) if *in_gap && is_sure || !in_gap && is_over && !is_match => {
+                self.take(nth, alternative)
+            }
             _ if is_over && is_match => self.cut(nth, rest),
             _ if is_over && is_only => self.read_in_gap(nth, rest),
             _ if is_over => None,
-            other => {
-                let mut shown = self.read(nth + 1, rest)?;
-                shown.bits &= !ANEW;
-                let other = match other {
-                    _ if is_match => Some(self.other(nth, rest, shown.bits)),
-                    Some(other) => Some(self.read_other(nth, other, &mut shown.bits)),
+            alternative => {
+                let mut transition = self.read(nth + 1, rest)?;
+                transition.bits &= !RESTART;
+                let alternative = match alternative {
+                    _ if is_match => Some(self.alternative(nth, rest, transition.bits)),
+                    Some(alternative) => Some(self.read_alternative(nth, alternative, &mut transition.bits)),
                     None => None,
                 };
                 let is_only = is_only && dfa.first(self.classes[nth][self.class]) == DEAD;
-                shown.places.insert(0, Place::Match { state, is_only, in_gap: *in_gap, other });
-                Some(shown)
+                transition.places.insert(0, Place::Match { state, is_only, in_gap: *in_gap, alternative });
+                Some(transition)
             }
         }
     }
 
     /// [`Reader::read`] if pattern `nth` is in a gap.
-    fn read_in_gap(&self, nth: usize, rest: &[Place]) -> Option<Shown> {
-        let place = self.anew(nth)?.swap_remove(0);
+    fn read_in_gap(&self, nth: usize, rest: &[Place]) -> Option<Transition> {
+        let place = self.restarted(nth)?.swap_remove(0);
         let Place::Match { state, .. } = place else {
-            let mut shown = self.read(nth + 1, rest)?;
-            shown.places.insert(0, place);
-            return Some(shown);
+            let mut transition = self.read(nth + 1, rest)?;
+            transition.places.insert(0, place);
+            return Some(transition);
         };
         if self.steps[nth].surely_ends(state) {
             return self.cut(nth, rest);
         }
-        let mut shown = self.read(nth + 1, rest)?;
-        let other = self.other(nth, rest, shown.bits);
-        if !matches!(other, Other::Known { is_written: true, .. }) {
-            shown.bits &= !ANEW;
+        let mut transition = self.read(nth + 1, rest)?;
+        let alternative = self.alternative(nth, rest, transition.bits);
+        if !matches!(alternative, Alternative::Known { is_written: true, .. }) {
+            transition.bits &= !RESTART;
         }
-        shown.places.insert(0, Place::Match { state, is_only: true, in_gap: true, other: Some(other) });
-        Some(shown)
+        transition
+            .places
+            .insert(0, Place::Match { state, is_only: true, in_gap: true, alternative: Some(alternative) });
+        Some(transition)
     }
 
     /// Ends a segment of pattern `nth` before the character.
-    fn cut(&self, nth: usize, rest: &[Place]) -> Option<Shown> {
+    fn cut(&self, nth: usize, rest: &[Place]) -> Option<Transition> {
         let ended = self.at_end().read(nth + 1, rest)?;
         if self.is_end() {
             return Some(ended);
         }
-        Some(Shown { places: self.anew(nth)?, bits: ended.bits | HERE | ANEW })
+        Some(Transition { places: self.restarted(nth)?, bits: ended.bits | HERE | RESTART })
     }
 
     /// Returns the case in which a segment of pattern `nth` ends before the character; `bits` are those of the case in
     /// which it goes on.
-    fn other(&self, nth: usize, rest: &[Place], bits: usize) -> Other {
-        match (self.at_end().read(nth + 1, rest), self.anew(nth)) {
-            (Some(ended), Some(places)) if ended.bits == bits & !(HERE | ANEW) => {
-                Other::Known { places, n_back: 1, is_written: bits & HERE != 0 }
+    fn alternative(&self, nth: usize, rest: &[Place], bits: usize) -> Alternative {
+        match (self.at_end().read(nth + 1, rest), self.restarted(nth)) {
+            (Some(ended), Some(places)) if ended.bits == bits & !(HERE | RESTART) => {
+                Alternative::Known { places, n_back: 1, is_written: bits & HERE != 0 }
             }
-            _ => Other::Lost,
+            _ => Alternative::Lost,
         }
     }
 
     /// Reads the character in the other case; `bits` are those of the present case.
-    fn read_other(&self, nth: usize, other: &Other, bits: &mut usize) -> Other {
-        let &Other::Known { ref places, n_back, is_written } = other else { return Other::Lost };
+    fn read_alternative(&self, nth: usize, alternative: &Alternative, bits: &mut usize) -> Alternative {
+        let &Alternative::Known { ref places, n_back, is_written } = alternative else {
+            return Alternative::Lost;
+        };
         match self.read(nth, places) {
-            Some(shown) if (shown.bits | *bits) & (RARE | HERE) == 0 && depth(&shown.places) < MAX_DEPTH => {
+            Some(transition)
+                if (transition.bits | *bits) & (RARE | HERE) == 0
+                    && depth(&transition.places) < MAX_DEPTH =>
+            {
                 if n_back == 2 && !is_written {
                     *bits |= MARK;
                 }
                 let n_back = if n_back == 1 { 2 } else { 0 };
-                Other::Known { places: shown.places, n_back, is_written }
+                Alternative::Known { places: transition.places, n_back, is_written }
             }
-            _ => Other::Lost,
+            _ => Alternative::Lost,
         }
     }
 
     /// Goes on in the other case.
-    fn take(&self, nth: usize, other: &Other) -> Option<Shown> {
-        let Other::Known { places, n_back, is_written } = other else { return None };
-        let mut shown = self.read(nth, places)?;
+    fn take(&self, nth: usize, alternative: &Alternative) -> Option<Transition> {
+        let Alternative::Known { places, n_back, is_written } = alternative else { return None };
+        let mut transition = self.read(nth, places)?;
         let end = [AT_MARK, ONE_BACK, TWO_BACK][*n_back];
         if !is_written {
-            if shown.bits & end != 0 {
+            if transition.bits & end != 0 {
                 return None;
             }
-            shown.bits |= end;
+            transition.bits |= end;
         }
-        Some(shown)
+        Some(transition)
     }
 }
 
 /// Returns how deep cases are nested.
 fn depth(places: &[Place]) -> usize {
     let of = |place: &Place| match place {
-        Place::Match { other: Some(Other::Known { places, .. }), .. } => 1 + depth(places),
+        Place::Match { alternative: Some(Alternative::Known { places, .. }), .. } => 1 + depth(places),
         _ => 0,
     };
     places.iter().map(of).max().unwrap_or(0)
@@ -633,7 +642,7 @@ fn depth(places: &[Place]) -> usize {
 /// Returns how many cases need the mark.
 fn n_marks(places: &[Place]) -> usize {
     let of = |place: &Place| match place {
-        Place::Match { other: Some(Other::Known { places, n_back, is_written }), .. } => {
+        Place::Match { alternative: Some(Alternative::Known { places, n_back, is_written }), .. } => {
             usize::from(*n_back == 0 && !is_written) + n_marks(places)
         }
         _ => 0,

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use fancy_regex::{CompileError, Regex, RegexBuilder};
 
-use super::dfa::{Dfa, Failed};
+use super::dfa::{Dfa, MatchMemo};
 use super::expressions::{Set, first_characters};
 use super::threes::WholeNumbers;
 use crate::error::{Error, Result};
@@ -158,10 +158,10 @@ impl RegexScanner {
     }
 
     /// Returns the start and end of the first match from `from` on, not counting empty ones unless the scanner finds
-    /// these. `failed` must be of the same text.
-    pub fn find(&self, text: &str, from: usize, failed: &mut Failed) -> Result<Option<(usize, usize)>> {
+    /// these. `memo` must be of the same text.
+    pub fn find(&self, text: &str, from: usize, memo: &mut MatchMemo) -> Result<Option<(usize, usize)>> {
         let backtracking = match &self.engine {
-            Engine::Automaton(dfa) => return Ok(dfa.find(text, from, failed)),
+            Engine::Automaton(dfa) => return Ok(dfa.find(text, from, memo)),
             Engine::Backtracking(backtracking) => backtracking,
         };
         let mut at = backtracking.begin(text, from);
@@ -223,8 +223,8 @@ pub fn matches(pattern: &str, texts: &[String]) -> Result<Vec<Vec<(usize, usize)
         Ok::<_, Error>(scanner)
     })?;
     let of_text = |text: &String| {
-        let (mut found, mut at, mut n_characters, mut failed) = (Vec::new(), 0, 0, Failed::default());
-        while let Some((start, end)) = scanner.find(text, at, &mut failed)? {
+        let (mut found, mut at, mut n_characters, mut memo) = (Vec::new(), 0, 0, MatchMemo::default());
+        while let Some((start, end)) = scanner.find(text, at, &mut memo)? {
             let begin = n_characters + text[at..start].chars().count();
             n_characters = begin + text[start..end].chars().count();
             at = end;

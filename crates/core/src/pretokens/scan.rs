@@ -307,14 +307,14 @@ fn decide_ascii<B: Block, R: Rules>(rules: R, window: &Window<B>, valid: u64, is
 
 #[cfg(test)]
 mod tests {
-    use super::super::gpt2::{Gpt2, TOGETHER};
+    use super::super::gpt2::{Gpt2, NO_SPLIT};
     use super::*;
 
     /// Returns all ends, or those until a call returns none.
     fn ends_within(tier: CpuTier, text: &str, max_bytes: usize) -> Vec<usize> {
         let (mut all, mut from, mut ends) = (Vec::new(), 0, Vec::new());
         while from < text.len() {
-            fill_within::<Gpt2<TOGETHER>>(tier, text, from, max_bytes, &mut ends).unwrap();
+            fill_within::<Gpt2<NO_SPLIT>>(tier, text, from, max_bytes, &mut ends).unwrap();
             assert!(ends.is_sorted());
             let Some(&last) = ends.last() else { break };
             all.extend(ends.iter().map(|&distance| from + distance as usize));

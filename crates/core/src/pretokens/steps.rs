@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::dfa::{Dfa, Failed};
+use super::dfa::{Dfa, MatchMemo};
 use super::expressions::is_one_character;
 use super::one_pass::{Letters, OnePass};
 use super::regex::RegexScanner;
@@ -109,10 +109,10 @@ impl Step {
         match self {
             Step::OnePass(one_pass) => one_pass.ends_between(before, after),
             Step::Split(scanner, Joining::Matches) => {
-                scanner.automaton().is_none_or(|dfa| !dfa.is_foreign(before)).then_some(false)
+                scanner.automaton().is_none_or(|dfa| !dfa.never_matches(before)).then_some(false)
             }
             Step::Split(scanner, Joining::Nothing) => match scanner.automaton() {
-                Some(dfa) if dfa.is_foreign(before) => None,
+                Some(dfa) if dfa.never_matches(before) => None,
                 dfa => Some(dfa.is_some_and(|dfa| dfa.ends_between(before, after))),
             },
             Step::Split(..) | Step::Threes(_) | Step::ByteLevel | Step::Letters(_) => Some(false),
@@ -161,7 +161,7 @@ impl Step {
 pub(super) struct Search {
     /// The end of the last match found; at first, where the search begins.
     pub searched: usize,
-    pub failed: Failed,
+    pub memo: MatchMemo,
 }
 
 /// Returns the start and end of the pattern's next pretoken from `from` on. Text before its start is a gap.
@@ -172,14 +172,14 @@ pub(super) fn next(
     joining: Joining,
     text: &str,
     from: usize,
-    Search { searched, failed }: &mut Search,
+    Search { searched, memo }: &mut Search,
     on_progress: OnProgress<'_>,
 ) -> Result<(usize, usize)> {
     let mut find = |from| -> Result<(usize, usize)> {
         if scanner.automaton().is_none() {
             on_progress(0)?;
         }
-        Ok(scanner.find(text, from, failed)?.unwrap_or((text.len(), text.len())))
+        Ok(scanner.find(text, from, memo)?.unwrap_or((text.len(), text.len())))
     };
     if joining == Joining::Next {
         // Every match begins a pretoken. The match at `from` is not searched again: what `\G` and `\K` match depends
@@ -210,7 +210,7 @@ pub(super) fn next(
 /// Returns the text with a letter of GPT-2's byte alphabet for each byte.
 pub(super) fn letters_of(text: &str) -> Result<String> {
     // About half of the letters take two bytes.
-    let mut bytes: Vec<u8> = Vec::with_room(2 * text.len(), "a text in the byte alphabet")?;
+    let mut bytes: Vec<u8> = Vec::with_reserved(2 * text.len(), "a text in the byte alphabet")?;
     for byte in text.bytes() {
         bytes.extend_from_slice(
             char::from_u32(byte_letter(byte)).unwrap_or_default().encode_utf8(&mut [0; 4]).as_bytes(),

@@ -88,8 +88,8 @@ pub fn train_alphabet(
     if let Some(symbol) = used.chain(named).find(|&&symbol| symbol as usize >= alphabet.n_symbols) {
         return Err(Error::Invalid(format!("symbol {symbol} is not below {}", alphabet.n_symbols)));
     }
-    let mut symbols = Vec::with_room(pretokens.bytes.len(), WHAT)?;
-    let mut ends = Vec::with_room(pretokens.ends.len(), WHAT)?;
+    let mut symbols = Vec::with_reserved(pretokens.bytes.len(), WHAT)?;
+    let mut ends = Vec::with_reserved(pretokens.ends.len(), WHAT)?;
     for_each_pretoken(pretokens, |pretoken, _| {
         for_each_unit(pretoken, alphabet.are_bytes, |unit, place| {
             let symbol = symbols_of.get(&unit).map_or(LEFT_OUT, |by_place| by_place[place]);

@@ -59,7 +59,7 @@ pub(super) fn index_token_pairs<S: AtomicCell, P: AtomicCell>(
     // A pair is at most as frequent as either symbol. `frequencies` counts most tokens twice, once per neighbour, so it
     // also lets some rare pairs through.
     let may_reach = |left: usize, right: usize| frequencies[left].min(frequencies[right]) >= threshold;
-    let mut pairs = PairTable::with_room(0, pair_index.budget)?;
+    let mut pairs = PairTable::with_reserved(0, pair_index.budget)?;
     for_each_pair(array, on_progress, |_, left, right, count| {
         if may_reach(left, right) {
             return pairs.add(key_of(left, right), count);

@@ -41,8 +41,8 @@ impl<'a> Base<'a> {
     pub fn of(vocabulary: &'a Vocabulary) -> Result<Self> {
         const WHAT: &str = "the tokens of a vocabulary";
         let mut symbol_of_id = filled(vocabulary.n_ids(), NONE, WHAT)?;
-        let mut id_of_symbol = Vec::with_room(vocabulary.n_tokens(), WHAT)?;
-        let mut tokens = Vec::with_room(vocabulary.n_tokens(), WHAT)?;
+        let mut id_of_symbol = Vec::with_reserved(vocabulary.n_tokens(), WHAT)?;
+        let mut tokens = Vec::with_reserved(vocabulary.n_tokens(), WHAT)?;
         for byte in 0..=255u8 {
             id_of_symbol.push(vocabulary.id_of_byte(byte).unwrap_or(NONE));
         }
@@ -69,7 +69,7 @@ impl<'a> Base<'a> {
             Some(&id) => id,
             None => (self.symbol_of_id.len() + symbol as usize - self.id_of_symbol.len()) as u32,
         };
-        let mut pairs = Vec::with_room(learned.len(), "merges")?;
+        let mut pairs = Vec::with_reserved(learned.len(), "merges")?;
         pairs.extend(learned.iter().map(|&(left, right)| [id(left), id(right)]));
         Ok(pairs)
     }

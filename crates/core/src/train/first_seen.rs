@@ -57,10 +57,10 @@ impl Symbols {
             ));
         }
         let mut found = Symbols {
-            symbols: Vec::with_room(n, WHAT)?,
-            next: Vec::with_room(n, WHAT)?,
-            previous: Vec::with_room(n, WHAT)?,
-            pretoken: Vec::with_room(n, WHAT)?,
+            symbols: Vec::with_reserved(n, WHAT)?,
+            next: Vec::with_reserved(n, WHAT)?,
+            previous: Vec::with_reserved(n, WHAT)?,
+            pretoken: Vec::with_reserved(n, WHAT)?,
             n_bytes: filled(256, 1, WHAT)?,
         };
         found.symbols.extend(pretokens.bytes.iter().map(|&byte| u32::from(byte)));

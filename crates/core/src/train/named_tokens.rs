@@ -16,7 +16,7 @@ pub(super) struct NamedTokens {
 
 impl NamedTokens {
     pub fn new(named: &[(Vec<u32>, u32)], options: &MergeOptions) -> Self {
-        let own = |&symbol: &u32| options.own_symbol(symbol);
+        let own = |&symbol: &u32| options.to_internal_symbol(symbol);
         let symbol_of: HashMap<Vec<usize>, usize> =
             named.iter().map(|(parts, symbol)| (parts.iter().map(own).collect(), own(symbol))).collect();
         let longest = symbol_of.keys().map(Vec::len).max().unwrap_or(0);

@@ -49,7 +49,7 @@ impl MergeOptions {
 
     /// Converts a symbol numbered as in [`Merge`] to the numbering of the symbol array.
     #[inline]
-    pub(super) fn own_symbol(&self, symbol: u32) -> usize {
+    pub(super) fn to_internal_symbol(&self, symbol: u32) -> usize {
         match self.byte_order.get(symbol as usize) {
             Some(&index) => usize::from(index),
             // Merged symbols follow the separator.

@@ -31,7 +31,7 @@ pub(super) struct PairIndex<'a, P> {
     /// An upper bound on the count of each pair that was left out since the pairs were last counted.
     pub max_skipped_count: u64,
     /// The summed weight of all merged occurrences.
-    pub n_removed: u64,
+    pub merged_weight: u64,
     max_len: usize,
     /// The length of each symbol in bytes, if some existing token of several bytes takes one position; otherwise
     /// `lengths` has it.
@@ -43,23 +43,23 @@ pub(super) struct PairIndex<'a, P> {
 }
 
 impl<'a, P: AtomicCell> PairIndex<'a, P> {
-    /// Creates an empty index. With `has_base`, the existing tokens must be added next, with `add_token`.
+    /// Creates an empty index. With `has_multibyte_base`, the existing tokens must be added next, with `add_token`.
     pub fn new(
         options: &MergeOptions,
         lengths: &'a AtomicArray<P>,
-        has_base: bool,
+        has_multibyte_base: bool,
         budget: &'a Budget,
     ) -> Result<Self> {
         Ok(PairIndex {
             lengths,
             budget,
-            pairs: PairTable::with_room(0, budget)?,
+            pairs: PairTable::with_reserved(0, budget)?,
             queue: PairQueue::new(options, budget),
             threshold: 0,
             max_skipped_count: 0,
-            n_removed: 0,
+            merged_weight: 0,
             max_len: options.max_token_bytes.unwrap_or(usize::MAX),
-            n_bytes: has_base.then(|| vec![1; SEPARATOR + 1]),
+            n_bytes: has_multibyte_base.then(|| vec![1; SEPARATOR + 1]),
             arena_next: 1,
             spare: 0..0,
         })
@@ -92,7 +92,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
 
     /// Removes all pairs, before they are counted again.
     pub fn reset(&mut self) -> Result<()> {
-        self.pairs = PairTable::with_room(0, self.budget)?;
+        self.pairs = PairTable::with_reserved(0, self.budget)?;
         self.queue.clear();
         (self.arena_next, self.spare, self.max_skipped_count) = (1, 0..0, 0);
         Ok(())
@@ -231,7 +231,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
                     weight += std::mem::take(&mut delta.weight);
                     n += delta.n;
                 }
-                self.n_removed += weight;
+                self.merged_weight += weight;
                 // (merged, a) existed only within this step.
                 if left != merged {
                     self.pairs.subtract(key_of(left, a), weight);

@@ -76,7 +76,7 @@ pub(super) struct PairTable<'a> {
 
 impl<'a> PairTable<'a> {
     /// Creates an empty table with room for `n` pairs; its memory is charged to `budget`.
-    pub fn with_room(n: usize, budget: &'a Budget) -> Result<PairTable<'a>> {
+    pub fn with_reserved(n: usize, budget: &'a Budget) -> Result<PairTable<'a>> {
         let n_slots = (n.max(8) * 2).next_power_of_two();
         budget.take(n_slots * SLOT_BYTES, WHAT)?;
         // From here on, dropping the table returns this memory to the budget, even after an error.
@@ -217,7 +217,7 @@ impl<'a> PairTable<'a> {
         let kept = |entry: &Count, list: &PositionList| !entry.is_vacant() && keep(entry.count, list);
         let entries = || self.counts.iter().zip(&*self.lists).filter(|(entry, list)| kept(entry, list));
         let n_kept = entries().count();
-        let mut grown = PairTable::with_room((n_kept * 2).max(n_least), self.budget)?;
+        let mut grown = PairTable::with_reserved((n_kept * 2).max(n_least), self.budget)?;
         for (&entry, &list) in entries() {
             let slot = grown.slot(entry.key());
             grown.counts[slot] = entry;
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn table_holds_what_was_put_in_while_it_grows_into_pages_of_its_own() {
         let budget = Budget::new(None);
-        let mut table = PairTable::with_room(0, &budget).unwrap();
+        let mut table = PairTable::with_reserved(0, &budget).unwrap();
         let mut expected: HashMap<u64, (u64, usize)> = HashMap::new();
         // Includes the pair (0, 0), whose key is 0.
         let keys: Vec<u64> = (0..70_000).map(|n| key_of(n % 300, n / 300 * 7)).collect();

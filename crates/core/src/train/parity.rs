@@ -43,7 +43,7 @@ pub fn train_parity(
     }
     super::check_byte_order(options)?;
     let budget = Budget::new(options.max_memory);
-    let mut layouts = Vec::with_room(groups.len() + references.len(), WHAT)?;
+    let mut layouts = Vec::with_reserved(groups.len() + references.len(), WHAT)?;
     for &pretokens in groups.iter().chain(references) {
         layouts.push(Layout::measure(pretokens.into())?);
     }
@@ -59,17 +59,17 @@ pub fn train_parity(
     }
     // A pair that is too rare to be merged for one group can be merged for another.
     let of_all = MergeOptions { min_frequency: 1, n_traced: 0, ..options.clone() };
-    let mut arrays = Vec::with_room(layouts.len(), WHAT)?;
+    let mut arrays = Vec::with_reserved(layouts.len(), WHAT)?;
     for (&pretokens, layout) in groups.iter().chain(references).zip(layouts) {
         let input = Input::from(pretokens);
         let cells = layout.n_positions * 4 + (arena_len(layout.n_tokens) + n_symbols) * 4;
         budget.take((input.n_bytes() + cells) as usize, "learning merges")?;
         arrays.push(Cells::build(input, &of_all, layout, n_symbols as usize)?);
     }
-    let mut pools = Vec::with_room(arrays.len(), WHAT)?;
+    let mut pools = Vec::with_reserved(arrays.len(), WHAT)?;
     pools.extend(arrays.iter().map(|array| WorkerPool::new(array, 1)));
     thread::scope(|scope| {
-        let mut trainers = Vec::with_room(arrays.len(), WHAT)?;
+        let mut trainers = Vec::with_reserved(arrays.len(), WHAT)?;
         for ((&pretokens, array), pool) in groups.iter().chain(references).zip(&arrays).zip(&pools) {
             let progress = ProgressReporter::start(options, monitor)?;
             let pool = pool.start(scope);
@@ -90,14 +90,14 @@ fn learn(
     // Costs are measured on the references, or else on the groups.
     let (measured, are_parallel) = if references.is_empty() { (groups, false) } else { (references, true) };
     let first_measured = trainers.len() - groups.len();
-    let mut bytes = Vec::with_room(groups.len(), WHAT)?;
+    let mut bytes = Vec::with_reserved(groups.len(), WHAT)?;
     for &pretokens in measured {
         bytes.push(n_bytes(pretokens)?);
     }
     let mut is_done = filled(groups.len(), false, WHAT)?;
     let mut n_merges = 0;
     while n_merges < options.n_merges {
-        let tokens = |group: usize| bytes[group] - trainers[first_measured + group].pair_index.n_removed;
+        let tokens = |group: usize| bytes[group] - trainers[first_measured + group].pair_index.merged_weight;
         let unit = |group: usize| if are_parallel { 1 } else { bytes[group] };
         let product = |group: usize, other: usize| u128::from(tokens(group)) * u128::from(unit(other));
         let costs_more = |group: usize, other: usize| product(group, other) > product(other, group);

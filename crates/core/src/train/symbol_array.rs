@@ -154,7 +154,7 @@ impl Weights {
     /// Fills `run_of_block`.
     fn index_blocks(&mut self, n_positions: usize) -> Result<()> {
         let n_blocks = n_positions / BLOCK + 1;
-        self.run_of_block = Vec::with_room(n_blocks, "the index of counts")?;
+        self.run_of_block = Vec::with_reserved(n_blocks, "the index of counts")?;
         let mut run = 0;
         for block in 0..n_blocks {
             while run + 1 < self.ends.len() && self.ends[run] <= block * BLOCK {
@@ -238,7 +238,7 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
                 }
                 Items::Symbols(symbols) => {
                     for (cell, &symbol) in cells[at..].iter().zip(&symbols[start..end]) {
-                        cell.set(options.own_symbol(symbol));
+                        cell.set(options.to_internal_symbol(symbol));
                     }
                 }
             }

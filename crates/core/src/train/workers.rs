@@ -237,7 +237,7 @@ impl<S: AtomicCell, P: AtomicCell> PoolHandle<'_, '_, S, P> {
 
     /// Returns the states of this step's parts.
     pub fn states(&self) -> Result<Vec<MutexGuard<'_, ThreadState>>> {
-        let mut states = Vec::with_room(self.n_parts, "the states of the worker threads")?;
+        let mut states = Vec::with_reserved(self.n_parts, "the states of the worker threads")?;
         states.extend(self.pool.states[..self.n_parts].iter().map(lock));
         Ok(states)
     }

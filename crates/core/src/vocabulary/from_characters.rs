@@ -53,7 +53,7 @@ impl Vocabulary {
         if pairs.len() > MAX_RANKS {
             return Err(Error::Model(format!("{} pairs are too many; the most is {MAX_RANKS}", pairs.len())));
         }
-        let mut by_rank = Vec::with_room(pairs.len(), WHAT)?;
+        let mut by_rank = Vec::with_reserved(pairs.len(), WHAT)?;
         by_rank.extend(pairs.iter().map(|pair| numbered(pair[2])));
         let mut whole = Vec::new();
         for (&id, &priority) in tokens.ids.iter().zip(priorities) {

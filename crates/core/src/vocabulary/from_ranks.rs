@@ -16,11 +16,11 @@ const MERGES: &str = "a table of merges";
 /// `sqrt(2 n)` different lengths, so even one huge token takes little time.
 pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
     let longest = vocabulary.tokens().map(|(_, token)| token.len()).max().unwrap_or(0);
-    let mut is_length = Vec::with_room(longest + 1, MERGES)?;
+    let mut is_length = Vec::with_reserved(longest + 1, MERGES)?;
     is_length.resize(longest + 1, false);
     vocabulary.tokens().for_each(|(_, token)| is_length[token.len()] = true);
     let n_lengths = is_length.iter().filter(|&&is_length| is_length).count();
-    let mut lengths = Vec::with_room(n_lengths, MERGES)?;
+    let mut lengths = Vec::with_reserved(n_lengths, MERGES)?;
     lengths.extend((1..=longest).filter(|&length| is_length[length]));
     let mut found = Vec::new();
     for (id, token) in vocabulary.tokens() {
@@ -42,8 +42,8 @@ pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
 
 /// Returns one merge for each token that merging can make ([`rank_merges`]): left id, right id, merged id.
 pub(super) fn canonical_merges(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
-    let mut ids = Vec::with_room(vocabulary.n_tokens(), MERGES)?;
-    let (mut bytes, mut ends) = (Vec::new(), Vec::with_room(vocabulary.n_tokens(), MERGES)?);
+    let mut ids = Vec::with_reserved(vocabulary.n_tokens(), MERGES)?;
+    let (mut bytes, mut ends) = (Vec::new(), Vec::with_reserved(vocabulary.n_tokens(), MERGES)?);
     for (id, token) in vocabulary.tokens() {
         ids.push(id);
         bytes.try_extend(token, MERGES)?;

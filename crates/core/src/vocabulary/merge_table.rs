@@ -60,7 +60,7 @@ impl MergeTable {
             )));
         }
         let n_buckets = n_pairs.div_ceil(BUCKET_ENTRIES * 3 / 4).next_power_of_two();
-        let mut buckets = Vec::with_room(n_buckets, WHAT)?;
+        let mut buckets = Vec::with_reserved(n_buckets, WHAT)?;
         buckets.resize(n_buckets, Bucket([EMPTY; BUCKET_ENTRIES]));
         let by_bytes = filled(1 << 16, NONE, WHAT)?;
         let state = RandomState::new();

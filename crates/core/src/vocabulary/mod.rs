@@ -62,7 +62,7 @@ impl Tokens {
 
     /// Copies the columns of a model that was checked.
     pub(crate) fn from_columns(ids: &[u32], bytes: &[u8], ends: &[u64]) -> Result<Self> {
-        let mut own_ends = Vec::with_room(ends.len(), WHAT)?;
+        let mut own_ends = Vec::with_reserved(ends.len(), WHAT)?;
         own_ends.extend(ends.iter().map(|&end| end as usize));
         Ok(Tokens { ids: copied(ids, WHAT)?, bytes: copied(bytes, WHAT)?, ends: own_ends })
     }
@@ -278,10 +278,10 @@ impl Vocabulary {
     }
 
     /// Returns the vocabulary of single bytes and of the tokens that `merges`, some of this vocabulary's, make of them.
-    pub(crate) fn made_by(&self, merges: &[[u32; 3]]) -> Result<Self> {
+    pub(crate) fn restricted_to(&self, merges: &[[u32; 3]]) -> Result<Self> {
         let is_byte =
             |id: u32, token: &[u8]| matches!(token, &[byte] if self.byte_ids[usize::from(byte)] == id);
-        let mut made = Vec::with_room(merges.len(), WHAT)?;
+        let mut made = Vec::with_reserved(merges.len(), WHAT)?;
         made.extend(merges.iter().map(|merge| merge[2]));
         made.sort_unstable();
         let is_made = |id: u32| {
@@ -292,7 +292,7 @@ impl Vocabulary {
             tokens.push(id, token)?;
         }
         // Leave out a merge if a part of it is a token that none of these merges makes.
-        let mut kept = Vec::with_room(merges.len(), WHAT)?;
+        let mut kept = Vec::with_reserved(merges.len(), WHAT)?;
         kept.extend(merges.iter().filter(|merge| is_made(merge[0]) && is_made(merge[1])));
         Self::from_merges(tokens, kept, false)
     }
@@ -423,7 +423,7 @@ impl MergedIds {
         if (first..).zip(merges).all(|(id, merge)| merge[2] == id) {
             return Ok(MergedIds::From(first));
         }
-        let mut ids = Vec::with_room(merges.len(), WHAT)?;
+        let mut ids = Vec::with_reserved(merges.len(), WHAT)?;
         ids.extend(merges.iter().map(|merge| merge[2]));
         Ok(MergedIds::Listed(ids))
     }

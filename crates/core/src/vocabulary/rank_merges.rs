@@ -38,7 +38,7 @@ pub struct Pairs {
     /// Tokens of several bytes that merging never makes.
     pub unreachable: Vec<u32>,
     /// Tokens made from a byte that is not a token; they have no row.
-    pub nameless: Vec<u32>,
+    pub with_missing_byte: Vec<u32>,
 }
 
 /// Finds the pairs of tokens. The token of rank i is `bytes[ends[i - 1]..ends[i]]` (from 0 for the first).
@@ -47,7 +47,7 @@ pub fn pairs(bytes: &[u8], ends: &[u64]) -> Result<Pairs> {
     // If ranks are too large for its table, `Encoder` finds all pairs.
     let mut known = KnownPairs::new(bytes, ends).ok();
     let mut general = None;
-    let mut found = Pairs { rows: Vec::with_room(n_tokens, "pairs")?, ..Pairs::default() };
+    let mut found = Pairs { rows: Vec::with_reserved(n_tokens, "pairs")?, ..Pairs::default() };
     for merged in 0..n_tokens as u32 {
         let token = token_at(bytes, ends, merged as usize);
         if token.len() < 2 {
@@ -68,7 +68,7 @@ pub fn pairs(bytes: &[u8], ends: &[u64]) -> Result<Pairs> {
                 found.rows.push([left, right, merged]);
                 known.iter_mut().for_each(|known| known.insert(token, [left, right], merged));
             }
-            Some(_) => found.nameless.push(merged),
+            Some(_) => found.with_missing_byte.push(merged),
             None => found.unreachable.push(merged),
         }
     }
@@ -196,7 +196,7 @@ static BYTES: [u8; 256] = {
 
 impl<'a> Encoder<'a> {
     fn new(bytes: &'a [u8], ends: &[u64]) -> Result<Self> {
-        let mut tokens: Vec<&[u8]> = Vec::with_room(ends.len(), "tokens")?;
+        let mut tokens: Vec<&[u8]> = Vec::with_reserved(ends.len(), "tokens")?;
         let mut rank_of = HashMap::new();
         rank_of.try_reserve(ends.len()).map_err(Error::out_of_memory("token map"))?;
         let starts = std::iter::once(0).chain(ends.iter().copied());
@@ -348,7 +348,7 @@ mod tests {
     fn pairs_of_a_trained_vocabulary_are_its_merges() {
         let found = pairs_of(&["a", "b", "c", "ab", "bc", "abc", "aa", "aaa"]);
         assert_eq!(found.rows, [[0, 1, 3], [1, 2, 4], [3, 2, 5], [0, 0, 6], [6, 0, 7]]);
-        assert_eq!((found.unreachable, found.nameless), (vec![], vec![]));
+        assert_eq!((found.unreachable, found.with_missing_byte), (vec![], vec![]));
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(found.rows, [[0, 4, 3], [1, 2, 4]]);
         // The byte z is not a token.
         let found = pairs_of(&["a", "az", "aza"]);
-        assert_eq!((found.nameless, found.rows), (vec![1], vec![[1, 0, 2]]));
+        assert_eq!((found.with_missing_byte, found.rows), (vec![1], vec![[1, 0, 2]]));
     }
 
     #[test]

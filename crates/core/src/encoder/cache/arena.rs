@@ -16,7 +16,7 @@ use crate::short_bytes;
 pub(in crate::encoder) struct Arena {
     memory: Pages,
     /// Bytes requested so far; more than the mapping has once it is full.
-    n_given: AtomicUsize,
+    n_requested: AtomicUsize,
     is_narrow: bool,
 }
 
@@ -25,7 +25,7 @@ impl Arena {
     pub(in crate::encoder) fn new(n_bytes: usize, is_narrow: bool) -> Result<Self> {
         let memory = pages::map(n_bytes.min(u32::MAX as usize))
             .map_err(Error::out_of_memory("the records of the cache of pretokens"))?;
-        Ok(Arena { memory, n_given: AtomicUsize::new(0), is_narrow })
+        Ok(Arena { memory, n_requested: AtomicUsize::new(0), is_narrow })
     }
 
     fn id_bytes(&self) -> usize {
@@ -34,7 +34,7 @@ impl Arena {
 
     /// Returns whether a record has found no room.
     pub(in crate::encoder) fn is_full(&self) -> bool {
-        self.n_given.load(Ordering::Relaxed) > self.memory.len()
+        self.n_requested.load(Ordering::Relaxed) > self.memory.len()
     }
 
     /// Writes a record of `own` (the pretoken, or nothing) and `ids`; returns its offset, or `None` if there is no
@@ -71,11 +71,11 @@ impl Arena {
     /// Reserves `n_bytes` that only the caller may write; returns their offset and the bytes.
     #[allow(clippy::mut_from_ref)]
     fn room(&self, n_bytes: usize) -> Option<(u32, &mut [u8])> {
-        // Keeps `n_given` from overflowing: past the end it no longer grows.
+        // Keeps `n_requested` from overflowing: past the end it no longer grows.
         if self.is_full() {
             return None;
         }
-        let start = self.n_given.fetch_add(n_bytes, Ordering::Relaxed);
+        let start = self.n_requested.fetch_add(n_bytes, Ordering::Relaxed);
         if start + n_bytes > self.memory.len() {
             return None;
         }

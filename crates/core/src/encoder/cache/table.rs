@@ -78,7 +78,7 @@ fn own_half(slot: u32) -> usize {
 const GROUP: usize = 4;
 
 /// Returns the slot of bucket `number` of the group of `slot`, in the order in which they are tried; 0 is its own.
-fn beside(slot: u32, number: usize) -> u32 {
+fn overflow_slot(slot: u32, number: usize) -> u32 {
     slot ^ (number * size_of::<Bucket>()) as u32
 }
 
@@ -211,20 +211,20 @@ impl Table {
 
     /// Returns the slots of the group's other buckets that can have the key of `slot`, up to the first with room.
     #[inline(always)]
-    fn all_beside(&self, slot: u32) -> impl Iterator<Item = u32> + use<'_> {
+    fn overflow_slots(&self, slot: u32) -> impl Iterator<Item = u32> + use<'_> {
         (1..GROUP).map_while(move |number| {
-            self.view().bucket(beside(slot, number - 1)).is_full().then(|| beside(slot, number))
+            self.view().bucket(overflow_slot(slot, number - 1)).is_full().then(|| overflow_slot(slot, number))
         })
     }
 
     /// Returns the content of the entry of `pretoken`, which has this key and slot, if it is not in its own bucket.
-    pub(in crate::encoder) fn find_beside(
+    pub(in crate::encoder) fn find_overflow(
         &self,
         key: PretokenKey,
         slot: u32,
         pretoken: &[u8],
     ) -> Option<&Packed> {
-        self.all_beside(slot).find_map(|slot| self.find_in(key, slot, pretoken))
+        self.overflow_slots(slot).find_map(|slot| self.find_in(key, slot, pretoken))
     }
 
     /// Returns the content of the entry of `pretoken`, which has this key, if it is in the bucket of `slot`.
@@ -243,7 +243,7 @@ impl Table {
         ids: &mut Vec<u32>,
     ) -> bool {
         let found = self.find_in(key, slot, pretoken);
-        let Some(packed) = found.or_else(|| self.find_beside(key, slot, pretoken)) else { return false };
+        let Some(packed) = found.or_else(|| self.find_overflow(key, slot, pretoken)) else { return false };
         if packed.is_spilled(self.is_narrow) {
             // SAFETY: The entry was found in this table.
             let stored = unsafe { self.spilled_ids(packed) };
@@ -284,7 +284,7 @@ impl Table {
     /// Writes a key as [`Bucket::write`] does, to its own bucket or, if that is full, to another of its group.
     fn write(&self, slot: u32, key: PretokenKey, make: impl Fn() -> Option<(PretokenKey, Packed)>) -> bool {
         let write = |at: u32| self.view().bucket(at).write(own_half(slot), key, &make);
-        write(slot) || self.all_beside(slot).any(write)
+        write(slot) || self.overflow_slots(slot).any(write)
     }
 
     /// Returns the most memory that the table can take, in bytes.
@@ -447,7 +447,7 @@ mod tests {
                 // The other buckets are still empty.
                 for other in (0..8).map(|index| (index * size_of::<Bucket>()) as u32) {
                     let is_full = table.view().bucket(other).is_full();
-                    assert_eq!(is_full, (0..GROUP).any(|number| beside(slot, number) == other));
+                    assert_eq!(is_full, (0..GROUP).any(|number| overflow_slot(slot, number) == other));
                 }
             }
         }

@@ -31,7 +31,7 @@ pub(in crate::encoder) fn merge(
         if n_steps % STEPS_PER_CALL == 0 { on_progress(0) } else { Ok(()) }
     };
     // The offsets of the candidates of each rank.
-    let mut later: Vec<Vec<u32>> = Vec::with_room(vocabulary.n_ranks(), WHAT)?;
+    let mut later: Vec<Vec<u32>> = Vec::with_reserved(vocabulary.n_ranks(), WHAT)?;
     later.resize_with(vocabulary.n_ranks(), Vec::new);
     let mut spans = Spans::new(vocabulary, pretoken, |rank, at| {
         step()?;

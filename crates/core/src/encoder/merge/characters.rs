@@ -38,7 +38,7 @@ pub(in crate::encoder) fn merge(
         let rank = if left.id == NONE { NONE } else { vocabulary.pair_rank(left.id, right.id) };
         (rank != NONE).then(|| (characters.priority(rank), rank))
     };
-    let mut candidates = Vec::with_room(symbols.len(), WHAT)?;
+    let mut candidates = Vec::with_reserved(symbols.len(), WHAT)?;
     for at in 0..symbols.len() as u32 {
         candidates.extend(priority(&symbols, at).map(|(priority, _)| Reverse(candidate(priority, at))));
     }
@@ -74,7 +74,7 @@ pub(in crate::encoder) fn merge(
 /// Returns the initial symbols: one for a unit that is found as a whole; otherwise one for each character that has a
 /// token, and for the others one for each byte, or an unknown one, which can also stand for several in a row.
 fn symbols(vocabulary: &Vocabulary, characters: &Characters, unit: &[u8]) -> Result<Vec<Symbol>> {
-    let mut ids: Vec<u32> = Vec::with_room(unit.len(), WHAT)?;
+    let mut ids: Vec<u32> = Vec::with_reserved(unit.len(), WHAT)?;
     if let Some(id) = vocabulary.id_of(unit).filter(|id| characters.whole.binary_search(id).is_ok()) {
         ids.push(id);
     } else {
@@ -94,7 +94,7 @@ fn symbols(vocabulary: &Vocabulary, characters: &Characters, unit: &[u8]) -> Res
         }
     }
     let n = u32::try_from(ids.len()).ok().filter(|&n| n < NONE).ok_or(Error::OutOfMemory { what: WHAT })?;
-    let mut symbols = Vec::with_room(ids.len(), WHAT)?;
+    let mut symbols = Vec::with_reserved(ids.len(), WHAT)?;
     let after = |at: u32| if at + 1 == n { NONE } else { at + 1 };
     symbols.extend((0..n).zip(ids).map(|(at, id)| Symbol {
         id,

@@ -18,7 +18,7 @@ pub(in crate::encoder) fn merge(
     pretoken: &[u8],
     put: impl FnMut(u32) -> Result<()>,
 ) -> Result<()> {
-    let mut candidates = Vec::with_room(pretoken.len(), WHAT)?;
+    let mut candidates = Vec::with_reserved(pretoken.len(), WHAT)?;
     let symbols = Spans::new(vocabulary, pretoken, |rank, at| {
         candidates.push(Reverse(candidate(rank, at)));
         Ok(())
@@ -33,7 +33,7 @@ pub(super) fn merge_symbols(
     n_bytes: usize,
     put: impl FnMut(u32) -> Result<()>,
 ) -> Result<()> {
-    let mut candidates = Vec::with_room(ids.len(), WHAT)?;
+    let mut candidates = Vec::with_reserved(ids.len(), WHAT)?;
     let symbols = Spans::of_symbols(vocabulary, ids, n_bytes, |rank, at| {
         candidates.push(Reverse(candidate(rank, at)));
     })?;

@@ -54,7 +54,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{example, find_here};
-    use super::super::{Entry, beside};
+    use super::super::{Entry, overflow_slot};
     use super::*;
     use crate::cpu::CpuTier;
 
@@ -89,7 +89,7 @@ mod tests {
                         assert!(held(&old) != Some(key.lookup_key()) || held(&new) == held(&old));
                     } else {
                         n_away[index % GROUP] += 1;
-                        assert!(is_in_its_own || (1..GROUP).any(|number| known(beside(slot, number))));
+                        assert!(is_in_its_own || (1..GROUP).any(|number| known(overflow_slot(slot, number))));
                     }
                 }
             }

@@ -10,7 +10,7 @@
 
 use super::alphabet::Alphabet;
 use super::byte_block::{Block, CHAIN_STOPS, Chain, N_CHAINED};
-use super::entries::{ANEW, HERE, N_BITS, ONE_BACK, RARE, Read, leading_to};
+use super::entries::{HERE, N_BITS, ONE_BACK, RARE, RESTART, Read, leading_to};
 use super::window::WINDOW_BYTES;
 
 /// Visits the states that most texts are in: prose, numbers, code, other scripts.
@@ -21,7 +21,8 @@ const SAMPLE: &str = "The cat's 12 hats, which (in 1995) cost $3.50 each; \"No,\
     int f(void)\n{\n\tif (a && !b)\n\t\treturn 10;\n\n        x = y + 1;\n\t/* 2 */\n\n}\n\
     “Où?” – Это моя, да? 你好，世界。नमस्ते। 안녕\n";
 
-/// An entry of a chain has the next state in its low bits, and [`HERE`], [`ANEW`] and [`ONE_BACK`] shifted up by this.
+/// An entry of a chain has the next state in its low bits, and [`HERE`], [`RESTART`] and [`ONE_BACK`] shifted up by
+/// this.
 const SHIFT: u32 = 4;
 
 /// In a chain: the row of the first class of longer characters, and the row of their later bytes.
@@ -29,12 +30,12 @@ const LONGER: u8 = 0x80;
 const CONTINUES: u8 = 0xff;
 
 /// The first sixteen states of a table.
-pub(super) struct FewStates {
+pub(super) struct ShuffleStates {
     chain: Box<Chain>,
     stride: usize,
 }
 
-impl FewStates {
+impl ShuffleStates {
     /// Reorders the table: the first state, before a text, stays; then come those that a small text visits most.
     pub fn new(table: &mut [u32], stride: usize, alphabet: &Alphabet) -> Self {
         let (mut visits, mut row) = (vec![0; table.len() / stride], 0);
@@ -63,11 +64,11 @@ impl FewStates {
             for (row, next) in table.chunks(stride).zip(next) {
                 let (entry, number) = (row[class] as usize, (row[class] >> N_BITS) as usize / stride);
                 if entry & RARE & !ONE_BACK == 0 && number < N_CHAINED {
-                    *next = (number | (entry & (HERE | ANEW | ONE_BACK)) << SHIFT) as u8;
+                    *next = (number | (entry & (HERE | RESTART | ONE_BACK)) << SHIFT) as u8;
                 }
             }
         }
-        FewStates { chain, stride }
+        ShuffleStates { chain, stride }
     }
 
     /// Reads on in `text` up to `stop`, while the states are these, entries have no rarer bits, and there is room.
@@ -110,7 +111,7 @@ impl FewStates {
             // SAFETY: The caller vouches for the processor.
             let block = unsafe { B::chain(&self.chain, number, window, &mut entries) };
             // No closures: they would lose the caller's target features.
-            let (here, anew) = (block.any_of((HERE << SHIFT) as u8), block.any_of((ANEW << SHIFT) as u8));
+            let (here, anew) = (block.any_of((HERE << SHIFT) as u8), block.any_of((RESTART << SHIFT) as u8));
             let one_back = block.any_of((ONE_BACK << SHIFT) as u8);
             // Stop if a pretoken ends before the last character of the previous window: it can have several bytes.
             let n_read = (block.any_of(CHAIN_STOPS) | one_back & 1).trailing_zeros().min(n_left as u32);
