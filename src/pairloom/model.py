@@ -47,7 +47,7 @@ SPECIAL_RULES = ("after_space", "any_case", "lstrip", "nfc", "normalized", "ordi
 LARGEST_ID = 2**24 - 1
 """The largest id that a token can have."""
 
-CARRIED = "tokenizer.json"
+KEPT_TOKENIZER_JSON = "tokenizer.json"
 """The key of tokenizer_config for the parts of a tokenizer.json that are kept but not applied here (padding, ...)."""
 
 
@@ -225,7 +225,7 @@ class Model:
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Model cannot be changed")
 
-    def of_single_bytes(self) -> Model:
+    def without_merges(self) -> Model:
         """Returns a model that cuts and normalises texts like this one but never merges: each byte becomes one id.
 
         The ids of the 256 bytes follow this model's largest id. No byte is dropped. So its ids show exactly which bytes

@@ -33,7 +33,7 @@ class TokenSpans:
         """Returns the number of bytes of each id; every id must be known."""
         return self._lengths[np.asarray(ids, np.int64)]
 
-    def of(self, text: str, ids: Any, has_added_spaces: bool = False) -> Spans:
+    def byte_spans_of(self, text: str, ids: Any, has_added_spaces: bool = False) -> Spans:
         """Returns the byte spans [n, 2] of the ids of `text`; ValueError if encoding changes the text.
 
         has_added_spaces: `text` already contains the spaces that the normaliser adds.
@@ -82,7 +82,7 @@ def recognised(tokenizer: Tokenizer, text: str, ids: Any, **specials: Any) -> np
     is_lossy = model.pattern == CHARACTERS or DROP_STEP in model.normalizer
     if is_lossy or not np.isin(ids[is_special], np.intersect1d(ruled, model.token_ids)).any():
         return is_special
-    single = tokenizer.from_model(model.of_single_bytes())
+    single = tokenizer.from_model(model.without_merges())
     found = single.encode_to_numpy(text, **specials)
     starts, found_starts = (
         byte_spans(each.token_byte_lengths(count_specials=True)[some])[:, 0]

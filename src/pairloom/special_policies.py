@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any, Final, Literal
 
 from pairloom import _core
-from pairloom._internal.arguments import check_several
+from pairloom._internal.arguments import check_iterable
 from pairloom.model import Model
 
 Allowed = Literal["all"] | Collection[str]
@@ -64,7 +64,7 @@ def _literals(name: str, tokens: Any) -> frozenset[str] | None:
         return None
     if type(tokens) is tuple and not tokens:
         return _NO_LITERALS
-    check_several(name, "str", tokens)
+    check_iterable(name, "str", tokens)
     literals = list(tokens)
     for literal in literals:
         if not isinstance(literal, str):

@@ -19,8 +19,8 @@ from pairloom._internal.arguments import check_bool, check_choice, check_int, sh
 from pairloom._internal.warnings import warn
 from pairloom.errors import MissingByteError
 from pairloom.model import (
-    CARRIED,
     CHARACTERS,
+    KEPT_TOKENIZER_JSON,
     LARGEST_ID,
     UNKNOWN,
     UNKNOWN_EACH,
@@ -209,7 +209,7 @@ def truncated(
             " specials_counted=False (as 'bpetite' has it)"
         )
     model.check_merges_bytes("truncate_vocab")
-    made = made_ids(model)
+    made = merged_ids(model)
     least = model.columns.n_tokens - len(made) + (n_specials if specials_counted else 0)
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")
@@ -218,24 +218,24 @@ def truncated(
         raise ValueError(
             f"vocab_size is {vocab_size}, but this tokenizer has {least + len(made)}; extend makes it larger"
         )
-    changed = laid_out(model, n_made, None if keep_ids or n_made == len(made) else min(made))
+    changed = truncated_and_renumbered(model, n_made, None if keep_ids or n_made == len(made) else min(made))
     warn_of_moved(model, changed)
     return changed
 
 
-def made_ids(model: Model) -> list[int]:
+def merged_ids(model: Model) -> list[int]:
     """Returns the ids that merges make, without duplicates, in rank order."""
     return list(dict.fromkeys(model.merges[:, 2].tolist()))
 
 
-def laid_out(model: Model, n_made: int, first: int | None) -> Model:
+def truncated_and_renumbered(model: Model, n_made: int, first: int | None) -> Model:
     """Returns the Model with only the first `n_made` tokens that merges make, optionally renumbered.
 
     first: None keeps all ids. Otherwise merged tokens get the ids `first`, `first + 1`, ..., followed by the special
     tokens that had ids from `first` on, in their order and with their gaps (`reference.numbered_as_trained`).
     Raises ValueError if another token has an id from `first` on.
     """
-    made = made_ids(model)
+    made = merged_ids(model)
     kept = without_tokens(model, made[n_made:])
     if first is None:
         return kept
@@ -298,8 +298,10 @@ def _renumbered(model: Model, new_id: Mapping[int, int]) -> Model:
     around: dict[str, str] = {}
     if model.post_processor is not None:
         around["post_processor"] = canonical_json(_with_new_ids(json.loads(model.post_processor), new_id))
-    if CARRIED in (config := config_of(model)):
-        around["tokenizer_config"] = canonical_json({**config, CARRIED: _with_new_ids(config[CARRIED], new_id)})
+    if KEPT_TOKENIZER_JSON in (config := config_of(model)):
+        around["tokenizer_config"] = canonical_json(
+            {**config, KEPT_TOKENIZER_JSON: _with_new_ids(config[KEPT_TOKENIZER_JSON], new_id)}
+        )
     number = np.arange(model.columns.n_ids, dtype=np.uint32)
     moving = [token_id for token_id in new_id if token_id < len(number)]
     number[moving] = [new_id[token_id] for token_id in moving]

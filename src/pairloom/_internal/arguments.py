@@ -102,7 +102,7 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
     Raises TypeError for a bare str and for a set: ids follow the order, and the order of a set of str differs between
     processes.
     """
-    if not _is_several(tokens):
+    if not _is_iterable_not_str(tokens):
         remedy = f": write [{shown(tokens)}]" if isinstance(tokens, str) else ""
         raise TypeError(f"special_tokens must be a list of str, not {type(tokens).__name__}{remedy}")
     if isinstance(tokens, Set) and not isinstance(tokens, KeysView):
@@ -134,16 +134,16 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
     return checked
 
 
-def _is_several(values: Any) -> bool:
+def _is_iterable_not_str(values: Any) -> bool:
     """Whether `values` is iterable; a str or bytes counts as a single value."""
     is_iterable = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     # A zero-dimensional array has __iter__, but iterating it fails.
     return is_iterable and getattr(values, "ndim", 1) != 0
 
 
-def check_several(name: str, what: str, values: Any) -> None:
+def check_iterable(name: str, what: str, values: Any) -> None:
     """Raises TypeError unless `values` is iterable; its items, which are not checked, should be `what`."""
-    if not _is_several(values):
+    if not _is_iterable_not_str(values):
         raise TypeError(f"{name} must be an iterable of {what}, not {type(values).__name__}")
 
 
@@ -153,7 +153,7 @@ def check_texts(name: str, texts: Any, *, is_column: bool = False) -> None:
     is_column: whether `texts` is an Arrow column, which need not be iterable.
     """
     remedy = _remedy_for_table(name, texts)
-    if remedy is None and not is_column and not _is_several(texts):
+    if remedy is None and not is_column and not _is_iterable_not_str(texts):
         remedy = "decode it first" if isinstance(texts, bytes) else "wrap a single text in a list"
     if remedy is not None:
         raise TypeError(f"{name} must be an iterable of str, not {type(texts).__name__}; {remedy}")
@@ -225,7 +225,7 @@ def check_paths(paths: Any) -> list[str]:
         remedy = "pass the path of the file, not the open file"
         if not hasattr(paths, "readable"):
             remedy = "Tokenizer.train and PretokenCounts.from_texts take a Corpus"
-    if remedy is not None or not _is_several(paths):
+    if remedy is not None or not _is_iterable_not_str(paths):
         more = f"; {remedy}" if remedy else ""
         raise TypeError(f"paths must be a path or a list of paths, not {type(paths).__name__}{more}")
     checked = [check_path("a path", path, may_be_url=True) for path in paths]

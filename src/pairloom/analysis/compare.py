@@ -34,7 +34,7 @@ class Side:
     """One of the two tokenizers.
 
     encode: text -> ids [n]. encode_around: the same with the post-processor's special tokens (BOS, EOS). token: the
-    bytes of an id. lengths: int64 [largest id + 1], bytes of each id. spelt: the bytes that ids decode to.
+    bytes of an id. lengths: int64 [largest id + 1], bytes of each id. decode_bytes: the bytes that ids decode to.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Side:
     encode_around: Callable[[str], npt.NDArray[Any]]
     token: Callable[[int], bytes]
     lengths: npt.NDArray[np.int64]
-    spelt: Callable[[npt.NDArray[Any]], bytes]
+    decode_bytes: Callable[[npt.NDArray[Any]], bytes]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
         data = text.encode()
         ids = [side.encode(text) for side in sides]
         ends = [np.cumsum(side.lengths[found]) for side, found in zip(sides, ids, strict=True)]
-        whole = [side.spelt(found) == data for side, found in zip(sides, ids, strict=True)]
+        whole = [side.decode_bytes(found) == data for side, found in zip(sides, ids, strict=True)]
         # Subtract the space that SentencePiece puts before a text and decoding drops; it is not in the text.
         ends = [
             np.maximum(end - end[-1] + len(data), 0) if is_whole and data else end
@@ -130,15 +130,15 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
             n_tokens[which] += len(ids[which])
             n_altered[which] += not whole[which]
         # Take offsets from a side whose tokens spell the text, if there is one.
-        spelt = 0 if whole[0] or not whole[1] else 1
+        whole_side = 0 if whole[0] or not whole[1] else 1
         index = _first_different(ids[0], ids[1])
         if index is not None:
             n_differing_ids += 1
-            first_ids = first_ids or _difference(name, data, sides, ids, ends[spelt], index)
+            first_ids = first_ids or _difference(name, data, sides, ids, ends[whole_side], index)
         index = _first_different(ends[0], ends[1])
         if index is not None:
             n_differing_cuts += 1
-            first_cuts = first_cuts or _difference(name, data, sides, ids, ends[spelt], index)
+            first_cuts = first_cuts or _difference(name, data, sides, ids, ends[whole_side], index)
     return Comparison(
         names=(first.name, second.name),
         n_documents=n_documents,
@@ -274,7 +274,7 @@ def _side_of_tiktoken(encoding: Any, name: str) -> Side:
     def encode(text: str) -> npt.NDArray[Any]:
         return np.array(encoding.encode(text, allowed_special="all"), dtype=np.int64)
 
-    return Side(name, encode, encode, tokens.__getitem__, _lengths(tokens), partial(_joined, tokens))
+    return Side(name, encode, encode, tokens.__getitem__, _lengths(tokens), partial(_concatenated, tokens))
 
 
 def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
@@ -297,11 +297,11 @@ def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
     def decode(ids: npt.NDArray[Any]) -> bytes:
         return str(tokenizer.decode(ids.tolist(), skip_special_tokens=False)).encode()
 
-    spelt = decode if is_characters else partial(_joined, tokens)
-    return Side(name, encode, around, tokens.__getitem__, _lengths(tokens), spelt)
+    decode_bytes = decode if is_characters else partial(_concatenated, tokens)
+    return Side(name, encode, around, tokens.__getitem__, _lengths(tokens), decode_bytes)
 
 
-def _joined(tokens: dict[int, bytes], ids: npt.NDArray[Any]) -> bytes:
+def _concatenated(tokens: dict[int, bytes], ids: npt.NDArray[Any]) -> bytes:
     return b"".join(map(tokens.__getitem__, ids.tolist()))
 
 

@@ -339,7 +339,7 @@ class Reading:
         self.skipped_files: list[SkippedFile] = []
         self._doubts: dict[str, list[str]] = {}
         self._n_text_bytes = start.source_bytes
-        self._blocks = _joined(self._read(), self._piece_bytes // 4) if joined else self._read()
+        self._blocks = _join_blocks(self._read(), self._piece_bytes // 4) if joined else self._read()
 
     def __iter__(self) -> Iterator[Block]:
         return self
@@ -477,7 +477,7 @@ class Reading:
         format: InputFormat = source.format or "text"
         compression = source.compression
         if source.name == STDIN:
-            file, looks_like, compression = _looked_at(file)
+            file, looks_like, compression = _detect_stdin_format(file)
             format = source.format or looks_like
         if format in ("parquet", "arrow"):
             yield from self._rows_of(source, file, format, compression)
@@ -509,7 +509,7 @@ class Reading:
             for piece in self._text_pieces(source, file, compression):
                 documents = reader.push(piece)
                 self._note(reader, before)
-                yield documents, _told(file, source), self._taken(reader)
+                yield documents, _bytes_read(file, source), self._taken(reader)
             documents = reader.finish()
         except MemoryError as error:
             raise MemoryError(f"{source.shown}: {error}") from error
@@ -577,7 +577,7 @@ class Reading:
         try:
             for documents in reader.read(self._text_pieces(source, file, compression)):
                 self.n_skipped = before + reader.n_skipped
-                yield documents, _told(file, source), None
+                yield documents, _bytes_read(file, source), None
         finally:
             self.n_skipped = before + reader.n_skipped
             self.messages.extend(reader.messages[: _MAX_MESSAGES - len(self.messages)])
@@ -630,7 +630,7 @@ class Reading:
             first += len(batch)
 
 
-def _joined(blocks: Iterator[Block], max_bytes: int) -> Generator[Block]:
+def _join_blocks(blocks: Iterator[Block], max_bytes: int) -> Generator[Block]:
     """Joins consecutive blocks of at most `max_bytes` together, since each block costs a call into the core."""
     held: list[Block] = []
     n_held = 0
@@ -664,12 +664,12 @@ def _one(blocks: list[Block]) -> Block:
     return Block(documents, parts, blocks[-1].done, Origins.joined(origins) if origins else None)
 
 
-def _told(file: BinaryIO, source: Source) -> int:
+def _bytes_read(file: BinaryIO, source: Source) -> int:
     """Returns how many bytes of the file on disk were read."""
     return file.tell() if source.n_bytes is not None else 0
 
 
-def _looked_at(file: BinaryIO) -> tuple[BinaryIO, InputFormat, str | None]:
+def _detect_stdin_format(file: BinaryIO) -> tuple[BinaryIO, InputFormat, str | None]:
     """Returns (file, format, compression) of standard input; first bytes show compression, Parquet and Arrow."""
     begin = file.read(8)
     compression = sniffed(begin)

@@ -5,14 +5,14 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-PASSED_BY = ("_", ".")
+SKIPPED_PREFIXES = ("_", ".")
 """Prefixes of names to skip in folders: engines use them for what is not data (_temporary, _delta_log)."""
 
 
-def files_below(path: str, passed_by: list[str]) -> Iterator[str]:
+def files_below(path: str, skipped: list[str]) -> Iterator[str]:
     """Yields the files in a folder and in those below it, following links.
 
-    Appends the skipped paths that begin with _ to `passed_by`.
+    Appends the skipped paths that begin with _ to `skipped`.
     """
     # Folders to read, each with the resolved paths of those above it.
     left: list[tuple[str, tuple[str, ...]]] = [(path, ())]
@@ -24,9 +24,9 @@ def files_below(path: str, passed_by: list[str]) -> Iterator[str]:
             continue
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.startswith(PASSED_BY):
+                if entry.name.startswith(SKIPPED_PREFIXES):
                     if entry.name.startswith("_"):
-                        passed_by.append(entry.path)
+                        skipped.append(entry.path)
                 elif entry.is_dir():
                     left.append((entry.path, (*above, real)))
                 else:

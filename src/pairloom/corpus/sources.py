@@ -22,7 +22,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
-from pairloom.corpus.local_files import PASSED_BY, each_once, files_below, matching, name_of, path_order
+from pairloom.corpus.local_files import SKIPPED_PREFIXES, each_once, files_below, matching, name_of, path_order
 from pairloom.corpus.remote import check_version, modified_ns, open_remote, version_of
 from pairloom.corpus.streams import Stream, is_stream, open_stdin
 from pairloom.errors import CorpusError
@@ -139,7 +139,7 @@ class _LeftOut:
 
     unknown: list[str] = dataclasses.field(default_factory=list)
     linked: list[str] = dataclasses.field(default_factory=list)
-    passed_by: list[str] = dataclasses.field(default_factory=list)
+    skipped_by_name: list[str] = dataclasses.field(default_factory=list)
 
     def warn(self) -> None:
         if self.unknown:
@@ -151,10 +151,10 @@ class _LeftOut:
             )
         if self.linked:
             warn(f"{_first_of(self.linked)} will not be read: by way of a link it is what is read already")
-        if self.passed_by:
+        if self.skipped_by_name:
             warn(
-                f"{_first_of(self.passed_by)} will not be read: names in folders that begin with _ or . are for what "
-                "is no data; name what is to be read"
+                f"{_first_of(self.skipped_by_name)} will not be read: names in folders that begin with _ or . are for "
+                "what is no data; name what is to be read"
             )
 
 
@@ -220,9 +220,11 @@ def _local(path: str, status: os.stat_result | None = None) -> Source:
 
 
 def _folder(path: str, left_out: _LeftOut) -> Iterator[Source]:
-    passed_by: list[str] = []
-    names = list(files_below(path, passed_by))
-    left_out.passed_by += sorted(name for name in passed_by if _by_suffix(name)[0] is not None or Path(name).is_dir())
+    skipped: list[str] = []
+    names = list(files_below(path, skipped))
+    left_out.skipped_by_name += sorted(
+        name for name in skipped if _by_suffix(name)[0] is not None or Path(name).is_dir()
+    )
     yield from _each_once(_known(path, names, left_out), left_out)
 
 
@@ -290,10 +292,10 @@ def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
         names = []
         for found in files.find(path):
             parts = found.removeprefix(path).split("/")
-            if not any(part.startswith(PASSED_BY) for part in parts):
+            if not any(part.startswith(SKIPPED_PREFIXES) for part in parts):
                 names.append(found)
             elif _by_suffix(found)[0] is not None and not any(part.startswith(".") for part in parts):
-                left_out.passed_by.append(public_url(files.unstrip_protocol(found)))
+                left_out.skipped_by_name.append(public_url(files.unstrip_protocol(found)))
         paths = _known(name, names, left_out)
     else:
         return files, {path: url}

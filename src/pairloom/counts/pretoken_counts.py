@@ -21,10 +21,10 @@ from pairloom._internal.arguments import (
     check_bool,
     check_choice,
     check_int,
+    check_iterable,
     check_max_memory,
     check_path,
     check_paths,
-    check_several,
     check_texts,
     resolve_threads,
     shown,
@@ -296,7 +296,7 @@ class PretokenCounts:
     @staticmethod
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
         """Returns the sum of several counts; CountsError unless their metadata agree."""
-        check_several("parts", "PretokenCounts", parts)
+        check_iterable("parts", "PretokenCounts", parts)
         listed = [part for part in parts]  # noqa: C416
         for part in listed:
             if not isinstance(part, PretokenCounts):
@@ -494,7 +494,7 @@ def _checked_items(items: Any) -> list[tuple[bytes, int]]:
     """Returns (pretoken, count) pairs without empty pretokens and zeros; TypeError or ValueError for a bad item."""
     if isinstance(items, Mapping):
         items = items.items()
-    check_several("items", "(bytes, int)", items)
+    check_iterable("items", "(bytes, int)", items)
     pairs = []
     for item in items:
         if not isinstance(item, (tuple, list)) or len(item) != 2:

@@ -186,7 +186,7 @@ class Encoding:
             return
         if max_length == 0:
             whole = self._part(0, n, dict(self.ranges), self.overflowing)
-            self._become(self._part(0, 0, {}, [whole]))
+            self._replace_with(self._part(0, 0, {}, [whole]))
             return
         if stride >= max_length:
             raise ValueError(f"stride must be less than max_length={max_length}, special tokens taken off")
@@ -204,7 +204,7 @@ class Encoding:
                     break
         parts = [self._part(start, end, {}, []) for start, end in spans]
         parts[0].overflowing = parts[1:]
-        self._become(parts[0])
+        self._replace_with(parts[0])
 
     def pad(
         self,
@@ -232,7 +232,7 @@ class Encoding:
         if direction == "left":
             ranges = {index: (start + n, end + n) for index, (start, end) in ranges.items()}
         ordered = [filling, self] if direction == "left" else [self, filling]
-        self._become(_joined(*ordered, growing_offsets=False))
+        self._replace_with(_concatenated(*ordered, growing_offsets=False))
         self.ranges, self.overflowing = ranges, overflowing
 
     @staticmethod
@@ -240,7 +240,7 @@ class Encoding:
         """Joins encodings; every overflowing part is combined with every part of the others."""
         merged = Encoding.of([], lambda: Columns([], [], []))
         for encoding in encodings:
-            merged = _merged(merged, encoding, growing_offsets)
+            merged = _with_overflow(merged, encoding, growing_offsets)
         return merged
 
     def _part(self, start: int, end: int, ranges: dict[int, Span], overflowing: list[Encoding]) -> Encoding:
@@ -255,7 +255,7 @@ class Encoding:
             ranges,
         )
 
-    def _become(self, other: Encoding) -> None:
+    def _replace_with(self, other: Encoding) -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(other, name))
 
@@ -273,7 +273,7 @@ def _natural(number: int) -> int:
     return found
 
 
-def _joined(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encoding:
+def _concatenated(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encoding:
     """Joins two encodings, without their overflowing parts."""
     n = len(left.ids)
     first, second = left.columns, right.columns
@@ -295,12 +295,12 @@ def _joined(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encodi
     )
 
 
-def _merged(left: Encoding, right: Encoding, growing_offsets: bool) -> Encoding:
+def _with_overflow(left: Encoding, right: Encoding, growing_offsets: bool) -> Encoding:
     overflowing = []
     for each in left.overflowing:
-        overflowing.append(_merged(each, right, growing_offsets))
-        overflowing += [_merged(each, other, growing_offsets) for other in right.overflowing]
-    alone = _joined(left, right, growing_offsets=growing_offsets)
-    overflowing += [_merged(left, other, growing_offsets) for other in right.overflowing]
+        overflowing.append(_with_overflow(each, right, growing_offsets))
+        overflowing += [_with_overflow(each, other, growing_offsets) for other in right.overflowing]
+    alone = _concatenated(left, right, growing_offsets=growing_offsets)
+    overflowing += [_with_overflow(left, other, growing_offsets) for other in right.overflowing]
     alone.overflowing = overflowing
     return alone

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom._internal.arguments import check_choice, check_int, check_several, check_str, check_texts, shown
+from pairloom._internal.arguments import check_choice, check_int, check_iterable, check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _NO_TEXT = Columns([], [], [])
 _SPACE = to_alphabet(b" ")
-_LETTERS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
+_COMPARABLE_STEPS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
 """The normalizer steps that `_as_spelled` can allow: it compares each character to see if they changed a text."""
 _WHITE_SPACE = re.compile(r"[^\S\x1c-\x1f]*")
 _STRATEGIES = ("longest_first", "only_first", "only_second")
@@ -48,9 +48,9 @@ class HuggingFaceTokenizer:
         self.encode_special_tokens = False
         self._truncation: dict[str, Any] | None = None
         self._padding: dict[str, Any] | None = None
-        self._hold(tokenizer)
+        self._init_from_tokenizer(tokenizer)
 
-    def _hold(self, tokenizer: Tokenizer) -> None:
+    def _init_from_tokenizer(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._text_of = texts_of(tokenizer.model)
         self._vocab = {text: token_id for token_id, text in self._text_of.items()}
@@ -174,7 +174,7 @@ class HuggingFaceTokenizer:
                 _without_offsets(encoding)
         return self._padded([self.post_process(first, second, add, _pad=False) for first, second in pairs])
 
-    def around(self) -> tuple[list[int], list[int]] | None:
+    def ids_around_text(self) -> tuple[list[int], list[int]] | None:
         """Returns the ids put before and after a text; None if the text occurs twice or a type id is not 0."""
         template = self._post_processor.single
         at = [index for index, piece in enumerate(template) if not isinstance(piece, Special)]
@@ -260,7 +260,7 @@ class HuggingFaceTokenizer:
         spelled = self._as_spelled(ids, text, specials)
         split, spaces, taken = spelled or (text, [], [])
         try:
-            spans = self._tokenizer._token_spans().of(split, ids, spelled is not None)
+            spans = self._tokenizer._token_spans().byte_spans_of(split, ids, spelled is not None)
         except ValueError as error:
             if self._tokenizer.model.strips:
                 # lstrip and rstrip tokens are spelled with the white space they absorb, so tokens are unknown too.
@@ -299,8 +299,8 @@ class HuggingFaceTokenizer:
         absorbed, the first position after it.
         """
         model = self._tokenizer.model
-        strips = model.strips and model.pattern != CHARACTERS
-        if not ("prefix_space" in model.normalizer_names or strips) or not _LETTERS.issuperset(model.normalizer_names):
+        strips, steps = model.strips and model.pattern != CHARACTERS, model.normalizer_names
+        if not ("prefix_space" in steps or strips) or not _COMPARABLE_STEPS.issuperset(steps):
             return None
         parts: list[str] = []
         spaces: list[int] = []
@@ -430,7 +430,7 @@ class HuggingFaceTokenizer:
         As in the library, a token that is already in the vocabulary keeps its id. Raises ValueError for an AddedToken
         with lstrip, rstrip or single_word.
         """
-        check_several("tokens", "str or AddedToken", tokens)
+        check_iterable("tokens", "str or AddedToken", tokens)
         new: dict[str, int] = {}
         next_id = max(self._text_of, default=-1) + 1
         for literal in map(_literal, tokens):
@@ -444,7 +444,7 @@ class HuggingFaceTokenizer:
                 raise ValueError(f"the vocabulary writes other bytes as {shown(literal)}; name another special token")
             new[literal] = found
         if new:
-            self._hold(self._tokenizer.add_special_tokens(new))
+            self._init_from_tokenizer(self._tokenizer.add_special_tokens(new))
         return len(new)
 
     def to_str(self, pretty: bool = False) -> str:

@@ -96,7 +96,7 @@ def fast(tokenizer: Any, **settings: Any) -> Any:
         )
     backend = _Backend(theirs._tokenizer)
     # Check the original: copying goes through its file, which can renumber tokens.
-    backend.ours()
+    backend.current_stand_in()
     found = copy.deepcopy(theirs)
     # A copy also forgets that these tokens were once added as special.
     for added in still_special(theirs._tokenizer).values():
@@ -148,7 +148,7 @@ class _Backend:
         # gave_parts: whether a caller has parts of the original, and may change them. parts: what `made` was made of.
         self.__dict__.update(original=original, made=None, forms=None, gave_parts=False, parts=None)
 
-    def ours(self) -> HuggingFaceTokenizer:
+    def current_stand_in(self) -> HuggingFaceTokenizer:
         """Returns the stand-in for the original in its current state."""
         if self.gave_parts and self.parts != _state_of_parts(self.original):
             self.__dict__["made"] = None
@@ -184,12 +184,12 @@ class _Backend:
             return partial(self._set_both, name)
         if name == "model" or name in _PARTS:
             self.__dict__["gave_parts"] = True
-        return getattr(self.ours() if name in _OURS else self.original, name)
+        return getattr(self.current_stand_in() if name in _OURS else self.original, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.original, name, value)
         if name == "encode_special_tokens":
-            self.ours().encode_special_tokens = value
+            self.current_stand_in().encode_special_tokens = value
         elif name == "model" or name in _PARTS:
             self.__dict__.update(made=None, forms=None)
 
@@ -212,7 +212,7 @@ class _Backend:
         trial.add_tokens(list(self.original.get_added_tokens_decoder().values()))
         getattr(trial, method)(tokens)
         if self.forms is None:
-            self.ours()
+            self.current_stand_in()
         read_added_tokens(json.loads(trial.to_str())["added_tokens"], method, self.forms)
         next_id = max(self.original.get_added_tokens_decoder(), default=-1) + 1
         n_entries = self.original.get_vocab_size()
@@ -229,7 +229,7 @@ class _Backend:
     def _set_both(self, method: str, *args: Any, **kwargs: Any) -> None:
         """Sets truncation or padding in the original and in the stand-in."""
         getattr(self.original, method)(*args, **kwargs)
-        getattr(self.ours(), method)(*args, **kwargs)
+        getattr(self.current_stand_in(), method)(*args, **kwargs)
 
 
 def _state_of_parts(original: Any) -> list[Any]:
@@ -243,7 +243,7 @@ class _OfOneCall(_Backend):
 
     def __init__(self, shared: _Backend) -> None:
         super().__init__(shared.original)
-        self.__dict__.update(shared=shared, made=copy.copy(shared.ours()))
+        self.__dict__.update(shared=shared, made=copy.copy(shared.current_stand_in()))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.made, name) if name in _SETTINGS else super().__getattr__(name)
@@ -323,11 +323,11 @@ class _Fast:
         me.set_truncation_and_padding(padding, truncation, stride=0, **{name: known[name] for name in names})
         split = known["split_special_tokens"]
         me._tokenizer.encode_special_tokens = me.split_special_tokens if split is None else split
-        ours: HuggingFaceTokenizer = me._tokenizer.ours()
-        around = ours.around() if known["add_special_tokens"] else ([], [])
+        stand_in: HuggingFaceTokenizer = me._tokenizer.current_stand_in()
+        around = stand_in.ids_around_text() if known["add_special_tokens"] else ([], [])
         if around is None or truncation.value == "only_second":
             return None
-        ids, ends = ours._tokenizer.encode_batch_to_numpy(texts, **ours._specials())
+        ids, ends = stand_in._tokenizer.encode_batch_to_numpy(texts, **stand_in._specials())
         starts, lengths = ends[:-1], np.diff(ends)
         if is_cut:
             limit = known["max_length"] - len(around[0]) - len(around[1])
@@ -345,7 +345,7 @@ class _Fast:
             return None
         arrays: Sequence[Any]
         if is_padded or is_array:
-            arrays = _padded(ids, starts, lengths, around, ours.padding if is_padded else None)
+            arrays = _padded(ids, starts, lengths, around, stand_in.padding if is_padded else None)
         else:
             ends = starts + lengths
             rows = [ids[start:end].tolist() for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
@@ -358,7 +358,7 @@ class _Fast:
             if name == "input_ids" or (name in me.model_input_names if is_wanted is None else is_wanted):
                 data[name] = array.tolist() if is_padded and not is_array else array
         is_added = known["add_special_tokens"]
-        encodings: Any = _Encodings(len(texts), lambda: ours.encode_batch(texts, add_special_tokens=is_added))
+        encodings: Any = _Encodings(len(texts), lambda: stand_in.encode_batch(texts, add_special_tokens=is_added))
         return BatchEncoding(data, encodings, tensor_type=known["return_tensors"], n_sequences=1)
 
 

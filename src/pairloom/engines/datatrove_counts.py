@@ -8,7 +8,7 @@ from typing import Any
 
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
-from pairloom.corpus.local_files import PASSED_BY
+from pairloom.corpus.local_files import SKIPPED_PREFIXES
 from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
@@ -71,7 +71,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
         """Counts this rank's files of a folder."""
         # Skip names that mark what is not data, as `Corpus` does.
         found = folder.list_files(recursive=True)
-        found = [name for name in found if not any(part.startswith(PASSED_BY) for part in name.split("/"))]
+        found = [name for name in found if not any(part.startswith(SKIPPED_PREFIXES) for part in name.split("/"))]
         if not found:
             raise FileNotFoundError(errno.ENOENT, "no files in this folder", folder.path)
         names = found[rank::world_size]

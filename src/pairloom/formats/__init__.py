@@ -24,7 +24,7 @@ from pairloom.errors import FormatError
 from pairloom.formats import gpt2, huggingface, native, pretrained, tekken, tiktoken
 from pairloom.formats.reader import Specials
 from pairloom.formats.reader import read as read
-from pairloom.model import CARRIED, DROP_STEP, WORDS, Model, Pattern, config_of
+from pairloom.model import DROP_STEP, KEPT_TOKENIZER_JSON, WORDS, Model, Pattern, config_of
 from pairloom.patterns import pattern_name, pattern_text
 
 PathLike = str | os.PathLike[str]
@@ -228,7 +228,7 @@ def _not_stored(model: Model, format: str) -> str:
     remedy = f"; when it is loaded, pass {' and '.join(arguments)}" if arguments else ""
     if format in (*INCOMPLETE, "tekken") and model.plain_specials:
         missing.append(f"that HuggingFace does not call {shown(sorted(model.plain_specials))} special")
-    if format != "pairloom" and config_of(model).keys() - ({CARRIED} if format == "huggingface" else ()):
+    if format != "pairloom" and config_of(model).keys() - ({KEPT_TOKENIZER_JSON} if format == "huggingface" else ()):
         missing.append("the names of special tokens (bos_token, eos_token) and the chat template")
         remedy += "; save_pretrained(folder) stores them"
     if format != "pairloom" and model.decode_errors != model.usual_errors:

@@ -22,7 +22,7 @@ from pairloom.formats.shared.added_tokens import with_special_tokens, write_adde
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.post_processor import write_post_processor
 from pairloom.formats.shared.pre_tokenizer import write_normalizer, write_splitters, write_words
-from pairloom.model import CARRIED, CHARACTERS, Model, config_of
+from pairloom.model import CHARACTERS, KEPT_TOKENIZER_JSON, Model, config_of
 
 if TYPE_CHECKING:
     import tokenizers
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FILE_NAME = "tokenizer.json"
 """The file's name in a model folder."""
 
-_CARRIED = ("truncation", "padding")
+_KEPT_KEYS = ("truncation", "padding")
 _WORD_END, _SPACE = "</w>", to_alphabet(b" ")
 _WHAT = "a tokenizer.json"
 
@@ -48,10 +48,10 @@ def write(model: Model, indent: int | None = None) -> bytes:
     added, entries = write_added_tokens(*specials, is_alphabet=not is_characters)
     vocab = with_special_tokens(text_of, entries, _WHAT)
     has_word_ends = not is_characters and model.words is not None
-    carried = config_of(model).get(CARRIED)
+    kept = config_of(model).get(KEPT_TOKENIZER_JSON)
     file = {
         "version": "1.0",
-        **{key: carried.get(key) if isinstance(carried, dict) else None for key in _CARRIED},
+        **{key: kept.get(key) if isinstance(kept, dict) else None for key in _KEPT_KEYS},
         "added_tokens": added,
         "normalizer": settings["normalizer"],
         "pre_tokenizer": settings["pre_tokenizer"],

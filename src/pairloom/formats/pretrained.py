@@ -17,9 +17,9 @@ from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, n_misplaced
 from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import parse, take_id
 from pairloom.model import (
-    CARRIED,
     CHARACTERS,
     DROP_STEP,
+    KEPT_TOKENIZER_JSON,
     UNKNOWN,
     UNKNOWN_EACH,
     WORDS,
@@ -55,7 +55,7 @@ _DROPPED = frozenset(
         _PREFIX,
         _SAID,
         _ADDED,
-        CARRIED,
+        KEPT_TOKENIZER_JSON,
     )
 )
 # Always written, since transformers 4 otherwise cleans up spaces; not kept as a setting when read.
@@ -218,7 +218,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 " releases of transformers go by the one or the other, pairloom by the tokenizer; with_normalizer"
                 " changes that"
             )
-        kept = {key: value for key, value in config_of(model).items() if key == CARRIED}
+        kept = {key: value for key, value in config_of(model).items() if key == KEPT_TOKENIZER_JSON}
         kept |= {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
         return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
@@ -281,7 +281,7 @@ def without_split(model: Model) -> Model:
 def write(model: Model) -> dict[str, bytes]:
     """Returns the settings files by name."""
     config = {**config_of(model), "tokenizer_class": _CLASS}
-    config.pop(CARRIED, None)
+    config.pop(KEPT_TOKENIZER_JSON, None)
     config.setdefault(*_DEFAULT)
     if "prefix_space" in model.normalizer:
         config[_PREFIX] = True

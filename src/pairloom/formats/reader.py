@@ -10,7 +10,7 @@ from pairloom._internal.arguments import as_text
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError, PairloomError, PatternError
 from pairloom.formats.shared.json_text import parse
-from pairloom.model import CARRIED, Model, Pattern, assign_special_ids, canonical_json, config_of
+from pairloom.model import KEPT_TOKENIZER_JSON, Model, Pattern, assign_special_ids, canonical_json, config_of
 
 if TYPE_CHECKING:
     from pairloom.formats.pretrained import Companions
@@ -51,8 +51,8 @@ def read(
             if (text := fields[key]) is not None:
                 fields[key] = canonical_json(parse(text.encode(), f"{name}: {key}"))
     model = model_of(fields, name)
-    carried = config_of(model).get(CARRIED, {}) if format == "huggingface" else {}
-    if set_there := [key for key in ("padding", "truncation") if key in carried]:
+    kept = config_of(model).get(KEPT_TOKENIZER_JSON, {}) if format == "huggingface" else {}
+    if set_there := [key for key in ("padding", "truncation") if key in kept]:
         warn(f"{name} sets {' and '.join(set_there)}: kept for the next tokenizer.json, not applied when encoding here")
     return model
 

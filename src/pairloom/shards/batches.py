@@ -149,14 +149,14 @@ def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) 
 class Rows(Protocol):
     """Rows of ids, one after another through all epochs.
 
-    unit: what one row adds to `total`: seq_len if that counts the ids of a stream, 1 if it counts rows. total: over all
-    epochs; total and epochs are None if the rows never end. n_tokens: ids per epoch.
+    units_per_row: what one row adds to `total`: seq_len if that counts the ids of a stream, 1 if it counts rows. total:
+    over all epochs; total and epochs are None if the rows never end. n_tokens: ids per epoch.
     """
 
     seq_len: int
     n_tokens: int
     epochs: int | None
-    unit: int
+    units_per_row: int
     total: int | None
     pad_id: int | None
     dtype: np.dtype[Any]
@@ -188,7 +188,7 @@ class FolderRows(Rows):
         self.seq_len, self.epochs, self.pad_id, self.dtype = seq_len, epochs, pad_id, dtype
         self.n_tokens = shards.n_tokens
         self.n_per_epoch = order.n_per_epoch
-        self.unit = seq_len if order.is_stream else 1
+        self.units_per_row = seq_len if order.is_stream else 1
         self.total = None if epochs is None else epochs * order.n_per_epoch
 
     def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
@@ -230,7 +230,7 @@ class FolderRows(Rows):
     def _placed(self, epoch: int, first: int, n: int) -> Iterator[tuple[Lengths, Lengths, Lengths]]:
         """Yields (starts, stops, places in the flattened rows) for the pieces of `n` rows."""
         at = 0
-        for starts, stops in self._pieces(epoch, first * self.unit, (first + n) * self.unit):
+        for starts, stops in self._pieces(epoch, first * self.units_per_row, (first + n) * self.units_per_row):
             if self._order.is_stream:
                 places = np.cumsum(stops - starts) - (stops - starts) + at
                 at = int(places[-1] + stops[-1] - starts[-1])
@@ -298,8 +298,8 @@ class Batches(Iterator[npt.NDArray[Any]]):
         """Makes `row`, counted from the first row of `epoch`, the first row of step 0."""
         n_steps = n_missing = None
         if self._rows.total is not None:
-            units_per_step = self.rows_per_step * self._rows.unit
-            left = max(self._rows.total - row * self._rows.unit, 0)
+            units_per_step = self.rows_per_step * self._rows.units_per_row
+            left = max(self._rows.total - row * self._rows.units_per_row, 0)
             n_steps, n_missing = -(-left // units_per_step), -left % units_per_step
         if n_missing and self._rows.pad_id is None:
             raise ValueError(

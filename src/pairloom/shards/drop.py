@@ -22,7 +22,7 @@ from pairloom.errors import ResumeError
 from pairloom.shards import provenance
 from pairloom.shards.files import MODULES, hidden_folder, partial_path
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.publishing import put_in_place, renamed, sealed, settle
+from pairloom.shards.publishing import finish_replacement, put_in_place, rename_to_final, sync_and_digest
 from pairloom.shards.reading import shard_folder
 from pairloom.shards.shards import Shard, check_file, read_provenance, read_shard
 
@@ -57,7 +57,7 @@ def drop_documents(folder: str | os.PathLike[str], ids: Iterable[str]) -> Droppe
     for id in wanted:
         check_str("an id", id)
     with locked_folder(path):
-        settle(path)
+        finish_replacement(path)
         manifest = Manifest.load(path)
         _check_may_drop(path, manifest)
         known = {digest for record in manifest.dropped for digest in record["ids_sha256"]}
@@ -111,8 +111,8 @@ def _without(
         check_file(folder, manifest, entry, deep=True)
     with hidden_folder(folder) as hidden:
         shard = _written(folder, manifest, number, table, rows, hidden)
-        published = sealed(shard)
-        renamed(shard)
+        published = sync_and_digest(shard)
+        rename_to_final(shard)
         sync_directory(hidden)
     old, (ids, *others) = manifest.shards[number], published.files
     dropped = {"dropped": old.get("dropped", 0) + len(rows), "next": old["next"], "inputs": shard.inputs}
@@ -127,7 +127,7 @@ def _without(
         shards=[*manifest.shards[:number], ids | published.entry | dropped, *manifest.shards[number + 1 :]],
         indexes=[*manifest.indexes[:first], *others, *manifest.indexes[end:]],
         dropped=[*earlier, dict(record)],
-        place=hidden.name,
+        hidden_folder=hidden.name,
     )
     changed.save(folder)
     put_in_place(folder, changed)

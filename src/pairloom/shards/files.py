@@ -86,7 +86,7 @@ def remove_any(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def unlinked(folder: Path) -> Path:
+def refuse_symlink(folder: Path) -> Path:
     """Returns the folder; FormatError if it is a link."""
     if folder.is_symlink():
         raise FormatError(f"{folder}: is a link; put the folder itself there")

@@ -28,8 +28,8 @@ from pairloom import _core
 from pairloom._internal.arguments import (
     check_bool,
     check_choice,
+    check_iterable,
     check_path,
-    check_several,
     check_str,
     check_texts,
     resolve_threads,
@@ -45,7 +45,7 @@ from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
 from pairloom.shards.manifest import Manifest, digested, with_inputs
-from pairloom.shards.publishing import PublishedShard, publishing, renamed, sealed
+from pairloom.shards.publishing import PublishedShard, publishing, rename_to_final, sync_and_digest
 from pairloom.shards.shards import Batch, Shard, Shards
 from pairloom.shards.storage import HIDDEN, Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
@@ -86,10 +86,10 @@ class _Attempt:
 
     def publish(self, shard: Shard) -> None:
         """Moves the files to where they wait for the commit."""
-        published = sealed(shard)
+        published = sync_and_digest(shard)
         if self._is_closed:
             return
-        for path in renamed(shard):
+        for path in rename_to_final(shard):
             self._storage.upload(path, f"{self._name}/{path.name}")
         self.shards.append(published)
 
@@ -120,7 +120,7 @@ class ShardTask:
         Raises OSError, and CorpusError for a null or bytes that are not UTF-8, unless skip_bad or input_errors allow
         them.
         """
-        check_several("batches", "batches of documents", batches)
+        check_iterable("batches", "batches of documents", batches)
         name = _checked_name(task)
         with self._attempt() as (attempt, number, shards, _):
             n_skipped = self._encode(batches, shards)
@@ -352,7 +352,7 @@ class ShardJob:
 
     def _chosen(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
         """Returns the first receipt of each task, with the manifest of its shards."""
-        check_several("receipts", "receipts", receipts)
+        check_iterable("receipts", "receipts", receipts)
         empty = self._manifest()
         chosen: dict[str, tuple[Receipt, Manifest]] = {}
         for number, receipt in enumerate(receipts):

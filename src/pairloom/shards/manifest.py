@@ -46,7 +46,7 @@ _MAX_IDS = 1 << 31
 class Manifest:
     """What a folder of shards holds.
 
-    place: the hidden folder that holds the files until they have replaced others; "" if there is none.
+    hidden_folder: the hidden folder that holds the files until they have replaced others; "" if there is none.
     duplicates: documents whose text had occurred before in the corpus; None if they were not counted.
     digests: of the inputs that were read to their ends, by index; they are added to `inputs` as the run goes on.
     dropped: one record for each removal of documents.
@@ -65,7 +65,7 @@ class Manifest:
     skipped_files: list[SkippedFile] = field(default_factory=list)
     duplicates: int | None = None
     complete: bool = False
-    place: str = ""
+    hidden_folder: str = ""
     dropped: list[dict[str, Any]] = field(default_factory=list)
     digests: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
     # JSON of inputs and shards, by id(entry): the manifest is saved after each shard, but each entry is encoded once.
@@ -160,14 +160,14 @@ class Manifest:
         content: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN_KEYS}
         content |= {"schema": SCHEMA, "totals": self.totals, "config_sha256": self.config_sha256}
         for name, entries in (("shards", self.shards), ("indexes", self.indexes)):
-            content[name] = (
-                [{**entry, "file": f"{self.place}/{entry['file']}"} for entry in entries] if self.place else entries
-            )
+            if self.hidden_folder:
+                entries = [{**entry, "file": f"{self.hidden_folder}/{entry['file']}"} for entry in entries]
+            content[name] = entries
         content["skipped_files"] = [file._asdict() for file in self.skipped_files]
         content["inputs"] = self._inputs_with_totals()
         if not self.complete:
             content["next"] = dataclasses.asdict(self.next)
-        kept = () if self.place else ("shards", "indexes", "inputs")
+        kept = () if self.hidden_folder else ("shards", "indexes", "inputs")
         lines = [f' "{name}": {self._json_of(value, name in kept)}' for name, value in sorted(content.items())]
         # File names that are not UTF-8 hold lone surrogates; backslashreplace writes these as JSON escapes.
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace")
@@ -228,16 +228,16 @@ class Manifest:
         if content["schema"] != SCHEMA:
             raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
         shards, indexes = content["shards"], content["indexes"]
-        place = shards[0]["file"].rpartition("/")[0] if shards else ""
-        _check(not place or HIDDEN_FOLDER.fullmatch(place), "the files are in no folder of a run")
+        hidden = shards[0]["file"].rpartition("/")[0] if shards else ""
+        _check(not hidden or HIDDEN_FOLDER.fullmatch(hidden), "the files are in no folder of a run")
         found = cls(
             **{name: content[name] for name in _PLAIN_KEYS},
-            shards=[{**entry, "file": entry["file"].removeprefix(f"{place}/")} for entry in shards],
-            indexes=[{**entry, "file": entry["file"].removeprefix(f"{place}/")} for entry in indexes],
+            shards=[{**entry, "file": entry["file"].removeprefix(f"{hidden}/")} for entry in shards],
+            indexes=[{**entry, "file": entry["file"].removeprefix(f"{hidden}/")} for entry in indexes],
             skipped=content["totals"]["skipped"],
             duplicates=content["totals"].get("duplicates"),
             skipped_files=[SkippedFile(**file) for file in content["skipped_files"]],
-            place=place,
+            hidden_folder=hidden,
         )
         found.check_values()
         _check(content["totals"] == found.totals, "its totals are not the sums of its shards")

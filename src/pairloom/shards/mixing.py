@@ -187,7 +187,7 @@ class _Phase(NamedTuple):
 class _MixedRows(Rows):
     """The rows of a mixture. sources: their rows, None for a source that is never used. phases: (first row, parts)."""
 
-    unit = 1
+    units_per_row = 1
     epochs = None
 
     def __init__(self, sources: Mapping[str, FolderRows | None], phases: list[tuple[int, Parts]]) -> None:
@@ -200,7 +200,9 @@ class _MixedRows(Rows):
             before = self.phases[-1].counts(first) if self.phases else [0] * len(parts)
             self.phases.append(_Phase(first, parts, before))
         limits = {
-            name: -(-rows.total // rows.unit) for name, rows in sources.items() if rows and rows.total is not None
+            name: -(-rows.total // rows.units_per_row)
+            for name, rows in sources.items()
+            if rows and rows.total is not None
         }
         ends = (self._row_of(number, limits[name]) for number, name in enumerate(sources) if name in limits)
         self.total: int | None = min((end for end in ends if end is not None), default=None)
@@ -276,7 +278,7 @@ class MixedBatches(Batches):
         n_rows, found = max(sum(counts.values()), 1), {}
         for name, n in counts.items():
             rows = self._rows.sources[name]
-            passes = n * rows.unit / rows.n_per_epoch if rows else 0.0
+            passes = n * rows.units_per_row / rows.n_per_epoch if rows else 0.0
             found[name] = {"rows": n, "share": n / n_rows, "passes": passes}
         return found
 

@@ -22,7 +22,7 @@ from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.batches import Batches
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
-from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty, unlinked
+from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty, refuse_symlink
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows
 from pairloom.shards.publishing import Publisher, publishing, replacement
@@ -194,7 +194,7 @@ def tokenize_packed(
     if pack["seed"] is not None:
         check_int("seed", pack["seed"], least=0)
     corpus = without_run_files(corpus, folder)
-    between = unlinked(folder.with_name(f".{folder.name}.unpacked"))
+    between = refuse_symlink(folder.with_name(f".{folder.name}.unpacked"))
     if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:
         if not resume:
             raise FileExistsError(errno.EEXIST, "holds a run already; replace it (overwrite=True)", str(folder))

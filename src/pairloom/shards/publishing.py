@@ -6,7 +6,7 @@ phases: into a hidden folder, and into the real one when the job is committed.
 A run that replaces another is written into a hidden folder inside that folder (`replacement`). When it is complete, one
 rename makes it count: that of a manifest that names the files by their paths in the hidden folder. Then they replace
 the old files one by one. A file that has left the hidden folder is already in its place, so readers find every file
-even if this is interrupted; the next run finishes it (`settle`).
+even if this is interrupted; the next run finishes it (`finish_replacement`).
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from pairloom._internal.atomic import naming, sync_directory
 from pairloom._internal.background_io import WriteBehind
 from pairloom.errors import FormatError
 from pairloom.shards import manifest as manifest_file
-from pairloom.shards.files import MANIFESTS, clear, hidden_folder, is_run_file, unlinked
+from pairloom.shards.files import MANIFESTS, clear, hidden_folder, is_run_file, refuse_symlink
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.shards import Shard, Shards
 from pairloom.shards.storage import Storage
@@ -127,11 +127,11 @@ class Publisher:
 
     def publish(self, shard: Shard) -> None:
         """Publishes the next shard."""
-        published = sealed(shard)
+        published = sync_and_digest(shard)
         with self._lock:
             if self._is_closed:
                 return
-            paths = renamed(shard)
+            paths = rename_to_final(shard)
             sync_directory(self._folder)
             published.entry["next"] = dataclasses.asdict(shard.point)
             ids, *others = published.files
@@ -151,7 +151,7 @@ class Publisher:
             self._is_closed = True
 
 
-def sealed(shard: Shard) -> PublishedShard:
+def sync_and_digest(shard: Shard) -> PublishedShard:
     """Syncs and digests the files of a shard, which still have their partial names."""
     files = [
         {"file": name, "size": partial.stat().st_size, "sha256": synced_digest(partial)}
@@ -165,7 +165,7 @@ def sealed(shard: Shard) -> PublishedShard:
     return PublishedShard(entry, files)
 
 
-def renamed(shard: Shard) -> list[Path]:
+def rename_to_final(shard: Shard) -> list[Path]:
     """Renames the files of a shard from their partial names; returns their paths."""
     # Ids last, so that they never exist without their index.
     return [partial.replace(partial.with_name(name)) for partial, name in reversed(shard.files)]
@@ -178,16 +178,16 @@ def replacement(folder: Path) -> Iterator[Path]:
     The caller holds the lock. On error the hidden folder is removed, and the old files stay.
     """
     with contextlib.suppress(FormatError):
-        settle(folder)
+        finish_replacement(folder)
     with hidden_folder(folder) as new:
         yield new
         manifest = Manifest.load(new)
-    manifest.place = new.name
+    manifest.hidden_folder = new.name
     manifest.save(folder)
     put_in_place(folder, manifest)
 
 
-def settle(folder: Path) -> None:
+def finish_replacement(folder: Path) -> None:
     """Completes an interrupted replacement, and removes what killed runs left; the caller holds the lock."""
     if manifest_file.exists(folder):
         put_in_place(folder, Manifest.load(folder))
@@ -195,17 +195,17 @@ def settle(folder: Path) -> None:
 
 def put_in_place(folder: Path, manifest: Manifest) -> None:
     """Moves a manifest's files out of its hidden folder, if there is one, and removes all other files of runs."""
-    place = manifest.place
-    if place:
-        if not unlinked(folder / place).is_dir():
-            raise FormatError(f"{folder / place}: is gone, but the manifest names it; write the shards again")
+    hidden = manifest.hidden_folder
+    if hidden:
+        if not refuse_symlink(folder / hidden).is_dir():
+            raise FormatError(f"{folder / hidden}: is gone, but the manifest names it; write the shards again")
         for name in manifest.file_names:
             with contextlib.suppress(FileNotFoundError):
-                (folder / place / name).replace(folder / name)
-        manifest.place = ""
+                (folder / hidden / name).replace(folder / name)
+        manifest.hidden_folder = ""
         sync_directory(folder)
     # A run of another format that was killed while saving its manifest leaves two.
-    if place or all(os.path.lexists(folder / name) for name in MANIFESTS):
+    if hidden or all(os.path.lexists(folder / name) for name in MANIFESTS):
         manifest.save(folder)
     clear(folder, manifest.file_names)
 

@@ -29,7 +29,7 @@ from pairloom.shards.cache import CACHE_BYTES, ShardCache
 from pairloom.shards.manifest import Manifest, exists
 from pairloom.shards.mixing import MixedShards, Weights
 from pairloom.shards.shards import check_ids, check_order, read_provenance, read_shard
-from pairloom.shards.where import Origin, origins_in
+from pairloom.shards.where import Origin, find_origins
 
 Ids = npt.NDArray[Any]
 Places = npt.NDArray[np.int64]
@@ -208,7 +208,7 @@ class OpenShards(Sequence[Ids]):
         For packed shards, returns document parts instead. Raises ValueError for arguments that name nothing, and for an
         id if the shards were written without ids.
         """
-        return origins_in(self, shard, token, id, document)
+        return find_origins(self, shard, token, id, document)
 
     def offsets(self, shard: int) -> Places:
         """Returns where each document of a shard begins in its ids, then the number of ids: [documents + 1]."""

@@ -37,7 +37,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     problems = ((number, _problem(kept, fresh, number, rewrite)) for number in range(n_concerned))
     number, problem = next((each for each in problems if each[1] is not None), (0, None))
     if was_complete and (problem is not None or len(kept.inputs) < len(fresh.inputs)):
-        kept = _without_last(kept, fresh.config["shard_tokens"])
+        kept = _reopen_last_shard(kept, fresh.config["shard_tokens"])
     if problem is not None:
         is_there = number < len(fresh.inputs) and fresh.inputs[number]["path"] == kept.inputs[number]["path"]
         # Comparing the documents of the input in which the run stopped would cost as much as encoding them again.
@@ -138,7 +138,7 @@ def _problem(found: Manifest, fresh: Manifest, number: int, rewrite: bool) -> st
     return f"{old['path']} has other content than when it was read"
 
 
-def _without_last(found: Manifest, shard_tokens: int) -> Manifest:
+def _reopen_last_shard(found: Manifest, shard_tokens: int) -> Manifest:
     """Returns a finished run's manifest without the last shard, which gets more documents unless it is full."""
     n_kept = len(found.shards)
     last = found.shards[-1] if n_kept else {}

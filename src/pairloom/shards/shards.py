@@ -23,7 +23,7 @@ from pairloom._internal.atomic import naming, open_regular
 from pairloom.corpus import Position, SkippedFile
 from pairloom.errors import FormatError
 from pairloom.shards import provenance
-from pairloom.shards.files import MODULES, damage_reported, file_names, partial_path, unlinked
+from pairloom.shards.files import MODULES, damage_reported, file_names, partial_path, refuse_symlink
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows, ProvenanceWriter
 
@@ -57,7 +57,7 @@ class _Writer(Protocol):
 
 def open_file(folder: Path, manifest: Manifest, name: str) -> BufferedReader:
     """Opens a file that the manifest names; FormatError if it is missing or not a regular file."""
-    for place in [unlinked(folder / manifest.place), folder] if manifest.place else [folder]:
+    for place in [refuse_symlink(folder / manifest.hidden_folder), folder] if manifest.hidden_folder else [folder]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return open_regular(place / name)
     raise FormatError(f"{folder / name}: is in the manifest, but not there; {REMEDY}")

@@ -30,7 +30,7 @@ from pairloom.shards.encoding import encode_corpus
 from pairloom.shards.files import check_is_folder, clear, is_run_file, not_empty
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.publishing import Mirror, Publisher, publishing, replacement, settle
+from pairloom.shards.publishing import Mirror, Publisher, finish_replacement, publishing, replacement
 from pairloom.shards.resume import plan_resume
 from pairloom.shards.selection import split_configs
 from pairloom.shards.shards import check_files
@@ -346,7 +346,7 @@ def _tokenize_to_url(
 
 def _resumed(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None) -> Manifest:
     """Returns the manifest of the folder, updated to today's inputs."""
-    settle(folder)
+    finish_replacement(folder)
     shown = folder if mirror is None else mirror.storage.url
     manifest, notes = plan_resume(shown, Manifest.load(folder), fresh, rewrite=rewrite)
     if mirror is None:

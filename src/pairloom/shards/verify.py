@@ -18,7 +18,7 @@ from pairloom.shards.config import new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
 from pairloom.shards.files import damage_reported, hidden_folder, is_run_file
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.publishing import publishing, sealed, settle
+from pairloom.shards.publishing import finish_replacement, publishing, sync_and_digest
 from pairloom.shards.reading import shard_folder
 from pairloom.shards.resume import check_not_of_job, check_nothing_dropped, check_options, first_shards, has_changed
 from pairloom.shards.selection import check_selection, start_of
@@ -64,7 +64,7 @@ def verify_shards(
         if not found:
             return []
         mender = _Mender(path, manifest, tokenizer, inputs, resolve_threads(threads))
-        settle(path)
+        finish_replacement(path)
         for number, _ in found:
             if number is not None:
                 mender.mend(number)
@@ -164,7 +164,7 @@ class _Mender:
     def publish(self, shard: Shard) -> None:
         """Puts the first shard in its place if it matches the manifest, then ends the encoding."""
         recorded = {entry["file"]: entry["sha256"] for entry in self._manifest.files}
-        for file in sealed(shard).files:
+        for file in sync_and_digest(shard).files:
             if file["sha256"] != recorded[file["file"]]:
                 raise self._other_shard(file["file"])
         for partial, name in reversed(shard.files):

@@ -33,7 +33,7 @@ class Origin(NamedTuple):
     n_bytes: int | None = None
 
 
-def origins_in(
+def find_origins(
     shards: OpenShards, shard: int | None, token: int | None, id: str | None, document: int | None
 ) -> list[Origin]:
     """Implements `OpenShards.where`."""

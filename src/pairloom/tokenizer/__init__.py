@@ -62,7 +62,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         model = with_missing_bytes(model, "", missing_bytes)
         if (text := unreachable_text(model)) is not None:
             warn(text)
-        self._hold(model)
+        self._init_from_model(model)
 
     def as_tiktoken(self, name: str = "pairloom") -> Encoding:
         """Returns an object that behaves like tiktoken.Encoding and runs on this tokenizer; tiktoken is not needed.

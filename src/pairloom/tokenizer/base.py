@@ -31,7 +31,7 @@ class TokenizerBase:
 
     __slots__ = ("_core", "_model", "_native", "_policies", "_post_processor", "_spans")
 
-    def _hold(self, model: Model, cache_bytes: int | None = None) -> None:
+    def _init_from_model(self, model: Model, cache_bytes: int | None = None) -> None:
         self._model = model
         self._native: bytes | None = None
         self._post_processor: PostProcessor | None = None
@@ -64,7 +64,7 @@ class TokenizerBase:
             raise TypeError(f"model must be a Model, not {type(model).__name__}; files are for Tokenizer.load")
         tokenizer = cls.__new__(cls)
         try:
-            tokenizer._hold(model)
+            tokenizer._init_from_model(model)
         except (FormatError, PatternError) as error:
             if name is None:
                 raise

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pairloom import _core
-from pairloom._internal.arguments import check_bool, check_choice, check_several
+from pairloom._internal.arguments import check_bool, check_choice, check_iterable
 from pairloom.model import DECODE_ERRORS
 from pairloom.tokenizer.base import TokenizerBase
 
@@ -73,7 +73,7 @@ class DecodeMethods(TokenizerBase):
         from pairloom.offsets import starts_of_tokens
 
         if not isinstance(ids, np.ndarray):
-            check_several("ids", "int", ids)
+            check_iterable("ids", "int", ids)
             ids = list(ids)
         text, blob = self._core.decode(ids, "strict"), self._core.decode_bytes(ids)
         return text, starts_of_tokens(blob, self._token_spans().lengths_of(ids)).tolist()
@@ -84,7 +84,7 @@ class DecodeMethods(TokenizerBase):
         `first` is None if nothing changes. Raises UnicodeDecodeError if the ids do not decode to text (part of a
         character, for example), and UnknownTokenIdError (a KeyError).
         """
-        check_several("ids", "int", ids)
+        check_iterable("ids", "int", ids)
         given = list(ids)
         canonical = self._core.encode(self._core.decode(given, "strict"))
         return canonical, _first_difference(given, canonical)

@@ -122,7 +122,7 @@ class EncodeMethods(TokenizerBase):
         if len(ids) <= max_tokens:
             return ids, n_chars
         read = text[:n_chars]
-        return ids[:max_tokens], int(char_spans(read, self._token_spans().of(read, ids))[max_tokens, 0])
+        return ids[:max_tokens], int(char_spans(read, self._token_spans().byte_spans_of(read, ids))[max_tokens, 0])
 
     def encode_ordinary(self, text: str) -> list[int]:
         """Returns the ids of `text`, with special tokens taken as plain text."""
@@ -183,7 +183,7 @@ class EncodeMethods(TokenizerBase):
 
         check_choice("unit", unit, ("char", "byte"))
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
-        spans = self._token_spans().of(text, ids)
+        spans = self._token_spans().byte_spans_of(text, ids)
         return ids, char_spans(text, spans) if unit == "char" else spans
 
     def encode_batch_with_offsets(
@@ -210,7 +210,7 @@ class EncodeMethods(TokenizerBase):
         )
         parts = []
         for text, start, end in zip(texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-            spans = self._token_spans().of(text, ids[start:end])
+            spans = self._token_spans().byte_spans_of(text, ids[start:end])
             parts.append(char_spans(text, spans) if unit == "char" else spans)
         return ids, offsets, np.concatenate([np.zeros((0, 2), np.int64), *parts])
 

@@ -84,7 +84,7 @@ class SettingsMethods(TokenizerBase):
         moment. The size affects speed, never ids.
         """
         tokenizer = type(self).__new__(type(self))
-        tokenizer._hold(self._model, check_int("cache_bytes", cache_bytes, least=0))
+        tokenizer._init_from_model(self._model, check_int("cache_bytes", cache_bytes, least=0))
         return tokenizer
 
     @property

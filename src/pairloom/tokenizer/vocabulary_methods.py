@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
 from pairloom import formats
-from pairloom._internal.arguments import check_bool, check_several
+from pairloom._internal.arguments import check_bool, check_iterable
 from pairloom.tokenizer.base import Specials, TokenizerBase
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class VocabularyMethods(TokenizerBase):
         from pairloom import _core
         from pairloom.counts.pretoken_counts import PretokenCounts
 
-        check_several("tokens", "bytes", tokens)
+        check_iterable("tokens", "bytes", tokens)
         self._model.check_merges_bytes("pieces_of")
         listed = list(tokens)
         for token in listed:

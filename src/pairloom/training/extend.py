@@ -16,7 +16,7 @@ from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.first_seen import check_rule
 from pairloom.training.train import check_counts, prune, rules, shortage_text
-from pairloom.vocabulary import as_pairs, laid_out, made_ids, warn_of_moved
+from pairloom.vocabulary import as_pairs, merged_ids, truncated_and_renumbered, warn_of_moved
 
 # Fields that the tokenizer fixes, so that `extend` cannot change them.
 _OWN_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
@@ -83,11 +83,11 @@ class Extension:
 
     def numbered(self, extended: Model, n_more: int = 0) -> Model:
         """Returns the extended model numbered as by a single training run, as if `n_more` tokens were still added."""
-        made = made_ids(self.model)
+        made = merged_ids(self.model)
         first = min(made, default=self.model.columns.n_ids)
         if not made and self.config.special_ids == "after_bytes":
             first = max([first, *(token_id + 1 for token_id in self.model.special_tokens.values())])
-        return laid_out(extended, len(made_ids(extended)) + n_more, first)
+        return truncated_and_renumbered(extended, len(merged_ids(extended)) + n_more, first)
 
 
 def pattern_of_counts(counts: PretokenCounts, model: Model) -> Pattern:
@@ -132,7 +132,7 @@ def extend_counted(
     counts, config = prune(count(**cut, threads=threads, progress=progress, max_memory=max_memory), config)
     check_counts(counts, config)
     tokens = model.tokens()
-    made = set(made_ids(model))
+    made = set(merged_ids(model))
     # A new merge that makes one of these tokens does not add a token.
     not_made = {token: token_id for token_id, token in tokens.items() if len(token) > 1 and token_id not in made}
     next_id = core.n_vocab

@@ -83,7 +83,7 @@ def _lists_of(corpus: Any) -> Iterator[list[str]]:
 
 def _between_specials(corpus: Any, tokenizer: TokenizerBase, threads: int) -> Iterator[list[str]]:
     """Yields the normalised texts between special tokens."""
-    core = tokenizer.from_model(tokenizer._model.of_single_bytes())._core
+    core = tokenizer.from_model(tokenizer._model.without_merges())._core
     first_id = core.n_vocab - 256
     for texts in _lists_of(corpus):
         ids, offsets = core.encode_batch_to_numpy(texts, threads, None)

@@ -51,7 +51,7 @@ def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: Trainin
     check_trace(run.get("trace"))
     corpus = checked_texts(corpus)
     if config.tie_break == first_seen.FIRST_SEEN:
-        return _in_order(corpus, vocab_size, config, run)
+        return _train_first_seen(corpus, vocab_size, config, run)
     return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
 
 
@@ -63,7 +63,7 @@ def train_on_files(
     check_trace(run.get("trace"))
     files = check_paths(paths)
     if config.tie_break == first_seen.FIRST_SEEN:
-        return _in_order(first_seen.documents_of_files(files, config), vocab_size, config, run)
+        return _train_first_seen(first_seen.documents_of_files(files, config), vocab_size, config, run)
 
     def count(**options: Any) -> PretokenCounts:
         counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
@@ -177,7 +177,7 @@ def train_model(
     return finished(pairs, shortage, counts.n_bytes, vocab_size, config)
 
 
-def _in_order(documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Run) -> Model:
+def _train_first_seen(documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Run) -> Model:
     """Trains with tie_break="first_seen"."""
     first_seen.check_run(run)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)

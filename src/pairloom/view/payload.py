@@ -46,7 +46,7 @@ def pretoken_lengths(tokenizer: Tokenizer, text: str, ids: npt.NDArray[Any], spe
     lengths: list[int] = []
     if DROP_STEP in model.normalizer:
         # The text was split before its bytes without a token were dropped; encoding by single bytes restores it.
-        single = tokenizer.from_model(model.of_single_bytes())
+        single = tokenizer.from_model(model.without_merges())
         tokens = set(model.tokens().values())
         whole = tokens if model.ignore_merges else ()
         for is_special, piece in _pieces(single, text, encoded(single, text, specials), specials):

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str, shown
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_iterable, check_str, shown
 from pairloom.errors import FormatError
 
 WHITE_SPACE = frozenset(chr(code) for code in range(0x3001) if chr(code).isspace() and not 0x1C <= code <= 0x1F)
@@ -41,7 +41,7 @@ class Component:
             elif field.name == "behavior":
                 check_choice("behavior", value, _BEHAVIORS)
             elif field.name in _STEPS:
-                check_several(field.name, self.kind, value)
+                check_iterable(field.name, self.kind, value)
                 self._put(field.name, list(value))
                 for step in getattr(self, field.name):
                     if not isinstance(step, Component) or step.kind != self.kind:

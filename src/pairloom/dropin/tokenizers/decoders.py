@@ -6,7 +6,7 @@ from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pairloom._internal.arguments import check_several
+from pairloom._internal.arguments import check_iterable
 from pairloom.dropin.tokenizers import normalizers
 from pairloom.dropin.tokenizers.components import Component, Regex, not_taken
 from pairloom.formats.shared.byte_alphabet import to_alphabet
@@ -22,7 +22,7 @@ class Decoder(Component):
 
     def decode(self, tokens: Sequence_[str]) -> str:
         """Returns the text of tokens."""
-        check_several("tokens", "str", tokens)
+        check_iterable("tokens", "str", tokens)
         return "".join(self._chained(list(tokens)))
 
     def _chained(self, tokens: list[str]) -> list[str]:

@@ -31,14 +31,14 @@ class Plan:
     """How pieces are counted: the core splits by `patterns`, then `steps` split each distinct pretoken further.
 
     prefix: put before a text that begins with none of `starts`. are_bytes: pretokens hold bytes, each of which stands
-    for a letter of the byte alphabet. spelled: characters to replace. left_out: characters that no piece keeps.
+    for a letter of the byte alphabet. replacements: characters to replace. left_out: characters that no piece keeps.
     """
 
     patterns: list[str] = field(default_factory=list)
     prefix: str = ""
     starts: tuple[str, ...] = ()
     are_bytes: bool = False
-    spelled: dict[str, str] = field(default_factory=dict)
+    replacements: dict[str, str] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()
     steps: list["PreTokenizer"] = field(default_factory=list)
 
@@ -368,7 +368,7 @@ class Metaspace(PreTokenizer):
         if is_seen or plan.left_out or not self.split or (index and self.prepend_scheme != "never"):
             return False
         plan.patterns.append(self._coarse_pattern)
-        plan.spelled = {" ": self.replacement}
+        plan.replacements = {" ": self.replacement}
         if self.prepend_scheme != "never":
             plan.prefix, plan.starts = " ", (" ", self.replacement)
         return True

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pairloom
-from pairloom._internal.arguments import check_several, check_str, check_texts, shown
+from pairloom._internal.arguments import check_iterable, check_str, check_texts, shown
 from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id
@@ -92,7 +92,7 @@ class Tokenizer(HuggingFaceTokenizer):
                 self._core_encodes = loaded.model.words is None and loaded.model.unknown is None
             self._loaded_at = Component.n_changes
             if self._core_encodes:
-                self._hold(loaded)
+                self._init_from_tokenizer(loaded)
         return self._core_encodes
 
     def _encoded_plainly(self, text: str) -> tuple[list[int], Columns]:
@@ -290,7 +290,7 @@ class Tokenizer(HuggingFaceTokenizer):
         return self._add(tokens, special=False)
 
     def _add(self, tokens: Sequence[Any], special: bool) -> int:
-        check_several("tokens", "str or AddedToken", tokens)
+        check_iterable("tokens", "str or AddedToken", tokens)
         n_added = 0
         for token in [AddedToken.of(each, special) for each in tokens]:
             known, before = self._added.get(token.content, (None, None))

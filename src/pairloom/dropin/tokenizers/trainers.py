@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pairloom._internal.arguments import check_bool, check_choice, check_int, check_several, check_str
+from pairloom._internal.arguments import check_bool, check_choice, check_int, check_iterable, check_str
 from pairloom.dropin.tokenizers.components import AddedToken, not_taken
 
 
@@ -39,7 +39,7 @@ class BpeTrainer(Trainer):
             kind = type(self.special_tokens).__name__
             raise TypeError(f"special_tokens must be a list, not {kind}: ids follow its order")
         self.special_tokens = [AddedToken.of(token, special=True) for token in self.special_tokens]
-        check_several("initial_alphabet", "str", self.initial_alphabet)
+        check_iterable("initial_alphabet", "str", self.initial_alphabet)
         self.initial_alphabet = [check_str("initial_alphabet", text)[:1] for text in self.initial_alphabet if text]
         for name in ("vocab_size", "min_frequency", "limit_alphabet", "max_token_length"):
             if (value := getattr(self, name)) is not None or name in ("vocab_size", "min_frequency"):

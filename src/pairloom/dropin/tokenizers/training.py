@@ -100,7 +100,7 @@ def count(
     totals: dict[str, int] = {}
     for piece, n in counts.items():
         text = to_alphabet(piece) if plan.are_bytes else piece.decode()
-        for letter, other in plan.spelled.items():
+        for letter, other in plan.replacements.items():
             text = text.replace(letter, other)
         totals[text] = totals.get(text, 0) + n
     for step in plan.steps:
@@ -132,7 +132,7 @@ def _letters(counts: PretokenCounts, plan: Plan) -> dict[str, _Letter]:
     for unit, n in _core.count_units(counts.columns, plan.are_bytes):
         text = to_alphabet(bytes([unit])) if plan.are_bytes else chr(unit)
         if text not in plan.left_out:
-            letter = found.setdefault(plan.spelled.get(text, text), _Letter([], [0] * 4))
+            letter = found.setdefault(plan.replacements.get(text, text), _Letter([], [0] * 4))
             letter.units.append(unit)
             letter.counts[:] = map(sum, zip(letter.counts, n, strict=True))
     return found

@@ -4,7 +4,7 @@ from typing import Any
 
 from pairloom.errors import FormatError
 from pairloom.formats.shared.pre_tokenizer import write_normalizer, write_words
-from pairloom.model import CARRIED, UNKNOWN, UNKNOWN_EACH, Model, config_of
+from pairloom.model import KEPT_TOKENIZER_JSON, UNKNOWN, UNKNOWN_EACH, Model, config_of
 
 _SYMBOL = "\u2581"
 _REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": _SYMBOL}
@@ -14,8 +14,8 @@ _SCHEMES = {"prefix_space": "always", "first_prefix": "first"}
 
 def splits_words(model: Model) -> bool:
     """Returns whether a Metaspace splits the text into words, as in the tokenizer.json that the model was read from."""
-    carried = config_of(model).get(CARRIED)
-    return isinstance(carried, dict) and "pre_tokenizer" in carried
+    kept = config_of(model).get(KEPT_TOKENIZER_JSON)
+    return isinstance(kept, dict) and "pre_tokenizer" in kept
 
 
 def spell(token: bytes) -> str:
