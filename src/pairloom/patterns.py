@@ -19,7 +19,7 @@ from typing import Final, Literal, overload
 
 from pairloom._internal.arguments import shown
 
-_NAMED: Final[list[tuple[str, str, list[list[str]]]]] = json.loads(
+_NAMED_PATTERNS: Final[list[tuple[str, str, list[list[str]]]]] = json.loads(
     Path(__file__).with_name("named_patterns.json").read_bytes()
 )
 
@@ -29,7 +29,7 @@ def _text(steps: list[str]) -> str | tuple[str, ...]:
 
 
 SPELLINGS: Final[Mapping[str, tuple[str | tuple[str, ...], ...]]] = MappingProxyType(
-    {name: tuple(map(_text, spellings)) for name, _, spellings in _NAMED}
+    {name: tuple(map(_text, spellings)) for name, _, spellings in _NAMED_PATTERNS}
 )
 """The spellings of each named pattern, which all produce the same pretokens; the first one defines the name."""
 

@@ -24,7 +24,7 @@ use crate::errors::{exception, type_name};
 use crate::ids::{Ids, Location};
 use crate::lists::{IdLists, RoomAhead, UntrackedLists};
 use crate::model::ModelColumns;
-use crate::monitor::{PyMonitor, SHORT};
+use crate::monitor::{MIN_DETACHED_BYTES, PyMonitor};
 use crate::objects::{self, list_of, no_memory};
 use crate::pretokens::{Pattern, steps_named};
 use crate::scratch::{Kept, with_ids};
@@ -35,7 +35,7 @@ use crate::text::{add_reason, characters, lone_surrogate, str_of, text_argument,
 use crate::texts::Texts;
 
 /// Ids of texts up to this many units are collected in a reused vector, then copied to an array of the right size.
-const COPIED: usize = 1 << 16;
+const MAX_COPIED_UNITS: usize = 1 << 16;
 
 /// The encoder and decoder of one tokenizer.
 #[pyclass(frozen, weakref, module = "pairloom._core")]
@@ -92,7 +92,7 @@ impl Encoder {
         threads: Option<usize>,
         ids: &mut Vec<I>,
     ) -> PyResult<()> {
-        if text.n_bytes() < SHORT {
+        if text.n_bytes() < MIN_DETACHED_BYTES {
             let mut buffer = String::new();
             let done = text.utf8(&mut buffer).and_then(|text| self.encoder.encode(text, policy, ids));
             return done.map_err(|error| exception(py, error));
@@ -135,7 +135,7 @@ impl Encoder {
         policy: Policy<'_>,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if text.n_units() <= COPIED {
+        if text.n_units() <= MAX_COPIED_UNITS {
             let ids = with_ids(|ids: &mut Vec<I>| {
                 self.append(py, text, policy, threads, ids)?;
                 let mut copy = Vec::with_reserved(ids.len(), "ids").map_err(|_| no_memory())?;
@@ -366,7 +366,7 @@ impl Encoder {
         let counted = if let Some(limit) = limit {
             let count = |monitor: &PyMonitor| self.encoder.count_up_to(&readable, policy, limit, monitor);
             PyMonitor::run(py, None, count)
-        } else if readable.n_bytes() < SHORT {
+        } else if readable.n_bytes() < MIN_DETACHED_BYTES {
             self.encoder.count(&readable, policy, 1, &Silent).map_err(|error| exception(py, error))
         } else {
             let threads = threads_for(py, &readable, threads)?;
@@ -493,7 +493,7 @@ impl Encoder {
 /// worker process that is one, too.
 fn threads_for(py: Python<'_>, text: &Characters<'_>, threads: Option<usize>) -> PyResult<usize> {
     match threads {
-        None if text.n_units() >= encoder::SHORTEST_IN_PARTS => {
+        None if text.n_units() >= encoder::MIN_UNITS_IN_PARTS => {
             py.import("pairloom._internal.arguments")?.call_method1("resolve_threads", (0,))?.extract()
         }
         threads => Ok(threads.unwrap_or(1)),

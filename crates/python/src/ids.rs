@@ -122,18 +122,18 @@ impl Ids {
         location: Location,
     ) -> PyResult<()> {
         /// Fewer ids than this are decoded without releasing the interpreter.
-        const FEW: usize = 4096;
+        const MIN_IDS_DETACHED: usize = 4096;
         /// How many ids are decoded between two checks for a pending signal: tenths of a second.
-        const MANY: usize = 1 << 25;
+        const IDS_PER_CHECK: usize = 1 << 25;
         macro_rules! each {
             ($ids:expr) => {{
                 let ids = $ids;
-                if ids.len() < FEW {
+                if ids.len() < MIN_IDS_DETACHED {
                     return decoder.decode(ids, errors, out).map_err(|error| failure(py, error, location));
                 }
                 pages::reserve(out, ids.len() * 4);
                 let start = out.len();
-                for ids in ids.chunks(MANY) {
+                for ids in ids.chunks(IDS_PER_CHECK) {
                     py.check_signals()?;
                     py.detach(|| decoder.append(ids, out)).map_err(|error| failure(py, error, location))?;
                 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::errors::exception;
 
 /// Shorter texts are encoded without releasing the interpreter, which would take longer than encoding them.
-pub(crate) const SHORT: usize = 4096;
+pub(crate) const MIN_DETACHED_BYTES: usize = 4096;
 
 /// Calls `report(stage, done, total)` if given. A pending signal or an exception stops the work.
 pub struct PyMonitor {

@@ -10,7 +10,7 @@ use pyo3::types::PyString;
 use crate::arrays::{Item, array};
 use crate::errors::exception;
 use crate::exclusive::Exclusive;
-use crate::monitor::{PyMonitor, SHORT};
+use crate::monitor::{MIN_DETACHED_BYTES, PyMonitor};
 use crate::objects::{self, no_memory};
 use crate::text::{text_argument, utf8};
 
@@ -59,7 +59,7 @@ impl Session {
 impl Session {
     fn append<'py>(&self, py: Python<'py>, text: &Bound<'py, PyAny>) -> PyResult<(usize, Bound<'py, PyAny>)> {
         let text = &*utf8(text_argument(text)?)?;
-        if text.len() < SHORT {
+        if text.len() < MIN_DETACHED_BYTES {
             let change = self.inner.lock()?.append(text, &Silent);
             return self.as_pair(py, change.map_err(|error| exception(py, error))?);
         }

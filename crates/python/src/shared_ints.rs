@@ -21,10 +21,10 @@ use pyo3::sync::MutexExt;
 use crate::objects::{int, no_memory};
 
 /// Ids below this can have a shared int; a vocabulary can have larger ids.
-const MOST: usize = 1 << 20;
+const ID_LIMIT: usize = 1 << 20;
 
 /// The fewest ints to allocate memory for: enough for most vocabularies.
-const LEAST: usize = 1 << 16;
+const MIN_INTS: usize = 1 << 16;
 
 /// Bytes from one int to the next.
 const STRIDE: usize = if cfg!(Py_GIL_DISABLED) { 64 } else { 32 };
@@ -61,15 +61,15 @@ unsafe impl Send for SharedInts {}
 unsafe impl Sync for SharedInts {}
 
 impl SharedInts {
-    /// Makes the missing ints of ids below `n_ids`. Ids from [`MOST`] on have none.
+    /// Makes the missing ints of ids below `n_ids`. Ids from [`ID_LIMIT`] on have none.
     pub fn new(py: Python<'_>, n_ids: usize) -> PyResult<Self> {
         let Some(n_bytes) = bytes_of_int().filter(|_| n_ids > 0) else {
             return Ok(SharedInts { first: NonNull::dangling(), n: 0 });
         };
-        let n = n_ids.min(MOST);
+        let n = n_ids.min(ID_LIMIT);
         let mut slabs = SLABS.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         if slabs.last().is_none_or(|last| last.capacity < n) {
-            let new = Slab::new(n.next_power_of_two().max(LEAST))?;
+            let new = Slab::new(n.next_power_of_two().max(MIN_INTS))?;
             slabs.try_reserve(1).map_err(|_| no_memory())?;
             slabs.push(new);
         }
@@ -105,7 +105,8 @@ impl SharedInts {
     }
 }
 
-/// Returns the size of the int object of an id below [`MOST`], if it fits in a stride and references need not be counted.
+/// Returns the size of the int object of an id below [`ID_LIMIT`], if it fits in a stride and references need not be
+/// counted.
 fn bytes_of_int() -> Option<usize> {
     // Four bytes of digits are enough for an id, whatever the width of a digit.
     // SAFETY: The type is a static object that never changes.

@@ -12,7 +12,7 @@ use crate::errors::exception;
 use crate::exclusive::Exclusive;
 use crate::ids::{Location, id};
 use crate::lists::IdLists;
-use crate::monitor::{PyMonitor, SHORT};
+use crate::monitor::{MIN_DETACHED_BYTES, PyMonitor};
 use crate::objects;
 use crate::scratch::with_ids;
 use crate::text::{text_argument, utf8};
@@ -38,7 +38,7 @@ impl StreamEncoder {
         let mut inner = self.inner.lock()?;
         let inner = &mut *inner;
         with_ids(|ids: &mut Vec<u32>| {
-            if text.len() < SHORT {
+            if text.len() < MIN_DETACHED_BYTES {
                 inner.push(text, ids, &Silent).map_err(|error| exception(py, error))?;
             } else {
                 PyMonitor::run(py, None, |monitor| inner.push(text, ids, monitor))?;

@@ -125,8 +125,8 @@ fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a str> {
 /// Makes the str of decoded bytes. UnicodeDecodeError if `errors` is strict and they are not UTF-8.
 pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyResult<Bound<'py, PyString>> {
     /// From this length on, huge pages pay off for a new str.
-    const LONG: usize = 1 << 20;
-    if bytes.len() >= LONG
+    const MIN_HUGE_BYTES: usize = 1 << 20;
+    if bytes.len() >= MIN_HUGE_BYTES
         && let Some(text) = py.detach(|| text::valid(bytes))
     {
         return long_str(py, text);

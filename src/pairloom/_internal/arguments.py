@@ -209,17 +209,17 @@ def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
     return plain
 
 
-_OF_TEXTS = "pairloom.Corpus.of_texts"
+_CORPUS_OF_TEXTS = "pairloom.Corpus.of_texts"
 
 
 def check_paths(paths: Any) -> list[str]:
     """Returns the paths as a list of str; accepts a single path, and sorts a set."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    remedy = _remedy_for_table("paths", paths, _OF_TEXTS)
+    remedy = _remedy_for_table("paths", paths, _CORPUS_OF_TEXTS)
     if any(hasattr(paths, name) for name in ("__arrow_c_array__", "__arrow_c_stream__", "column_name")):
         # A column, also of a data set: its items would be taken for paths.
-        remedy = remedy or f"for a column of texts pass {_OF_TEXTS}(...)"
+        remedy = remedy or f"for a column of texts pass {_CORPUS_OF_TEXTS}(...)"
     if hasattr(paths, "read"):
         # Iterating an open file returns its lines, iterating a Corpus its texts.
         remedy = "pass the path of the file, not the open file"

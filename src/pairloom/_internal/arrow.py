@@ -12,7 +12,7 @@ from pairloom.errors import CountsError
 
 # Bytes of an offset, or of a view. Keys are names because older releases of pyarrow lack some of the types.
 _TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
-_LARGEST = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**32 - 1}
+_LARGEST_ID_OF_TYPE = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**32 - 1}
 
 
 def _check_arrow(name: str, value: Any) -> None:
@@ -105,10 +105,12 @@ def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, special
             shown = f"type must be an Arrow type, such as pyarrow.list_(pyarrow.int32()), not {type(kind).__name__}"
             raise TypeError(shown)
         item = str(kind.value_type) if types.is_list(kind) or types.is_large_list(kind) else ""
-        if item not in _LARGEST:
+        if item not in _LARGEST_ID_OF_TYPE:
             raise ValueError(f"type is {kind}; ids come as list or large_list of uint16, uint32, int32 or int64")
-    if encoder.n_vocab - 1 > _LARGEST[item]:
-        raise ValueError(f"type holds ids up to {_LARGEST[item]}, but this tokenizer has {encoder.n_vocab - 1}")
+    if encoder.n_vocab - 1 > _LARGEST_ID_OF_TYPE[item]:
+        raise ValueError(
+            f"type holds ids up to {_LARGEST_ID_OF_TYPE[item]}, but this tokenizer has {encoder.n_vocab - 1}"
+        )
     ids, offsets = encoder.encode_batch_to_numpy(rows, threads, specials, are_rows=True)
     values = pyarrow.array(ids.astype(item, copy=False))
     narrow, is_large = _narrowed(offsets, None if kind is None else types.is_large_list(kind))

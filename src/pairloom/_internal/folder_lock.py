@@ -21,8 +21,8 @@ try:
 except ImportError:
     fcntl = None
 
-_TAKEN = {errno.EAGAIN, errno.EACCES}
-_UNSUPPORTED = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
+_LOCKED_ERRNOS = {errno.EAGAIN, errno.EACCES}
+_UNSUPPORTED_ERRNOS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 @contextlib.contextmanager
@@ -109,9 +109,9 @@ def _flocked(handle: int, wait: bool) -> Iterator[bool | None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
-            if error.errno not in _TAKEN | _UNSUPPORTED:
+            if error.errno not in _LOCKED_ERRNOS | _UNSUPPORTED_ERRNOS:
                 raise
-            is_held = False if error.errno in _TAKEN else None
+            is_held = False if error.errno in _LOCKED_ERRNOS else None
         yield is_held
     finally:
         if os.getpid() == owner:

@@ -13,12 +13,12 @@ from pairloom.errors import PairloomError
 
 # Before "@" are user and password, which people write with any character in them; after a host and ":" comes a port.
 _URL = re.compile(r"([A-Za-z][\w+.-]*)(://)([^/?#]*@|[^/?#:]*:\d*[^\d/?#][^@]*@)?(.*)", re.DOTALL)
-_IN_TEXT = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]*[^\s'\";:,.)]")
-_NEXT_OF_CHAIN = re.compile(r"::(?=[A-Za-z][\w+.-]*://)")
+_URL_IN_TEXT = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]*[^\s'\";:,.)]")
+_CHAIN_SEPARATOR = re.compile(r"::(?=[A-Za-z][\w+.-]*://)")
 # In these schemes, the name before "@" is a container or a repository, not a user.
-_NAMES_BEFORE_AT = {"abfs", "abfss", "github", "hf", "wasb", "wasbs"}
-_CODES = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 410: errno.ENOENT}
-_CODES_OF_TYPES = ((FileNotFoundError, errno.ENOENT), (PermissionError, errno.EACCES), (FileExistsError, errno.EEXIST))
+_SCHEMES_WITH_NAME_BEFORE_AT = {"abfs", "abfss", "github", "hf", "wasb", "wasbs"}
+_ERRNO_OF_STATUS = {401: errno.EACCES, 403: errno.EACCES, 404: errno.ENOENT, 410: errno.ENOENT}
+_ERRNO_OF_TYPE = ((FileNotFoundError, errno.ENOENT), (PermissionError, errno.EACCES), (FileExistsError, errno.EEXIST))
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
@@ -32,7 +32,7 @@ def public_url(url: str) -> str:
     >>> public_url("https://me:password@example.com/a.jsonl?signature=1f2e")
     'https://example.com/a.jsonl'
     """
-    return "::".join(map(_public_part, _NEXT_OF_CHAIN.split(url)))
+    return "::".join(map(_public_part, _CHAIN_SEPARATOR.split(url)))
 
 
 def _public_part(url: str) -> str:
@@ -40,7 +40,7 @@ def _public_part(url: str) -> str:
     if found is None:
         return url
     scheme, sign, user, rest = found.groups(default="")
-    if scheme.lower() in _NAMES_BEFORE_AT:
+    if scheme.lower() in _SCHEMES_WITH_NAME_BEFORE_AT:
         rest = user + rest
     # Keys of other stores can contain "?" and "#".
     query = "[?#].*" if scheme.lower() in ("http", "https") else r"\?[^/]*=.*"
@@ -49,7 +49,7 @@ def _public_part(url: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Returns a message with `public_url` applied to each URL in it."""
-    return _IN_TEXT.sub(lambda found: public_url(found[0]), text)
+    return _URL_IN_TEXT.sub(lambda found: public_url(found[0]), text)
 
 
 @contextlib.contextmanager
@@ -79,8 +79,8 @@ def _system_error(error: Exception, url: str) -> OSError:
         from http.client import responses
 
         reason = responses.get(status, "")
-        return OSError(_CODES.get(status, errno.EIO), f"the server answered {status} {reason}".rstrip(), url)
-    code = next((code for kind, code in _CODES_OF_TYPES if isinstance(error, kind)), errno.EIO)
+        return OSError(_ERRNO_OF_STATUS.get(status, errno.EIO), f"the server answered {status} {reason}".rstrip(), url)
+    code = next((code for kind, code in _ERRNO_OF_TYPE if isinstance(error, kind)), errno.EIO)
     if code == errno.ENOENT:
         return OSError(code, os.strerror(code), url)
     text = getattr(error, "strerror", None) or str(error)

@@ -227,7 +227,7 @@ def _pair_counts(
     for left, right in merges:
         id_of[left + right] = len(id_of)
     rows = np.array([(id_of[left], id_of[right]) for left, right in merges], dtype=np.uint32)
-    so_far = Tokenizer.from_model(lay_out(rows, replace(config, **_PLAIN)))
+    so_far = Tokenizer.from_model(lay_out(rows, replace(config, **_NEUTRAL_FIELDS)))
     counts = _counts(documents, config, threads)
     ids, ends, times = _core.encode_counts(counts.columns, so_far._core, threads=threads, report=None)
     # Each id's weight is its pretoken's count, but 0 for the last id, whose neighbour is in the next pretoken.
@@ -241,4 +241,4 @@ def _pair_counts(
         yield int(weights[:-1][is_pair].sum())
 
 
-_PLAIN: dict[str, Any] = {"special_tokens": (), "special_ids": "last", "byte_order": "value"}
+_NEUTRAL_FIELDS: dict[str, Any] = {"special_tokens": (), "special_ids": "last", "byte_order": "value"}

@@ -23,18 +23,18 @@ import numpy.typing as npt
 from pairloom.analysis.compare import Side
 from pairloom.errors import FormatError
 
-_HEAD = "pairloom-lock 1"
+_FIRST_LINE = "pairloom-lock 1"
 _BLOCK = 100
-_AROUND = "special tokens added"
+_SPECIALS_ADDED = "special tokens added"
 # The classes of the tokenizer's own tokens, and the separator between two tokens.
-_OWN = {"own tokens": "\n", "own tokens joined": "", "own tokens in a word": "x"}
+_OWN_TOKENS_SEPARATORS = {"own tokens": "\n", "own tokens joined": "", "own tokens in a word": "x"}
 # Everyday and hostile texts, by class name.
 _TEXTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("lock_texts.json").read_text(encoding="utf-8"))
 
 
 def lock(side: Side) -> str:
     """Returns the text of a lock: for each class of texts, the digests of their ids."""
-    lines = [_HEAD, f"n_vocab {len(side.lengths)}"]
+    lines = [_FIRST_LINE, f"n_vocab {len(side.lengths)}"]
     lines += [f"{name.replace(' ', '_')} {' '.join(digests)}" for name, digests in _digests(side)]
     return "\n".join(lines) + "\n"
 
@@ -45,8 +45,8 @@ def changes(side: Side, text: str) -> list[str]:
     Raises FormatError if `text` is not a lock, or has another version.
     """
     head, _, rest = text.partition("\n")
-    if head.strip() != _HEAD:
-        raise FormatError(f"line 1 is {head[:40]!r}, not {_HEAD!r}; write the lock with pairloom lock")
+    if head.strip() != _FIRST_LINE:
+        raise FormatError(f"line 1 is {head[:40]!r}, not {_FIRST_LINE!r}; write the lock with pairloom lock")
     known = {line.partition(" ")[0]: line.split(" ")[1:] for line in rest.splitlines() if line}
     found = []
     n_before = " ".join(known.pop("n_vocab", []))
@@ -57,7 +57,7 @@ def changes(side: Side, text: str) -> list[str]:
         before = known.pop(name.replace(" ", "_"), None)
         if before is None:
             raise FormatError(f"the lock has no class {name!r}; write it again with pairloom lock")
-        if len(before) != (n := n_blocks if name in _OWN else len(digests)):
+        if len(before) != (n := n_blocks if name in _OWN_TOKENS_SEPARATORS else len(digests)):
             raise FormatError(f"{name} has {len(before)} digests, not {n}; write the lock again")
         changed = [at for at, (old, new) in enumerate(zip(before, digests, strict=False)) if old != new]
         if changed:
@@ -70,8 +70,8 @@ def changes(side: Side, text: str) -> list[str]:
 def _digests(side: Side) -> list[tuple[str, list[str]]]:
     """Returns each class with the digests of its texts."""
     classes = [(name, [_digest(side.encode(text)) for text in texts]) for name, texts in _TEXTS.items()]
-    classes.append((_AROUND, [_digest(side.encode_around(_TEXTS["English"][0]))]))
-    for name, between in _OWN.items():
+    classes.append((_SPECIALS_ADDED, [_digest(side.encode_around(_TEXTS["English"][0]))]))
+    for name, between in _OWN_TOKENS_SEPARATORS.items():
         texts = [_tokens(side, start, between) for start in range(0, len(side.lengths), _BLOCK)]
         classes.append((name, [_digest(side.encode(text), text) for text in texts]))
     return classes
@@ -79,9 +79,9 @@ def _digests(side: Side) -> list[tuple[str, list[str]]]:
 
 def _shown(name: str, at: int) -> str:
     start = at * _BLOCK
-    if name in _OWN:
+    if name in _OWN_TOKENS_SEPARATORS:
         return f"the tokens of ids {start} to {start + _BLOCK - 1}"
-    return repr(_TEXTS["English" if name == _AROUND else name][at][:60])
+    return repr(_TEXTS["English" if name == _SPECIALS_ADDED else name][at][:60])
 
 
 def _tokens(side: Side, start: int, between: str) -> str:

@@ -23,11 +23,11 @@ from pairloom.analysis.stats import CorpusStats
 
 _SUFFIXES: Final = (".svg", ".png", ".pdf")
 # A few tokens of a hundred bytes (runs of spaces, lines of dashes) would leave no room for the others.
-_LONGEST_SHOWN: Final = 24
+_MAX_LENGTH_SHOWN: Final = 24
 _MAX_SOURCES: Final = 40
 
 INK, PAPER, GRID, FIRST, SECOND = "#1b1b1f", "#ffffff", "#c9c9d1", "#0072b2", "#d55e00"
-_IN_THE_DARK: Final = {INK: "#ececf1", PAPER: "#16161a", GRID: "#4a4a54", FIRST: "#56b4e9", SECOND: "#e69f00"}
+_DARK_COLOURS: Final = {INK: "#ececf1", PAPER: "#16161a", GRID: "#4a4a54", FIRST: "#56b4e9", SECOND: "#e69f00"}
 
 STYLE: Final[dict[Any, Any]] = {
     # Without the salt, equal figures would be written as different files.
@@ -156,11 +156,11 @@ def svg_for_both_modes(svg: bytes) -> bytes:
     """Adds a style sheet to an SVG, with which browsers replace the colours above in dark mode."""
     rules = "".join(
         f'[style*="{what}: {light}"] {{ {what}: {dark} !important }} '
-        for light, dark in _IN_THE_DARK.items()
+        for light, dark in _DARK_COLOURS.items()
         for what in ("fill", "stroke")
     )
     # Text without a colour would stay black.
-    rules += f"text:not([style*=fill]), g[id^=text] use {{ fill: {_IN_THE_DARK[INK]} }}"
+    rules += f"text:not([style*=fill]), g[id^=text] use {{ fill: {_DARK_COLOURS[INK]} }}"
     style = f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>"
     head, end, rest = svg.partition(b"<defs>")
     return head + style.encode() + end + rest
@@ -204,12 +204,14 @@ def _draw_curve(axes: Any, curve: TrainingCurve, n_bytes: int) -> None:
 
 
 def _draw_lengths(axes: Any, stats: CorpusStats) -> None:
-    lengths = np.minimum(stats.token_bytes, _LONGEST_SHOWN)
+    lengths = np.minimum(stats.token_bytes, _MAX_LENGTH_SHOWN)
     weights = {"tokens of the vocabulary": stats.token_bytes > 0, "tokens of the corpus": stats.token_counts}
-    values = {name: np.bincount(lengths, weights=of, minlength=_LONGEST_SHOWN + 1)[1:] for name, of in weights.items()}
-    _draw_bars(axes, "how long tokens are", np.arange(1, _LONGEST_SHOWN + 1), values)
-    ticks = [1, *range(4, _LONGEST_SHOWN + 1, 4)]
-    axes.set_xticks(ticks, [*map(str, ticks[:-1]), f"{_LONGEST_SHOWN}+"])
+    values = {
+        name: np.bincount(lengths, weights=of, minlength=_MAX_LENGTH_SHOWN + 1)[1:] for name, of in weights.items()
+    }
+    _draw_bars(axes, "how long tokens are", np.arange(1, _MAX_LENGTH_SHOWN + 1), values)
+    ticks = [1, *range(4, _MAX_LENGTH_SHOWN + 1, 4)]
+    axes.set_xticks(ticks, [*map(str, ticks[:-1]), f"{_MAX_LENGTH_SHOWN}+"])
     axes.set_xlabel("bytes of a token")
 
 

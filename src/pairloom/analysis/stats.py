@@ -22,7 +22,7 @@ RENYI_ALPHA: Final = 2.5
 """The order at which Zouhar et al. found that the efficiency correlates best with translation quality."""
 
 # bincount converts its input to 64 bits, so ids are counted in parts of this size.
-_IDS_AT_ONCE: Final = 1 << 20
+_CHUNK_IDS: Final = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +156,8 @@ def corpus_stats(
             n_bytes += block.documents.n_bytes
             n_more, in_word = block.documents.count_words(in_word)
             n_words += n_more
-            for start in range(0, len(ids), _IDS_AT_ONCE):
-                token_counts += np.bincount(ids[start : start + _IDS_AT_ONCE], minlength=len(token_counts))
+            for start in range(0, len(ids), _CHUNK_IDS):
+                token_counts += np.bincount(ids[start : start + _CHUNK_IDS], minlength=len(token_counts))
             done = block.done
             if report is not None:
                 report("encode", done, max(reading.total, done))

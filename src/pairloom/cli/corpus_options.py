@@ -87,7 +87,7 @@ def corpus_of(args: argparse.Namespace, input_errors: str | None = None) -> Corp
     return corpus
 
 
-_OF_READING = (
+_READING_OPTIONS = (
     "separator",
     "lines",
     "max_bytes",
@@ -101,7 +101,7 @@ _OF_READING = (
 
 def check_reads_nothing(args: argparse.Namespace) -> None:
     """Raises UsageError for options on reading a corpus if none is read, as with --counts."""
-    given = [option for option in _OF_READING if getattr(args, option) not in (None, False)]
+    given = [option for option in _READING_OPTIONS if getattr(args, option) not in (None, False)]
     if args.text_field != "text":
         given.append("text_field")
     if args.input is None and getattr(args, "parity", None) is None and given:

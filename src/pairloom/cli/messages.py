@@ -35,14 +35,14 @@ _NAMES = (
     "|min_frequency|missing_bytes|n_tokens|overwrite|pattern|provenance|rank|resume|rewrite|sample_bytes|separator|seq_len|shard"
     "|shard_tokens|skip_bad|special_tokens|specials|takeover|text_field|threads|token|vocab_size|world_size"
 )
-_RENAMED = {"overwrite": "force", "seq_len": "pack", "special_tokens": "special"}
+_OPTION_OF_ARGUMENT = {"overwrite": "force", "seq_len": "pack", "special_tokens": "special"}
 
 
 def _option(found: re.Match[str]) -> str:
     """Turns an argument, with or without a value, into an option."""
     before, name, value = found[1] or "", found[2], (found.groupdict().get("value") or "").removeprefix("True")
     plain = re.sub(r'^"([\w-]+)"$', r"\1", value)
-    return f"{before}--{_RENAMED.get(name, name.replace('_', '-'))}{f' {plain}' if plain else ''}"
+    return f"{before}--{_OPTION_OF_ARGUMENT.get(name, name.replace('_', '-'))}{f' {plain}' if plain else ''}"
 
 
 # Phrases, and arguments with values. Bare names are replaced in few contexts only, since they can be part of a path or

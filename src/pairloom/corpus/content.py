@@ -4,7 +4,7 @@ from typing import Any, BinaryIO
 
 from pairloom import _core
 
-_AT_ONCE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 class DigestedFile:
@@ -31,7 +31,7 @@ class DigestedFile:
 def digest_of(file: BinaryIO) -> str:
     """Returns the digest of the rest of a file."""
     digested = DigestedFile(file)
-    while digested.read(_AT_ONCE):
+    while digested.read(_CHUNK_BYTES):
         pass
     return digested.hex()
 

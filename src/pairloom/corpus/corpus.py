@@ -31,7 +31,7 @@ from pairloom.errors import CorpusError
 _DATASET_ROWS = 1024
 _MAX_MESSAGES = 5
 # System errors that are not about the file itself.
-_NOT_OF_A_FILE = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR, errno.ESTALE}
+_SYSTEM_ERRNOS = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR, errno.ESTALE}
 
 
 class Part(NamedTuple):
@@ -390,7 +390,7 @@ class Reading:
                 self._check_version(number)
             except (CorpusError, OSError) as found:
                 error = self._cause(number, found)
-                is_of_file = isinstance(error, CorpusError) or error.errno not in _NOT_OF_A_FILE
+                is_of_file = isinstance(error, CorpusError) or error.errno not in _SYSTEM_ERRNOS
                 is_left_out = self._corpus.skip_bad_files and self._corpus._texts is None and is_of_file
                 if state.is_used or not is_left_out:
                     raise error from error.__cause__

@@ -25,10 +25,10 @@ _FIRST_BYTES: Final = 256 << 10
 _MAX_BYTES: Final = 8 << 20
 # For files that are copied whole: a store needs time for each request before it sends the first byte.
 _COPIED_BYTES: Final = 32 << 20
-_TRIES: Final = 6
+_MAX_TRIES: Final = 6
 _FIRST_WAIT_SECONDS: Final = 0.25
 # Errors that another try cannot mend.
-_FINAL = (
+_FINAL_ERRORS = (
     FileNotFoundError,
     PermissionError,
     IsADirectoryError,
@@ -41,8 +41,8 @@ _FINAL = (
 )
 _RETRIED_STATUS: Final = {408, 425, 429}
 # Keys in what stores say about an object, the best first.
-_TIMES: Final = ("mtime", "Last-Modified", "LastModified", "last_modified", "created")
-_VERSIONS: Final = ("ETag", "etag", "generation", "blob_id", *_TIMES)
+_TIME_KEYS: Final = ("mtime", "Last-Modified", "LastModified", "last_modified", "created")
+_VERSION_KEYS: Final = ("ETag", "etag", "generation", "blob_id", *_TIME_KEYS)
 
 
 class _NoRanges(Exception):
@@ -51,13 +51,13 @@ class _NoRanges(Exception):
 
 def version_of(info: dict[str, Any]) -> str:
     """Returns what distinguishes an object from others that had its name, from what its store says about it."""
-    known = next((info[name] for name in _VERSIONS if info.get(name)), "")
+    known = next((info[name] for name in _VERSION_KEYS if info.get(name)), "")
     return f"{info.get('size')} {known}"
 
 
 def modified_ns(info: dict[str, Any]) -> int | None:
     """Returns when an object was last modified, if its store says so."""
-    time = next((info[name] for name in _TIMES if info.get(name)), None)
+    time = next((info[name] for name in _TIME_KEYS if info.get(name)), None)
     with contextlib.suppress(ValueError):
         if isinstance(time, str):
             time = email.utils.parsedate_to_datetime(time)
@@ -212,7 +212,7 @@ class RangesFile(io.RawIOBase):
     def _range(self, start: int, end: int) -> bytes:
         """Returns the bytes from `start` to `end`; requests them again if the connection breaks."""
         wait = _FIRST_WAIT_SECONDS
-        for left in reversed(range(_TRIES)):
+        for left in reversed(range(_MAX_TRIES)):
             try:
                 data = self._fetch(start, end)
                 if len(data) == end - start:
@@ -220,7 +220,7 @@ class RangesFile(io.RawIOBase):
                 if len(data) == self._n_bytes:
                     raise _NoRanges
                 problem = f"{len(data)} bytes came instead of {end - start}"
-            except (_NoRanges, *_FINAL):
+            except (_NoRanges, *_FINAL_ERRORS):
                 raise
             except Exception as error:
                 status = getattr(error, "status", None)
@@ -230,5 +230,7 @@ class RangesFile(io.RawIOBase):
             if left:
                 time.sleep(wait)
                 wait *= 2
-        message = f"the connection broke {_TRIES} times at byte {start}: {problem}; run again, or copy the file first"
+        message = (
+            f"the connection broke {_MAX_TRIES} times at byte {start}: {problem}; run again, or copy the file first"
+        )
         raise OSError(errno.EIO, message, self._name)

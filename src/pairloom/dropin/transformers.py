@@ -49,7 +49,7 @@ _DEFAULTS = {
     "split_special_tokens": None,
 }
 # If any of these is set, transformers' own method runs, which makes an object for each text.
-_UNUSUAL = {
+_OPTIONS_NEEDING_ORIGINAL = {
     "stride",
     "is_split_into_words",
     "return_overflowing_tokens",
@@ -59,12 +59,12 @@ _UNUSUAL = {
 }
 
 # Methods of a tokenizers.Tokenizer that pairloom runs, and methods that are called on both.
-_OURS = ("encode", "encode_batch", "decode")
-_SET_IN_BOTH = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
+_STAND_IN_METHODS = ("encode", "encode_batch", "decode")
+_METHODS_CALLED_ON_BOTH = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
 _SETTINGS = ("truncation", "padding", "encode_special_tokens")
 # Its parts, which can be changed in place: the settings of the model too, but not its vocabulary.
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
-_OF_MODEL = (
+_MODEL_SETTINGS = (
     *("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"),
     *("fuse_unk", "byte_fallback", "ignore_merges"),
 )
@@ -180,11 +180,11 @@ class _Backend:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in _SET_IN_BOTH:
+        if name in _METHODS_CALLED_ON_BOTH:
             return partial(self._set_both, name)
         if name == "model" or name in _PARTS:
             self.__dict__["gave_parts"] = True
-        return getattr(self.current_stand_in() if name in _OURS else self.original, name)
+        return getattr(self.current_stand_in() if name in _STAND_IN_METHODS else self.original, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.original, name, value)
@@ -235,7 +235,7 @@ class _Backend:
 def _state_of_parts(original: Any) -> list[Any]:
     parts = [getattr(original, name) for name in _PARTS]
     states = [None if part is None else part.__getstate__() for part in parts]
-    return states + [getattr(original.model, name, None) for name in _OF_MODEL]
+    return states + [getattr(original.model, name, None) for name in _MODEL_SETTINGS]
 
 
 class _OfOneCall(_Backend):
@@ -315,7 +315,11 @@ class _Fast:
         unknown = options.keys() - _DEFAULTS.keys()
         known = {**_DEFAULTS, **options}
         padding, truncation = known["padding_strategy"], known["truncation_strategy"]
-        if any(name not in _UNUSUAL or options[name] for name in unknown) or padding is None or truncation is None:
+        if (
+            any(name not in _OPTIONS_NEEDING_ORIGINAL or options[name] for name in unknown)
+            or padding is None
+            or truncation is None
+        ):
             return None
         me: Any = self
         is_padded, is_cut = padding.value != "do_not_pad", truncation.value != "do_not_truncate"

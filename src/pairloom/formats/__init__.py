@@ -278,7 +278,7 @@ def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
 
 
 # Names and suffixes that other programs use for their own files, and the format that writes those.
-_NAMES_OF_OTHERS = {
+_FOREIGN_FILE_NAMES = {
     "tokenizer.json": ("HuggingFace's format", "huggingface"),
     "vocab.json": ("a file of GPT-2's", "gpt2"),
     "merges.txt": ("a file of GPT-2's", "gpt2"),
@@ -290,7 +290,7 @@ _NAMES_OF_OTHERS = {
 
 def _format_for(target: Path, format: str | None) -> str:
     if format is None:
-        if other := _NAMES_OF_OTHERS.get(target.name) or _NAMES_OF_OTHERS.get(target.suffix):
+        if other := _FOREIGN_FILE_NAMES.get(target.name) or _FOREIGN_FILE_NAMES.get(target.suffix):
             what, theirs = other
             for_theirs = f'format="{theirs}" for that{" (a folder)" * (theirs == "gpt2")}, or ' if theirs else ""
             raise FormatError(

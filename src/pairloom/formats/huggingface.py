@@ -32,7 +32,7 @@ FILE_NAME = "tokenizer.json"
 
 _KEPT_KEYS = ("truncation", "padding")
 _WORD_END, _SPACE = "</w>", to_alphabet(b" ")
-_WHAT = "a tokenizer.json"
+_FILE_KIND = "a tokenizer.json"
 
 
 def write(model: Model, indent: int | None = None) -> bytes:
@@ -46,7 +46,7 @@ def write(model: Model, indent: int | None = None) -> bytes:
         text_of[unknown] = texts_of(model)[unknown]
     specials = model.special_tokens, model.plain_specials, text_of, model.special_rules
     added, entries = write_added_tokens(*specials, is_alphabet=not is_characters)
-    vocab = with_special_tokens(text_of, entries, _WHAT)
+    vocab = with_special_tokens(text_of, entries, _FILE_KIND)
     has_word_ends = not is_characters and model.words is not None
     kept = config_of(model).get(KEPT_TOKENIZER_JSON)
     file = {

@@ -34,27 +34,27 @@ _MAP_NAME = "special_tokens_map.json"
 _ADDED_NAME = "added_tokens.json"
 _TEMPLATE_NAME = "chat_template.jinja"
 _TEMPLATES_NAME = "additional_chat_templates"
-_LISTED = "added_tokens_decoder"
+_ADDED_TOKENS_KEY = "added_tokens_decoder"
 
 # The tokenizer has this setting itself; transformers 4 turns it off unless the config has it too.
-_PREFIX = "add_prefix_space"
+_PREFIX_SPACE_KEY = "add_prefix_space"
 # Special tokens in a text are treated as ordinary text.
-_SPLIT = "split_special_tokens"
+_SPLIT_SPECIALS_KEY = "split_special_tokens"
 # The settings of a token that is written as an object.
 _FLAGS = (*FLAGS, "normalized", "special")
 # In the order in which transformers adds the tokens that the tokenizer lacks.
 _ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-_SEVERAL = ("extra_special_tokens", "additional_special_tokens")
+_EXTRA_TOKENS_KEYS = ("extra_special_tokens", "additional_special_tokens")
 # Not keys of the files: the settings of tokens written as objects, by literal, and the tokens of added_tokens.json.
-_SAID = "\0said"
-_ADDED = "\0added"
+_OBJECT_TOKENS_KEY = "\0said"
+_ADDED_FILE_KEY = "\0added"
 # Not kept: what the tokenizer.json has already, and names of classes and of code that read other files.
-_DROPPED = frozenset(
+_DROPPED_KEYS = frozenset(
     (
-        *(_LISTED, "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
-        _PREFIX,
-        _SAID,
-        _ADDED,
+        *(_ADDED_TOKENS_KEY, "tokenizer_class", "auto_map", "backend", "tokenizer_file", "name_or_path"),
+        _PREFIX_SPACE_KEY,
+        _OBJECT_TOKENS_KEY,
+        _ADDED_FILE_KEY,
         KEPT_TOKENIZER_JSON,
     )
 )
@@ -63,9 +63,19 @@ _DEFAULT = ("clean_up_tokenization_spaces", False)
 _CLASS = "PreTrainedTokenizerFast"
 # Classes of transformers, without "Tokenizer": those that put tokens around a text; those of SentencePiece that do so
 # unless add_bos_token is false; and all of models with GPT-2's pattern, with those for any tokenizer.json.
-_PUT_AROUND = {"Roberta", "Bart", "Longformer", "LED", "Deberta", "Whisper", "LayoutLMv3", "Mvp", "CLIP"}
-_PUT_BEGIN = {"Llama", "LLaMA", "CodeLlama", "Gemma"}
-_AS_GPT2 = {"GPT2", "CodeGen", "PreTrained", "TokenizersBackend"} | _PUT_AROUND
+_CLASSES_WITH_TOKENS_AROUND = {
+    "Roberta",
+    "Bart",
+    "Longformer",
+    "LED",
+    "Deberta",
+    "Whisper",
+    "LayoutLMv3",
+    "Mvp",
+    "CLIP",
+}
+_CLASSES_WITH_BOS = {"Llama", "LLaMA", "CodeLlama", "Gemma"}
+_CLASSES_LIKE_GPT2 = {"GPT2", "CodeGen", "PreTrained", "TokenizersBackend"} | _CLASSES_WITH_TOKENS_AROUND
 
 Companions = dict[str, Any]
 """The merged contents of the files; empty if the folder has none of them."""
@@ -76,12 +86,14 @@ def read(folder: Path) -> Companions:
     config = _object(folder / CONFIG_NAME)
     mapped = _object(folder / _MAP_NAME)
     # As in transformers, the other two files count only if the config lists no added tokens.
-    if _LISTED not in config:
-        config = {**config, **mapped, **{key: config[key] for key in _SEVERAL if config.get(key)}}
+    if _ADDED_TOKENS_KEY not in config:
+        config = {**config, **mapped, **{key: config[key] for key in _EXTRA_TOKENS_KEYS if config.get(key)}}
         if added := _object(folder / _ADDED_NAME):
             named = _named(config)
             ids = {literal: take_id(i, f"{folder / _ADDED_NAME}: {shown(literal)}") for literal, i in added.items()}
-            config[_ADDED] = {str(i): {"content": literal, "special": literal in named} for literal, i in ids.items()}
+            config[_ADDED_FILE_KEY] = {
+                str(i): {"content": literal, "special": literal in named} for literal, i in ids.items()
+            }
     templates = {path.stem: _text(path) for path in sorted((folder / _TEMPLATES_NAME).glob("*.jinja"))}
     if (folder / _TEMPLATE_NAME).is_file():
         config["chat_template"] = _text(folder / _TEMPLATE_NAME)
@@ -90,13 +102,13 @@ def read(folder: Path) -> Companions:
         first = {"default": given} if isinstance(given, str) else {}
         config["chat_template"] = [{"name": name, "template": text} for name, text in {**first, **templates}.items()]
     # A token written as an object has rules for recognising it. They matter only for tokens that the tokenizer lacks.
-    listed = [value for key in _SEVERAL if type(config.get(key)) is list for value in config[key]]
+    listed = [value for key in _EXTRA_TOKENS_KEYS if type(config.get(key)) is list for value in config[key]]
     said: dict[str, dict[str, Any]] = {}
     for value in [*_values(config), *listed]:
         if (content := literal_of(value)) is not None:
             said[content] = {flag: value[flag] for flag in _FLAGS if flag in value} if type(value) is dict else {}
     texts = {key: literal_of(value) or value for key, value in config.items() if key.endswith("_token")}
-    return {**config, **texts, _SAID: said} if said else config
+    return {**config, **texts, _OBJECT_TOKENS_KEY: said} if said else config
 
 
 def settings_of(tokenizer: Any) -> Companions:
@@ -119,7 +131,11 @@ def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
 def puts_around(config: Companions) -> str:
     """Returns what the files say of tokens around a text; empty if nothing."""
     said = [key for key in ("add_bos_token", "add_eos_token") if config.get(key) is True]
-    kinds = _PUT_AROUND if config.get("add_bos_token") is False else _PUT_AROUND | _PUT_BEGIN
+    kinds = (
+        _CLASSES_WITH_TOKENS_AROUND
+        if config.get("add_bos_token") is False
+        else _CLASSES_WITH_TOKENS_AROUND | _CLASSES_WITH_BOS
+    )
     if not said and _short_class(config) in kinds:
         said = [f"tokenizer_class {config['tokenizer_class']!r}, which puts tokens around a text"]
     return " and ".join(said)
@@ -131,7 +147,7 @@ def _short_class(config: Companions) -> str:
 
 def check_class(config: Companions, name: str) -> None:
     """Raises FormatError if the transformers class may split text unlike GPT-2, which a vocab.json does not say."""
-    if _short_class(config) not in _AS_GPT2:
+    if _short_class(config) not in _CLASSES_LIKE_GPT2:
         kind = str(config["tokenizer_class"])
         raise FormatError(
             f"{name}: {CONFIG_NAME} names the class {shown(kind)}, which may not split a text as GPT-2's does, and"
@@ -184,7 +200,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             if not incomplete:
                 _check_ids(before, ids, name)
         has_prefix = "prefix_space" in model.normalizer
-        if incomplete and config.get(_PREFIX) is True and not has_prefix:
+        if incomplete and config.get(_PREFIX_SPACE_KEY) is True and not has_prefix:
             model = model.replaced(normalizer=(*model.normalizer, "prefix_space"))
             has_prefix = True
         # Special tokens that only have a role or a name in these files, without an id.
@@ -197,7 +213,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             _check_overlaps(before, new, name)
             if not incomplete:
                 _check_ids(before, {literal: model.special_tokens[literal] for literal in named}, name)
-            said, roles = config.get(_SAID, {}), _roles(config)
+            said, roles = config.get(_OBJECT_TOKENS_KEY, {}), _roles(config)
             entries = [
                 {"id": model.special_tokens[literal], "content": literal, "special": True} | said.get(literal, {})
                 for literal in named
@@ -207,19 +223,19 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 plain_specials=model.plain_specials | found.plain.difference(roles),
                 special_rules=(*model.special_rules, *found.rules),
             )
-        if config.get(_SPLIT) is True:
+        if config.get(_SPLIT_SPECIALS_KEY) is True:
             ordinary = (
                 (literal, "ordinary") for literal in model.special_tokens if literal not in model.plain_specials
             )
             model = model.replaced(special_rules=(*model.special_rules, *ordinary))
-        if config.get(_PREFIX) is (not has_prefix):
+        if config.get(_PREFIX_SPACE_KEY) is (not has_prefix):
             warn(
-                f"{name}: {CONFIG_NAME} says {_PREFIX} = {not has_prefix}, and the tokenizer itself {has_prefix};"
-                " releases of transformers go by the one or the other, pairloom by the tokenizer; with_normalizer"
-                " changes that"
+                f"{name}: {CONFIG_NAME} says {_PREFIX_SPACE_KEY} = {not has_prefix}, and the tokenizer itself"
+                f" {has_prefix}; releases of transformers go by the one or the other, pairloom by the tokenizer;"
+                " with_normalizer changes that"
             )
         kept = {key: value for key, value in config_of(model).items() if key == KEPT_TOKENIZER_JSON}
-        kept |= {key: value for key, value in config.items() if key not in _DROPPED and (key, value) != _DEFAULT}
+        kept |= {key: value for key, value in config.items() if key not in _DROPPED_KEYS and (key, value) != _DEFAULT}
         return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
         place = "" if isinstance(error, FormatError) else f"; the special tokens are those of {CONFIG_NAME}"
@@ -273,7 +289,7 @@ def _check_overlaps(model: Model, joining: Collection[str], name: str) -> None:
 
 def without_split(model: Model) -> Model:
     """Returns the model as in its tokenizer.json: whether special tokens stay text is left to the config beside it."""
-    if config_of(model).get(_SPLIT) is not True:
+    if config_of(model).get(_SPLIT_SPECIALS_KEY) is not True:
         return model
     return model.replaced(special_rules=tuple(rule for rule in model.special_rules if rule[1] != "ordinary"))
 
@@ -284,7 +300,7 @@ def write(model: Model) -> dict[str, bytes]:
     config.pop(KEPT_TOKENIZER_JSON, None)
     config.setdefault(*_DEFAULT)
     if "prefix_space" in model.normalizer:
-        config[_PREFIX] = True
+        config[_PREFIX_SPACE_KEY] = True
     named = {key: value for key, value in config.items() if key.endswith("_token") and isinstance(value, str)}
     files = {CONFIG_NAME: _bytes(config), _MAP_NAME: _bytes(named)}
     if isinstance(template := config.get("chat_template"), str):
@@ -298,7 +314,7 @@ def identity_of(config: Companions) -> bytes:
     As in transformers, an entry of added_tokens_decoder replaces a token's rules, and a token with a role (such as
     bos_token) is special.
     """
-    return json.dumps([config.get(_LISTED), _roles(config)], sort_keys=True).encode()
+    return json.dumps([config.get(_ADDED_TOKENS_KEY), _roles(config)], sort_keys=True).encode()
 
 
 def forms_of(model: Model) -> list[str]:
@@ -318,7 +334,7 @@ def _listed(config: Companions, name: str) -> AddedTokens:
 
 
 def _entries(config: Companions, name: str) -> list[dict[str, Any]]:
-    decoder = config.get(_LISTED, config.get(_ADDED)) or {}
+    decoder = config.get(_ADDED_TOKENS_KEY, config.get(_ADDED_FILE_KEY)) or {}
     where = f"{name}: {CONFIG_NAME}"
     roles = _roles(config)
     if type(decoder) is not dict:
@@ -335,7 +351,7 @@ def _entries(config: Companions, name: str) -> list[dict[str, Any]]:
 
 def _named(config: Mapping[str, Any]) -> list[str]:
     """Returns, each once, the literals that have a role or are listed as special tokens."""
-    extra, several = (config.get(key) or [] for key in _SEVERAL)
+    extra, several = (config.get(key) or [] for key in _EXTRA_TOKENS_KEYS)
     if extra and not isinstance(extra, Mapping):
         several = extra
     if not isinstance(several, (list, str, Mapping)):

@@ -27,7 +27,7 @@ from pairloom.shards.reading import shard_folder
 from pairloom.shards.shards import Shard, check_file, read_provenance, read_shard
 
 # Ids of a shard copied at once.
-_AT_ONCE = 1 << 20
+_CHUNK_IDS = 1 << 20
 
 
 class DroppedDocuments(NamedTuple):
@@ -145,7 +145,7 @@ def _written(folder: Path, manifest: Manifest, number: int, table: Any, rows: li
     first = 0
     while first < len(table):
         # Some documents at a time, so that the shard is never in memory twice.
-        stop = max(int(np.searchsorted(offsets, offsets[first] + _AT_ONCE, side="right")) - 1, first + 1)
+        stop = max(int(np.searchsorted(offsets, offsets[first] + _CHUNK_IDS, side="right")) - 1, first + 1)
         mask, lengths = is_kept[first:stop], np.diff(offsets[first : stop + 1])
         writer.write(ids[offsets[first] : offsets[stop]][np.repeat(mask, lengths)], np.cumsum(lengths[mask]))
         first = stop

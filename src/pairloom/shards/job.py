@@ -50,7 +50,7 @@ from pairloom.shards.shards import Batch, Shard, Shards
 from pairloom.shards.storage import HIDDEN, Storage, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
-_MOVES = ".moves"
+_MOVES_SUFFIX = ".moves"
 """Suffix of the list that a job writes when it commits: pairs of (file in its hidden folder, its name)."""
 _HIDDEN = (HIDDEN, f".{HIDDEN}")
 """Prefixes of what jobs write; the one with the extra dot is of a list that a killed job was writing."""
@@ -269,8 +269,8 @@ class ShardJob:
             stack.enter_context(storage.claimed(self.task.run, self._takeover))
             hidden = [name for name in storage.names() if name.startswith(_HIDDEN)]
             for name in hidden:
-                if name.endswith(_MOVES):
-                    self._finish(name.removesuffix(_MOVES), _checked_moves(storage.url, storage.read(name)))
+                if name.endswith(_MOVES_SUFFIX):
+                    self._finish(name.removesuffix(_MOVES_SUFFIX), _checked_moves(storage.url, storage.read(name)))
                     warn(f"{storage.url}: the commit of an earlier job, which was cut off, is finished now")
             if in_the_way := self._in_the_way():
                 raise not_empty(storage.url, in_the_way[0])
@@ -338,7 +338,7 @@ class ShardJob:
         storage.check_claim(self.task.run)
         storage.write(f"{self._own}/{name}", data)
         moves.append((name, name))
-        storage.write(f"{self._own}{_MOVES}", json.dumps(moves).encode())
+        storage.write(f"{self._own}{_MOVES_SUFFIX}", json.dumps(moves).encode())
         # From here on the commit will be finished: if not by this job, then by the next one.
         self._is_open = False
         try:
@@ -386,7 +386,7 @@ class ShardJob:
                     storage.remove(name)
             storage.move([(f"{hidden}/{place}", name) for place, name in moves])
         storage.remove_folder(hidden)
-        storage.remove(hidden + _MOVES)
+        storage.remove(hidden + _MOVES_SUFFIX)
 
     def abort(self) -> None:
         """Removes all that the job wrote, and its folder if new and empty; does nothing if the job has ended."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pairloom._internal.arguments import check_int, shown
 from pairloom.shards.batches import Batches, FolderRows, Rows
 
-_PERIOD = 1 << 16
+_ROWS_PER_PERIOD = 1 << 16
 
 Numbers = npt.NDArray[np.int64]
 Weights = Mapping[str, float] | Sequence[tuple[int, Mapping[str, float]]]
@@ -147,15 +147,16 @@ def _parts(weights: Any, names: list[str]) -> Parts:
     total = sum(exact)
     if not total:
         raise ValueError("weights add up to 0; give a folder a share")
-    exact = [weight * _PERIOD / total for weight in exact]
+    exact = [weight * _ROWS_PER_PERIOD / total for weight in exact]
     parts = [int(share) for share in exact]
     by_rest = sorted(range(len(names)), key=lambda number: (parts[number] - exact[number], number))
-    for number in by_rest[: _PERIOD - sum(parts)]:
+    for number in by_rest[: _ROWS_PER_PERIOD - sum(parts)]:
         parts[number] += 1
     for name, share, part in zip(names, exact, parts, strict=True):
         if share and not part:
             raise ValueError(
-                f"weights[{name!r}] is less than 1/{_PERIOD} of their sum; make it 0, or join the folder with another"
+                f"weights[{name!r}] is less than 1/{_ROWS_PER_PERIOD} of their sum; make it 0, or join the folder with"
+                " another"
             )
     return tuple(parts)
 
@@ -178,7 +179,7 @@ class _Phase(NamedTuple):
 
     def counts(self, row: int) -> list[int]:
         """Returns how many rows of each source come before `row`."""
-        periods, rest = divmod(row - self.first, _PERIOD)
+        periods, rest = divmod(row - self.first, _ROWS_PER_PERIOD)
         places = _period(self.parts)[1]
         each = zip(self.before, self.parts, places, strict=True)
         return [before + periods * part + int(np.searchsorted(at, rest)) for before, part, at in each]
@@ -215,7 +216,7 @@ class _MixedRows(Rows):
         if not phase.parts[source]:
             return None
         periods, rest = divmod(number - phase.before[source], phase.parts[source])
-        return phase.first + periods * _PERIOD + int(_period(phase.parts)[1][source][rest])
+        return phase.first + periods * _ROWS_PER_PERIOD + int(_period(phase.parts)[1][source][rest])
 
     def counts(self, row: int) -> dict[str, int]:
         """Returns how many rows of each source come before `row`."""
@@ -252,8 +253,8 @@ class _MixedRows(Rows):
         for phase, stop in zip(self.phases, [*(phase.first for phase in self.phases[1:]), first + n], strict=True):
             begin, end = max(first, phase.first), min(first + n, stop)
             if begin < end:
-                rows = np.arange(end - begin) + (begin - phase.first) % _PERIOD
-                found.append(_period(phase.parts)[0][rows % _PERIOD])
+                rows = np.arange(end - begin) + (begin - phase.first) % _ROWS_PER_PERIOD
+                found.append(_period(phase.parts)[0][rows % _ROWS_PER_PERIOD])
         return np.concatenate(found)
 
 

@@ -34,7 +34,7 @@ from pairloom.shards.tokenize_files import TokenizedFiles, tokenize_files, witho
 from pairloom.tokenizer import Tokenizer
 
 # Ids handed to the writer at once.
-_AT_ONCE = 1 << 21
+_CHUNK_IDS = 1 << 21
 
 
 def pack_shards(
@@ -111,7 +111,7 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
     """Yields the rows of a rank as documents, some at a time."""
     n_all = -(-shards.n_tokens // seq_len)
     n_rows = len(range(rank, n_all, world_size))
-    at_once = max(_AT_ONCE // seq_len, 1)
+    at_once = max(_CHUNK_IDS // seq_len, 1)
     n_tokens = 0
     origins = _Origins(shards) if shards.manifest.has_provenance else None
     for first in range(0, n_rows, at_once):

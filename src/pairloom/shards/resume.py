@@ -13,8 +13,8 @@ from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
 from pairloom.shards.manifest import Manifest
 
-_AGAIN = "write such shards again (resume=True, rewrite=True)"
-_REMEDY = f"put it back as it was, start in a new folder, or {_AGAIN}"
+_REWRITE_REMEDY = "write such shards again (resume=True, rewrite=True)"
+_REMEDY = f"put it back as it was, start in a new folder, or {_REWRITE_REMEDY}"
 
 
 def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> tuple[Manifest, list[str]]:
@@ -30,7 +30,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
     if None not in (*begins[0], *begins[1]) and begins[0] != begins[1]:
         if not rewrite:
-            raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_AGAIN}")
+            raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_REWRITE_REMEDY}")
         kept = first_shards(found, 0)
     point, was_complete = kept.next, kept.complete
     n_concerned = len(kept.inputs) if was_complete else point.source + (1 if point.documents else 0)

@@ -21,9 +21,9 @@ HIDDEN = ".pairloom-job-"
 """Prefix of everything that belongs to a job before it is committed: its folder, and its lock at a URL."""
 
 _LOCK = ".lock"
-_TAKEN = "another job writes here; wait until it ends, or pass takeover=True if its driver is dead"
-_AT_ONCE = "another job began at the same moment; run one of them again"
-_LOST = "another job has taken the folder over; what this one wrote does not count"
+_JOB_IS_RUNNING = "another job writes here; wait until it ends, or pass takeover=True if its driver is dead"
+_JOBS_BEGAN_TOGETHER = "another job began at the same moment; run one of them again"
+_FOLDER_TAKEN_OVER = "another job has taken the folder over; what this one wrote does not count"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -148,14 +148,14 @@ class _Remote(Storage):
         own = f"{HIDDEN}{run}{_LOCK}"
         found = self._locks()
         if found and not takeover:
-            raise FileExistsError(errno.EEXIST, _TAKEN, self.url)
+            raise FileExistsError(errno.EEXIST, _JOB_IS_RUNNING, self.url)
         self._make()
         try:
             self.write(own, b"")
             for name in found:
                 self.remove(name)
             if self._locks() != [own]:
-                raise FileExistsError(errno.EEXIST, _AT_ONCE, self.url)
+                raise FileExistsError(errno.EEXIST, _JOBS_BEGAN_TOGETHER, self.url)
             yield
         finally:
             with contextlib.suppress(OSError):
@@ -170,7 +170,7 @@ class _Remote(Storage):
 
     def check_claim(self, run: str) -> None:
         if f"{HIDDEN}{run}{_LOCK}" not in self._locks():
-            raise FileExistsError(errno.EEXIST, _LOST, self.url)
+            raise FileExistsError(errno.EEXIST, _FOLDER_TAKEN_OVER, self.url)
 
     def remove_if_empty(self) -> None:
         """Does nothing: some file systems of fsspec would remove the folder with its contents."""

@@ -37,7 +37,7 @@ from pairloom.shards.shards import check_files
 from pairloom.shards.storage import storage_of
 from pairloom.tokenizer import Tokenizer
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_DISK_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _MAX_LISTED = 20
 
 _Unfinished = tuple[Path, Manifest, Mirror | None]
@@ -264,7 +264,7 @@ def write_folders(
             try:
                 _execute(tokenizer, corpus, unfinished, threads, report)
             except OSError as error:
-                if error.errno in _FULL:
+                if error.errno in _DISK_FULL_ERRNOS:
                     replaces = any(target not in configs for target, _, _ in unfinished)
                     n_shards = None if replaces else sum(len(manifest.shards) for _, manifest, _ in unfinished)
                     raise _no_space(error, next(iter(configs)), n_shards) from error

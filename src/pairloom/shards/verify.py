@@ -26,8 +26,8 @@ from pairloom.shards.shards import Shard, check_file, check_ids, check_order, re
 from pairloom.shards.tokenize_files import write_folders
 from pairloom.tokenizer import Tokenizer
 
-_CHOSEN = ("format", "eot", "bos", "specials", "shard_tokens", "duplicates", "provenance", "id_field")
-_READING = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors", "input_format")
+_CHOSEN_OPTIONS = ("format", "eot", "bos", "specials", "shard_tokens", "duplicates", "provenance", "id_field")
+_READING_OPTIONS = ("text_field", "separator", "max_bytes", "doc_cap", "input_errors", "input_format")
 
 
 def verify_shards(
@@ -115,9 +115,9 @@ class _Mender:
         check_not_of_job(folder, manifest)
         with self._options_checked():
             check_selection(config)
-            self._config = run_config(tokenizer, **{name: config[name] for name in _CHOSEN if name in config})
+            self._config = run_config(tokenizer, **{name: config[name] for name in _CHOSEN_OPTIONS if name in config})
             self._config |= {name: config[name] for name in ("split",) if name in config}
-            self._reading: dict[str, Any] = {name: config[name] for name in _READING}
+            self._reading: dict[str, Any] = {name: config[name] for name in _READING_OPTIONS}
             fresh = new_manifest(tokenizer, self._config | self._reading, [])
         check_options(folder, manifest, fresh)
         # Leave out again what was left out then.

@@ -28,7 +28,7 @@ N_BYTES = 256
 _RUN_OPTIONS = ("threads", "progress", "max_memory", "trace", "parity", "parity_reference")
 
 # Fields that a Model stores itself, so that a record leaves them out.
-_OF_MODEL = ("pattern", "decode_errors")
+_MODEL_FIELDS = ("pattern", "decode_errors")
 
 # In GPT-2's byte alphabet, printable bytes have the first ids, and the other bytes follow.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -118,7 +118,7 @@ class TrainingConfig:
 
         Fields that the Model has anyway (pattern, decode_errors) are left out.
         """
-        names = [field.name for field in dataclasses.fields(self) if field.name not in _OF_MODEL]
+        names = [field.name for field in dataclasses.fields(self) if field.name not in _MODEL_FIELDS]
         fields = {name: getattr(self, name) for name in names}
         differing = {
             profile: {name: value for name, value in fields.items() if value != getattr(config, name)}
@@ -131,7 +131,7 @@ class TrainingConfig:
     def of_record(cls, record: str, **fields: Any) -> TrainingConfig:
         """Returns the config of a record, with `fields` from the Model; TypeError or ValueError for a wrong record."""
         recorded = json.loads(record)
-        if wrong := recorded.keys() & set(_OF_MODEL):
+        if wrong := recorded.keys() & set(_MODEL_FIELDS):
             raise ValueError(f"{min(wrong)} is no field of a record")
         return cls.from_profile(**{"profile": None, **recorded, **fields})
 

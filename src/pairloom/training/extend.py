@@ -19,7 +19,7 @@ from pairloom.training.train import check_counts, prune, rules, shortage_text
 from pairloom.vocabulary import as_pairs, merged_ids, truncated_and_renumbered, warn_of_moved
 
 # Fields that the tokenizer fixes, so that `extend` cannot change them.
-_OWN_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
+_CHANGEABLE_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Extension:
         fields: dict[str, Any],
     ) -> "Extension":
         """Checks the arguments of `extend`; TypeError or ValueError if they are invalid."""
-        for name in _OWN_FIELDS:
+        for name in _CHANGEABLE_FIELDS:
             if name in fields:
                 raise TypeError(f"{name} is the tokenizer's own and cannot change in extend; leave it out")
         # Also raises an error for unknown fields.

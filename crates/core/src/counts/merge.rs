@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashTable;
 
 use super::partition_log::PartitionLog;
-use super::pretoken_counts::{PretokenCounts, SERIAL};
+use super::pretoken_counts::{MIN_PARALLEL_PRETOKENS, PretokenCounts};
 use super::shared_table::SharedTable;
 use crate::cpu::CpuTier;
 use crate::error::{Error, Result};
@@ -178,7 +178,7 @@ impl PretokenCounts {
 
 /// Returns the number of threads for this many pretokens.
 fn threads_for(n_pretokens: usize) -> usize {
-    if n_pretokens < SERIAL { 1 } else { parallel::thread_count(0) }
+    if n_pretokens < MIN_PARALLEL_PRETOKENS { 1 } else { parallel::thread_count(0) }
 }
 
 impl SharedTable {

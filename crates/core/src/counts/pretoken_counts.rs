@@ -27,7 +27,7 @@ pub struct PretokenCounts {
 const COLUMNS: &str = "the columns of the counts";
 
 /// Fewer pretokens than this are processed by one thread.
-pub(super) const SERIAL: usize = 1 << 16;
+pub(super) const MIN_PARALLEL_PRETOKENS: usize = 1 << 16;
 
 impl PretokenCounts {
     /// Returns the number of distinct pretokens.
@@ -155,7 +155,7 @@ impl PretokenCounts {
             rest = after;
         }
         assert!(rest.is_written(), "as many parts as sizes");
-        let threads = if n_pretokens < SERIAL { 1 } else { threads };
+        let threads = if n_pretokens < MIN_PARALLEL_PRETOKENS { 1 } else { threads };
         parallel::for_each(threads, jobs.into_iter(), |(part, mut columns)| {
             write(&part, &mut columns);
             assert!(columns.is_written(), "a part has as many pretokens and bytes as its size says");

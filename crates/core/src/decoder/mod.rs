@@ -25,7 +25,7 @@ pub use stream::{DecodeErrors, DecodeStream, PARTIAL_CHARACTER};
 /// Bytes of a slot.
 const SLOT: usize = 16;
 /// The length that marks a long token; its slot then has its start and length in `long`.
-const LONG: u8 = 16;
+const LONG_TOKEN: u8 = 16;
 /// The length that marks an id without a token.
 const UNKNOWN: u8 = 17;
 /// The output is grown once for this many ids.
@@ -115,7 +115,7 @@ impl Decoder {
             location[..8].copy_from_slice(&(self.long.len() as u64).to_le_bytes());
             location[8..].copy_from_slice(&(token.len() as u32).to_le_bytes());
             self.long.try_extend(token, "a decoder")?;
-            slot(&location, LONG)
+            slot(&location, LONG_TOKEN)
         };
         match self.slots.get_mut(id as usize) {
             Some(dense) => *dense = slot,
@@ -224,7 +224,7 @@ impl Decoder {
             // SAFETY: `out` has spare capacity of a slot for each id, and `n_bytes` advanced by less than a slot for
             // each id before this one, so the whole slot is within the capacity.
             unsafe { out_start.add(n_bytes).cast::<[u8; SLOT]>().write_unaligned(*slot) };
-            if len >= LONG {
+            if len >= LONG_TOKEN {
                 break;
             }
             n_bytes += usize::from(len);
@@ -245,8 +245,8 @@ impl Decoder {
     /// Returns the bytes of one id.
     pub fn token<I: AnyId>(&self, id: I) -> Result<&[u8]> {
         match self.slots.get(id.index()).or_else(|| self.sparse.get(&id.index())) {
-            Some(slot) if slot[SLOT - 1] < LONG => Ok(&slot[..usize::from(slot[SLOT - 1])]),
-            Some(slot) if slot[SLOT - 1] == LONG => Ok(self.long_token(slot)),
+            Some(slot) if slot[SLOT - 1] < LONG_TOKEN => Ok(&slot[..usize::from(slot[SLOT - 1])]),
+            Some(slot) if slot[SLOT - 1] == LONG_TOKEN => Ok(self.long_token(slot)),
             _ => Err(Error::UnknownTokenId { id: id.shown() }),
         }
     }

@@ -54,7 +54,7 @@ use crate::pretokens::key::{PaddedText, PretokenKey};
 use crate::vocabulary::Vocabulary;
 
 /// Parts longer than this are merged by [`by_rank`] instead of [`heap`].
-const VERY_LONG: usize = 1 << 15;
+const MAX_HEAP_BYTES: usize = 1 << 15;
 
 /// Bytes of a long pretoken that are merged between two calls of `on_progress`: milliseconds of work.
 const BYTES_PER_TICK: usize = 1 << 16;
@@ -409,7 +409,7 @@ impl PretokenEncoder {
                 }
                 self.ids.clear();
                 // `by_rank` allocates a list for each rank: too many if ids are ranks and have large gaps.
-                if part.len() > VERY_LONG.max(vocabulary.n_ranks() / 8) {
+                if part.len() > MAX_HEAP_BYTES.max(vocabulary.n_ranks() / 8) {
                     by_rank::merge(vocabulary, part, |id| output.put(id), on_progress)?;
                 } else if part.len() > CACHED_BYTES {
                     heap::merge(vocabulary, part, |id| output.put(id))?;

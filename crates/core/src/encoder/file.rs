@@ -31,7 +31,7 @@ use crate::pretokens::safe_cuts::{SafeCuts, part_at};
 /// Bytes of a part of a file.
 const PART_BYTES: u64 = 2 << 20;
 /// Parts at the end of a file are smaller by this factor, so that no thread works on a large one while the others idle.
-const N_SMALL: u64 = 8;
+const SMALL_PART_DIVISOR: u64 = 8;
 /// Bytes of a block: few enough to stay in the second-level cache until they are encoded.
 const BLOCK_BYTES: usize = 1 << 18;
 
@@ -61,7 +61,7 @@ impl Parts {
     /// Divides `n_bytes` for this many threads: when one of them takes the last large part, small ones are left for the
     /// others.
     fn divide(n_bytes: u64, part_bytes: u64, threads: u64) -> Self {
-        let small_bytes = part_bytes.div_ceil(N_SMALL);
+        let small_bytes = part_bytes.div_ceil(SMALL_PART_DIVISOR);
         // Starting a thread would take longer than the work it would do.
         if n_bytes < 2 * small_bytes {
             return Parts::whole();
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_file_of_less_than_two_small_parts_is_one() {
         for (n_bytes, n) in [(0, 1), (15, 1), (31, 1), (32, 2), (33, 3)] {
-            assert_eq!(Parts::divide(n_bytes, 16 * N_SMALL, 2).n, n, "{n_bytes}");
+            assert_eq!(Parts::divide(n_bytes, 16 * SMALL_PART_DIVISOR, 2).n, n, "{n_bytes}");
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
             (1 << 40, 1 << 21, 16),
         ] {
             let parts = Parts::divide(n_bytes, part_bytes, threads);
-            let small = part_bytes.div_ceil(N_SMALL);
+            let small = part_bytes.div_ceil(SMALL_PART_DIVISOR);
             let (last, _) = parts.start(parts.n - 1);
             assert!(last < n_bytes && n_bytes <= last + small, "{n_bytes} of {part_bytes}");
             for number in 1..parts.n.min(10_000) {

@@ -50,7 +50,7 @@ use words::EncodeWords;
 use worker::Worker;
 
 pub use block_encoder::{BlockEncoder, BlockOptions, BlockSource, Encoded};
-pub use parts::SHORTEST_IN_PARTS;
+pub use parts::MIN_UNITS_IN_PARTS;
 pub use session::{Change, Replaced, Session};
 pub use special_literals::{LiteralCount, LiteralCounts, Specials};
 pub use stream::StreamEncoder;

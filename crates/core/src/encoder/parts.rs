@@ -19,7 +19,7 @@ use crate::pretokens::safe_cuts::{REACH_BYTES, last_free_cut};
 use crate::text::{Characters, Text};
 
 /// Shorter texts are encoded on one thread: starting another would take longer than the work it would do.
-pub const SHORTEST_IN_PARTS: usize = 1 << 19;
+pub const MIN_UNITS_IN_PARTS: usize = 1 << 19;
 
 /// The most and the fewest units of a part; each thread gets several parts.
 const MAX_PART_UNITS: usize = 1 << 20;
@@ -28,7 +28,7 @@ const PARTS_PER_THREAD: usize = 8;
 
 /// Characters to read at first, for each wanted id and in addition: nearly always enough, since few tokens are longer.
 const CHARS_PER_ID: usize = 8;
-const CHARS_MORE: usize = 512;
+const EXTRA_CHARS: usize = 512;
 
 impl Encoder {
     /// Like [`encode`](Self::encode), for long texts: on up to `threads` threads (0: one per processor), with a monitor.
@@ -148,7 +148,7 @@ impl Encoder {
         let (mut buffer, n_all) = (String::new(), text.n_bytes());
         let can_cut = self.pretokenizer().has_cuts_within() && !policy.reads_all();
         let mut n_chars =
-            if can_cut { limit.saturating_mul(CHARS_PER_ID).saturating_add(CHARS_MORE) } else { n_all };
+            if can_cut { limit.saturating_mul(CHARS_PER_ID).saturating_add(EXTRA_CHARS) } else { n_all };
         let recognised = self.recognised(policy);
         loop {
             let part = text.part(0..n_chars);
@@ -171,7 +171,7 @@ impl Encoder {
 
     /// Returns whether a text is worth dividing among threads.
     fn is_divided(&self, text: &Characters<'_>, threads: usize) -> bool {
-        threads != 1 && text.n_units() >= SHORTEST_IN_PARTS && self.pretokenizer().has_cuts_within()
+        threads != 1 && text.n_units() >= MIN_UNITS_IN_PARTS && self.pretokenizer().has_cuts_within()
     }
 
     /// Returns the text; if all of it must be read at once, converts it to UTF-8 and checks it by the policy.

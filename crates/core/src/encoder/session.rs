@@ -36,9 +36,9 @@ use crate::special::SpecialTokens;
 
 /// Bytes of text that are settled at once, and the size up to which a chunk grows.
 const CHUNK: usize = 1 << 12;
-/// A tail of at least this many bytes is cut inside its last pretoken, at least `MARGIN` bytes before the end.
-const LONG_TAIL: usize = 1 << 9;
-const MARGIN: usize = 1 << 8;
+/// A tail of at least this many bytes is cut inside its last pretoken, at least `CUT_MARGIN` bytes before the end.
+const MIN_CUT_TAIL: usize = 1 << 9;
+const CUT_MARGIN: usize = 1 << 8;
 
 const TEXT: &str = "the text of a session";
 const IDS: &str = "the ids of a session";
@@ -412,12 +412,12 @@ impl Session {
     /// Finds a cut inside the last pretoken of a long text without a safe cut: the offset, and the ids before it.
     fn cut_inside(&self, text: &str, ids: &[u32], place: Place) -> Result<Option<(usize, usize)>> {
         let (vocabulary, pretokenizer) = (self.encoder.vocabulary(), self.encoder.pretokenizer());
-        if text.len() < LONG_TAIL || self.allowed.find(text.as_bytes(), 0).is_some() {
+        if text.len() < MIN_CUT_TAIL || self.allowed.find(text.as_bytes(), 0).is_some() {
             return Ok(None);
         }
         let (mut at, mut n_ids) = (text.len(), ids.len());
         let is_between = |at: usize| {
-            text.len() - at >= MARGIN
+            text.len() - at >= CUT_MARGIN
                 && text.is_char_boundary(at)
                 && is_free(text, at, &[&*self.allowed, &*self.disallowed])
         };
@@ -427,7 +427,7 @@ impl Session {
             let Some(token) = n_ids.checked_sub(1).and_then(|last| vocabulary.token(ids[last])) else {
                 return Ok(None);
             };
-            if !text.as_bytes()[..at].ends_with(token) || at < MARGIN {
+            if !text.as_bytes()[..at].ends_with(token) || at < CUT_MARGIN {
                 return Ok(None);
             }
             if starts == 1 {
@@ -437,7 +437,7 @@ impl Session {
             starts = usize::from(is_between(at));
         }
         // With `ignores_merges` a whole pretoken that is a token is not merged; all tokens must be too short for that.
-        let is_short = |(_, token): (u32, &[u8])| token.len() < MARGIN;
+        let is_short = |(_, token): (u32, &[u8])| token.len() < CUT_MARGIN;
         let is_merged = !vocabulary.ignores_merges() || vocabulary.tokens().all(is_short);
         let found = at > 0 && is_merged && pretokenizer.continues_identically(text, at, place)?;
         Ok(found.then_some((at, n_ids)))

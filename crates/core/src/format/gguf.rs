@@ -27,7 +27,7 @@ const PRE_TOKENIZERS: &str = include_str!("gguf_pre_tokenizers.json");
 /// The pre-tokenizers with which a pretoken that is itself a token stays whole (ignore_merges).
 const IGNORE_MERGES: [&str; 4] = ["llama3", "llama-v3", "llama-bpe", "tekken"];
 /// The special tokens of Phi-3 that do not absorb the white space after them; the file does not say so.
-const PHI3_KEEPS: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
+const PHI3_WITHOUT_RSTRIP: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
 
 /// Returns whether a file begins like GGUF.
 pub fn is_begin(head: &[u8]) -> bool {
@@ -197,7 +197,7 @@ impl<'a> Metadata<'a> {
         if self.text("general.name").is_some_and(|name| name.to_lowercase().replace('-', "").contains("phi3"))
         {
             let takers = model.special_tokens.iter().map(|(literal, _)| literal);
-            let takers = takers.filter(|literal| !PHI3_KEEPS.contains(&literal.as_str()));
+            let takers = takers.filter(|literal| !PHI3_WITHOUT_RSTRIP.contains(&literal.as_str()));
             model.special_rules = takers.map(|literal| (literal.clone(), "rstrip".to_owned())).collect();
         }
         Ok(model)

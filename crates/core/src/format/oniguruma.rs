@@ -3,9 +3,9 @@
 //!
 //! Supported is what published tokenizers use and both engines run alike: characters, classes, alternatives, groups,
 //! repetitions (greedy, lazy, possessive), lookaheads, anchors, and `(?i:...)` over ASCII. One pass copies the pattern and
-//! respells only the atoms of `RESPELT`, `\w`, `\W` and `\h` in a class, and `{m,n}+`, which is a repetition of a repetition
-//! in Oniguruma and possessive here. Anything else is refused with its position. So are these, which Oniguruma runs in its
-//! own way:
+//! respells only the atoms of `ATOM_SPELLINGS`, `\w`, `\W` and `\h` in a class, and `{m,n}+`, which is a repetition of
+//! a repetition in Oniguruma and possessive here. Anything else is refused with its position. So are these, which
+//! Oniguruma runs in its own way:
 //! - a repetition of what can match nothing: Oniguruma stops after one more round;
 //! - `.*` in a pattern with assertions: Oniguruma may try it only at the start of each line;
 //! - two letters under `(?i:` that together equal one letter, such as "ss" and "ß";
@@ -33,7 +33,7 @@ const OTHER_PROPERTIES: [&str; 3] = ["graph", "print", "word"];
 const PAIRS: [&str; 5] = ["ss", "ff", "fi", "fl", "st"];
 
 /// Atoms in pairloom's spelling and in Oniguruma's, and whether they are assertions. The first match is used.
-static RESPELT: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
+static ATOM_SPELLINGS: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
     let (theirs, ours) = (format!("[{WORD}{LATIN_1}]"), format!("[{WORD}{JOINERS}]"));
     let not = |class: &str| class.replacen('[', "[^", 1);
     let no_boundary = |word: &str| format!("(?:(?<={word})(?={word})|(?<!{word})(?!{word}))");
@@ -206,7 +206,7 @@ impl<'a> Translation<'a> {
 
     fn atom(&mut self) -> Result<bool> {
         let (at, rest) = (self.at, self.rest());
-        for (ours, theirs, is_assertion) in RESPELT.iter().filter(|_| !self.ignores_case) {
+        for (ours, theirs, is_assertion) in ATOM_SPELLINGS.iter().filter(|_| !self.ignores_case) {
             let (from, to) = if self.is_read { (theirs, ours) } else { (ours, theirs) };
             if rest.starts_with(from) {
                 self.respell(from.len(), to);

@@ -15,7 +15,7 @@ use crate::model_file::{Model, PatternText, read_id, text_of};
 use crate::pretokens::check_run_as_written;
 
 /// The first special tokens that mistral-common uses for a file that lists none.
-const UNLISTED: [&str; 20] = [
+const DEFAULT_SPECIALS: [&str; 20] = [
     "<unk>",
     "<s>",
     "</s>",
@@ -118,7 +118,7 @@ fn read_vocab(json: &mut Json<'_>) -> Result<RankList> {
 fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
     let mut specials: Vec<(String, u32)> = (0..n).map(|id| (format!("<SPECIAL_{id}>"), id)).collect();
     let Some(listed) = listed else {
-        specials.iter_mut().zip(UNLISTED).for_each(|((literal, _), name)| name.clone_into(literal));
+        specials.iter_mut().zip(DEFAULT_SPECIALS).for_each(|((literal, _), name)| name.clone_into(literal));
         return Ok(specials);
     };
     let mut is_listed = vec![false; n as usize];

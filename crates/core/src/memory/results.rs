@@ -23,7 +23,7 @@ const MAX_PARTS: usize = 16;
 const MAX_PART_IDS: usize = 2 << 20;
 
 /// Whether this platform keeps the memory of results.
-const KEEPS: bool = cfg!(all(target_os = "linux", target_pointer_width = "64"));
+const KEEPS_RESULTS: bool = cfg!(all(target_os = "linux", target_pointer_width = "64"));
 
 /// The ids that a call returns.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl<I: Id> From<Vec<I>> for ResultIds<I> {
 
 /// Returns whether memory of this size is kept.
 fn is_kept<I>(ids: &Vec<I>) -> bool {
-    KEEPS && pages::is_large::<I>(ids.capacity()) && ids.capacity() <= MAX_KEPT_BYTES / size_of::<I>()
+    KEEPS_RESULTS && pages::is_large::<I>(ids.capacity()) && ids.capacity() <= MAX_KEPT_BYTES / size_of::<I>()
 }
 
 impl<I: Id> Drop for ResultIds<I> {
@@ -199,7 +199,7 @@ mod tests {
     fn memory_of_a_large_result_serves_the_next() {
         test_id!(TestId);
         const N: usize = 4 << 20;
-        const MOST: usize = MAX_KEPT_BYTES / size_of::<TestId>();
+        const MAX_KEPT_IDS: usize = MAX_KEPT_BYTES / size_of::<TestId>();
         let ids = |n: u32, room: usize| {
             let mut ids = ResultIds::with_capacity(room);
             ids.extend((0..n).map(TestId::from_u32));
@@ -218,8 +218,8 @@ mod tests {
         assert_eq!(ids(1, N).as_ptr(), address, "the larger one is kept");
         let larger = ids(1, N + 1);
         assert!(larger.as_ptr() != address && larger.capacity() > N);
-        drop(ids(3, MOST + 1));
-        assert!(TestId::kept().lock().unwrap().ids.capacity() <= MOST, "a very large one is not");
+        drop(ids(3, MAX_KEPT_IDS + 1));
+        assert!(TestId::kept().lock().unwrap().ids.capacity() <= MAX_KEPT_IDS, "a very large one is not");
         let mut kept = ids(4, N);
         kept.process += 1;
         TestId::kept().lock().unwrap().ids = Vec::new();

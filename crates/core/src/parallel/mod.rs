@@ -20,7 +20,7 @@ const ROOM_BYTES: usize = 16 << 20;
 const MAX_PER_PROCESSOR: usize = 4;
 
 /// This many threads are allowed on any machine, so that tests can check that results do not depend on their number.
-const ALWAYS_ALLOWED: usize = 16;
+const MIN_THREAD_LIMIT: usize = 16;
 
 /// Returns the number of threads to use if the caller asks for `threads`. 0 means one per processor; larger numbers are
 /// capped at what can help.
@@ -28,7 +28,7 @@ pub(crate) fn thread_count(threads: usize) -> usize {
     let n_processors = thread::available_parallelism().map_or(1, usize::from);
     match threads {
         0 => n_processors,
-        n => n.min((MAX_PER_PROCESSOR * n_processors).max(ALWAYS_ALLOWED)),
+        n => n.min((MAX_PER_PROCESSOR * n_processors).max(MIN_THREAD_LIMIT)),
     }
 }
 

@@ -39,11 +39,11 @@ enum Engine {
 }
 
 /// The number of copies of a backtracking pattern: threads that share one wait for each other's caches.
-const COPIES: usize = 8;
+const N_COPIES: usize = 8;
 
 /// A pattern for `fancy_regex`.
 struct Backtracking {
-    copies: [OnceLock<Regex>; COPIES],
+    copies: [OnceLock<Regex>; N_COPIES],
     max_bytes: usize,
     /// The characters that can begin a match, if they are known.
     first: Option<Set>,
@@ -56,7 +56,7 @@ impl Backtracking {
         thread_local! {
             static NUMBER: usize = N_THREADS.fetch_add(1, Relaxed);
         }
-        let copy = &self.copies[NUMBER.with(|number| number % COPIES)];
+        let copy = &self.copies[NUMBER.with(|number| number % N_COPIES)];
         if copy.get().is_none() {
             // If only some characters can begin a match, each of them is tried by itself.
             let anchored = self.first.as_ref().map(|_| format!(r"\G(?:{pattern})"));

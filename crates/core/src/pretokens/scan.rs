@@ -21,7 +21,7 @@ const MAX_BYTES: usize = u32::MAX as usize - WINDOW_BYTES;
 const AHEAD_BYTES: usize = 2048;
 /// How many bits of a window are independent of later bytes: a character has up to four bytes. For ASCII see
 /// [`Reach`].
-const RELIABLE: u32 = 60;
+const RELIABLE_BITS: u32 = 60;
 
 // The loop below finds the ends of pretokens 64 bytes at a time. Classifying bytes into bit masks comes from simdjson
 // (Langdale and Lemire, "Parsing Gigabytes of JSON per Second", 2019). In pseudo-code:
@@ -286,14 +286,18 @@ unsafe fn decide<B: Block, R: Rules>(rules: R, bytes: *const u8, valid: u64, is_
         unsafe { window.add_non_ascii::<false>(R::CLASSES, bytes) };
         rules.starts::<B, false>(&window, is_last)
     };
-    let n_reliable = RELIABLE.min(starts.unknown_from);
+    let n_reliable = RELIABLE_BITS.min(starts.unknown_from);
     let mut next = n_reliable.saturating_sub(starts.reach.before);
     if window.high >> next & 1 == 1 {
         // Go back to the first byte of the character there.
         let boundaries = !window.continuation() & ((2 << next) - 1);
         next = 63 - boundaries.leading_zeros();
     }
-    Decided { starts: starts.decided(RELIABLE, valid, is_last), next, known: (1 << (n_reliable - next)) - 1 }
+    Decided {
+        starts: starts.decided(RELIABLE_BITS, valid, is_last),
+        next,
+        known: (1 << (n_reliable - next)) - 1,
+    }
 }
 
 /// [`decide`] for a window of ASCII.
@@ -325,7 +329,7 @@ mod tests {
 
     #[test]
     fn ends_too_far_away_are_left_to_the_next_call_or_not_given() {
-        const MOST: usize = 1000;
+        const LIMIT: usize = 1000;
         let words = "It's a few words, and then \n\n some more; ".repeat(60);
         for (letter, between) in [("x", " "), ("x", ""), ("é", " "), (" ", "1"), ("中", "!"), ("'", " ")] {
             for n_bytes in [3, 700, 860, 990, 999, 1000, 1002, 1060, 1070, 1200, 5000] {
@@ -333,17 +337,17 @@ mod tests {
                 let text = format!("{words}{between}{long}{between}{words}");
                 for tier in CpuTier::available() {
                     let all = ends_within(tier, &text, MAX_BYTES);
-                    let some = ends_within(tier, &text, MOST);
+                    let some = ends_within(tier, &text, LIMIT);
                     assert!(all.starts_with(&some), "{tier:?} {letter:?} {n_bytes}");
                     if let Some(next) = all.get(some.len()) {
                         // One of the next two pretokens is too long.
                         let last = some.last().copied().unwrap_or(0);
                         let second = all.get(some.len() + 1).unwrap_or(next);
-                        assert!(second - last > MOST, "{tier:?} {letter:?} {n_bytes}");
+                        assert!(second - last > LIMIT, "{tier:?} {letter:?} {n_bytes}");
                     }
                     // Between these lengths it depends on where a window ends, and on the pretoken before.
-                    assert!(some.len() == all.len() || n_bytes >= MOST - WINDOW_BYTES);
-                    assert!(some.len() < all.len() || n_bytes <= MOST + WINDOW_BYTES);
+                    assert!(some.len() == all.len() || n_bytes >= LIMIT - WINDOW_BYTES);
+                    assert!(some.len() < all.len() || n_bytes <= LIMIT + WINDOW_BYTES);
                 }
             }
         }

@@ -47,7 +47,7 @@ use crate::monitor::Monitor;
 use crate::parallel;
 
 /// Minimum length of a position list that threads share; sharing a shorter one costs more than it saves.
-const SHARE_FROM: usize = 8192;
+const MIN_SHARED_POSITIONS: usize = 8192;
 
 /// Learns merges from counts.
 ///
@@ -71,7 +71,7 @@ fn tuning(options: &MergeOptions, layout: &Layout) -> Tuning {
     let frequency = layout.count_at(options.n_merges);
     Tuning {
         threshold: frequency + frequency / 4,
-        share_from: SHARE_FROM,
+        min_shared_positions: MIN_SHARED_POSITIONS,
         reuses_slots: true,
         widths: (2, 4),
     }

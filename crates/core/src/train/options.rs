@@ -160,7 +160,7 @@ pub(super) struct Tuning {
     /// Pairs with a lower count are left out at first.
     pub threshold: u64,
     /// Position lists of at least this length are shared between threads.
-    pub share_from: usize,
+    pub min_shared_positions: usize,
     /// Whether new position lists may reuse the slots of merged pairs.
     pub reuses_slots: bool,
     /// The minimum width in bytes of a symbol and of a position.

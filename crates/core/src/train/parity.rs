@@ -20,7 +20,8 @@ use crate::memory::{TryReserve, filled};
 use crate::monitor::Monitor;
 
 /// Keeps all pairs; one thread.
-const TUNING: Tuning = Tuning { threshold: 1, share_from: usize::MAX, reuses_slots: true, widths: (4, 4) };
+const TUNING: Tuning =
+    Tuning { threshold: 1, min_shared_positions: usize::MAX, reuses_slots: true, widths: (4, 4) };
 
 const WHAT: &str = "the groups of pretokens";
 

@@ -111,7 +111,7 @@ fn random_options(random: &mut Random) -> MergeOptions {
 fn random_tuning(random: &mut Random) -> Tuning {
     Tuning {
         threshold: random.of(&[0, 1, 2, 3, 10, 100, 1 << 20, u64::MAX]),
-        share_from: random.of(&[0, 1, 2, 3, 5, 8, 20, usize::MAX]),
+        min_shared_positions: random.of(&[0, 1, 2, 3, 5, 8, 20, usize::MAX]),
         reuses_slots: random.below(2) == 0,
         widths: random.of(&[(2, 4), (4, 4), (4, 8)]),
     }
@@ -229,7 +229,7 @@ fn train_with_failing_monitor_returns_its_error() {
     let mut corpus = Corpus::default();
     corpus.push(&base64(60_000), 3);
     let options = MergeOptions { threads: 3, ..options(3000, TieBreak::BytesGreatest) };
-    let tuning = Tuning { threshold: 10, share_from: 50, reuses_slots: true, widths: (2, 4) };
+    let tuning = Tuning { threshold: 10, min_shared_positions: 50, reuses_slots: true, widths: (2, 4) };
     for failing in 1..4 {
         let recorder = Recorder { reports: RefCell::default(), failing };
         match train_tuned(corpus.pretokens().into(), &options, Some(tuning), &recorder) {
@@ -291,7 +291,7 @@ fn train_on_long_pretokens_equals_naive() {
         let mut corpus = Corpus::default();
         corpus.push(&pretoken, 2);
         let options = MergeOptions { threads: 2, ..options(20, TieBreak::IdsLeast) };
-        let tuning = Tuning { threshold: 100, share_from: 64, reuses_slots: false, widths: (2, 4) };
+        let tuning = Tuning { threshold: 100, min_shared_positions: 64, reuses_slots: false, widths: (2, 4) };
         let trained = train_tuned(corpus.pretokens().into(), &options, Some(tuning), &Silent).unwrap();
         assert_eq!(trained.merges, naive::train(corpus.pretokens(), &options, &Silent).unwrap());
     }

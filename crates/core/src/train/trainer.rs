@@ -65,7 +65,7 @@ pub(super) struct Trainer<'s, 'a, 'p, S, P> {
     trace: Vec<(Merge, u64)>,
     first_threshold: u64,
     min_frequency: u64,
-    share_from: usize,
+    min_shared_positions: usize,
     reuses_slots: bool,
 }
 
@@ -102,7 +102,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
             trace: Vec::new(),
             first_threshold: tuning.threshold.max(min_frequency),
             min_frequency,
-            share_from: tuning.share_from,
+            min_shared_positions: tuning.min_shared_positions,
             reuses_slots: tuning.reuses_slots,
         })
     }
@@ -194,7 +194,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
         let are_bytes = self.n_symbols == SEPARATOR + 1 && progress.merges.is_empty();
         let on_progress = &mut || progress.tick();
         if are_bytes {
-            let is_shared = array.symbols.len() / 64 >= self.share_from;
+            let is_shared = array.symbols.len() / 64 >= self.min_shared_positions;
             count_pairs::index_byte_pairs(pair_index, pool, is_shared, on_progress)
         } else {
             count_pairs::index_token_pairs(array, self.n_symbols, pair_index, on_progress)
@@ -227,7 +227,7 @@ impl<'s, 'a, 'p, S: AtomicCell, P: AtomicCell> Trainer<'s, 'a, 'p, S, P> {
 
         let on_progress = &mut || self.progress.tick();
         let pool = &mut self.pool;
-        pool.divide_list(list.start..list.start + list.len, step, list.len >= self.share_from)?;
+        pool.divide_list(list.start..list.start + list.len, step, list.len >= self.min_shared_positions)?;
         pool.run(Task::ReplacePair, step, on_progress)?;
         let has_new_lists = {
             let mut states = pool.states()?;

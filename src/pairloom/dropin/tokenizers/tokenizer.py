@@ -32,7 +32,7 @@ _PARTS: dict[str, type[Component]] = {
     "model": models.Model,
 }
 # The attributes that `HuggingFaceTokenizer` derives from a loaded tokenizer.
-_LOADED = ("_tokenizer", "_text_of", "_vocab", "_special_of", "_splits_words")
+_LOADED_ATTRIBUTES = ("_tokenizer", "_text_of", "_vocab", "_special_of", "_splits_words")
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 
@@ -75,7 +75,7 @@ class Tokenizer(HuggingFaceTokenizer):
         if name == "_post_processor":
             # Does not load the core, so truncation can be enabled before the tokenizer is trained.
             return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
-        if name in _LOADED and not self._loads():
+        if name in _LOADED_ATTRIBUTES and not self._loads():
             raise FormatError("this call needs a tokenizer that the core encodes by; use encode or encode_batch")
         return object.__getattribute__(self, name)
 

@@ -19,7 +19,7 @@ from pairloom.dropin.tokenizers.trainers import BpeTrainer
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 _BLOCK_BYTES = 1 << 22
-_LEFT_OUT = 0xFFFFFFFF
+_LEFT_OUT_SYMBOL = 0xFFFFFFFF
 _AT_START, _AT_END = 1, 2
 
 
@@ -172,7 +172,7 @@ def train(
     seen = {written(text, place) for text, letter in kept.items() for place in range(4) if letter.counts[place]}
     for text in variants_in_order(seen - ids.keys()):
         ids[text] = len(ids)
-    by_place = {text: [ids.get(written(text, place), _LEFT_OUT) for place in range(4)] for text in kept}
+    by_place = {text: [ids.get(written(text, place), _LEFT_OUT_SYMBOL) for place in range(4)] for text in kept}
     n_base = len(ids)
     longest = trainer.max_token_length
     with reporter(trainer.shows_progress or None) as report:

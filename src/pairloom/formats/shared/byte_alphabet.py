@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-_SHOWN: Final = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
-_HIDDEN: Final = [byte for byte in range(256) if byte not in _SHOWN]
+_PRINTABLE: Final = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
+_UNPRINTABLE: Final = [byte for byte in range(256) if byte not in _PRINTABLE]
 
-ALPHABET: Final = "".join(chr(byte) if byte in _SHOWN else chr(256 + _HIDDEN.index(byte)) for byte in range(256))
+ALPHABET: Final = "".join(
+    chr(byte) if byte in _PRINTABLE else chr(256 + _UNPRINTABLE.index(byte)) for byte in range(256)
+)
 """The character of each byte."""
 
 _TO_CHARACTER: Final = dict(enumerate(ALPHABET))

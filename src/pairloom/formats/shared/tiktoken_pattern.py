@@ -15,15 +15,15 @@ from pairloom.model import Pattern
 from pairloom.patterns import SPELLINGS
 
 # tiktoken's gpt2 (which r50k_base, p50k_base and p50k_edit share) and cl100k_base, and nanochat as tiktoken runs it.
-_PUBLISHED: Final = {
+_PUBLISHED_OF_NAMED: Final = {
     str(named): str(published) for named, published, *_ in (SPELLINGS[name] for name in ("gpt2", "cl100k", "nanochat"))
 }
-_NAMED: Final = {published: named for named, published in _PUBLISHED.items()}
+_NAMED_OF_PUBLISHED: Final = {published: named for named, published in _PUBLISHED_OF_NAMED.items()}
 
 
 def named_of(pattern: str) -> str:
     """Returns the named pattern for a published text; any other pattern unchanged."""
-    return _NAMED.get(pattern, pattern)
+    return _NAMED_OF_PUBLISHED.get(pattern, pattern)
 
 
 def for_tiktoken(pattern: Pattern) -> str:
@@ -47,7 +47,7 @@ def for_tiktoken(pattern: Pattern) -> str:
             " loses text; use as_tiktoken"
         )
     _core.check_run_as_written(pattern)
-    return _PUBLISHED.get(pattern, pattern)
+    return _PUBLISHED_OF_NAMED.get(pattern, pattern)
 
 
 def left_out(pattern: str) -> str | None:

@@ -25,7 +25,7 @@ _HEAD = "<QBQQ"
 _CODES = {"<u2": 8, "<i4": 4}
 _LARGEST = np.iinfo(np.int32).max
 # Documents whose lengths are held in memory at once.
-_AT_ONCE = 1 << 16
+_CHUNK_DOCUMENTS = 1 << 16
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
@@ -61,14 +61,14 @@ class Writer(FlatWriter):
                 ends = np.cumsum(lengths, dtype="<i8") * self._dtype.itemsize + begin
                 write_all(file, np.concatenate([np.array([begin], "<i8"), ends[:-1]]))
                 begin = int(ends[-1])
-            for start in range(0, n + 1, _AT_ONCE):
-                write_all(file, np.arange(start, min(start + _AT_ONCE, n + 1), dtype="<i8"))
+            for start in range(0, n + 1, _CHUNK_DOCUMENTS):
+                write_all(file, np.arange(start, min(start + _CHUNK_DOCUMENTS, n + 1), dtype="<i8"))
 
     def _lengths(self) -> Iterator[npt.NDArray[np.int32]]:
         """Yields the lengths of all documents, some at a time."""
         self._index.seek(0)
-        for start in range(0, self._n_documents, _AT_ONCE):
-            lengths = np.empty(min(_AT_ONCE, self._n_documents - start), "<i4")
+        for start in range(0, self._n_documents, _CHUNK_DOCUMENTS):
+            lengths = np.empty(min(_CHUNK_DOCUMENTS, self._n_documents - start), "<i4")
             read_all(self._index, lengths)
             yield lengths
 

@@ -41,7 +41,7 @@ const FIRST_BUCKETS: usize = 1 << 9;
 
 /// A table fills fast if more than one pretoken in this many is new. When the third largest table is full, one in 40
 /// is new in English, one in 100 in C code, one in 10 in text of many languages.
-const FAST: usize = 16;
+const FAST_FILL_ONE_IN: usize = 16;
 
 /// The generation of a table that was never published.
 const NO_GENERATION: u64 = u64::MAX;
@@ -107,7 +107,7 @@ impl TableHandle {
 
     /// Returns whether so many pretokens are new that a table four times as large would soon be full, too.
     fn fills_fast(&self) -> bool {
-        self.n_new > self.n_looked_up / FAST
+        self.n_new > self.n_looked_up / FAST_FILL_ONE_IN
     }
 
     /// Appends the ids of `pretoken`, which has this key and slot, if they are in the cache; returns whether they are.

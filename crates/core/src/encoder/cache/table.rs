@@ -66,7 +66,7 @@ unsafe impl Send for Table {}
 static N_TABLES: AtomicU64 = AtomicU64::new(0);
 
 /// Only about one in this many events is counted, with this weight, so that threads seldom write the same counter.
-const COUNTED: u32 = 16;
+const COUNTED_ONE_IN: u32 = 16;
 
 /// Returns the half of its bucket where the key of a slot is compared first.
 fn own_half(slot: u32) -> usize {
@@ -84,7 +84,7 @@ fn overflow_slot(slot: u32, number: usize) -> u32 {
 
 /// Returns whether events of this slot are counted. The bits that decide choose a bucket only in the largest tables.
 fn is_counted(slot: u32) -> bool {
-    slot >> (u32::BITS - COUNTED.ilog2()) == 0
+    slot >> (u32::BITS - COUNTED_ONE_IN.ilog2()) == 0
 }
 
 impl Table {
@@ -277,7 +277,7 @@ impl Table {
         });
         if is_counted(slot) {
             let counter = if is_written { &self.n_written } else { &self.n_refused };
-            counter.fetch_add(COUNTED as usize, Ordering::Relaxed);
+            counter.fetch_add(COUNTED_ONE_IN as usize, Ordering::Relaxed);
         }
     }
 

@@ -10,13 +10,13 @@ use crate::monitor::OnProgress;
 use crate::vocabulary::{NONE, Vocabulary};
 
 /// Most sequences are no longer than this. They get a small array, since clearing a large one takes time.
-const USUAL: usize = 8;
+const USUAL_SYMBOLS: usize = 8;
 
 /// The most symbols that are scanned.
 const MAX_SCANNED: usize = 64;
 
 /// More symbols are merged from their bytes.
-const VERY_MANY: usize = 1 << 14;
+const MAX_SYMBOLS: usize = 1 << 14;
 
 const WHAT: &str = "the symbols of words";
 
@@ -37,7 +37,7 @@ pub(in crate::encoder) fn merge(
     }
     match ids.len() {
         0..=1 => Ok(ids.len()),
-        3..=USUAL => Ok(merge_by_scanning::<USUAL>(vocabulary, ids)),
+        3..=USUAL_SYMBOLS => Ok(merge_by_scanning::<USUAL_SYMBOLS>(vocabulary, ids)),
         2..=MAX_SCANNED => Ok(merge_by_scanning::<MAX_SCANNED>(vocabulary, ids)),
         _ => merge_many(vocabulary, ids, on_progress),
     }
@@ -97,7 +97,7 @@ fn merge_many(vocabulary: &Vocabulary, ids: &mut [u32], on_progress: OnProgress<
         Ok(())
     };
     // `by_rank` makes a list for each rank: too many if ids are ranks that are far apart.
-    if symbols.len() > VERY_MANY.max(vocabulary.n_ranks() / 8) {
+    if symbols.len() > MAX_SYMBOLS.max(vocabulary.n_ranks() / 8) {
         by_rank::merge(vocabulary, &bytes, put, on_progress)?;
     } else {
         heap::merge_symbols(vocabulary, &symbols, bytes.len(), put)?;

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Bucket, COUNTED, GROUP, Table, is_counted, own_half, spilled};
+use super::{Bucket, COUNTED_ONE_IN, GROUP, Table, is_counted, own_half, spilled};
 use crate::encoder::cache::packed::Packed;
 use crate::pretokens::key::{KeyHasher, PretokenKey};
 
@@ -46,7 +46,7 @@ impl Table {
             Some((lookup_key.placed(start), if n_ids > 0 { spilled(start, n_own, n_ids)? } else { ids }))
         });
         if is_counted(slot) && is_written {
-            replacement.n_written.fetch_add(COUNTED as usize, Ordering::Relaxed);
+            replacement.n_written.fetch_add(COUNTED_ONE_IN as usize, Ordering::Relaxed);
         }
     }
 }
