@@ -50,7 +50,7 @@ LIMITS = tuple(
 QUICK = 40
 FULL = 25 * 15
 
-_MOST_SECONDS = 60
+_MAX_SECONDS = 60
 _SCALE, _QUICK_SCALE = 20, 2
 _OUTCOMES = ("equal", "MemoryError", "documented error", "failed")
 
@@ -219,7 +219,7 @@ def _scratch(folder: Path) -> Iterator[None]:
 def _in_fork(name: str, inputs: Inputs, room: int | None) -> tuple[str, str]:
     """("done", digest of the result), ("MemoryError", ""), ("documented error", ...) or ("failed", ...)."""
     call, messages = _calls()[name], inputs.folder / "stderr"
-    ((_, outcome),) = run_cases(lambda _: _limited(call, inputs, room, messages), 1, timeout=_MOST_SECONDS)
+    ((_, outcome),) = run_cases(lambda _: _limited(call, inputs, room, messages), 1, timeout=_MAX_SECONDS)
     for left in inputs.folder.glob("out-*"):
         shutil.rmtree(left, ignore_errors=True)
     found: tuple[str, str] = outcome.result or ("failed", f"{outcome.death}: {messages.read_text()[-300:]}")
