@@ -53,7 +53,7 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     check(corpus_stats(tokenizer, paths), tokenizer, in_files)
     # Blocks so small that words and characters are cut in two.
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", rng.randrange(1, 8))
-    monkeypatch.setattr(stats, "_IDS_AT_ONCE", rng.randrange(1, 8))
+    monkeypatch.setattr(stats, "_CHUNK_IDS", rng.randrange(1, 8))
     check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
 
 

@@ -180,7 +180,7 @@ def test_ranges_of_a_bucket_that_break_or_are_cut_come_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(remote, "_COPIED_BYTES", 1000)
-    monkeypatch.setattr(remote, "_TRIES", 12)
+    monkeypatch.setattr(remote, "_MAX_TRIES", 12)
     put(store, made(tmp_path), "corpus/shards")
     kinds = random.Random(1).choices(range(4), k=10_000)
 

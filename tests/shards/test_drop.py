@@ -72,7 +72,7 @@ def test_an_emptied_shard_stays_readable(tmp_path: Path, format: str) -> None:
     assert documents_of(out) == [] and verify_shards(out, deep=True) == []
 
 
-@pytest.mark.parametrize("where", ["sealed", "renamed", "save", "put_in_place", "manifest.save"])
+@pytest.mark.parametrize("where", ["sync_and_digest", "rename_to_final", "save", "put_in_place", "manifest.save"])
 @pytest.mark.parametrize("format", ["npy", "parquet"])
 def test_a_call_that_is_killed_is_finished_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, format: str

@@ -50,7 +50,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def _period_of(rows: int) -> Iterator[None]:
     """Periods that small folders reach the end of."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mixing, "_PERIOD", rows)
+        patch.setattr(mixing, "_ROWS_PER_PERIOD", rows)
         mixing._period.cache_clear()
         yield
     mixing._period.cache_clear()

@@ -54,7 +54,7 @@ def test_a_killed_packing_begins_again_and_a_finished_one_stays(
 ) -> None:
     tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
     pack_shards(tmp_path / "shards", tmp_path / "whole", seq_len=8, seed=1, shard_tokens=50)
-    monkeypatch.setattr(packed, "_AT_ONCE", 64)
+    monkeypatch.setattr(packed, "_CHUNK_IDS", 64)
     made: list[Any] = []
 
     def killed(publisher: Any, shard: Any, publish: Any = Publisher.publish) -> None:

@@ -62,7 +62,7 @@ class PlainEncoder:
             raise FormatError("dropout is not taken while encoding; set tokenizer.model.dropout = None")
         self._tokenizer, self._vocab = tokenizer, tokenizer.get_vocab()
         ranks = model.ranks()
-        self._merged = functools.lru_cache(maxsize=1 << 16)(lambda piece: model.merged(piece, ranks))
+        self._merge_piece = functools.lru_cache(maxsize=1 << 16)(lambda piece: model.merged(piece, ranks))
         added = tokenizer._added.values()
         # Find exact tokens in the original text first, then normalized tokens in what the normalizer makes of the rest.
         self._exact = _Finder({each[1].content: each for each in added if not each[1].normalized})
@@ -95,7 +95,7 @@ class PlainEncoder:
                     n_words += 1
                     continue
                 for piece, spans in cut(self._tokenizer.pre_tokenizer, part, at + start):
-                    for token, first, last in self._merged(piece):
+                    for token, first, last in self._merge_piece(piece):
                         add(vocab[token], token, (spans[first][0], spans[last - 1][1]) if spans else (0, 0))
                     n_words += 1
         return ids, Columns(columns.tokens, columns.offsets, columns.words, problem)
