@@ -37,7 +37,7 @@ class ReadAhead(Generic[Item]):
 
     def __enter__(self) -> Iterator[Item]:
         self._thread.start()
-        return self._taken()
+        return self._take_items()
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
@@ -59,7 +59,7 @@ class ReadAhead(Generic[Item]):
         except BaseException as error:
             self._ready.put(error)
 
-    def _taken(self) -> Iterator[Item]:
+    def _take_items(self) -> Iterator[Item]:
         while True:
             try:
                 item = self._ready.get(timeout=_POLL_SECONDS)

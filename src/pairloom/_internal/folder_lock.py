@@ -36,13 +36,13 @@ def locked_folder(folder: Path) -> Iterator[None]:
         beside = folder.resolve(strict=True)
         with locked_file(beside.with_name(f".{beside.name}.lock"), wait=False) as is_free:
             if not is_free:
-                raise _taken(folder)
+                raise _folder_in_use(folder)
             yield
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    with _flocked(handle, wait=False) as is_held:
-        if is_held is False or (is_held and not _is_still(folder, handle)):
-            raise _taken(folder)
+    with _file_locked(handle, wait=False) as is_held:
+        if is_held is False or (is_held and not _is_same_folder(folder, handle)):
+            raise _folder_in_use(folder)
         if is_held is None:
             warn(f"{folder}: the file system has no locks; see to it that no other run writes into this folder")
         yield
@@ -68,7 +68,7 @@ def locked_new_folder(folder: Path, *, parents: bool = False) -> Iterator[None]:
                     folder.rmdir()
 
 
-def _is_still(folder: Path, handle: int) -> bool:
+def _is_same_folder(folder: Path, handle: int) -> bool:
     """Whether `folder` is still what was opened as `handle`, and was not removed or replaced before the lock."""
     try:
         return os.path.samestat(folder.stat(), os.fstat(handle))
@@ -92,12 +92,12 @@ def locked_file(path: Path, *, wait: bool = True) -> Iterator[bool]:
         finally:
             lock.release()
         return
-    with _flocked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), wait) as is_held:
+    with _file_locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), wait) as is_held:
         yield is_held is not False
 
 
 @contextlib.contextmanager
-def _flocked(handle: int, wait: bool) -> Iterator[bool | None]:
+def _file_locked(handle: int, wait: bool) -> Iterator[bool | None]:
     """Locks an open file or folder, and closes it at the end.
 
     Yields True; False if another holds the lock; None if the file system does not support locks.
@@ -121,6 +121,6 @@ def _flocked(handle: int, wait: bool) -> Iterator[bool | None]:
         os.close(handle)
 
 
-def _taken(folder: Path) -> FileExistsError:
+def _folder_in_use(folder: Path) -> FileExistsError:
     message = "another run is writing here; wait until it ends, or name another folder"
     return FileExistsError(errno.EEXIST, message, str(folder))

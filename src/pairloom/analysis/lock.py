@@ -61,7 +61,7 @@ def changes(side: Side, text: str) -> list[str]:
             raise FormatError(f"{name} has {len(before)} digests, not {n}; write the lock again")
         changed = [at for at, (old, new) in enumerate(zip(before, digests, strict=False)) if old != new]
         if changed:
-            found.append(f"{name}: {len(changed)} of {len(digests)} texts, first {_shown(name, changed[0])}")
+            found.append(f"{name}: {len(changed)} of {len(digests)} texts, first {_block_text(name, changed[0])}")
     if known:
         raise FormatError(f"the lock has a class {next(iter(known))!r} that is not known; write it again")
     return found
@@ -77,7 +77,7 @@ def _digests(side: Side) -> list[tuple[str, list[str]]]:
     return classes
 
 
-def _shown(name: str, at: int) -> str:
+def _block_text(name: str, at: int) -> str:
     start = at * _BLOCK
     if name in _OWN_TOKENS_SEPARATORS:
         return f"the tokens of ids {start} to {start + _BLOCK - 1}"

@@ -154,9 +154,9 @@ def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
             (found.premiums.get(name, math.nan), ">9.3f"),
             (stats.renyi_efficiency, ">8.4f"),
         )
-        lines.append(f"  {name:<{width}}{stats.n_tokens:>12}{''.join(_shown(*figure) for figure in figures)}")
-    lines.append(f"  Gini coefficient{_shown(found.gini, '>8.4f')}")
-    lines.append(f"  Renyi efficiency{_shown(found.renyi_efficiency, '>8.4f')} at alpha {RENYI_ALPHA}")
+        lines.append(f"  {name:<{width}}{stats.n_tokens:>12}{''.join(_figure_text(*figure) for figure in figures)}")
+    lines.append(f"  Gini coefficient{_figure_text(found.gini, '>8.4f')}")
+    lines.append(f"  Renyi efficiency{_figure_text(found.renyi_efficiency, '>8.4f')} at alpha {RENYI_ALPHA}")
     for kind, name in _KINDS.items():
         ids = getattr(found, kind)
         examples = "".join(f" {i}:{shown_token(tokenizer.id_to_token(i))}" for i in ids[:_MAX_SHOWN])
@@ -165,7 +165,7 @@ def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shown(figure: float, format: str) -> str:
+def _figure_text(figure: float, format: str) -> str:
     """Formats a figure, or a dash if nothing was counted."""
     width = format[1:].partition(".")[0]
     return f"{figure:{format}}" if math.isfinite(figure) else f"{'-':>{width}}"

@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> int:
         # The process is ours, so its environment can be set. OpenBLAS would start a thread per processor, and they
         # spin for some 40 ms while the command could use the processors; no command multiplies matrices.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    before = _handled_at_once()
+    before = _end_process_on_signals()
     from pairloom.cli.signals import handled
 
     with handled(before) as interruptions:
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
         return run(argv, interruptions)
 
 
-def _handled_at_once() -> dict[int, object]:
+def _end_process_on_signals() -> dict[int, object]:
     """Makes signals end the process without a traceback. Returns the old handlers; none outside the main thread."""
     before: dict[int, object] = {}
     for number in _SIGNALS:

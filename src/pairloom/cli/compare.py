@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
     if args.corpus is not None:
         if args.merges:
             args.wrong_usage("--merges takes --input, not --corpus")
-        print_report(args, {name: _own(name, args, "--corpus") for name in args.model})
+        print_report(args, {name: _load_own(name, args, "--corpus") for name in args.model})
         return
     if args.input is None:
         args.wrong_usage("give either --input or --corpus")
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
         if given and not any(map(_is_incomplete, args.model)):
             raise ValueError(f"both models store what {option} gives; leave it out")
     if args.merges:
-        mine, theirs = (_own(name, args, "--merges") for name in args.model)
+        mine, theirs = (_load_own(name, args, "--merges") for name in args.model)
         explanation = explain_difference(mine, theirs, corpus_of(args))
         text = json.dumps(explanation.as_dict()) if args.json else f"cause: {explanation.cause}\n{explanation}"
         write_stdout(text + "\n")
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
 
 
-def _own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
+def _load_own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
     """Loads a file's tokenizer, for options that need pairloom's own."""
     if name.startswith(LIBRARIES):
         raise ValueError(f"{name}: {option} reads files, not libraries; save it as a file")

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
         return
     shown = _report(inspection, tokenizer)
     if text is not None:
-        shown += _cut(tokenizer, text, sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+        shown += _tokens_text(tokenizer, text, sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     write_stdout(shown)
 
 
@@ -65,7 +65,7 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
     }
     lines = [f"{name:<22} {value}" for name, value in rows.items()]
     specials = sorted(inspection.special_tokens.items(), key=lambda entry: entry[1])
-    lines += _some([f"{token_id} {literal!r}" for literal, token_id in specials])
+    lines += _first_few([f"{token_id} {literal!r}" for literal, token_id in specials])
     lines.append(f"{'longest tokens':<22} {len(inspection.longest)} shown")
     lines += [f"  {token_id} {shown_token(token)} ({len(token)} bytes)" for token_id, token in inspection.longest]
     for what, ids in (
@@ -73,19 +73,19 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
         ("split by the pattern when alone", inspection.cut_alone),
     ):
         lines.append(f"{what}: {len(ids)}")
-        lines += _some([f"{token_id} {shown_token(tokenizer.id_to_token(token_id))}" for token_id in ids])
+        lines += _first_few([f"{token_id} {shown_token(tokenizer.id_to_token(token_id))}" for token_id in ids])
     lines.append(f"duplicates: {len(inspection.duplicates)}")
-    lines += _some([f"{shown_token(token)} {ids}" for token, ids in inspection.duplicates])
+    lines += _first_few([f"{shown_token(token)} {ids}" for token, ids in inspection.duplicates])
     return "\n".join(lines) + "\n"
 
 
-def _some(entries: list[str]) -> list[str]:
+def _first_few(entries: list[str]) -> list[str]:
     """Returns the first few entries, and a line on how many more there are."""
     shown = [f"  {entry}" for entry in entries[:_N_SHOWN]]
     return [*shown, f"  and {len(entries) - _N_SHOWN} more"] if len(entries) > _N_SHOWN else shown
 
 
-def _cut(tokenizer: Tokenizer, text: str, in_colour: bool) -> str:
+def _tokens_text(tokenizer: Tokenizer, text: str, in_colour: bool) -> str:
     ids = tokenizer.encode(text)
     size = f"{len(text.encode())} bytes, {len(ids)} tokens"
     if in_colour:

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
         try:
             counts -= PretokenCounts.load(path)
         except CountsError as error:
-            raise _named(error, path) from error
+            raise _error_with_path(error, path) from error
     counts.save(args.output, overwrite=args.force)
     args.console.wrote(args.output, f"{len(counts)} pretokens and their counts")
     print(json.dumps(report(counts, started)))
@@ -55,10 +55,10 @@ def load_merged(paths: list[str]) -> PretokenCounts:
         try:
             total += PretokenCounts.load(path)
         except CountsError as error:
-            raise _named(error, path) from error
+            raise _error_with_path(error, path) from error
     return total
 
 
-def _named(error: CountsError, path: str) -> CountsError:
+def _error_with_path(error: CountsError, path: str) -> CountsError:
     message = str(error)
     return CountsError(message if message.startswith(path) else f"{path}: {message}")

@@ -18,7 +18,7 @@ def _specials(found: re.Match[str]) -> str:
     return found[1] + options.rstrip()
 
 
-def _made_with(found: re.Match[str]) -> str:
+def _changed_option(found: re.Match[str]) -> str:
     """Returns the option by which a run differs from the run that it resumes."""
     if found[1] == "duplicates":
         return ": was made with another choice of --drop-duplicates and --count-duplicates; resume with the same,"
@@ -65,7 +65,7 @@ _PHRASES = tuple(
         (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
         (r"\bkeep_ids=True leaves them, and .*", "without --renumber or --compact they stay"),
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
-        (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _made_with),
+        (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _changed_option),
         (r"\bpattern=(?=['(])", "--pattern "),
         (rf"\b()({_NAMES})=(?P<value>True\b|\"[^\"]*\"|[0-9]+)?", _option),
         (rf"\b((?:pass|raise|with|same|either|and|or|format) )(?=[a-z]+_)({_NAMES})\b(?!\()", _option),

@@ -77,7 +77,7 @@ def handled(before: dict[int, Any]) -> Iterator[Interruptions]:
     interruptions = Interruptions()
     for number in before:
         signal.signal(number, interruptions.handle)
-    pipe = _watched(interruptions) if before else None
+    pipe = _start_watchdog(interruptions) if before else None
     try:
         yield interruptions
     finally:
@@ -90,7 +90,7 @@ def handled(before: dict[int, Any]) -> Iterator[Interruptions]:
                 signal.signal(number, handler)
 
 
-def _watched(interruptions: Interruptions) -> int | None:
+def _start_watchdog(interruptions: Interruptions) -> int | None:
     """Starts the watchdog thread; returns the write end of its pipe, or None."""
     try:
         reading, writing = os.pipe()

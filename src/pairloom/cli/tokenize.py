@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         args.wrong_usage("--id-field needs --provenance")
     if args.takeover and not is_url(args.output):
         args.wrong_usage("--takeover is for a URL as --output: the lock of a local folder ends with its run")
-    pack = _pack_of(args)
+    pack = _pack_options(args)
     started = time.perf_counter()
     names = ("format", "eot", "bos", "specials", "shard_tokens", "resume", "duplicates", "provenance", "id_field")
     options = {"overwrite": args.force, **{name: getattr(args, name) for name in names}}
@@ -156,7 +156,7 @@ def _split_of(text: str) -> dict[str, float]:
     return split
 
 
-def _pack_of(args: argparse.Namespace) -> dict[str, Any] | None:
+def _pack_options(args: argparse.Namespace) -> dict[str, Any] | None:
     """Returns the options of `pack_shards`; None without --pack."""
     if args.pack is not None and args.split is not None:
         args.wrong_usage("--pack and --split: tokenize with --split, then pack each part (pairloom.pack_shards)")

@@ -258,10 +258,10 @@ class RowsReader:
             for _ in range(step.n_lists):
                 n_nulls += self._checked_nulls(column)
                 # As bytes: the document reader checks that they are UTF-8.
-                column = column.view(_retyped(column.type, _bytes_types()))
+                column = column.view(_replace_text_types(column.type, _bytes_types()))
                 column.validate(full=True)
                 # pyarrow cannot take elements of views.
-                column = column.cast(_retyped(column.type, {pyarrow.binary_view(): pyarrow.large_binary()}))
+                column = column.cast(_replace_text_types(column.type, {pyarrow.binary_view(): pyarrow.large_binary()}))
                 if rows is not None:
                     rows, column = rows[column.is_valid().to_numpy(zero_copy_only=False)], column.drop_null()
                     rows = rows[compute.list_parent_indices(column).to_numpy()]
@@ -357,17 +357,17 @@ def _is_list(kind: Any) -> bool:
     return any(getattr(types, test)(kind) for test in tests)
 
 
-def _retyped(kind: Any, types_of: Mapping[Any, Any]) -> Any:
+def _replace_text_types(kind: Any, types_of: Mapping[Any, Any]) -> Any:
     """Returns the type with the types of texts replaced, also within lists and structs."""
     pyarrow = import_pyarrow()
     types = pyarrow.types
     if types.is_struct(kind):
-        return pyarrow.struct([field.with_type(_retyped(field.type, types_of)) for field in kind])
+        return pyarrow.struct([field.with_type(_replace_text_types(field.type, types_of)) for field in kind])
     if types.is_fixed_size_list(kind):
-        return pyarrow.list_(_retyped(kind.value_type, types_of), kind.list_size)
+        return pyarrow.list_(_replace_text_types(kind.value_type, types_of), kind.list_size)
     for name, make in (("list", "list_"), ("large_list", "large_list"), ("list_view", "list_view")):
         if getattr(types, f"is_{name}")(kind):
-            return getattr(pyarrow, make)(_retyped(kind.value_type, types_of))
+            return getattr(pyarrow, make)(_replace_text_types(kind.value_type, types_of))
     return types_of.get(kind, kind)
 
 

@@ -113,7 +113,7 @@ def pieces_of(
     show at their end.
     """
     if compression is None:
-        at_once = _at_once(piece_bytes, n_bytes)
+        at_once = _read_size(piece_bytes, n_bytes)
         at = file.tell() if n_bytes is not None and file.seekable() else 0
         while piece := file.read(at_once):
             at += len(piece)
@@ -126,7 +126,7 @@ def pieces_of(
         return
     parts: list[bytes] = []
     size = 0
-    at_once, most = _at_once(min(_READ_BYTES, piece_bytes), n_bytes), min(_PART_BYTES, piece_bytes)
+    at_once, most = _read_size(min(_READ_BYTES, piece_bytes), n_bytes), min(_PART_BYTES, piece_bytes)
     for part in _decompressed(file, compression, name, at_once, most):
         parts.append(part)
         size += len(part)
@@ -137,7 +137,7 @@ def pieces_of(
         yield b"".join(parts)
 
 
-def _at_once(most: int, n_bytes: int | None) -> int:
+def _read_size(most: int, n_bytes: int | None) -> int:
     """Returns how many bytes to read at once: Python allocates all that is requested, 0.1 ms for each small file."""
     return most if n_bytes is None else min(most, max(n_bytes + 1, 1 << 12))
 

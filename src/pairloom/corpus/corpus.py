@@ -333,7 +333,7 @@ class Reading:
         if corpus.max_bytes is not None or corpus.doc_cap is not None:
             self._limit = _core.ByteLimit(doc_cap=corpus.doc_cap, max_bytes=corpus.max_bytes)
             self._limit.use_up(start.source_bytes)
-        self.total = self._expected()
+        self.total = self._expected_total()
         self.n_skipped = start.source_skipped
         self.messages: list[str] = []
         self.skipped_files: list[SkippedFile] = []
@@ -362,7 +362,7 @@ class Reading:
             shown = "".join(f"\n  {file.reason}" for file in some)
             warn(f"{len(self.skipped_files)} files that cannot be read were left out; the first:{shown}")
 
-    def _expected(self) -> int:
+    def _expected_total(self) -> int:
         """Returns the total to read, in the unit of `Block.done`."""
         corpus = self._corpus
         if corpus.max_bytes is None:
@@ -389,7 +389,7 @@ class Reading:
                         return
                 self._check_version(number)
             except (CorpusError, OSError) as found:
-                error = self._cause(number, found)
+                error = self._true_cause(number, found)
                 is_of_file = isinstance(error, CorpusError) or error.errno not in _SYSTEM_ERRNOS
                 is_left_out = self._corpus.skip_bad_files and self._corpus._texts is None and is_of_file
                 if state.is_used or not is_left_out:
@@ -407,7 +407,7 @@ class Reading:
         if self._corpus._texts is None:
             self._corpus.sources[number].check_version()
 
-    def _cause(self, number: int, error: CorpusError | OSError) -> CorpusError | OSError:
+    def _true_cause(self, number: int, error: CorpusError | OSError) -> CorpusError | OSError:
         """Returns the error, or one saying that the file has changed meanwhile, which explains any other."""
         try:
             self._check_version(number)
@@ -508,15 +508,15 @@ class Reading:
         try:
             for piece in self._text_pieces(source, file, compression):
                 documents = reader.push(piece)
-                self._note(reader, before)
-                yield documents, _bytes_read(file, source), self._taken(reader)
+                self._note_skipped(reader, before)
+                yield documents, _bytes_read(file, source), self._take_origins(reader)
             documents = reader.finish()
         except MemoryError as error:
             raise MemoryError(f"{source.shown}: {error}") from error
-        self._note(reader, before)
-        yield documents, source.n_bytes or 0, self._taken(reader)
+        self._note_skipped(reader, before)
+        yield documents, source.n_bytes or 0, self._take_origins(reader)
 
-    def _taken(self, reader: _core.PlainText | _core.JsonLines) -> Origins | None:
+    def _take_origins(self, reader: _core.PlainText | _core.JsonLines) -> Origins | None:
         """Returns the origins of the documents that the reader has returned."""
         if not self._has_origins or not isinstance(reader, _core.JsonLines):
             return None
@@ -542,12 +542,14 @@ class Reading:
             if is_first:
                 if kind := _core.not_text(piece[:BEGIN_BYTES]):
                     raise CorpusError(f"{source.shown}: {kind}")
-                if (doubt := self._doubt_of(source, piece)) and source.shown not in self._doubts.setdefault(doubt, []):
-                    self._doubts[doubt].append(source.shown)
+                if doubt := self._why_doubtful(source, piece):
+                    names = self._doubts.setdefault(doubt, [])
+                    if source.shown not in names:
+                        names.append(source.shown)
                 is_first = False
             yield piece
 
-    def _doubt_of(self, source: Source, piece: bytes) -> str | None:
+    def _why_doubtful(self, source: Source, piece: bytes) -> str | None:
         """Returns why a file that begins with this piece is probably not meant to be read this way; None if it is."""
         separator = self._corpus.separator or ""
         is_text = source.format in ("text", None)
@@ -558,7 +560,7 @@ class Reading:
             return None
         return doubt_of(piece[:BEGIN_BYTES], is_meant=not is_text or self._corpus.input_format is not None)
 
-    def _note(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
+    def _note_skipped(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
         """Updates the count of skipped records, and keeps the messages of the first ones."""
         if isinstance(reader, _core.JsonLines) and reader.n_skipped:
             known = self.n_skipped - before
@@ -590,7 +592,7 @@ class Reading:
                 # Both formats need random access.
                 file = stack.enter_context(self._copied(source, file, compression))
             rows = reader.parquet(file, source.row_group) if format == "parquet" else reader.arrow(file)
-            for documents, done, origins in self._noted(source.shown, rows):
+            for documents, done, origins in self._count_skips(source.shown, rows):
                 yield documents, int(done * (source.n_bytes or 0)), origins
             if self._digests is not None and not is_copied and not source.is_remote:
                 file.seek(0)
@@ -609,7 +611,7 @@ class Reading:
             id_field=self._id_field,
         )
 
-    def _noted(self, name: str, rows: Iterator[Rows]) -> Iterator[tuple[_core.Documents, float, Origins | None]]:
+    def _count_skips(self, name: str, rows: Iterator[Rows]) -> Iterator[tuple[_core.Documents, float, Origins | None]]:
         for documents, n_skipped, done, origins in rows:
             if n_skipped:
                 self.n_skipped += n_skipped
@@ -622,7 +624,7 @@ class Reading:
             tables = texts.with_format("arrow").iter(batch_size=_DATASET_ROWS)
             n_rows = len(texts) if hasattr(texts, "__len__") else None
             rows = self._rows_reader("<dataset>").tables(tables, n_rows)
-            yield from ((documents, 0, origins) for documents, _, origins in self._noted("<dataset>", rows))
+            yield from ((documents, 0, origins) for documents, _, origins in self._count_skips("<dataset>", rows))
             return
         first = 0
         for batch in batches_of(texts, self._piece_bytes):

@@ -71,12 +71,12 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     remaining = iter(texts)
     taken: list[Any] = []
 
-    def noted() -> Iterator[Any]:
+    def remember_taken() -> Iterator[Any]:
         for item in remaining:
             taken.append(item)
             yield item
 
-    first = next(batches_of(noted()), [])
+    first = next(batches_of(remember_taken()), [])
     return _digest(first), with_texts(corpus, itertools.chain(taken, remaining))
 
 

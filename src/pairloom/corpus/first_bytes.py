@@ -39,7 +39,7 @@ def doubt_of(begin: bytes, *, is_meant: bool = False) -> str | None:
     return None
 
 
-def doubts_of_files(paths: Sequence[str], *, is_meant: bool = False) -> dict[str, list[str]]:
+def doubtful_files(paths: Sequence[str], *, is_meant: bool = False) -> dict[str, list[str]]:
     """Returns the files that are probably not plain text, by reason, among the first thousand."""
     found: dict[str, list[str]] = {}
     for path in paths[:_MAX_CHECKED_FILES]:

@@ -129,13 +129,13 @@ class RangesFile(io.RawIOBase):
         self._fetch, self._n_bytes, self._name = fetch, n_bytes, name
         self.first_bytes = _FIRST_BYTES
         self._position = self._start = 0
-        self._held = b""
+        self._loaded = b""
         self._ahead: ReadAhead[bytes] | None = None
         self._ranges: Iterator[bytes] = iter(())
 
     def begin(self) -> None:
         """Fetches the first range."""
-        self._held = self._range(0, min(self.first_bytes, self._n_bytes))
+        self._loaded = self._range(0, min(self.first_bytes, self._n_bytes))
 
     def readable(self) -> bool:
         """Returns True."""
@@ -168,10 +168,10 @@ class RangesFile(io.RawIOBase):
         parts = []
         while size:
             offset = self._position - self._start
-            if not 0 <= offset < len(self._held):
+            if not 0 <= offset < len(self._loaded):
                 self._load(size)
                 offset = 0
-            part = self._held[offset : offset + size]
+            part = self._loaded[offset : offset + size]
             parts.append(part)
             self._position += len(part)
             size -= len(part)
@@ -179,32 +179,32 @@ class RangesFile(io.RawIOBase):
 
     def close(self) -> None:
         """Ends the read-ahead without waiting for a range that is being fetched."""
-        self._end_ahead()
-        self._held = b""
+        self._end_read_ahead()
+        self._loaded = b""
         super().close()
 
     def _load(self, wanted: int) -> None:
         """Loads the range at the position; once reading is sequential, the following ones are fetched meanwhile."""
         start = self._position
-        is_straight = start == self._start + len(self._held) and start > 0
+        is_straight = start == self._start + len(self._loaded) and start > 0
         if not is_straight:
-            self._end_ahead()
-            self._held = self._range(start, min(start + max(_FIRST_BYTES, min(wanted, _MAX_BYTES)), self._n_bytes))
+            self._end_read_ahead()
+            self._loaded = self._range(start, min(start + max(_FIRST_BYTES, min(wanted, _MAX_BYTES)), self._n_bytes))
         else:
             if self._ahead is None:
-                self._ahead = ReadAhead(self._following(start))
+                self._ahead = ReadAhead(self._next_ranges(start))
                 self._ranges = self._ahead.__enter__()
-            self._held = next(self._ranges)
+            self._loaded = next(self._ranges)
         self._start = start
 
-    def _following(self, start: int) -> Iterator[bytes]:
+    def _next_ranges(self, start: int) -> Iterator[bytes]:
         size = self.first_bytes
         while start < self._n_bytes:
             size = max(size, min(2 * size, _MAX_BYTES))
             yield self._range(start, min(start + size, self._n_bytes))
             start += size
 
-    def _end_ahead(self) -> None:
+    def _end_read_ahead(self) -> None:
         if self._ahead is not None:
             ahead, self._ahead = self._ahead, None
             ahead.__exit__(None, None, None)

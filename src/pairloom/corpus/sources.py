@@ -150,15 +150,15 @@ class _LeftOut:
                 "pass a glob"
             )
         if self.linked:
-            warn(f"{_first_of(self.linked)} will not be read: by way of a link it is what is read already")
+            warn(f"{_first_and_others(self.linked)} will not be read: by way of a link it is what is read already")
         if self.skipped_by_name:
             warn(
-                f"{_first_of(self.skipped_by_name)} will not be read: names in folders that begin with _ or . are for "
-                "what is no data; name what is to be read"
+                f"{_first_and_others(self.skipped_by_name)} will not be read: names in folders that begin with _ or ."
+                " are for what is no data; name what is to be read"
             )
 
 
-def _first_of(names: list[str]) -> str:
+def _first_and_others(names: list[str]) -> str:
     return as_text(names[0]) + (f" and {len(names) - 1} others" if len(names) > 1 else "")
 
 
@@ -180,14 +180,14 @@ def _warn_of_doubled(sources: list[Source]) -> None:
     alike = [source for source in sources if status[source.n_bytes, source.mtime_ns] > 1]
     files = Counter(source.name if source.is_remote else os.path.realpath(source.name) for source in alike)
     if doubled := [name for name, n in files.items() if n > 1]:
-        warn(f"{_first_of(doubled)} will be read {files[doubled[0]]} times: the inputs name it more than once")
+        warn(f"{_first_and_others(doubled)} will be read {files[doubled[0]]} times: the inputs name it more than once")
 
 
 def _warn_of_empty(sources: list[Source]) -> None:
     # In a compressed, Parquet or Arrow file, having no bytes is damage, which is an error.
     plain = (source for source in sources if source.compression is None and source.format in ("text", "jsonl"))
     if empty := [source.name for source in plain if source.n_bytes == 0]:
-        warn(f"{_first_of(empty)} will give no documents: no byte is in it")
+        warn(f"{_first_and_others(empty)} will give no documents: no byte is in it")
 
 
 def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
@@ -206,7 +206,7 @@ def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
         names = [name for name in matching(path) if not Path(name).is_dir()]
         if not names:
             raise CorpusError(f"{path}: the glob matches no file")
-        yield from _each_once(_without_descriptions(names), left_out)
+        yield from _local_sources(_without_descriptions(names), left_out)
 
 
 def _local(path: str, status: os.stat_result | None = None) -> Source:
@@ -225,10 +225,10 @@ def _folder(path: str, left_out: _LeftOut) -> Iterator[Source]:
     left_out.skipped_by_name += sorted(
         name for name in skipped if _by_suffix(name)[0] is not None or Path(name).is_dir()
     )
-    yield from _each_once(_known(path, names, left_out), left_out)
+    yield from _local_sources(_known_files(path, names, left_out), left_out)
 
 
-def _known(folder: str, names: list[str], left_out: _LeftOut) -> list[str]:
+def _known_files(folder: str, names: list[str], left_out: _LeftOut) -> list[str]:
     """Returns the files of a folder that have a suffix of a corpus; CorpusError if there are none."""
     known = [name for name in names if _by_suffix(name)[0] is not None]
     if not known:
@@ -252,7 +252,7 @@ def _without_descriptions(names: list[str]) -> list[str]:
     return [name for name in names if is_data(name)]
 
 
-def _each_once(names: list[str], left_out: _LeftOut) -> Iterator[Source]:
+def _local_sources(names: list[str], left_out: _LeftOut) -> Iterator[Source]:
     for name, status in each_once(names, left_out.linked):
         yield _local(name, status)
 
@@ -296,7 +296,7 @@ def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
                 names.append(found)
             elif _by_suffix(found)[0] is not None and not any(part.startswith(".") for part in parts):
                 left_out.skipped_by_name.append(public_url(files.unstrip_protocol(found)))
-        paths = _known(name, names, left_out)
+        paths = _known_files(name, names, left_out)
     else:
         return files, {path: url}
     return files, {path: files.unstrip_protocol(path) for path in sorted(paths)}

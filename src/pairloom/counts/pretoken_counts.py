@@ -34,7 +34,7 @@ from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, Reading, check_not_of_corpus
-from pairloom.corpus.first_bytes import doubts_of_files, warn_of
+from pairloom.corpus.first_bytes import doubtful_files, warn_of
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
 from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_metadata
@@ -125,7 +125,7 @@ class PretokenCounts:
                 _count_batches(counter, texts)
             elif plain is not None:
                 names = [source.name for source in plain.sources]
-                warn_of(doubts_of_files(names, is_meant=plain.input_format is not None))
+                warn_of(doubtful_files(names, is_meant=plain.input_format is not None))
                 counter.count_files(names)
             else:
                 _count_blocks(counter, texts.read(joined=True), report)
@@ -422,7 +422,7 @@ class CountBuilder:
         Raises CountsError for counts of text that was cut in another way, and for pruned counts.
         """
         if isinstance(counts, PretokenCounts):
-            self._agree(counts.metadata)
+            self._check_same_metadata(counts.metadata)
             self._counter.add_counts(counts.columns)
         else:
             self._add_tables([counts], "counts")
@@ -446,7 +446,7 @@ class CountBuilder:
             n_text_bytes += n_bytes
             if number == 0:
                 stored = counts_file.metadata_of(pairs, name)
-                self._take_over(stored, name)
+                self._take_metadata(stored, name)
         if stored is None:
             self._counter.add_totals(n_text_bytes, 0, 0)
             return
@@ -454,10 +454,10 @@ class CountBuilder:
         n_tables, n_counted = self._totals.get(totals, (0, 0))
         self._totals[totals] = n_tables + 1, n_counted + n_text_bytes
 
-    def _take_over(self, stored: dict[str, Any] | None, name: str) -> None:
+    def _take_metadata(self, stored: dict[str, Any] | None, name: str) -> None:
         if stored is not None:
             try:
-                self._agree(stored_metadata(stored))
+                self._check_same_metadata(stored_metadata(stored))
             except CountsError as error:
                 raise CountsError(f"{name}: {error}") from None
         elif self._metadata is None:
@@ -466,7 +466,7 @@ class CountBuilder:
                 " to PretokenCounts.from_parquet or from_arrow"
             )
 
-    def _agree(self, metadata: CountsMetadata) -> None:
+    def _check_same_metadata(self, metadata: CountsMetadata) -> None:
         if self._metadata is None:
             self._metadata = metadata
         else:

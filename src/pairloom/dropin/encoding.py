@@ -89,14 +89,14 @@ class Encoding:
     @property
     def offsets(self) -> list[Span]:
         """Each token's span of characters in its text. Raises ValueError if encoding changed the text."""
-        return self._with_places().offsets
+        return self._columns_or_raise().offsets
 
     @property
     def word_ids(self) -> list[int | None]:
         """The index of each token's word (pretoken), None for added special or padding tokens. Raises as `offsets`."""
-        return self._with_places().words
+        return self._columns_or_raise().words
 
-    def _with_places(self) -> Columns:
+    def _columns_or_raise(self) -> Columns:
         columns = self.columns()
         if columns.problem:
             raise ValueError(columns.problem)
@@ -120,19 +120,19 @@ class Encoding:
 
     def set_sequence_id(self, sequence_id: int) -> None:
         """Assigns all ids to this text. As in the library, other texts keep the ids assigned to them before."""
-        self.ranges = {**self.ranges, _natural(sequence_id): (0, len(self.ids))}
+        self.ranges = {**self.ranges, _unsigned(sequence_id): (0, len(self.ids))}
 
     # From one kind of index to another ----------------------------------------------------------------------------
 
     def _range(self, sequence_index: int) -> range:
-        return range(*self.ranges.get(_natural(sequence_index), (0, len(self.ids))))
+        return range(*self.ranges.get(_unsigned(sequence_index), (0, len(self.ids))))
 
-    def _has(self, token_index: int) -> bool:
+    def _has_token(self, token_index: int) -> bool:
         return self.token_to_sequence(token_index) is not None and token_index < len(self.ids)
 
     def token_to_sequence(self, token_index: int) -> int | None:
         """Returns the index of the text that a token belongs to."""
-        if _natural(token_index) > len(self.ids):
+        if _unsigned(token_index) > len(self.ids):
             return None
         if not self.ranges:
             return 0
@@ -141,7 +141,7 @@ class Encoding:
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Span | None:
         """Returns a word's tokens as (first, last + 1)."""
         words = self.word_ids
-        word_index = _natural(word_index)
+        word_index = _unsigned(word_index)
         found = []
         for at in self._range(sequence_index):
             word = words[at]
@@ -159,16 +159,16 @@ class Encoding:
 
     def token_to_chars(self, token_index: int) -> Span | None:
         """Returns a token's span of characters."""
-        return self.offsets[token_index] if self._has(token_index) else None
+        return self.offsets[token_index] if self._has_token(token_index) else None
 
     def token_to_word(self, token_index: int) -> int | None:
         """Returns the index of a token's word."""
-        return self.word_ids[token_index] if self._has(token_index) else None
+        return self.word_ids[token_index] if self._has_token(token_index) else None
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
         """Returns the first token that covers a character."""
         offsets = self.offsets
-        char_pos = _natural(char_pos)
+        char_pos = _unsigned(char_pos)
         return next((at for at in self._range(sequence_index) if offsets[at][0] <= char_pos < offsets[at][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
@@ -182,7 +182,7 @@ class Encoding:
         """Keeps `max_length` ids; the rest goes to `overflowing`. Each part repeats `stride` ids of the one before."""
         check_choice("direction", direction, _DIRECTIONS)
         n = len(self.ids)
-        if _natural(max_length) >= n:
+        if _unsigned(max_length) >= n:
             return
         if max_length == 0:
             whole = self._part(0, n, dict(self.ranges), self.overflowing)
@@ -218,7 +218,7 @@ class Encoding:
         check_choice("direction", direction, _DIRECTIONS)
         for part in self.overflowing:
             part.pad(length, direction, pad_id, pad_type_id, pad_token)
-        n = _natural(length) - len(self.ids)
+        n = _unsigned(length) - len(self.ids)
         if n <= 0:
             return
         filling = Encoding(
@@ -266,7 +266,7 @@ def _restored(columns: Columns, *others: Any) -> Encoding:
     return Encoding(columns=lambda: columns, **dict(zip(names, others, strict=True)))
 
 
-def _natural(number: int) -> int:
+def _unsigned(number: int) -> int:
     """Returns `number` as an int; OverflowError if it is negative."""
     if (found := operator.index(number)) < 0:
         raise OverflowError(f"can't convert negative int {number} to unsigned")

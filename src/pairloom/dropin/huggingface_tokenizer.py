@@ -139,36 +139,36 @@ class HuggingFaceTokenizer:
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
         """Encodes a text, or a pair of texts. With is_pretokenized, a text is a list of words."""
-        first = self._of_input(sequence, is_pretokenized)
-        second = None if pair is None else self._of_input(pair, is_pretokenized, type_id=1)
+        first = self._encode_input(sequence, is_pretokenized)
+        second = None if pair is None else self._encode_input(pair, is_pretokenized, type_id=1)
         return self._padded([self.post_process(first, second, add_special_tokens, _pad=False)])[0]
 
     def encode_batch(
         self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
         """Encodes each text, pair of texts, or list of words."""
-        return self._of_batch(input, is_pretokenized, add_special_tokens, fast=False)
+        return self._encode_inputs(input, is_pretokenized, add_special_tokens, fast=False)
 
     def encode_batch_fast(
         self, input: Iterable[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
         """Like `encode_batch`, but tokens, offsets and words are "", (0, 0) and None, as in the library."""
-        return self._of_batch(input, is_pretokenized, add_special_tokens, fast=True)
+        return self._encode_inputs(input, is_pretokenized, add_special_tokens, fast=True)
 
-    def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
+    def _encode_inputs(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
         check_texts("input", input)
         inputs = list(input)
         if not is_pretokenized and all(isinstance(each, str) for each in inputs):
             ids = self._tokenizer.encode_batch(inputs, **self._specials())
             pairs: list[tuple[Encoding, Encoding | None]] = [
-                (self._of_ids(each, text), None) for each, text in zip(ids, inputs, strict=True)
+                (self._encoding_of_ids(each, text), None) for each, text in zip(ids, inputs, strict=True)
             ]
         else:
             # Without offsets, the library gives both texts of a pair type 0, until a post-processor sets it.
-            pairs = [self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
-        return self._of_pairs(pairs, add, fast)
+            pairs = [self._encode_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
+        return self._post_process_all(pairs, add, fast)
 
-    def _of_pairs(self, pairs: list[tuple[Encoding, Encoding | None]], add: bool, fast: bool) -> list[Encoding]:
+    def _post_process_all(self, pairs: list[tuple[Encoding, Encoding | None]], add: bool, fast: bool) -> list[Encoding]:
         if fast:
             for encoding in (each for both in pairs for each in both if each is not None):
                 _without_offsets(encoding)
@@ -206,7 +206,7 @@ class HuggingFaceTokenizer:
                 if not is_plain or (pair is not None and each is text):
                     each.set_sequence_id(index)
                 for keep_first_space in post.trims:
-                    _trim(each, keep_first_space)
+                    _trim_offsets(each, keep_first_space)
         parts: list[Encoding] = []
         for piece in post.single if pair is None else post.pair:
             if not isinstance(piece, Special):
@@ -219,7 +219,7 @@ class HuggingFaceTokenizer:
                     each.type_ids = [piece.type_id] * len(each)
                 parts.append(text)
             elif add_special_tokens:
-                parts.append(_of_special(piece))
+                parts.append(_encoding_of_special(piece))
         merged = parts[0] if len(parts) == 1 else Encoding.merge(parts, growing_offsets=False)
         return self._padded([merged])[0] if _pad else merged
 
@@ -231,25 +231,27 @@ class HuggingFaceTokenizer:
         """Returns encoding options: with encode_special_tokens, only added tokens not marked special are recognised."""
         return {"allowed_special": self._tokenizer.model.plain_specials} if self.encode_special_tokens else {}
 
-    def _of_pair(self, given: Any, is_pretokenized: bool, type_id: int) -> tuple[Encoding, Encoding | None]:
+    def _encode_pair(self, given: Any, is_pretokenized: bool, type_id: int) -> tuple[Encoding, Encoding | None]:
         is_words = isinstance(given, (list, tuple)) and all(isinstance(word, str) for word in given)
         if isinstance(given, (list, tuple)) and len(given) == 2 and not (is_pretokenized and is_words):
-            return self._of_input(given[0], is_pretokenized), self._of_input(given[1], is_pretokenized, type_id=type_id)
-        return self._of_input(given, is_pretokenized), None
+            first = self._encode_input(given[0], is_pretokenized)
+            return first, self._encode_input(given[1], is_pretokenized, type_id=type_id)
+        return self._encode_input(given, is_pretokenized), None
 
-    def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
+    def _encode_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
         if not is_pretokenized:
-            return self._of_ids(self._tokenizer.encode(check_str("a text", given), **self._specials()), given, type_id)
+            ids = self._tokenizer.encode(check_str("a text", given), **self._specials())
+            return self._encoding_of_ids(ids, given, type_id)
         if not isinstance(given, (list, tuple, np.ndarray)) or not all(isinstance(word, str) for word in given):
             raise TypeError("with is_pretokenized=True a text is a list of str, its words")
         words = []
         for index, word in enumerate(given):
-            encoding = self._of_input(word, False, type_id=type_id)
-            encoding.columns = _of_word(encoding.columns, index)
+            encoding = self._encode_input(word, False, type_id=type_id)
+            encoding.columns = _in_one_word(encoding.columns, index)
             words.append(encoding)
         return Encoding.merge(words, growing_offsets=False)
 
-    def _of_ids(self, ids: list[int], text: str, type_id: int = 0) -> Encoding:
+    def _encoding_of_ids(self, ids: list[int], text: str, type_id: int = 0) -> Encoding:
         return Encoding.of(ids, lambda: self._columns(ids, text), type_id)
 
     def _columns(self, ids: list[int], text: str) -> Columns:
@@ -483,7 +485,7 @@ def _n_white(text: str, at: int) -> int:
     return found.end() - at if found else 0
 
 
-def _of_special(piece: Special) -> Encoding:
+def _encoding_of_special(piece: Special) -> Encoding:
     n = len(piece.ids)
     return Encoding.of(
         list(piece.ids),
@@ -493,7 +495,7 @@ def _of_special(piece: Special) -> Encoding:
     )
 
 
-def _of_word(columns: Callable[[], Columns], index: int) -> Callable[[], Columns]:
+def _in_one_word(columns: Callable[[], Columns], index: int) -> Callable[[], Columns]:
     """Returns columns in which all tokens belong to word `index` of an is_pretokenized text."""
 
     def found() -> Columns:
@@ -509,7 +511,7 @@ def _without_offsets(encoding: Encoding) -> None:
     encoding.columns = lambda: Columns([""] * n, [(0, 0)] * n, [None] * n)
 
 
-def _trim(encoding: Encoding, keep_first_space: bool) -> None:
+def _trim_offsets(encoding: Encoding, keep_first_space: bool) -> None:
     """Removes leading and trailing spaces of tokens from their offsets."""
     columns = encoding.columns
 

@@ -24,8 +24,8 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from pairloom.errors import FormatError
-from pairloom.formats.huggingface import still_special
-from pairloom.formats.pretrained import forms_of
+from pairloom.formats.huggingface import undeclared_specials
+from pairloom.formats.pretrained import steps_before_added_tokens
 from pairloom.formats.shared.added_tokens import read_added_tokens
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def fast(tokenizer: Any, **settings: Any) -> Any:
     backend.current_stand_in()
     found = copy.deepcopy(theirs)
     # A copy also forgets that these tokens were once added as special.
-    for added in still_special(theirs._tokenizer).values():
+    for added in undeclared_specials(theirs._tokenizer).values():
         found._tokenizer.add_special_tokens([added.content])
         found._tokenizer.add_tokens([added])
     backend.__dict__["original"] = found._tokenizer
@@ -156,7 +156,7 @@ class _Backend:
             parts = _state_of_parts(self.original)
             settings = json.loads(self.original.to_str())
             settings.update(truncation=None, padding=None)
-            special = still_special(self.original)
+            special = undeclared_specials(self.original)
             for entry in settings["added_tokens"]:
                 entry["special"] |= entry["id"] in special
             plain = type(self.original).from_str(json.dumps(settings))
@@ -173,7 +173,7 @@ class _Backend:
                 made.enable_truncation(**self.original.truncation)
             if self.original.padding is not None:
                 made.enable_padding(**self.original.padding)
-            self.__dict__.update(made=made, forms=forms_of(made._tokenizer.model), parts=parts)
+            self.__dict__.update(made=made, forms=steps_before_added_tokens(made._tokenizer.model), parts=parts)
         found: HuggingFaceTokenizer = self.made
         return found
 
@@ -181,7 +181,7 @@ class _Backend:
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _METHODS_CALLED_ON_BOTH:
-            return partial(self._set_both, name)
+            return partial(self._set_on_both, name)
         if name == "model" or name in _PARTS:
             self.__dict__["gave_parts"] = True
         return getattr(self.current_stand_in() if name in _STAND_IN_METHODS else self.original, name)
@@ -201,13 +201,13 @@ class _Backend:
 
     def add_tokens(self, tokens: Any) -> int:
         """Adds tokens as the library does; FormatError, adding none, if pairloom cannot find or number one so."""
-        return self._added("add_tokens", tokens)
+        return self._add_tokens("add_tokens", tokens)
 
     def add_special_tokens(self, tokens: Any) -> int:
         """Adds special tokens as the library does; raises as `add_tokens`."""
-        return self._added("add_special_tokens", tokens)
+        return self._add_tokens("add_special_tokens", tokens)
 
-    def _added(self, method: str, tokens: Any) -> int:
+    def _add_tokens(self, method: str, tokens: Any) -> int:
         trial = type(self.original).from_str(_EMPTY)
         trial.add_tokens(list(self.original.get_added_tokens_decoder().values()))
         getattr(trial, method)(tokens)
@@ -226,7 +226,7 @@ class _Backend:
         self.__dict__["made"] = None
         return n_added
 
-    def _set_both(self, method: str, *args: Any, **kwargs: Any) -> None:
+    def _set_on_both(self, method: str, *args: Any, **kwargs: Any) -> None:
         """Sets truncation or padding in the original and in the stand-in."""
         getattr(self.original, method)(*args, **kwargs)
         getattr(self.current_stand_in(), method)(*args, **kwargs)
@@ -252,7 +252,7 @@ class _OfOneCall(_Backend):
         setattr(self.shared, name, value)
         setattr(self.made, name, value)
 
-    def _set_both(self, method: str, *args: Any, **kwargs: Any) -> None:
+    def _set_on_both(self, method: str, *args: Any, **kwargs: Any) -> None:
         getattr(self.shared, method)(*args, **kwargs)
         getattr(self.made, method)(*args, **kwargs)
 

@@ -53,7 +53,7 @@ def count_files(
         raise ValueError("no files to count; name at least one")
     delayed = _dask().delayed
     # Not pure: a cluster would return counts that it still holds, even if a file has changed since.
-    count, add = delayed(_counted, pure=False), delayed(_added, pure=True)
+    count, add = delayed(_counted, pure=False), delayed(_sum_parts, pure=True)
     parts = [count(group, pattern, threads, options, counting) for group in _groups(files, files_per_task)]
     while len(parts) > 1:
         firsts = range(0, len(parts), _FAN_IN)
@@ -94,7 +94,7 @@ def _counted(
     return PretokenCounts.from_texts(Corpus(files, **reading), pattern, threads=threads, **counting)
 
 
-def _added(parts: list[PretokenCounts], pattern: Pattern, threads: int, counting: dict[str, Any]) -> PretokenCounts:
+def _sum_parts(parts: list[PretokenCounts], pattern: Pattern, threads: int, counting: dict[str, Any]) -> PretokenCounts:
     builder = CountBuilder(pattern, threads=threads, **counting)
     for part in parts:
         builder.add_counts(part)
@@ -122,12 +122,12 @@ def encode_files(
     with ShardJob(folder, tokenizer, **options) as job:
         # Send the tokenizer once, not with each task.
         task = dask.delayed(job.task, pure=True)
-        write = dask.delayed(_written, pure=False)
+        write = dask.delayed(_write_shards, pure=False)
         receipts = dask.compute(*[write(task, file, number, reading or {}) for number, file in enumerate(files)])
         return job.commit(receipts)
 
 
-def _written(task: ShardTask, file: str, number: int, reading: dict[str, Any]) -> Receipt:
+def _write_shards(task: ShardTask, file: str, number: int, reading: dict[str, Any]) -> Receipt:
     return task.write_corpus(Corpus(file, **reading), number)
 
 

@@ -26,7 +26,7 @@ _DocumentTokenizer: Any = _tokens.DocumentTokenizer
 
 
 @lru_cache(maxsize=1)
-def _of_process(path: str, modified_ns: int) -> Tokenizer:
+def _load_once(path: str, modified_ns: int) -> Tokenizer:
     """Loads the tokenizer once for all ranks of a process, so that what its cache has learned stays."""
     return Tokenizer.load(path)
 
@@ -56,7 +56,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
     @cached_property
     def _loaded(self) -> tuple[Tokenizer, dict[str, int]]:
         """The tokenizer, and what is put around each document as arguments of its block_encoder."""
-        tokenizer = _of_process(self.tokenizer_name_or_path, Path(self.tokenizer_name_or_path).stat().st_mtime_ns)
+        tokenizer = _load_once(self.tokenizer_name_or_path, Path(self.tokenizer_name_or_path).stat().st_mtime_ns)
         if self.eos_token and self.eos_token not in tokenizer.special_tokens:
             raise ValueError(f"eos_token must be a special token of the tokenizer; not {self.eos_token!r}")
         if self.eos_token:

@@ -63,11 +63,11 @@ class PretokenCounter(_Step):  # type: ignore[misc]
             if data:
                 raise ValueError("with input_folder the counter is the first step; leave the reader out")
             with self.track_time(unit="task"):
-                counts = self._of_files(self.input_folder, rank, world_size)
+                counts = self._count_files(self.input_folder, rank, world_size)
         self.stat_update("pretokens", value=len(counts), unit="task")
         _save(counts, self.output_folder, f"{rank:05d}.parquet")
 
-    def _of_files(self, folder: Any, rank: int, world_size: int) -> PretokenCounts:
+    def _count_files(self, folder: Any, rank: int, world_size: int) -> PretokenCounts:
         """Counts this rank's files of a folder."""
         # Skip names that mark what is not data, as `Corpus` does.
         found = folder.list_files(recursive=True)

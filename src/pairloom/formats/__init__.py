@@ -122,7 +122,7 @@ def load(
         model = with_missing_bytes(model, str(file), missing_bytes)
     if companions is None:
         return model
-    if format != "huggingface" and model.post_processor is None and (said := pretrained.puts_around(companions)):
+    if format != "huggingface" and model.post_processor is None and (said := pretrained.bos_eos_settings(companions)):
         warn(
             f"{folder}: {pretrained.CONFIG_NAME} says {said}, and the tokenizer has no post-processor:"
             " add_special_tokens=True adds nothing; put the id there, or let transformers save a tokenizer.json"
@@ -202,7 +202,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
     format = _format_for(target, format)
     # Fail before translating if the target cannot be written.
     check_target(target, format, overwrite)
-    translated = _translated(model, format)
+    translated = _file_contents(model, format)
     if isinstance(translated, bytes):
         atomic.write_file(target, translated, overwrite)
     else:
@@ -212,11 +212,11 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
             f"{target}: the folder also holds a {huggingface.FILE_NAME}, which loading the folder prefers; load with"
             ' format="gpt2", or remove that file'
         )
-    if not_stored := _not_stored(model, format):
+    if not_stored := _not_stored_message(model, format):
         warn(f"{target}: {not_stored}")
 
 
-def _not_stored(model: Model, format: str) -> str:
+def _not_stored_message(model: Model, format: str) -> str:
     """Returns a message about what the format does not store, and how to pass it when loading; empty if nothing."""
     missing, arguments = [], []
     if format == "tiktoken":
@@ -274,7 +274,7 @@ def check_target(path: PathLike, format: str | None, overwrite: bool) -> None:
 def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
     """Raises the FormatError that `save` would raise, without writing anything."""
     target = Path(check_path("path", path))
-    _translated(model, _format_for(target, format))
+    _file_contents(model, _format_for(target, format))
 
 
 # Names and suffixes that other programs use for their own files, and the format that writes those.
@@ -302,7 +302,7 @@ def _format_for(target: Path, format: str | None) -> str:
     return format
 
 
-def _translated(model: Model, format: str) -> bytes | dict[str, bytes]:
+def _file_contents(model: Model, format: str) -> bytes | dict[str, bytes]:
     """Returns the file's bytes, or a folder's files by name."""
     if format == "gpt2":
         return gpt2.write(model)

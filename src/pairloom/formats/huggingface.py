@@ -131,7 +131,7 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     return made
 
 
-def still_special(backend: Any) -> dict[int, Any]:
+def undeclared_specials(backend: Any) -> dict[int, Any]:
     """Returns the added tokens that `backend` skips when decoding although its file does not call them special.
 
     It remembers whether a token was ever added as special; adding it again changes only its other settings.
@@ -163,7 +163,7 @@ def from_huggingface(source: Any) -> Model:
     flags = ((backend, "encode_special_tokens"), (source, "split_special_tokens"))
     are_ordinary = any(getattr(holder, flag, False) is True for holder, flag in flags)
     data = backend.to_str()
-    if special := still_special(backend):
+    if special := undeclared_specials(backend):
         file = json.loads(data)
         for entry in file["added_tokens"]:
             entry["special"] |= entry["id"] in special

@@ -89,7 +89,7 @@ def read(folder: Path) -> Companions:
     if _ADDED_TOKENS_KEY not in config:
         config = {**config, **mapped, **{key: config[key] for key in _EXTRA_TOKENS_KEYS if config.get(key)}}
         if added := _object(folder / _ADDED_NAME):
-            named = _named(config)
+            named = _special_literals(config)
             ids = {literal: take_id(i, f"{folder / _ADDED_NAME}: {shown(literal)}") for literal, i in added.items()}
             config[_ADDED_FILE_KEY] = {
                 str(i): {"content": literal, "special": literal in named} for literal, i in ids.items()
@@ -104,7 +104,7 @@ def read(folder: Path) -> Companions:
     # A token written as an object has rules for recognising it. They matter only for tokens that the tokenizer lacks.
     listed = [value for key in _EXTRA_TOKENS_KEYS if type(config.get(key)) is list for value in config[key]]
     said: dict[str, dict[str, Any]] = {}
-    for value in [*_values(config), *listed]:
+    for value in [*_role_values(config), *listed]:
         if (content := literal_of(value)) is not None:
             said[content] = {flag: value[flag] for flag in _FLAGS if flag in value} if type(value) is dict else {}
     texts = {key: literal_of(value) or value for key, value in config.items() if key.endswith("_token")}
@@ -125,10 +125,10 @@ def settings_of(tokenizer: Any) -> Companions:
 
 def special_tokens(config: Companions, name: str) -> dict[str, int] | list[str]:
     """Returns the special tokens that the files list, for a vocabulary that does not mark its own."""
-    return _listed(config, name).ids or _named(config)
+    return _listed_added_tokens(config, name).ids or _special_literals(config)
 
 
-def puts_around(config: Companions) -> str:
+def bos_eos_settings(config: Companions) -> str:
     """Returns what the files say of tokens around a text; empty if nothing."""
     said = [key for key in ("add_bos_token", "add_eos_token") if config.get(key) is True]
     kinds = (
@@ -173,7 +173,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
     """
     if not config:
         return model
-    listed = _listed(config, name)
+    listed = _listed_added_tokens(config, name)
     ids, plain, rules = listed.ids, listed.plain, listed.rules
     for literal, token_id in ids.items():
         if model.special_tokens.get(literal, token_id) != token_id:
@@ -195,7 +195,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             model = model.replaced(plain_specials=plain, special_rules=rules)
             # Refuse tokens that would be searched for in the normalized text.
             joining = [entry for entry in _entries(config, name) if entry.get("content") in added]
-            read_added_tokens(joining, f"{name}: {CONFIG_NAME}", forms_of(model))
+            read_added_tokens(joining, f"{name}: {CONFIG_NAME}", steps_before_added_tokens(model))
             _check_overlaps(before, added, name)
             if not incomplete:
                 _check_ids(before, ids, name)
@@ -205,7 +205,9 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             has_prefix = True
         # Special tokens that only have a role or a name in these files, without an id.
         if named := [
-            literal for literal in _named(config) if literal not in (ids if incomplete else model.special_tokens)
+            literal
+            for literal in _special_literals(config)
+            if literal not in (ids if incomplete else model.special_tokens)
         ]:
             before = model
             new = [literal for literal in named if literal not in model.special_tokens]
@@ -218,7 +220,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 {"id": model.special_tokens[literal], "content": literal, "special": True} | said.get(literal, {})
                 for literal in named
             ]
-            found = read_added_tokens(entries, f"{name}: {CONFIG_NAME}", forms_of(model))
+            found = read_added_tokens(entries, f"{name}: {CONFIG_NAME}", steps_before_added_tokens(model))
             model = model.replaced(
                 plain_specials=model.plain_specials | found.plain.difference(roles),
                 special_rules=(*model.special_rules, *found.rules),
@@ -317,7 +319,7 @@ def identity_of(config: Companions) -> bytes:
     return json.dumps([config.get(_ADDED_TOKENS_KEY), _roles(config)], sort_keys=True).encode()
 
 
-def forms_of(model: Model) -> list[str]:
+def steps_before_added_tokens(model: Model) -> list[str]:
     """Returns the normalizer steps that run before added tokens are searched for."""
     skipped = {DROP_STEP, *(step.rstrip(":") for step in (UNKNOWN, UNKNOWN_EACH, WORDS))}
     if model.pattern != CHARACTERS:
@@ -328,7 +330,7 @@ def forms_of(model: Model) -> list[str]:
     return [step for step in (each.partition(":")[0] for each in model.normalizer) if step not in skipped]
 
 
-def _listed(config: Companions, name: str) -> AddedTokens:
+def _listed_added_tokens(config: Companions, name: str) -> AddedTokens:
     """Returns the tokens of added_tokens_decoder, else of added_tokens.json."""
     return read_added_tokens(_entries(config, name), f"{name}: {CONFIG_NAME}")
 
@@ -349,7 +351,7 @@ def _entries(config: Companions, name: str) -> list[dict[str, Any]]:
     return entries
 
 
-def _named(config: Mapping[str, Any]) -> list[str]:
+def _special_literals(config: Mapping[str, Any]) -> list[str]:
     """Returns, each once, the literals that have a role or are listed as special tokens."""
     extra, several = (config.get(key) or [] for key in _EXTRA_TOKENS_KEYS)
     if extra and not isinstance(extra, Mapping):
@@ -363,11 +365,11 @@ def _named(config: Mapping[str, Any]) -> list[str]:
 def _roles(config: Mapping[str, Any]) -> list[str]:
     """Returns the literals that have a role: bos_token, eos_token, and any others of the model."""
     extra = config.get("extra_special_tokens")
-    found = map(literal_of, [*_values(config), *(extra.values() if isinstance(extra, Mapping) else [])])
+    found = map(literal_of, [*_role_values(config), *(extra.values() if isinstance(extra, Mapping) else [])])
     return [literal for literal in found if literal]
 
 
-def _values(config: Mapping[str, Any]) -> list[Any]:
+def _role_values(config: Mapping[str, Any]) -> list[Any]:
     """Returns the values of the roles, in the order in which transformers adds tokens."""
     others = [key for key in config if key.endswith("_token") and key not in _ROLES]
     return [config.get(key) for key in (*_ROLES, *others)]

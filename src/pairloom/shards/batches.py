@@ -90,18 +90,18 @@ class _Shuffled:
     def __init__(self, sizes: Lengths, seed: int | None) -> None:
         self._sizes = sizes
         self._seed = seed
-        self._held: dict[int, tuple[Lengths, Lengths]] = {}
+        self._chunk_lengths: dict[int, tuple[Lengths, Lengths]] = {}
 
     def of(self, epoch: int) -> tuple[Lengths, Lengths]:
         """Returns (items in their order, the sum of sizes up to and including each)."""
         key = 0 if self._seed is None else epoch
-        if key not in self._held:
-            if len(self._held) == 2:
-                del self._held[min(self._held)]
+        if key not in self._chunk_lengths:
+            if len(self._chunk_lengths) == 2:
+                del self._chunk_lengths[min(self._chunk_lengths)]
             n = len(self._sizes)
             items = np.arange(n) if self._seed is None else permuted(np.arange(n), n, self._seed, epoch)
-            self._held[key] = items, np.cumsum(self._sizes[items], dtype=np.int64)
-        return self._held[key]
+            self._chunk_lengths[key] = items, np.cumsum(self._sizes[items], dtype=np.int64)
+        return self._chunk_lengths[key]
 
 
 def by_document(lengths: Lengths, seed: int) -> Order:
@@ -195,7 +195,7 @@ class FolderRows(Rows):
         """Implements `Rows.at`."""
         ids: npt.NDArray[Any] = np.zeros((n, self.seq_len), self._shards.dtype)
         n_of_row = np.zeros(n, np.int64)
-        for starts, stops, places in self._placed(epoch, first, n):
+        for starts, stops, places in self._pieces_with_places(epoch, first, n):
             self._shards.copy_pieces(starts, stops, ids.reshape(-1), places)
             if self._order.is_stream:
                 n_filled = int(places[-1] + stops[-1] - starts[-1])
@@ -211,7 +211,7 @@ class FolderRows(Rows):
         """Implements `Rows.documents_of`."""
         seq_len, bounds = self.seq_len, self._shards.document_bounds
         found = [np.zeros((0, 5), np.int64)]
-        for starts, stops, places in self._placed(epoch, first, n):
+        for starts, stops, places in self._pieces_with_places(epoch, first, n):
             # Cut the pieces where rows end, then where documents end.
             piece, row = _spans(places // seq_len, (places + stops - starts - 1) // seq_len)
             begin_of_row = np.maximum(places[piece], row * seq_len)
@@ -227,7 +227,7 @@ class FolderRows(Rows):
             found.append(np.stack(lines, axis=1)[end > begin])
         return np.concatenate(found)
 
-    def _placed(self, epoch: int, first: int, n: int) -> Iterator[tuple[Lengths, Lengths, Lengths]]:
+    def _pieces_with_places(self, epoch: int, first: int, n: int) -> Iterator[tuple[Lengths, Lengths, Lengths]]:
         """Yields (starts, stops, places in the flattened rows) for the pieces of `n` rows."""
         at = 0
         for starts, stops in self._pieces(epoch, first * self.units_per_row, (first + n) * self.units_per_row):

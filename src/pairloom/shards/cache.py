@@ -64,7 +64,7 @@ class ShardCache:
 
     def read(self, number: int) -> tuple[Any, Any]:
         """Returns (ids, offsets) of a shard, like `read_shard`; reads in turn fetch the next one ahead."""
-        found: tuple[Any, Any] = self._held(number)
+        found: tuple[Any, Any] = self._read_cached(number)
         is_in_turn, self._last = number == self._last + 1, number
         is_idle = self._ahead is None or not self._ahead.is_alive()
         if is_in_turn and is_idle and number + 1 < self.n_shards and self.max_bytes >= 3 * max(self._sizes):
@@ -77,13 +77,13 @@ class ShardCache:
     def _fetch_ahead(self, number: int) -> None:
         # Errors are raised when the shard is needed.
         with contextlib.suppress(Exception):
-            self._held(number)
+            self._read_cached(number)
 
     def provenance(self, number: int) -> Any:
         """Returns the provenance table of a shard, like `read_provenance`."""
-        return self._held(number, read_provenance)
+        return self._read_cached(number, read_provenance)
 
-    def _held(self, number: int, read: Callable[[Path, Manifest, int], Any] = read_shard) -> Any:
+    def _read_cached(self, number: int, read: Callable[[Path, Manifest, int], Any] = read_shard) -> Any:
         """Fetches the shard unless it is there, and returns `read` of it."""
         known = "".join(file["file"] + file["sha256"] for file in self._files(number))
         key = hashlib.sha256(known.encode()).hexdigest()[:_KEY_LENGTH]

@@ -71,7 +71,7 @@ def drop_documents(folder: str | os.PathLike[str], ids: Iterable[str]) -> Droppe
             if rows:
                 found |= set(table.column("id").take(np.array(rows)).to_pylist())
                 record["ids_sha256"] = sorted(map(_digest, found))
-                manifest = _without(path, manifest, number, table, rows, record)
+                manifest = _rewrite_without_rows(path, manifest, number, table, rows, record)
     missing = [id for id in wanted if id not in found]
     return DroppedDocuments(
         record["documents"],
@@ -103,14 +103,14 @@ def _check_may_drop(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def _without(
+def _rewrite_without_rows(
     folder: Path, manifest: Manifest, number: int, table: Any, rows: list[int], record: dict[str, Any]
 ) -> Manifest:
     """Writes a shard again without some rows, adds them to this call's record, and returns the new manifest."""
     for entry in manifest.entries_of(number):
         check_file(folder, manifest, entry, deep=True)
     with hidden_folder(folder) as hidden:
-        shard = _written(folder, manifest, number, table, rows, hidden)
+        shard = _write_kept_rows(folder, manifest, number, table, rows, hidden)
         published = sync_and_digest(shard)
         rename_to_final(shard)
         sync_directory(hidden)
@@ -134,7 +134,7 @@ def _without(
     return changed
 
 
-def _written(folder: Path, manifest: Manifest, number: int, table: Any, rows: list[int], hidden: Path) -> Shard:
+def _write_kept_rows(folder: Path, manifest: Manifest, number: int, table: Any, rows: list[int], hidden: Path) -> Shard:
     """Writes the shard without some rows, under partial names in the hidden folder."""
     files = [(partial_path(hidden / name), name) for name in manifest.names_of(number)]
     ids, offsets = read_shard(folder, manifest, number)

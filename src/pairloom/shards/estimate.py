@@ -78,7 +78,7 @@ def estimate(
     if not is_small:
         sample.read()
     error: int | None = 0
-    if is_small or sample.is_half:
+    if is_small or sample.is_mostly_read:
         amounts, seconds = _counted(encoder, corpus)
         share, n_pieces = 1.0, len(corpus.sources)
     else:

@@ -113,6 +113,6 @@ def check_is_folder(folder: Path) -> None:
         raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
 
 
-def not_empty(folder: str | os.PathLike[str], name: str) -> FileExistsError:
+def not_empty_error(folder: str | os.PathLike[str], name: str) -> FileExistsError:
     """Returns the error for a folder that holds `name`, which a run must not remove."""
     return FileExistsError(errno.EEXIST, f"is not empty: it holds {name}; name a new folder", str(folder))

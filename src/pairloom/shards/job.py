@@ -43,7 +43,7 @@ from pairloom.corpus.text_batches import is_arrow
 from pairloom.errors import CorpusError, ResumeError
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
-from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty
+from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty_error
 from pairloom.shards.manifest import Manifest, digested, with_inputs
 from pairloom.shards.publishing import PublishedShard, publishing, rename_to_final, sync_and_digest
 from pairloom.shards.shards import Batch, Shard, Shards
@@ -272,11 +272,11 @@ class ShardJob:
                 if name.endswith(_MOVES_SUFFIX):
                     self._finish(name.removesuffix(_MOVES_SUFFIX), _checked_moves(storage.url, storage.read(name)))
                     warn(f"{storage.url}: the commit of an earlier job, which was cut off, is finished now")
-            if in_the_way := self._in_the_way():
-                raise not_empty(storage.url, in_the_way[0])
+            if in_the_way := self._blocking_files():
+                raise not_empty_error(storage.url, in_the_way[0])
             for name in hidden:
                 # Keep this job's own folder: a driver that claims late does so after its tasks have written.
-                if not name.startswith(self._own):
+                if not name.startswith(self._hidden_name):
                     storage.remove_folder(name)
             self._is_open = True
             self._stack = stack.pop_all()
@@ -288,10 +288,10 @@ class ShardJob:
         if storage.local is not None:
             check_is_folder(storage.local)
             self._was_missing = not storage.local.exists()
-        if in_the_way := self._in_the_way():
-            raise not_empty(storage.url, in_the_way[0])
+        if in_the_way := self._blocking_files():
+            raise not_empty_error(storage.url, in_the_way[0])
 
-    def _in_the_way(self) -> list[str]:
+    def _blocking_files(self) -> list[str]:
         """Returns the files that prevent claiming the folder: what no run wrote, and shards that are not replaced."""
         others = sorted(name for name in self._storage.names() if not name.startswith(_HIDDEN))
         return [name for name in others if not is_run_file(name)] if self._overwrite else others
@@ -307,8 +307,8 @@ class ShardJob:
             raise RuntimeError("the job has ended; a job is committed once, within its with block")
         storage, manifest = self._storage, self._manifest()
         moves: list[tuple[str, str]] = []
-        for receipt, part in self._chosen(receipts):
-            place, first = f"{self._own}/{receipt.attempt}", len(manifest.shards)
+        for receipt, part in self._first_receipts(receipts):
+            place, first = f"{self._hidden_name}/{receipt.attempt}", len(manifest.shards)
             names = {
                 old: new
                 for number in range(len(part.shards))
@@ -336,13 +336,13 @@ class ShardJob:
         manifest.complete = True
         name, data = manifest.file()
         storage.check_claim(self.task.run)
-        storage.write(f"{self._own}/{name}", data)
+        storage.write(f"{self._hidden_name}/{name}", data)
         moves.append((name, name))
-        storage.write(f"{self._own}{_MOVES_SUFFIX}", json.dumps(moves).encode())
+        storage.write(f"{self._hidden_name}{_MOVES_SUFFIX}", json.dumps(moves).encode())
         # From here on the commit will be finished: if not by this job, then by the next one.
         self._is_open = False
         try:
-            self._finish(self._own, moves)
+            self._finish(self._hidden_name, moves)
         finally:
             self._leave()
         return manifest
@@ -350,7 +350,7 @@ class ShardJob:
     def _manifest(self) -> Manifest:
         return new_manifest(self.task.tokenizer, self.task.config, [])
 
-    def _chosen(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
+    def _first_receipts(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
         """Returns the first receipt of each task, with the manifest of its shards."""
         check_iterable("receipts", "receipts", receipts)
         empty = self._manifest()
@@ -393,17 +393,17 @@ class ShardJob:
         if self._is_open:
             self._is_open = False
             try:
-                self._storage.remove_folder(self._own)
+                self._storage.remove_folder(self._hidden_name)
             finally:
                 self._leave()
 
     def discard(self) -> None:
         """Removes what tasks wrote for a job that was never entered, and its folder if new and empty."""
-        self._storage.remove_folder(self._own)
+        self._storage.remove_folder(self._hidden_name)
         self._remove_own_folder()
 
     @property
-    def _own(self) -> str:
+    def _hidden_name(self) -> str:
         """The name of the job's hidden folder."""
         return f"{HIDDEN}{self.task.run}"
 

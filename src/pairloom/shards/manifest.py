@@ -221,10 +221,10 @@ class Manifest:
         with damage_reported(path, "not a manifest", "remove the folder and start again"):
             with open_regular(path) as file:
                 text = parquet.read_metadata(file)[METADATA_KEY] if path.name == _PARQUET_NAME else file.read()
-            return cls._of(json.loads(text), path)
+            return cls._from_content(json.loads(text), path)
 
     @classmethod
-    def _of(cls, content: dict[str, Any], path: Path) -> "Manifest":
+    def _from_content(cls, content: dict[str, Any], path: Path) -> "Manifest":
         if content["schema"] != SCHEMA:
             raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
         shards, indexes = content["shards"], content["indexes"]

@@ -22,7 +22,7 @@ from pairloom.errors import ResumeError
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.batches import Batches
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
-from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty, refuse_symlink
+from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty_error, refuse_symlink
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows
 from pairloom.shards.publishing import Publisher, publishing, replacement
@@ -164,7 +164,7 @@ def _check_room(folder: Path, overwrite: bool) -> None:
     """Raises FileExistsError if the folder holds other files, or shards that must not be replaced."""
     others = sorted(path.name for path in folder.iterdir() if not is_run_file(path.name))
     if others:
-        raise not_empty(folder, others[0])
+        raise not_empty_error(folder, others[0])
     if manifest_file.exists(folder) and not overwrite:
         raise FileExistsError(
             errno.EEXIST, "holds a run already; replace it (overwrite=True), or name a new folder", str(folder)

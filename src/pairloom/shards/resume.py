@@ -34,7 +34,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
         kept = first_shards(found, 0)
     point, was_complete = kept.next, kept.complete
     n_concerned = len(kept.inputs) if was_complete else point.source + (1 if point.documents else 0)
-    problems = ((number, _problem(kept, fresh, number, rewrite)) for number in range(n_concerned))
+    problems = ((number, _why_not_resumable(kept, fresh, number, rewrite)) for number in range(n_concerned))
     number, problem = next((each for each in problems if each[1] is not None), (0, None))
     if was_complete and (problem is not None or len(kept.inputs) < len(fresh.inputs)):
         kept = _reopen_last_shard(kept, fresh.config["shard_tokens"])
@@ -118,7 +118,7 @@ def first_shards(found: Manifest, n_kept: int) -> Manifest:
     return kept
 
 
-def _problem(found: Manifest, fresh: Manifest, number: int, rewrite: bool) -> str | None:
+def _why_not_resumable(found: Manifest, fresh: Manifest, number: int, rewrite: bool) -> str | None:
     """Returns why input `number` prevents resuming; None if it does not."""
     old = found.inputs[number]
     new = fresh.inputs[number] if number < len(fresh.inputs) else None

@@ -80,7 +80,7 @@ class Sample:
         self._groups: dict[int, npt.NDArray[np.int64]] = {}
 
     @property
-    def is_half(self) -> bool:
+    def is_mostly_read(self) -> bool:
         """Whether so much of the corpus was read that all of it might as well be counted."""
         return 2 * self.n_read >= self.total
 
@@ -94,7 +94,7 @@ class Sample:
         n_places = Counter(numbers.tolist())
         groups: dict[tuple[int, int], Piece] = {}
         for number, share, place in zip(numbers.tolist(), shares.tolist(), places.tolist(), strict=True):
-            if self.n_read >= self._sample_bytes and (len(self.pieces) >= _MIN_PIECES or self.is_half):
+            if self.n_read >= self._sample_bytes and (len(self.pieces) >= _MIN_PIECES or self.is_mostly_read):
                 break
             piece = Piece(place)
             if self._has_windows(number):
@@ -194,8 +194,8 @@ class Sample:
         if self._corpus.is_one_document(number):
             at, data = self._bytes_around(number, start, stop, b"")
             # A doc_cap can also end inside a character.
-            last = len(data) if stop == self._corpus.sources[number].n_bytes else _cut(data, stop - at)
-            first = _cut(data, start - at) if start else 0
+            last = len(data) if stop == self._corpus.sources[number].n_bytes else _pretoken_end_near(data, stop - at)
+            first = _pretoken_end_near(data, start - at) if start else 0
             piece.spans.append((weight, self._decoded(number, at + first, data[first:last])))
             return
         end = (self._corpus.separator or "\n").encode()
@@ -256,7 +256,7 @@ def _record(data: bytes, at: int, end: bytes) -> tuple[int, int]:
     return before + len(end) if before >= 0 else 0, after + len(end) if after >= 0 else len(data)
 
 
-def _cut(data: bytes, at: int) -> int:
+def _pretoken_end_near(data: bytes, at: int) -> int:
     """Returns the end of the pretoken at a place, or the next character boundary if no pretoken ends nearby."""
     found = _CUT.search(data, max(at - 1, 0), at + _CUT_BYTES)
     if found:

@@ -117,7 +117,7 @@ class Storage:
             remove_any(self._folder / name)
 
 
-def _naming_the_url(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Concatenate[_Remote, P], T]:
+def _name_url_in_errors(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Concatenate[_Remote, P], T]:
     """Wraps a method so that errors of the store become OSError that names the folder."""
 
     @functools.wraps(method)
@@ -161,7 +161,7 @@ class _Remote(Storage):
             with contextlib.suppress(OSError):
                 self.remove(own)
 
-    @_naming_the_url
+    @_name_url_in_errors
     def _make(self) -> None:
         self._fs.makedirs(self._root, exist_ok=True)
 
@@ -181,7 +181,7 @@ class _Remote(Storage):
     def sizes(self, folder: str) -> dict[str, int]:
         return dict(self._listed(folder))
 
-    @_naming_the_url
+    @_name_url_in_errors
     def _listed(self, folder: str) -> list[tuple[str, int]]:
         self._fs.invalidate_cache()
         path = self._path(folder).rstrip("/")
@@ -194,12 +194,12 @@ class _Remote(Storage):
         paths = ((info["name"].rstrip("/"), info.get("size") or 0) for info in found)
         return [(name.rpartition("/")[2], size) for name, size in paths if name.strip("/") != path.strip("/")]
 
-    @_naming_the_url
+    @_name_url_in_errors
     def write(self, name: str, data: bytes) -> None:
         self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
         self._fs.pipe_file(self._path(name), data)
 
-    @_naming_the_url
+    @_name_url_in_errors
     def read(self, name: str) -> bytes:
         data: bytes = self._fs.cat_file(self._path(name))
         return data
@@ -207,13 +207,13 @@ class _Remote(Storage):
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
         return local
 
-    @_naming_the_url
+    @_name_url_in_errors
     def upload(self, path: Path, name: str) -> None:
         self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
         self._fs.put_file(str(path), self._path(name))
         path.unlink()
 
-    @_naming_the_url
+    @_name_url_in_errors
     def move(self, moves: Sequence[tuple[str, str]]) -> None:
         for name, to in moves:
             try:
@@ -223,12 +223,12 @@ class _Remote(Storage):
                 if not self._fs.exists(self._path(to)):
                     raise
 
-    @_naming_the_url
+    @_name_url_in_errors
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 
-    @_naming_the_url
+    @_name_url_in_errors
     def remove_folder(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(name), recursive=True)

@@ -27,7 +27,7 @@ from pairloom.corpus.local_files import name_of
 from pairloom.shards import manifest as manifest_file
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
-from pairloom.shards.files import check_is_folder, clear, is_run_file, not_empty
+from pairloom.shards.files import check_is_folder, clear, is_run_file, not_empty_error
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.publishing import Mirror, Publisher, finish_replacement, publishing, replacement
@@ -168,7 +168,7 @@ def tokenize_files(
             local = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pairloom-")))
             places = {local / name: f"{url}/{name}" for name in parts} or {local: url}
             if parts and (others := sorted(set(storage_of(url).names()) - parts.keys())):
-                raise not_empty(public_url(url), others[0])
+                raise not_empty_error(public_url(url), others[0])
             configs = {local / name: config | {"split": part} for name, part in parts.items()} or {local: config}
             # Entering the job finishes or removes what earlier jobs left, and holds the lock; this job commits nothing.
             mirrors: dict[Path, Mirror] = {}
@@ -194,7 +194,7 @@ def tokenize_files(
         if parts:
             stack.enter_context(locked_new_folder(folder, parents=True))
             if others := sorted(path.name for path in folder.iterdir() if path.name not in parts):
-                raise not_empty(folder, others[0])
+                raise not_empty_error(folder, others[0])
         report = stack.enter_context(reporter(progress))
         done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, **how)
     return _result(folder, parts, done)
@@ -247,7 +247,7 @@ def write_folders(
             fresh = new_manifest(tokenizer, config | corpus.options, listing)
             target, mirror = folder, mirrors.get(folder) if mirrors else None
             if resume and manifest_file.exists(folder):
-                manifest = _resumed(folder, fresh, rewrite, mirror)
+                manifest = _resumed_manifest(folder, fresh, rewrite, mirror)
             else:
                 if manifest_file.exists(folder):
                     target = stack.enter_context(replacement(folder))
@@ -267,7 +267,7 @@ def write_folders(
                 if error.errno in _DISK_FULL_ERRNOS:
                     replaces = any(target not in configs for target, _, _ in unfinished)
                     n_shards = None if replaces else sum(len(manifest.shards) for _, manifest, _ in unfinished)
-                    raise _no_space(error, next(iter(configs)), n_shards) from error
+                    raise _disk_full_error(error, next(iter(configs)), n_shards) from error
                 raise
     return done
 
@@ -302,7 +302,7 @@ def _check_room(folder: Path, *, resume: bool, overwrite: bool) -> None:
         raise FileExistsError(errno.EEXIST, remedy, str(folder))
     others = [name for name in names if not is_run_file(name)]
     if others and not (has_manifest and resume):
-        raise not_empty(folder, others[0])
+        raise not_empty_error(folder, others[0])
     if names and not (resume or overwrite):
         raise FileExistsError(errno.EEXIST, "holds files of a killed run; resume it (resume=True)", str(folder))
 
@@ -344,7 +344,7 @@ def _tokenize_to_url(
     return TokenizedFiles(url, manifest, was_complete=False)
 
 
-def _resumed(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None) -> Manifest:
+def _resumed_manifest(folder: Path, fresh: Manifest, rewrite: bool, mirror: Mirror | None) -> Manifest:
     """Returns the manifest of the folder, updated to today's inputs."""
     finish_replacement(folder)
     shown = folder if mirror is None else mirror.storage.url
@@ -400,7 +400,7 @@ def warn_of_literals(literals: dict[str, int]) -> None:
     )
 
 
-def _no_space(error: OSError, folder: Path, n_shards: int | None) -> OSError:
+def _disk_full_error(error: OSError, folder: Path, n_shards: int | None) -> OSError:
     """Returns the error for a full disk. n_shards: how many are complete; None if the run replaces another."""
     message = f"no space left; {n_shards} shards are complete: make space, then resume (resume=True)"
     if n_shards is None:

@@ -63,13 +63,13 @@ def verify_shards(
         found = list(_damage(path, manifest, deep=True))
         if not found:
             return []
-        mender = _Mender(path, manifest, tokenizer, inputs, resolve_threads(threads))
+        repairer = _Repairer(path, manifest, tokenizer, inputs, resolve_threads(threads))
         finish_replacement(path)
         for number, _ in found:
             if number is not None:
-                mender.mend(number)
+                repairer.repair(number)
     if not manifest.complete:
-        mender.finish()
+        repairer.finish()
     return [message for _, message in found]
 
 
@@ -98,11 +98,11 @@ def _check_shard(folder: Path, manifest: Manifest, number: int, deep: bool) -> N
     check_ids(path, ids, manifest.n_vocab)
 
 
-class _Mended(Exception):
+class _Repaired(Exception):
     """Ends an encoding once its shard is in place."""
 
 
-class _Mender:
+class _Repairer:
     """Encodes shards of a folder again."""
 
     def __init__(self, folder: Path, manifest: Manifest, tokenizer: Tokenizer, inputs: Any, threads: int) -> None:
@@ -135,7 +135,7 @@ class _Mender:
         with self._options_checked():
             return Corpus(paths, **self._reading)
 
-    def mend(self, number: int) -> None:
+    def repair(self, number: int) -> None:
         """Encodes a shard again and puts it in its place."""
         entry = self._manifest.shards[number]
         check_nothing_dropped(self._folder, entry)
@@ -156,7 +156,7 @@ class _Mender:
         if before.shards:
             point = before.shards[-1]["next"]
             before.shards[-1] = {**before.shards[-1], "next": {**point, "source": point["source"] - first}}
-        with contextlib.suppress(_Mended), hidden_folder(self._folder) as hidden:
+        with contextlib.suppress(_Repaired), hidden_folder(self._folder) as hidden:
             with publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards:
                 encode_corpus(self._tokenizer, corpus, [(before, shards)], self._threads, first_input=first)
             raise self._other_shard(entry["file"])
@@ -169,7 +169,7 @@ class _Mender:
                 raise self._other_shard(file["file"])
         for partial, name in reversed(shard.files):
             partial.replace(self._folder / name)
-        raise _Mended
+        raise _Repaired
 
     def _other_shard(self, name: str) -> ResumeError:
         path = self._folder / name

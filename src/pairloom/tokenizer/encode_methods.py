@@ -274,7 +274,7 @@ class EncodeMethods(TokenizerBase):
         if streams.is_stream(file):
             return self._encode_pipe(file, self.block_encoder(specials=specials, threads=threads))
         with reporter(progress) as report:
-            first_bytes.warn_of(first_bytes.doubts_of_files([file], is_meant=True))
+            first_bytes.warn_of(first_bytes.doubtful_files([file], is_meant=True))
             return self._core.encode_file(file, resolve_threads(threads), report, specials)
 
     @staticmethod

@@ -129,29 +129,29 @@ class SettingsMethods(TokenizerBase):
             raise ValueError(f"the settings must be what JSON can hold: {error}") from None
         return self.from_model(self._model.replaced(tokenizer_config=text))
 
-    def _named_id(self, name: str) -> int | None:
+    def _config_token_id(self, name: str) -> int | None:
         literal = literal_of(self.tokenizer_config.get(name))
         return None if literal is None else self._model.special_tokens.get(literal)
 
     @property
     def bos_token_id(self) -> int | None:
         """The id of the token that begins a text, if a model folder or `with_tokenizer_config` named one."""
-        return self._named_id("bos_token")
+        return self._config_token_id("bos_token")
 
     @property
     def eos_token_id(self) -> int | None:
         """The id of the token that ends a text, if a model folder or `with_tokenizer_config` named one."""
-        return self._named_id("eos_token")
+        return self._config_token_id("eos_token")
 
     @property
     def pad_token_id(self) -> int | None:
         """The id of the token that fills a batch, if a model folder or `with_tokenizer_config` named one."""
-        return self._named_id("pad_token")
+        return self._config_token_id("pad_token")
 
     @property
     def unk_token_id(self) -> int | None:
         """The id of the token named for unknown text; byte-level encoding never returns it."""
-        return self._named_id("unk_token")
+        return self._config_token_id("unk_token")
 
     @property
     def chat_template(self) -> str | None:

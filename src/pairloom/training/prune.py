@@ -71,12 +71,12 @@ def counts_of(
         counts = PretokenCounts.from_texts(parts, pattern, **options)
         return PretokenCounts(counts.columns, checked_metadata(pattern, special_tokens, corpus_specials))
     if normalizer:
-        corpus = (_core.normalized(texts, normalizer) for texts in _lists_of(corpus))
+        corpus = (_core.normalized(texts, normalizer) for texts in _lists_of_texts(corpus))
     cut: dict[str, Any] = {"special_tokens": special_tokens, "corpus_specials": corpus_specials}
     return PretokenCounts.from_texts(corpus, pattern, **cut, **options)
 
 
-def _lists_of(corpus: Any) -> Iterator[list[str]]:
+def _lists_of_texts(corpus: Any) -> Iterator[list[str]]:
     for batch in batches_of(corpus):
         yield batch if isinstance(batch, list) else batch.texts()
 
@@ -85,7 +85,7 @@ def _between_specials(corpus: Any, tokenizer: TokenizerBase, threads: int) -> It
     """Yields the normalised texts between special tokens."""
     core = tokenizer.from_model(tokenizer._model.without_merges())._core
     first_id = core.n_vocab - 256
-    for texts in _lists_of(corpus):
+    for texts in _lists_of_texts(corpus):
         ids, offsets = core.encode_batch_to_numpy(texts, threads, None)
         specials = np.flatnonzero(ids < first_id)
         data = (ids - first_id).astype(np.uint8).tobytes()
@@ -132,14 +132,14 @@ def pruned(
         raise ValueError("the corpus holds no text, which says of no token that it is used less; pass one with text")
     uses = np.zeros(core.n_vocab, dtype=np.uint64)
     np.add.at(uses, ids, np.repeat(times, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
-    smaller = without_tokens(model, _least_used(model, uses.tolist(), n_tokens))
+    smaller = without_tokens(model, _least_used_ids(model, uses.tolist(), n_tokens))
     if not keep_ids:
         smaller = compacted(smaller)
         warn_of_moved(model, smaller)
     return smaller.canonical_form()
 
 
-def _least_used(model: Model, uses: list[int], n_tokens: int) -> set[int]:
+def _least_used_ids(model: Model, uses: list[int], n_tokens: int) -> set[int]:
     """Returns the ids of the tokens to remove. uses: the count of each id; a removed token's uses go to its parts."""
     pairs_of: dict[int, list[list[int]]] = {}
     n_needing = [0] * len(uses)

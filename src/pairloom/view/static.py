@@ -39,7 +39,7 @@ def static_html(payload: dict[str, Any]) -> str:
                 parts.append(f"<i>{letter}{html.escape(tokenizer['name'])}</i><br>")
             hex_of = dict(zip(tokenizer["ids"], tokenizer["hex"], strict=True))
             shown = side["ids"][:left]
-            drawn = _drawn([bytes.fromhex(hex_of[i]) for i in shown], [i in tokenizer["special"] for i in shown])
+            drawn = _elements([bytes.fromhex(hex_of[i]) for i in shown], [i in tokenizer["special"] for i in shown])
             parts.append(f'<div dir="auto" style="white-space:pre-wrap">{"".join(drawn)}</div>')
             if (n_more := len(side["ids"]) - len(shown)) > 0:
                 parts.append(f"… {n_more:,} more tokens; run the cell to see them.<br>")
@@ -47,7 +47,7 @@ def static_html(payload: dict[str, Any]) -> str:
     return "".join(parts)
 
 
-def _drawn(tokens: Sequence[bytes], special: Sequence[bool]) -> Iterator[str]:
+def _elements(tokens: Sequence[bytes], special: Sequence[bool]) -> Iterator[str]:
     """Yields one element per unit; a unit of several tokens has a stripe for each token."""
     first = 0
     for text, n in units(tokens):

@@ -117,7 +117,7 @@ class View:
         several = len(names) > 1
         values = {
             "frame": attribute,
-            "title": html.escape(f"Tokens of {_listed([each.name for each in self.counts])}"),
+            "title": html.escape(f"Tokens of {_names_text([each.name for each in self.counts])}"),
             "style": style,
             "style_hash": _source_hash(style),
             "script": script,
@@ -204,7 +204,7 @@ def _printable(name: str) -> str:
     return "".join(f"[U+{ord(c):04X}]" if unicodedata.category(c) in _INVISIBLE else c for c in text)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} texts"
 
 

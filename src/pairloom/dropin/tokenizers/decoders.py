@@ -23,9 +23,9 @@ class Decoder(Component):
     def decode(self, tokens: Sequence_[str]) -> str:
         """Returns the text of tokens."""
         check_iterable("tokens", "str", tokens)
-        return "".join(self._chained(list(tokens)))
+        return "".join(self._apply(list(tokens)))
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         """Returns the tokens after this step."""
         raise NotImplementedError
 
@@ -38,7 +38,7 @@ class ByteLevel(Decoder):
     trim_offsets: bool = True
     use_regex: bool = True
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         return [b"".join(map(_bytes_of, tokens)).decode(errors="replace")]
 
 
@@ -50,7 +50,7 @@ class Metaspace(Decoder):
     prepend_scheme: str = "always"
     split: bool = True
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         spaced = [token.replace(self.replacement, " ") for token in tokens]
         if spaced and self.prepend_scheme != "never":
             # In the first token, every replacement is removed.
@@ -64,7 +64,7 @@ class BPEDecoder(Decoder):
 
     suffix: str = "</w>"
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         return [token.replace(self.suffix, " ") for token in tokens[:-1]] + [
             token.replace(self.suffix, "") for token in tokens[-1:]
         ]
@@ -74,7 +74,7 @@ class BPEDecoder(Decoder):
 class ByteFallback(Decoder):
     """Turns byte tokens such as <0x0A> into text."""
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         found: list[str] = []
         for is_byte, run in itertools.groupby(tokens, lambda token: bool(_BYTE.fullmatch(token))):
             if not is_byte:
@@ -92,7 +92,7 @@ class ByteFallback(Decoder):
 class Fuse(Decoder):
     """Joins all tokens into one."""
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         return ["".join(tokens)]
 
 
@@ -103,7 +103,7 @@ class Replace(Decoder):
     pattern: str | Regex
     content: str
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         return normalizers.replaced(tokens, self.pattern, self.content)
 
 
@@ -116,7 +116,7 @@ class Strip(Decoder):
     left: int = 0
     right: int = 0
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         found = []
         for token in tokens:
             start = next((at for at, each in enumerate(token[: self.left]) if each != self.content), None)
@@ -132,9 +132,9 @@ class Sequence(Decoder):
 
     decoders: list[Decoder]
 
-    def _chained(self, tokens: list[str]) -> list[str]:
+    def _apply(self, tokens: list[str]) -> list[str]:
         for step in self.decoders:
-            tokens = step._chained(tokens)
+            tokens = step._apply(tokens)
         return tokens
 
 

@@ -29,9 +29,9 @@ class Normalizer(Component):
 
     def normalize_all(self, texts: list[str]) -> list[str]:
         """Returns each text after this step."""
-        return list(map(self._changed, texts))
+        return list(map(self._apply, texts))
 
-    def _changed(self, text: str) -> str:
+    def _apply(self, text: str) -> str:
         raise NotImplementedError
 
 
@@ -86,7 +86,7 @@ class Strip(Normalizer):
     left: bool = True
     right: bool = True
 
-    def _changed(self, text: str) -> str:
+    def _apply(self, text: str) -> str:
         text = text.lstrip(_WHITE_SPACE) if self.left else text
         return text.rstrip(_WHITE_SPACE) if self.right else text
 
@@ -114,7 +114,7 @@ class Prepend(Normalizer):
 
     prepend: str
 
-    def _changed(self, text: str) -> str:
+    def _apply(self, text: str) -> str:
         return self.prepend + text if text else text
 
 
@@ -122,7 +122,7 @@ class Prepend(Normalizer):
 class ByteLevel(Normalizer):
     """Writes each byte as a letter of the byte alphabet."""
 
-    def _changed(self, text: str) -> str:
+    def _apply(self, text: str) -> str:
         return to_alphabet(text.encode())
 
 

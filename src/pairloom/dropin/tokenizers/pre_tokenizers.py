@@ -50,7 +50,7 @@ class Plan:
         # The index of the first step that drops characters, and the patterns before it.
         dropping: tuple[int, list[str]] | None = None
         for index, step in enumerate(steps):
-            if plan.are_bytes or not step._join(plan, index, steps[index + 1 :]):
+            if plan.are_bytes or not step._add_to_plan(plan, index, steps[index + 1 :]):
                 if dropping is not None:
                     index, plan.patterns = dropping
                     plan.left_out = frozenset()
@@ -74,7 +74,7 @@ class PreTokenizer(Component):
 
     kind: ClassVar[str] = "pre_tokenizer"
 
-    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+    def _kept_spans(self, texts: list[str]) -> list[list[Span]]:
         """Returns the spans of each text to keep as pieces."""
         raise NotImplementedError
 
@@ -82,11 +82,11 @@ class PreTokenizer(Component):
         """Returns what to put before a text that is not empty. is_start: it begins the original text."""
         return ""
 
-    def _rewritten(self, text: str) -> str:
+    def _replace_characters(self, text: str) -> str:
         """Replaces characters of the text before it is split."""
         return text
 
-    def _join(self, plan: Plan, index: int, later: list["PreTokenizer"]) -> bool:
+    def _add_to_plan(self, plan: Plan, index: int, later: list["PreTokenizer"]) -> bool:
         """Adds the step to a plan if the core can make the same cuts. Returns whether it did."""
         return False
 
@@ -101,14 +101,14 @@ class PreTokenizer(Component):
         for text, spans in pieces:
             before = self._prefix(text, not spans or spans[0][0] == 0) if text else ""
             more = [spans[0]] * len(before) + spans if before and spans else spans
-            given.append((self._rewritten(before + text), more))
-        cuts = self._cuts([text for text, _ in given])
+            given.append((self._replace_characters(before + text), more))
+        cuts = self._kept_spans([text for text, _ in given])
         return [
-            [self._lettered((text[start:end], spans and spans[start:end])) for start, end in found]
+            [self._convert_piece((text[start:end], spans and spans[start:end])) for start, end in found]
             for (text, spans), found in zip(given, cuts, strict=True)
         ]
 
-    def _lettered(self, piece: Piece) -> Piece:
+    def _convert_piece(self, piece: Piece) -> Piece:
         """Converts a piece after it was split."""
         return piece
 
@@ -180,22 +180,22 @@ def _is_total(regex: str) -> bool:
 class _Matching(PreTokenizer):
     """A step defined by a pattern and a behavior."""
 
-    def _rule(self) -> tuple[str, str, bool]:
+    def _split_rule(self) -> tuple[str, str, bool]:
         """Returns (regular expression, behavior, invert)."""
         raise NotImplementedError
 
-    def _left_out(self) -> frozenset[str]:
+    def _dropped_characters(self) -> frozenset[str]:
         """Returns the characters that the step drops, if it drops all of them and no others; else an empty set."""
         return frozenset()
 
-    def _cuts(self, texts: list[str]) -> list[list[Span]]:
-        regex, behavior, invert = self._rule()
+    def _kept_spans(self, texts: list[str]) -> list[list[Span]]:
+        regex, behavior, invert = self._split_rule()
         found = _core.matches(texts, regex)
         return [_spans_of(text, spans, behavior, invert) for text, spans in zip(texts, found, strict=True)]
 
-    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
-        regex, behavior, _ = self._rule()
-        if left_out := self._left_out():
+    def _add_to_plan(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+        regex, behavior, _ = self._split_rule()
+        if left_out := self._dropped_characters():
             plan.left_out |= left_out
             plan.patterns.append(regex)
         elif behavior == "removed":
@@ -208,7 +208,7 @@ class _Matching(PreTokenizer):
     @property
     def _coarse_pattern(self) -> str | None:
         # Taken out of its text, a match still matches as a whole, unless the pattern looks around or is possessive.
-        regex = self._rule()[0]
+        regex = self._split_rule()[0]
         return None if _LOOKS_AROUND.search(regex) else regex
 
 
@@ -222,10 +222,10 @@ class Split(_Matching):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if _core.can_match_nothing(regex := self._rule()[0]):
+        if _core.can_match_nothing(regex := self._split_rule()[0]):
             raise ValueError(f"the pattern {shown(regex)} may match nothing; write it so that it cannot")
 
-    def _rule(self) -> tuple[str, str, bool]:
+    def _split_rule(self) -> tuple[str, str, bool]:
         # Read it as Isolated, whose pattern is just the regular expression.
         pattern = _core_pattern_of(json.dumps(self.node() | {"behavior": "Isolated", "invert": False}))
         regex = str(pattern).removeprefix("(?#isolated)")
@@ -244,10 +244,10 @@ class CharDelimiterSplit(_Matching):
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, not {shown(self.delimiter)}")
 
-    def _rule(self) -> tuple[str, str, bool]:
-        return Split(self.delimiter, "removed")._rule()
+    def _split_rule(self) -> tuple[str, str, bool]:
+        return Split(self.delimiter, "removed")._split_rule()
 
-    def _left_out(self) -> frozenset[str]:
+    def _dropped_characters(self) -> frozenset[str]:
         return frozenset(self.delimiter)
 
 
@@ -255,10 +255,10 @@ class CharDelimiterSplit(_Matching):
 class WhitespaceSplit(_Matching):
     """Splits at white space and drops it."""
 
-    def _rule(self) -> tuple[str, str, bool]:
+    def _split_rule(self) -> tuple[str, str, bool]:
         return r"\s+", "removed", False
 
-    def _left_out(self) -> frozenset[str]:
+    def _dropped_characters(self) -> frozenset[str]:
         return WHITE_SPACE
 
 
@@ -266,7 +266,7 @@ class WhitespaceSplit(_Matching):
 class Whitespace(WhitespaceSplit):
     r"""Keeps the matches of \w+|[^\w\s]+."""
 
-    def _rule(self) -> tuple[str, str, bool]:
+    def _split_rule(self) -> tuple[str, str, bool]:
         return r"\w+|[^\w\s]+", "removed", True
 
 
@@ -276,7 +276,7 @@ class Digits(_Matching):
 
     individual_digits: bool = False
 
-    def _rule(self) -> tuple[str, str, bool]:
+    def _split_rule(self) -> tuple[str, str, bool]:
         return _core.DIGIT, "isolated" if self.individual_digits else "contiguous", False
 
 
@@ -286,7 +286,7 @@ class Punctuation(_Matching):
 
     behavior: str = "isolated"
 
-    def _rule(self) -> tuple[str, str, bool]:
+    def _split_rule(self) -> tuple[str, str, bool]:
         return _core.PUNCTUATION, self.behavior, False
 
 
@@ -311,10 +311,10 @@ class ByteLevel(PreTokenizer):
     def _prefix(self, text: str, is_start: bool) -> str:
         return " " if self.add_prefix_space and not text.startswith(" ") else ""
 
-    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+    def _kept_spans(self, texts: list[str]) -> list[list[Span]]:
         return _core.matches(texts, GPT2) if self.use_regex else [[(0, len(text))] for text in texts]
 
-    def _lettered(self, piece: Piece) -> Piece:
+    def _convert_piece(self, piece: Piece) -> Piece:
         text, spans = piece
         if spans is None:
             return to_alphabet(text.encode()), None
@@ -322,7 +322,7 @@ class ByteLevel(PreTokenizer):
             span for span, character in zip(spans, text, strict=True) for _ in character.encode()
         ]
 
-    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+    def _add_to_plan(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
         if plan.left_out or (self.add_prefix_space and index):
             return False
         plan.patterns.append(GPT2 if self.use_regex else _WHOLE)
@@ -350,10 +350,10 @@ class Metaspace(PreTokenizer):
         prepends = self.prepend_scheme == "always" or (self.prepend_scheme == "first" and is_start)
         return self.replacement if prepends and text[0] not in (" ", self.replacement) else ""
 
-    def _rewritten(self, text: str) -> str:
+    def _replace_characters(self, text: str) -> str:
         return text.replace(" ", self.replacement)
 
-    def _cuts(self, texts: list[str]) -> list[list[Span]]:
+    def _kept_spans(self, texts: list[str]) -> list[list[Span]]:
         if not self.split:
             return [[(0, len(text))] for text in texts]
         found = []
@@ -362,7 +362,7 @@ class Metaspace(PreTokenizer):
             found.append(list(zip(starts, [*starts[1:], len(text)], strict=True)))
         return found
 
-    def _join(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
+    def _add_to_plan(self, plan: Plan, index: int, later: list[PreTokenizer]) -> bool:
         # Other steps can treat a space differently from its replacement.
         is_seen = not all(isinstance(step, (Digits, Punctuation)) for step in later)
         if is_seen or plan.left_out or not self.split or (index and self.prepend_scheme != "never"):

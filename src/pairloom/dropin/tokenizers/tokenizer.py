@@ -99,12 +99,12 @@ class Tokenizer(HuggingFaceTokenizer):
         self._plain = self._plain or PlainEncoder(self)
         return self._plain.encode(text)
 
-    def _of_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
+    def _encode_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
         if is_pretokenized or self._loads():
             # After MissingByteError, the plain encoder runs: as in the library, a letter without a token becomes
             # unknown or is dropped.
             with contextlib.suppress(MissingByteError):
-                return super()._of_input(given, is_pretokenized, type_id=type_id)
+                return super()._encode_input(given, is_pretokenized, type_id=type_id)
         ids, columns = self._encoded_plainly(check_str("a text", given))
         return Encoding.of(ids, lambda: columns, type_id)
 
@@ -115,13 +115,14 @@ class Tokenizer(HuggingFaceTokenizer):
             # A normalizer changed the text: the plain encoder still returns the tokens.
             return self._encoded_plainly(text)[1]
 
-    def _of_batch(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
+    def _encode_inputs(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
         check_texts("input", input)
         inputs = list(input)
         with contextlib.suppress(MissingByteError):
             if self._loads():
-                return super()._of_batch(inputs, is_pretokenized, add, fast)
-        return self._of_pairs([self._of_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs], add, fast)
+                return super()._encode_inputs(inputs, is_pretokenized, add, fast)
+        pairs = [self._encode_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
+        return self._post_process_all(pairs, add, fast)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Returns the text of ids. Omits unknown ids, and special tokens unless skip_special_tokens is False."""
@@ -227,19 +228,19 @@ class Tokenizer(HuggingFaceTokenizer):
     @staticmethod
     def from_str(json: str) -> Tokenizer:
         """Makes the tokenizer from the text of a tokenizer.json. Raises FormatError for an unsupported part."""
-        return _of_json(check_str("json", json).encode(), "the tokenizer")
+        return _from_json_bytes(check_str("json", json).encode(), "the tokenizer")
 
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
         """Makes the tokenizer from the bytes of a tokenizer.json."""
         if not isinstance(buffer, (bytes, bytearray, memoryview)):
             raise TypeError(f"buffer must be bytes, not {type(buffer).__name__}; from_str takes a str")
-        return _of_json(bytes(buffer), "the tokenizer")
+        return _from_json_bytes(bytes(buffer), "the tokenizer")
 
     @staticmethod
     def from_file(path: str) -> Tokenizer:
         """Reads a tokenizer.json. Raises OSError, or FormatError for an unsupported part."""
-        return _of_json(Path(path).read_bytes(), str(path))
+        return _from_json_bytes(Path(path).read_bytes(), str(path))
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
@@ -307,7 +308,7 @@ class Tokenizer(HuggingFaceTokenizer):
         return n_added
 
 
-def _of_json(data: bytes, name: str) -> Tokenizer:
+def _from_json_bytes(data: bytes, name: str) -> Tokenizer:
     state = parse(data, name)
     try:
         made = Tokenizer(models.BPE())

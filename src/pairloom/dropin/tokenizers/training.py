@@ -181,7 +181,7 @@ def train(
             are_bytes=plan.are_bytes,
             units=[(unit, by_place[text]) for text, letter in kept.items() for unit in letter.units],
             n_symbols=n_base,
-            named=list(_named(specials, ids, written, prefix, suffix)),
+            named=list(_special_symbols(specials, ids, written, prefix, suffix)),
             rules={
                 "n_merges": max(trainer.vocab_size - n_base, 0),
                 "min_frequency": trainer.min_frequency,
@@ -210,7 +210,7 @@ def train(
         model._put(name, getattr(trainer, name))
 
 
-def _named(
+def _special_symbols(
     specials: Iterable[str], ids: Mapping[str, int], written: Callable[[str, int], str], prefix: str, suffix: str
 ) -> Iterator[tuple[list[int], int]]:
     """Yields (symbols, id) for each way in which merges can form a special token's text."""
