@@ -41,7 +41,7 @@ impl Budget {
     }
 
     /// Gives back `n_bytes` that were taken.
-    pub(crate) fn give(&self, n_bytes: usize) {
+    pub(crate) fn release(&self, n_bytes: usize) {
         self.used.fetch_sub(n_bytes as u64, Ordering::Relaxed);
     }
 
@@ -50,19 +50,19 @@ impl Budget {
     /// glibc keeps freed blocks of up to 32 MiB, and a table that doubles cannot reuse any of its earlier ones. Without
     /// this, a process takes up to a third more than the limit. A sixteenth of the limit may be kept.
     pub(crate) fn release_freed(&self, n_bytes: usize) {
-        self.give(n_bytes);
+        self.release(n_bytes);
         if !self.is_limited() {
             return;
         }
         let kept = self.kept.fetch_add(n_bytes as u64, Ordering::Relaxed) + n_bytes as u64;
         if kept > self.limit / 16 && self.kept.swap(0, Ordering::Relaxed) != 0 {
-            give_kept_to_system();
+            trim_allocator();
         }
     }
 }
 
 /// Makes glibc's allocator, if that is in use, give the freed memory that it keeps back to the system.
-fn give_kept_to_system() {
+fn trim_allocator() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: Any thread may call it at any time.
     unsafe {

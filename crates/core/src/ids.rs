@@ -19,7 +19,7 @@ pub trait Id: Copy + Default + Send + Sync + private::Sealed + 'static {
     fn to_u32(self) -> u32;
 
     /// Returns where the memory of a dropped large result is kept ([`ResultIds`](crate::memory::ResultIds)).
-    fn kept() -> &'static Mutex<Kept<Self>>;
+    fn kept_memory() -> &'static Mutex<Kept<Self>>;
 }
 
 pub(crate) mod private {
@@ -44,7 +44,7 @@ macro_rules! id {
                 self.into()
             }
 
-            fn kept() -> &'static Mutex<Kept<Self>> {
+            fn kept_memory() -> &'static Mutex<Kept<Self>> {
                 static KEPT: Mutex<Kept<$integer>> = Mutex::new(Kept::empty());
                 &KEPT
             }

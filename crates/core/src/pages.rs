@@ -178,7 +178,7 @@ pub fn prefer_huge<T>(room: &mut [T]) {
 
 /// Gives the pages of `room` back to the system, except partial huge pages at its ends. Writing to them again gets new
 /// pages.
-pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
+pub(crate) fn release<T>(room: &mut [MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
     // SAFETY: The content of `room` counts as uninitialised.
     unsafe {
@@ -190,7 +190,7 @@ pub(crate) fn give_back<T>(room: &mut [MaybeUninit<T>]) {
 
 /// Lets the system take the pages of `room`, except partial huge pages at its ends, if it needs memory before they are
 /// written to again. Returns whether the system agreed.
-pub(crate) fn lend<T>(room: &mut [MaybeUninit<T>]) -> bool {
+pub(crate) fn release_lazily<T>(room: &mut [MaybeUninit<T>]) -> bool {
     #[cfg(target_os = "linux")]
     // SAFETY: The content of `room` counts as uninitialised.
     return unsafe { advise(room, libc::MADV_FREE) };

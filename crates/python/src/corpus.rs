@@ -8,7 +8,7 @@ use crate::arrays::array;
 use crate::columns::TextColumn;
 use crate::errors::exception;
 use crate::exclusive::Exclusive;
-use crate::objects::{self, list_of, vec_for};
+use crate::objects::{self, list_of, vec_with_capacity};
 use crate::texts::Texts;
 
 /// An immutable block of documents.
@@ -30,7 +30,7 @@ impl Documents {
     fn from_texts(py: Python<'_>, texts: &Bound<'_, PyAny>, first: u64) -> PyResult<Self> {
         let texts = Texts::from_iterable("texts", first, texts)?;
         let owned = texts.utf8()?;
-        let mut borrowed: Vec<&str> = vec_for(owned.len())?;
+        let mut borrowed: Vec<&str> = vec_with_capacity(owned.len())?;
         borrowed.extend(owned.iter().map(AsRef::as_ref));
         Documents::from_result(py, py.detach(|| corpus::Documents::from_texts(&borrowed)))
     }
@@ -56,7 +56,7 @@ impl Documents {
     }
 
     fn ends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let mut ends = vec_for(self.inner.len())?;
+        let mut ends = vec_with_capacity(self.inner.len())?;
         ends.extend(self.inner.ends().iter().map(|&end| end as i64));
         array(py, ends)
     }

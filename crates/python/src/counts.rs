@@ -19,7 +19,7 @@ use crate::corpus::Documents;
 use crate::errors::exception;
 use crate::exclusive::{Exclusive, Shared};
 use crate::monitor::PyMonitor;
-use crate::objects::{self, vec_for};
+use crate::objects::{self, vec_with_capacity};
 use crate::pretokens::Pattern;
 use crate::texts::Texts;
 
@@ -97,11 +97,11 @@ impl PretokenCounts {
 
     #[staticmethod]
     fn merged(py: Python<'_>, parts: Vec<Bound<'_, PretokenCounts>>) -> PyResult<Self> {
-        let mut guards = vec_for(parts.len())?;
+        let mut guards = vec_with_capacity(parts.len())?;
         for part in &parts {
             guards.push(part.get().inner.read()?);
         }
-        let mut inner: Vec<&counts::PretokenCounts> = vec_for(parts.len())?;
+        let mut inner: Vec<&counts::PretokenCounts> = vec_with_capacity(parts.len())?;
         inner.extend(guards.iter().map(|guard| &**guard));
         let merged = py.detach(|| counts::PretokenCounts::merge(&inner));
         merged.map(PretokenCounts::from).map_err(|error| exception(py, error))
@@ -176,7 +176,7 @@ impl Counter {
         let mut state = self.state.lock()?;
         let texts = Texts::from_iterable("texts", first, texts)?;
         let owned = texts.utf8()?;
-        let mut borrowed: Vec<&str> = vec_for(owned.len())?;
+        let mut borrowed: Vec<&str> = vec_with_capacity(owned.len())?;
         borrowed.extend(owned.iter().map(AsRef::as_ref));
         let counter = open(&mut state)?;
         PyMonitor::run(py, self.report.as_ref(), |monitor| counter.count_texts(&borrowed, monitor))

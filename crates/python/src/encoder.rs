@@ -31,7 +31,7 @@ use crate::scratch::{Kept, with_ids};
 use crate::sessions::Session;
 use crate::special_policies::{SpecialPolicy, policy, specials_named};
 use crate::streams::{DecodeStream, StreamEncoder};
-use crate::text::{add_reason, characters, lone_surrogate, str_of, text_argument, utf8};
+use crate::text::{characters, extend_reason, lone_surrogate, str_of, text_argument, utf8};
 use crate::texts::Texts;
 
 /// Ids of texts up to this many units are collected in a reused vector, then copied to an array of the right size.
@@ -420,7 +420,7 @@ impl Encoder {
         errors: Option<&str>,
         skips: bool,
     ) -> PyResult<Bound<'py, PyString>> {
-        let errors = errors_or(self, errors)?;
+        let errors = decode_errors_or_default(self, errors)?;
         let (decoder, mut out) = (self.decoder_for(py, skips)?, Vec::new());
         Ids::from_argument(ids, Location::Only)?.decode(py, decoder, errors, &mut out, Location::Only)?;
         str_of(py, &out, errors)
@@ -444,7 +444,7 @@ impl Encoder {
             out.clear();
             Ids::from_argument(&ids?, location)?.decode(py, decoder, self.errors, &mut out, location)?;
             let text = str_of(py, &out, self.errors)
-                .map_err(|error| add_reason(py, error, &location.to_string(), ""))?;
+                .map_err(|error| extend_reason(py, error, &location.to_string(), ""))?;
             objects::push(&mut texts, text)?;
             if index % LISTS_PER_SIGNAL_CHECK == LISTS_PER_SIGNAL_CHECK - 1 {
                 py.check_signals()?;
@@ -483,7 +483,7 @@ impl Encoder {
 
     fn token_byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let n_ids = self.encoder.n_ids() as u32;
-        let mut lengths = objects::vec_for(n_ids as usize)?;
+        let mut lengths = objects::vec_with_capacity(n_ids as usize)?;
         lengths.extend((0..n_ids).map(|id| self.decoder.token(id).map_or(0, |token| token.len() as i64)));
         array(py, lengths)
     }
@@ -506,7 +506,7 @@ fn in_text(text: &Bound<'_, PyString>, error: PyErr) -> PyErr {
 }
 
 /// Returns how to decode malformed bytes: as `errors` says, else by the tokenizer's default.
-fn errors_or(encoder: &Encoder, errors: Option<&str>) -> PyResult<DecodeErrors> {
+fn decode_errors_or_default(encoder: &Encoder, errors: Option<&str>) -> PyResult<DecodeErrors> {
     errors.map_or(Ok(encoder.errors), errors_named)
 }
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
-use crate::objects::{int, list, no_memory, vec_for};
+use crate::objects::{int, list, no_memory, vec_with_capacity};
 use crate::shared_ints::SharedInts;
 
 /// How many bytes to request at once for lists still to come.
@@ -71,9 +71,10 @@ fn new_list<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let n_first = if HAS_ROOM { n } else { 0 };
     // SAFETY: The interpreter is attached; a null result becomes the pending exception; the list is new, and has room
-    // for `n` items once `give_room` has run. After an error it drops the items that were written. No other thread can
-    // have a reference to it: `gc.get_objects` finds tracked lists, but this thread holds the GIL; in a free-threaded
-    // build that function stops all threads first, and none can stop between `PyList_New` and `PyObject_GC_UnTrack`.
+    // for `n` items once `allocate_items` has run. After an error it drops the items that were written. No other thread
+    // can have a reference to it: `gc.get_objects` finds tracked lists, but this thread holds the GIL; in a
+    // free-threaded build that function stops all threads first, and none can stop between `PyList_New` and
+    // `PyObject_GC_UnTrack`.
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n_first as ffi::Py_ssize_t))?;
         // In a free-threaded build, all threads stop while the garbage collector visits the items of all lists. Ints
@@ -84,7 +85,7 @@ fn new_list<'py>(
         if n > 0 {
             let object = list.as_ptr().cast::<ffi::PyListObject>();
             if !HAS_ROOM {
-                give_room(object, n)?;
+                allocate_items(object, n)?;
             }
             let room = slice::from_raw_parts_mut((*object).ob_item.cast::<Item>(), n);
             pages::prefer_huge(room);
@@ -105,7 +106,7 @@ const HAS_ROOM: bool = cfg!(Py_GIL_DISABLED);
 /// # Safety
 /// The interpreter is attached, and no other reference to the list exists. `n` is not 0. The interpreter allocates, grows
 /// and frees the items of a list with the functions of `PyMem`, which a free-threaded one does not.
-unsafe fn give_room(list: *mut ffi::PyListObject, n: usize) -> PyResult<()> {
+unsafe fn allocate_items(list: *mut ffi::PyListObject, n: usize) -> PyResult<()> {
     // SAFETY: The caller promises this.
     unsafe {
         let room = ffi::PyMem_Malloc(n * size_of::<Item>()).cast::<*mut ffi::PyObject>();
@@ -161,7 +162,7 @@ pub struct UntrackedLists(Vec<Py<PyList>>);
 impl UntrackedLists {
     /// Makes an empty collection with room for `n` lists.
     pub fn with_reserved(n: usize) -> PyResult<Self> {
-        vec_for(n).map(UntrackedLists)
+        vec_with_capacity(n).map(UntrackedLists)
     }
 
     /// Adds a list to which no other reference exists.

@@ -95,7 +95,7 @@ pub fn list_of<'py, T, I>(
     items: impl Iterator<Item = I>,
     mut make: impl FnMut(I) -> PyResult<Bound<'py, T>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let mut objects = vec_for(items.size_hint().0)?;
+    let mut objects = vec_with_capacity(items.size_hint().0)?;
     for (number, item) in items.enumerate() {
         if number % ITEMS_PER_SIGNAL_CHECK == ITEMS_PER_SIGNAL_CHECK - 1 {
             py.check_signals()?;
@@ -111,7 +111,7 @@ pub fn push<T>(items: &mut Vec<Py<T>>, item: Bound<'_, T>) -> PyResult<()> {
 }
 
 /// Makes an empty vector with room for `n` items.
-pub fn vec_for<T>(n: usize) -> PyResult<Vec<T>> {
+pub fn vec_with_capacity<T>(n: usize) -> PyResult<Vec<T>> {
     Vec::with_reserved(n, "a list").map_err(|_| no_memory())
 }
 

@@ -131,7 +131,7 @@ impl Slab {
         unsafe {
             let copy = self.first.as_ptr().add(self.n * STRIDE);
             ptr::copy_nonoverlapping(new.as_ptr().cast::<u8>(), copy, n_bytes);
-            prepay(copy.cast());
+            make_immortal(copy.cast());
         }
         self.n += 1;
         Ok(())
@@ -144,7 +144,7 @@ impl Slab {
 /// # Safety
 /// The int is new and known only to this thread.
 #[cfg(Py_GIL_DISABLED)]
-unsafe fn prepay(int: *mut ffi::PyObject) {
+unsafe fn make_immortal(int: *mut ffi::PyObject) {
     use std::sync::atomic::Ordering;
 
     // SAFETY: The caller promises this.
@@ -163,7 +163,7 @@ unsafe fn prepay(int: *mut ffi::PyObject) {
 /// # Safety
 /// The interpreter is attached.
 #[cfg(all(not(Py_GIL_DISABLED), Py_3_12))]
-unsafe fn prepay(int: *mut ffi::PyObject) {
+unsafe fn make_immortal(int: *mut ffi::PyObject) {
     const IMMORTAL: u32 = if cfg!(Py_3_14) { 3 << 30 } else { u32::MAX };
     // SAFETY: The interpreter's lock is held, and the first 64 bits of an object are its count and its flags.
     unsafe {
@@ -179,7 +179,7 @@ unsafe fn prepay(int: *mut ffi::PyObject) {
 /// # Safety
 /// The interpreter is attached.
 #[cfg(not(any(Py_GIL_DISABLED, Py_3_12)))]
-unsafe fn prepay(int: *mut ffi::PyObject) {
+unsafe fn make_immortal(int: *mut ffi::PyObject) {
     // SAFETY: The interpreter's lock is held.
     unsafe { (*int).ob_refcnt += isize::MAX / 2 };
 }

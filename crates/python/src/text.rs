@@ -146,14 +146,14 @@ pub fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: DecodeErrors) -> PyRes
         let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), size, errors.as_ptr());
         match Bound::from_owned_ptr_or_err(py, text) {
             Ok(text) => Ok(text.cast_into_unchecked()),
-            Err(error) => Err(add_reason(py, error, "", PARTIAL_CHARACTER)),
+            Err(error) => Err(extend_reason(py, error, "", PARTIAL_CHARACTER)),
         }
     }
 }
 
 /// Extends the reason of a UnicodeDecodeError; returns any other error unchanged.
 #[cold]
-pub fn add_reason(py: Python<'_>, error: PyErr, before: &str, after: &str) -> PyErr {
+pub fn extend_reason(py: Python<'_>, error: PyErr, before: &str, after: &str) -> PyErr {
     if !error.is_instance_of::<PyUnicodeDecodeError>(py) {
         return error;
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::errors::type_name;
-use crate::objects::{no_memory, vec_for};
+use crate::objects::{no_memory, vec_with_capacity};
 use crate::text::{characters, lone_surrogate, not_a_str, utf8};
 
 /// The texts of one call; errors call them `name[index]`.
@@ -26,7 +26,7 @@ impl<'py> Texts<'py> {
         let mut found = Texts { name, first, texts: Vec::new() };
         match texts.cast_exact::<PyList>() {
             Ok(list) => {
-                found.texts = vec_for(list.len())?;
+                found.texts = vec_with_capacity(list.len())?;
                 list.iter().try_for_each(|text| found.push(text))?;
             }
             // Does not reserve by the iterable's length hint, which can be wrong.
@@ -58,7 +58,7 @@ impl<'py> Texts<'py> {
 
     /// Borrows the characters of each text.
     pub fn characters(&self) -> PyResult<Vec<Characters<'_>>> {
-        let mut all = vec_for(self.len())?;
+        let mut all = vec_with_capacity(self.len())?;
         for text in &self.texts {
             all.push(characters(text)?);
         }
@@ -67,7 +67,7 @@ impl<'py> Texts<'py> {
 
     /// Returns the UTF-8 of each text; UnicodeEncodeError for a lone surrogate.
     pub fn utf8(&self) -> PyResult<Vec<Cow<'_, str>>> {
-        let mut all = vec_for(self.len())?;
+        let mut all = vec_with_capacity(self.len())?;
         for text in &self.texts {
             all.push(utf8(text).map_err(|error| self.locate(error))?);
         }

@@ -15,7 +15,7 @@ use crate::counts::PretokenCounts;
 use crate::encoder::Encoder;
 use crate::errors::exception;
 use crate::monitor::PyMonitor;
-use crate::objects::vec_for;
+use crate::objects::vec_with_capacity;
 
 /// Merges [m, 2], and if m < n_merges, the reason: (whether pairs that are too rare are left, whether too long ones are).
 type Trained<'py> = (Bound<'py, PyAny>, Reason);
@@ -74,7 +74,8 @@ pub fn train<'py>(
     let counts = counts.inner.read()?;
     let columns = counts.columns();
     let trained = PyMonitor::run(py, report.as_ref(), |monitor| train_merges(columns, &options, monitor))?;
-    let (mut pairs, mut times) = (vec_for(trained.trace.len())?, vec_for(trained.trace.len())?);
+    let (mut pairs, mut times) =
+        (vec_with_capacity(trained.trace.len())?, vec_with_capacity(trained.trace.len())?);
     pairs.extend(trained.trace.iter().map(|&((left, right), _)| [left, right]));
     times.extend(trained.trace.iter().map(|&(_, count)| count));
     let (merges, reason) = arrays_of(py, symbol_pairs(trained)?)?;
@@ -179,7 +180,7 @@ pub fn train_first_seen<'py>(
     report: Option<Py<PyAny>>,
 ) -> PyResult<Trained<'py>> {
     let (mut bytes, mut ends, mut counts) =
-        (Vec::new(), vec_for(pretokens.len())?, vec_for(pretokens.len())?);
+        (Vec::new(), vec_with_capacity(pretokens.len())?, vec_with_capacity(pretokens.len())?);
     for (pretoken, count) in pretokens.iter() {
         let pretoken = pretoken.cast_into::<PyBytes>()?;
         bytes.try_extend(pretoken.as_bytes(), "pretokens").map_err(|error| exception(py, error))?;
@@ -212,7 +213,7 @@ fn tie_break_named(name: &str) -> PyResult<TieBreak> {
 }
 
 fn symbol_pairs(trained: TrainedMerges) -> PyResult<Pairs> {
-    let mut pairs = vec_for(trained.merges.len())?;
+    let mut pairs = vec_with_capacity(trained.merges.len())?;
     pairs.extend(trained.merges.iter().map(|&(left, right)| [left, right]));
     Ok((pairs, trained.shortage))
 }

@@ -34,14 +34,14 @@ fn text_of(bytes: &[u8]) -> Result<&str> {
 }
 
 /// Leaves bytes as the result; returns how many there are.
-fn leave(bytes: Vec<u8>) -> usize {
+fn set_result(bytes: Vec<u8>) -> usize {
     let n = bytes.len();
     RESULT.set(bytes);
     n
 }
 
-fn leave_numbers(numbers: impl Iterator<Item = u32>) -> usize {
-    leave(numbers.flat_map(u32::to_le_bytes).collect())
+fn set_result_numbers(numbers: impl Iterator<Item = u32>) -> usize {
+    set_result(numbers.flat_map(u32::to_le_bytes).collect())
 }
 
 /// Returns a handle; on an error null, with the message as the result.
@@ -49,7 +49,7 @@ fn handle_of(built: Result<Tokenizer>) -> *mut Tokenizer {
     match built {
         Ok(tokenizer) => Box::into_raw(Box::new(tokenizer)),
         Err(error) => {
-            leave(error.to_string().into_bytes());
+            set_result(error.to_string().into_bytes());
             std::ptr::null_mut()
         }
     }
@@ -60,7 +60,7 @@ fn number_of(done: Result<usize>) -> isize {
     match done {
         Ok(n) => n as isize,
         Err(error) => {
-            leave(error.to_string().into_bytes());
+            set_result(error.to_string().into_bytes());
             -1
         }
     }
@@ -70,7 +70,7 @@ fn number_of(done: Result<usize>) -> isize {
 #[unsafe(no_mangle)]
 pub extern "C" fn pairloom_alloc(n_bytes: usize) -> *mut u8 {
     static HOOK: Once = Once::new();
-    HOOK.call_once(|| panic::set_hook(Box::new(|panic| _ = leave(panic.to_string().into_bytes()))));
+    HOOK.call_once(|| panic::set_hook(Box::new(|panic| _ = set_result(panic.to_string().into_bytes()))));
     let words: Box<[u32]> = vec![0; n_bytes.div_ceil(4)].into();
     Box::into_raw(words).cast()
 }
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn pairloom_encode(
     let done = text_of(text).and_then(|text| tokenizer.encoder.encode(text, policy, &mut ids));
     let n = ids.len();
     number_of(done.map(|()| {
-        leave_numbers(ids.into_iter());
+        set_result_numbers(ids.into_iter());
         n
     }))
 }
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn pairloom_decode(
 ) -> isize {
     // SAFETY: the caller's contract.
     let (tokenizer, ids) = unsafe { (&*tokenizer, slice::from_raw_parts(ids, n_ids)) };
-    number_of(tokenizer.decode(ids, is_text).map(leave))
+    number_of(tokenizer.decode(ids, is_text).map(set_result))
 }
 
 /// Splits a text; leaves the end offset of each pretoken in bytes, and returns how many there are.
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn pairloom_split(
     let (tokenizer, text) = unsafe { (&*tokenizer, slice::from_raw_parts(text, n_bytes)) };
     number_of(text_of(text).and_then(|text| tokenizer.encoder.pretokenizer().ends(text)).map(|ends| {
         let n = ends.len();
-        leave_numbers(ends.into_iter().map(|end| end as u32));
+        set_result_numbers(ends.into_iter().map(|end| end as u32));
         n
     }))
 }
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn pairloom_merges(tokenizer: *const Tokenizer) -> isize {
     // SAFETY: the caller's contract.
     let merges = unsafe { (*tokenizer).encoder.vocabulary().merges() };
     number_of(merges.map(|merges| {
-        leave_numbers(merges.iter().flatten().copied());
+        set_result_numbers(merges.iter().flatten().copied());
         merges.len()
     }))
 }
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn pairloom_merges(tokenizer: *const Tokenizer) -> isize {
 pub unsafe extern "C" fn pairloom_merges_of(tokenizer: *const Tokenizer, id: u32) -> usize {
     // SAFETY: the caller's contract.
     let merges = unsafe { (*tokenizer).merges_of(id) };
-    leave_numbers(merges.iter().flatten().copied());
+    set_result_numbers(merges.iter().flatten().copied());
     merges.len()
 }
 

@@ -9,7 +9,7 @@ use pairloom_core::decoder::DecodeStream;
 use pairloom_core::encoder::{Replaced, Session, Specials, StreamEncoder};
 use pairloom_core::monitor::Silent;
 
-use crate::{Tokenizer, leave, leave_numbers, number_of, text_of};
+use crate::{Tokenizer, number_of, set_result, set_result_numbers, text_of};
 
 /// What a stream handle points to; it can outlive its tokenizer.
 pub enum Stream {
@@ -62,7 +62,7 @@ fn push(stream: &mut Stream, data: &[u8], start: usize, end: usize, is_last: boo
     match stream {
         Stream::Session(session) => {
             let Replaced { keep, n_removed, ids } = session.replace(start..end, text_of(data)?, &Silent)?;
-            Ok(leave_numbers([keep as u32, n_removed as u32].into_iter().chain(ids)))
+            Ok(set_result_numbers([keep as u32, n_removed as u32].into_iter().chain(ids)))
         }
         Stream::Encode(encoder) => {
             let mut ids = Vec::<u32>::new();
@@ -70,7 +70,7 @@ fn push(stream: &mut Stream, data: &[u8], start: usize, end: usize, is_last: boo
             if is_last {
                 encoder.finish(&mut ids, &Silent)?;
             }
-            Ok(leave_numbers(ids.into_iter()))
+            Ok(set_result_numbers(ids.into_iter()))
         }
         Stream::Decode(decoder) => {
             let (ids, _) = data.as_chunks::<4>();
@@ -79,7 +79,7 @@ fn push(stream: &mut Stream, data: &[u8], start: usize, end: usize, is_last: boo
             if is_last {
                 text += &decoder.finish()?;
             }
-            Ok(leave(text.into_bytes()))
+            Ok(set_result(text.into_bytes()))
         }
     }
 }

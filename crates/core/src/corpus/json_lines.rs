@@ -33,7 +33,7 @@ pub struct JsonLines {
     field: Vec<Step>,
     record_errors: RecordErrors,
     /// The start of a line whose end has not been read yet.
-    held: Vec<u8>,
+    pending: Vec<u8>,
     n_lines: u64,
     n_skipped: u64,
     messages: Vec<String>,
@@ -64,7 +64,7 @@ impl JsonLines {
             name,
             field,
             record_errors,
-            held: Vec::new(),
+            pending: Vec::new(),
             n_lines: 0,
             n_skipped: 0,
             messages: Vec::new(),
@@ -100,18 +100,18 @@ impl JsonLines {
         while let Some(length) = memchr(b'\n', &bytes[start..]) {
             let line = &bytes[start..start + length];
             start += length + 1;
-            if self.held.is_empty() {
+            if self.pending.is_empty() {
                 self.read_line(line, documents)?;
             } else {
-                let mut whole = std::mem::take(&mut self.held);
+                let mut whole = std::mem::take(&mut self.pending);
                 whole.try_extend(line, LINE)?;
                 self.read_line(&whole, documents)?;
             }
         }
-        self.held.try_extend(&bytes[start..], LINE)?;
-        if self.n_lines == 0 && !self.record_errors.skips && begins_list(&self.held) {
+        self.pending.try_extend(&bytes[start..], LINE)?;
+        if self.n_lines == 0 && !self.record_errors.skips && begins_list(&self.pending) {
             // Fail early on a list of records: it is often a single line that ends with the file.
-            let begun = std::mem::take(&mut self.held);
+            let begun = std::mem::take(&mut self.pending);
             return self.read_line(&begun, documents);
         }
         Ok(())
@@ -120,7 +120,7 @@ impl JsonLines {
     /// Ends the file; returns the document of a last line without a newline.
     pub fn finish(&mut self) -> Result<Documents> {
         let mut documents = Documents::default();
-        let last = std::mem::take(&mut self.held);
+        let last = std::mem::take(&mut self.pending);
         self.read_line(&last, &mut documents)?;
         Ok(documents)
     }

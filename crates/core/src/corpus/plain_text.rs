@@ -23,8 +23,8 @@ pub struct PlainText {
     keeps_separator: bool,
     record_errors: RecordErrors,
     /// The end of the last block, if it may be an incomplete character or separator.
-    held: Vec<u8>,
-    /// The offset in the file of the first byte of `held`, or of the next block.
+    pending: Vec<u8>,
+    /// The offset in the file of the first byte of `pending`, or of the next block.
     offset: u64,
     /// The first bytes of the file, for the hint in error messages.
     begin: Vec<u8>,
@@ -49,7 +49,7 @@ impl PlainText {
             separator: separator.map(|separator| Box::new(Finder::new(separator.as_bytes()).into_owned())),
             keeps_separator,
             record_errors,
-            held: Vec::new(),
+            pending: Vec::new(),
             offset: 0,
             begin: Vec::new(),
             has_text: false,
@@ -73,7 +73,7 @@ impl PlainText {
     }
 
     fn read(&mut self, block: &[u8], is_last: bool) -> Result<Documents> {
-        let n_bytes = self.held.len() + block.len();
+        let n_bytes = self.pending.len() + block.len();
         let text = self.buffers.take(n_bytes).map_err(Error::out_of_memory(BLOCK))?;
         let mut documents = Documents { text, ends: Vec::new() };
         self.read_into(&mut documents, block, is_last)?;
@@ -81,10 +81,10 @@ impl PlainText {
     }
 
     fn read_into(&mut self, documents: &mut Documents, block: &[u8], is_last: bool) -> Result<()> {
-        let mut joined = std::mem::take(&mut self.held);
+        let mut joined = std::mem::take(&mut self.pending);
         let mut bytes = block;
         if self.is_character(&joined) && bytes.len() > MAX_CONTINUATION {
-            // Complete the held character alone, so that the block need not be copied.
+            // Complete the pending character alone, so that the block need not be copied.
             let n_more = bytes.iter().take(MAX_CONTINUATION).take_while(|&&byte| byte & 0xc0 == 0x80).count();
             joined.extend_from_slice(&bytes[..n_more]);
             self.append(documents, &joined, 0, true)?;
@@ -95,7 +95,7 @@ impl PlainText {
             bytes = &joined;
         }
         let mut start = 0;
-        let mut n_held = 0;
+        let mut n_pending = 0;
         if let Some(separator) = self.separator.take() {
             for found in separator.find_iter(bytes) {
                 let after = found + separator.needle().len();
@@ -105,23 +105,24 @@ impl PlainText {
                 start = after;
             }
             if !is_last {
-                n_held = partial_separator_len(&bytes[start..], separator.needle());
+                n_pending = partial_separator_len(&bytes[start..], separator.needle());
             }
             self.separator = Some(separator);
         }
-        let n_used = start + self.append(documents, &bytes[start..bytes.len() - n_held], start, is_last)?;
-        self.held.try_extend(&bytes[n_used..], BLOCK)?;
+        let n_used =
+            start + self.append(documents, &bytes[start..bytes.len() - n_pending], start, is_last)?;
+        self.pending.try_extend(&bytes[n_used..], BLOCK)?;
         self.offset += n_used as u64;
         Ok(())
     }
 
-    /// Returns whether `held` is the start of a character and cannot contain the start of a separator.
-    fn is_character(&self, held: &[u8]) -> bool {
+    /// Returns whether `pending` is the start of a character and cannot contain the start of a separator.
+    fn is_character(&self, pending: &[u8]) -> bool {
         let separator = self.separator.as_ref().and_then(|separator| separator.needle().first());
         // After a malformed character, a separator can have started.
-        held.len() <= MAX_CONTINUATION
-            && held.iter().skip(1).all(|byte| byte & 0xc0 == 0x80)
-            && held.first().is_some_and(|first| *first >= 0xc0 && separator != Some(first))
+        pending.len() <= MAX_CONTINUATION
+            && pending.iter().skip(1).all(|byte| byte & 0xc0 == 0x80)
+            && pending.first().is_some_and(|first| *first >= 0xc0 && separator != Some(first))
     }
 
     /// Appends `bytes` as text and returns the number of bytes used. Leaves an incomplete character at the end unused,

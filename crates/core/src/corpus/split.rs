@@ -70,7 +70,7 @@ impl Splitter {
             && let Some((text, end)) = rest.next()
         {
             // Join only the beginning of a long text with the tail, so that the rest is not copied.
-            let head = match self.safe_cuts.near(text, JOIN_BYTES) {
+            let head = match self.safe_cuts.last_cut_before(text, JOIN_BYTES) {
                 Some(cut) if text.len() > 2 * JOIN_BYTES && cut.at >= self.safe_cuts.longest_special() => {
                     cut.at
                 }
@@ -100,7 +100,7 @@ impl Splitter {
 
     /// Returns the last cut of a text that continues in the next block; `None` if it has no cut or no scan is due yet.
     fn last_cut(&mut self, text: &str) -> Result<Option<Cut>> {
-        if let Some(cut) = self.safe_cuts.near(text, text.len()) {
+        if let Some(cut) = self.safe_cuts.last_cut_before(text, text.len()) {
             self.scan_from = 0;
             return Ok(Some(cut));
         }
@@ -124,7 +124,7 @@ impl Splitter {
             (text, tail) = text.split_at(at);
         }
         while text.len() > 2 * PART_BYTES
-            && let Some(cut) = self.safe_cuts.near(text, PART_BYTES)
+            && let Some(cut) = self.safe_cuts.last_cut_before(text, PART_BYTES)
         {
             let (part, rest) = text.split_at(cut.at);
             texts.push(part, false)?;

@@ -163,7 +163,7 @@ impl<'a> Utf8Reader<'a> {
         }
         let ended = self.ended && n_raw == self.n_raw;
         // An incomplete character at the end belongs to the next window.
-        let n_whole = if ended { n_raw } else { n_raw - n_unfinished(&self.raw[..n_raw]) };
+        let n_whole = if ended { n_raw } else { n_raw - incomplete_len(&self.raw[..n_raw]) };
         if simdutf8::basic::from_utf8(&self.raw[..n_whole]).is_err() {
             let n_valid =
                 std::str::from_utf8(&self.raw[..n_whole]).map_or_else(|error| error.valid_up_to(), str::len);
@@ -275,12 +275,12 @@ fn grow<T>(buffer: &mut Vec<T>, n_more: usize, budget: &Budget, what: &'static s
     let wanted = buffer.len().saturating_add(n_more);
     budget.take(wanted.saturating_mul(size_of::<T>()), what)?;
     buffer.try_reserve_exact(n_more).map_err(Error::out_of_memory(what))?;
-    budget.give(before * size_of::<T>());
+    budget.release(before * size_of::<T>());
     Ok(())
 }
 
 /// Returns the length of an incomplete character at the end; 0 if the last character is complete or invalid.
-fn n_unfinished(bytes: &[u8]) -> usize {
+fn incomplete_len(bytes: &[u8]) -> usize {
     // An incomplete character has at most three bytes.
     let end = &bytes[bytes.len().saturating_sub(3)..];
     let start = end.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(end.len());

@@ -114,7 +114,7 @@ impl Counter {
         held?;
         let done = splitter.with_texts(documents, |texts| self.count_texts(&texts.texts, monitor));
         self.splitter = Some(splitter);
-        self.table.memory.budget.give(n_held);
+        self.table.memory.budget.release(n_held);
         done
     }
 

@@ -207,7 +207,7 @@ impl SharedTable {
                 }
             }
             log.flush(self)?;
-            log.give_back(self);
+            log.release(self);
             Ok(())
         })
     }

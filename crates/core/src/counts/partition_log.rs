@@ -147,8 +147,8 @@ impl PartitionLog {
     }
 
     /// Drops the log and returns its memory to the budget of `table`.
-    pub(super) fn give_back(self, table: &SharedTable) {
-        table.memory.budget.give((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
+    pub(super) fn release(self, table: &SharedTable) {
+        table.memory.budget.release((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
     }
 }
 
@@ -213,7 +213,9 @@ impl<T: Zero> Chains<T> {
             let n_first = n.max(N_PARTITIONS);
             // Take the first of these sizes that can be mapped.
             let most = [self.max_bytes / CHUNK_BYTES, self.n_wanted, 0].map(|n| n.max(n_first));
-            self.provide(most[0]).or_else(|_| self.provide(most[1])).or_else(|_| self.provide(most[2]))?;
+            self.map_chunks(most[0])
+                .or_else(|_| self.map_chunks(most[1]))
+                .or_else(|_| self.map_chunks(most[2]))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
             self.n_chunks = n_first;
             return Ok(true);
@@ -227,7 +229,7 @@ impl<T: Zero> Chains<T> {
     }
 
     /// Maps memory for `n_chunks` chunks. None must be mapped yet.
-    fn provide(&mut self, n_chunks: usize) -> Result<()> {
+    fn map_chunks(&mut self, n_chunks: usize) -> Result<()> {
         self.before.grow(n_chunks, WHAT)?;
         self.items = Zeros::in_pages(n_chunks * Self::SIZE, WHAT)?;
         Ok(())
@@ -332,7 +334,7 @@ mod tests {
             log.add_key(&key, table.hasher.hash(key), 1);
         }
         log.flush(&table).unwrap();
-        log.give_back(&table);
+        log.release(&table);
         let mut n = 0;
         table
             .for_each_partition(|_, partition| {

@@ -1,4 +1,4 @@
-//! Decodes id by id: a character that is split between tokens is held back until it is complete.
+//! Decodes id by id: a character that is split between tokens is pending back until it is complete.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ pub struct DecodeStream {
     decoder: Arc<Decoder>,
     errors: DecodeErrors,
     /// The bytes of an incomplete character; at most three between calls.
-    pub(super) held: Vec<u8>,
+    pub(super) pending: Vec<u8>,
     /// Number of bytes that were returned as text or dropped.
     n_taken: u64,
     /// Whether the next byte is the first of the text.
@@ -86,7 +86,7 @@ pub struct DecodeStream {
 
 impl DecodeStream {
     pub(super) fn new(decoder: Arc<Decoder>, errors: DecodeErrors) -> Self {
-        DecodeStream { decoder, errors, held: Vec::new(), n_taken: 0, is_at_start: true }
+        DecodeStream { decoder, errors, pending: Vec::new(), n_taken: 0, is_at_start: true }
     }
 
     /// Continues after a prompt, which can end inside a character; invalid bytes of the prompt are not errors.
@@ -103,11 +103,11 @@ impl DecodeStream {
         if token.is_empty() {
             return Ok(String::new());
         }
-        let n_held = self.held.len();
+        let n_held = self.pending.len();
         let (token, is_at_start) =
             if self.is_at_start { self.decoder.at_start(token) } else { (token, false) };
-        self.held.try_extend(token, "decoded text")?;
-        let taken = self.take(false).inspect_err(|_| self.held.truncate(n_held))?;
+        self.pending.try_extend(token, "decoded text")?;
+        let taken = self.take(false).inspect_err(|_| self.pending.truncate(n_held))?;
         self.is_at_start = is_at_start;
         Ok(taken)
     }
@@ -120,13 +120,13 @@ impl DecodeStream {
     /// Returns the complete characters; with `is_last`, everything.
     fn take(&mut self, is_last: bool) -> Result<String> {
         let mut text = String::new();
-        text.try_reserve(self.held.len()).map_err(Error::out_of_memory("decoded text"))?;
+        text.try_reserve(self.pending.len()).map_err(Error::out_of_memory("decoded text"))?;
         let mut taken = 0;
-        for chunk in self.held.utf8_chunks() {
+        for chunk in self.pending.utf8_chunks() {
             text.push_str(chunk.valid());
             taken += chunk.valid().len();
             let invalid = chunk.invalid();
-            let ends_text = taken + invalid.len() == self.held.len();
+            let ends_text = taken + invalid.len() == self.pending.len();
             if invalid.is_empty() || (!is_last && ends_text && is_incomplete(invalid)) {
                 break;
             }
@@ -138,7 +138,7 @@ impl DecodeStream {
             taken += invalid.len();
         }
         self.n_taken += taken as u64;
-        self.held.drain(..taken);
+        self.pending.drain(..taken);
         Ok(text)
     }
 }

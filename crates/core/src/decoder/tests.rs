@@ -82,7 +82,7 @@ fn stream_of_any_ids_returns_the_text_of_the_whole() {
         for &byte in bytes {
             replaced += &stream.push(byte).unwrap();
             ignored += &ignoring.push(byte).unwrap();
-            assert!(stream.held.len() < 4);
+            assert!(stream.pending.len() < 4);
         }
         replaced += &stream.finish().unwrap();
         ignored += &ignoring.finish().unwrap();

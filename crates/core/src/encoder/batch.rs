@@ -63,7 +63,7 @@ impl Joined {
                 Ahead::new(next.stored(), AHEAD_BYTES).prefetch(usize::MAX);
             }
             let Ok(utf8) = text.utf8(buffer) else { break };
-            if !pretokenizer.leaves(utf8)
+            if !pretokenizer.leaves_unchanged(utf8)
                 || try_push_str(&mut self.text, utf8, "short texts").is_err()
                 || self.ends.try_push(self.text.len(), "short texts").is_err()
             {

@@ -356,7 +356,7 @@ impl PretokenEncoder {
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        debug_assert!(key.place().is_none());
+        debug_assert!(key.arena_offset().is_none());
         self.handle.n_new += 1;
         let vocabulary = &shared.vocabulary;
         self.refresh(&shared.cache);

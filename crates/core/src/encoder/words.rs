@@ -112,7 +112,7 @@ impl Words {
         documents.record_ends(0, output.n());
         for lines in pretokens.ends.chunks(LINES) {
             let lines = Pretokens { start, ends: lines, ..pretokens };
-            let ends = self.cut(lines, ends, n_words)?;
+            let ends = self.cut_into_words(lines, ends, n_words)?;
             ids.clear();
             n_ids.clear();
             n_ids.grow(n_words.len(), WHAT)?;
@@ -145,7 +145,7 @@ impl Words {
 
     /// Sets `n_words` to the number of words up to the end of each pretoken, and returns the ends of the words. `ends`
     /// is a buffer, which is cleared only when it grows.
-    fn cut<'e>(
+    fn cut_into_words<'e>(
         &self,
         pretokens: Pretokens<'_>,
         ends: &'e mut Vec<u32>,
@@ -193,14 +193,14 @@ impl Joints {
                 return Ok(None);
             }
             bounds[merged as usize] = [first, last];
-            let (word, bit) = joints.place(before, after);
+            let (word, bit) = joints.bit_of(before, after);
             joints.bits[word] |= bit;
         }
         Ok(Some(joints))
     }
 
     #[inline]
-    fn place(&self, before: u32, after: u32) -> (usize, u64) {
+    fn bit_of(&self, before: u32, after: u32) -> (usize, u64) {
         let pair = u64::from(before) << 32 | u64::from(after);
         let place = pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
         ((place >> 6) as usize, 1 << (place & 63))
@@ -208,7 +208,7 @@ impl Joints {
 
     #[inline]
     fn may_have(&self, before: u32, after: u32) -> bool {
-        let (word, bit) = self.place(before, after);
+        let (word, bit) = self.bit_of(before, after);
         self.bits[word] & bit != 0
     }
 

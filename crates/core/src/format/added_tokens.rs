@@ -157,7 +157,7 @@ impl<'n> Entry<'n> {
             rules.push("after_space");
         } else if is_normalized && rules.is_empty() && is_in_any_case(literal, forms) {
             rules.push("any_case");
-        } else if is_normalized && rules.is_empty() && forms == ["nfc"] && is_inert(literal) {
+        } else if is_normalized && rules.is_empty() && forms == ["nfc"] && is_nfc_inert(literal) {
             if !is_unchanged(literal, forms) {
                 rules.push("nfc");
             }
@@ -175,7 +175,7 @@ impl<'n> Entry<'n> {
 }
 
 /// Returns whether NFC never produces one of the literal's characters. (In ASCII, it produces only these three.)
-fn is_inert(literal: &str) -> bool {
+fn is_nfc_inert(literal: &str) -> bool {
     literal.chars().all(|c| c.is_ascii() && !"K;`".contains(c))
 }
 
@@ -191,7 +191,7 @@ fn is_unchanged(literal: &str, forms: &[String]) -> bool {
     }
     // NFC combines letters and "<=>" with marks that follow.
     let is_joined = literal.ends_with(|c: char| c.is_ascii_alphabetic() || "<=>".contains(c));
-    is_inert(literal)
+    is_nfc_inert(literal)
         && !is_joined
         && forms.iter().all(|form| match form.as_str() {
             "nfc" | "nfd" => true,

@@ -12,7 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use memchr::memmem;
 
 use super::character_pieces::SYMBOL;
-use super::node::twice;
+use super::node::duplicate_key_error;
 use crate::error::{Error, Result, quoted};
 use crate::memory::{TryReserve, copied, try_push_str};
 use crate::model::CheckedColumns;
@@ -154,7 +154,7 @@ impl Vocabulary {
             match self.slots.entry(hash, |other| other.is_equal(slot.index, &bytes[start..end], bytes), |_| 0)
             {
                 TableEntry::Vacant(free) => free.insert(slot),
-                TableEntry::Occupied(_) => return Err(twice(&self.text(index))),
+                TableEntry::Occupied(_) => return Err(duplicate_key_error(&self.text(index))),
             };
         }
         Ok(())

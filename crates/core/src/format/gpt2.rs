@@ -70,7 +70,7 @@ fn read_lines(data: &[u8], vocabulary: &mut Vocabulary) -> Result<()> {
         let usual = split(line).filter(|(left, right)| !left.is_empty() && !right.is_empty());
         let (left, right) = match usual {
             Some(pair) => pair,
-            None => cut(line, vocabulary).within(place)?,
+            None => split_merge_line(line, vocabulary).within(place)?,
         };
         vocabulary.add_merge(left, right).within(place)?;
     }
@@ -79,7 +79,7 @@ fn read_lines(data: &[u8], vocabulary: &mut Vocabulary) -> Result<()> {
 }
 
 /// Splits a line with several spaces at the one space where both parts and their concatenation are in the vocabulary.
-fn cut<'a>(line: &'a str, vocabulary: &Vocabulary) -> Result<(&'a str, &'a str)> {
+fn split_merge_line<'a>(line: &'a str, vocabulary: &Vocabulary) -> Result<(&'a str, &'a str)> {
     let mut cuts = Vec::new();
     for (at, _) in line.match_indices(' ').take_while(|&(at, _)| at < MAX_SEARCHED) {
         let (left, right) = (&line[..at], &line[at + 1..]);

@@ -56,7 +56,7 @@ impl<'a> Node<'a> {
                 json.object(|json, key| {
                     seen.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
                     if !seen.insert(key.clone()) {
-                        return Err(twice(&key));
+                        return Err(duplicate_key_error(&key));
                     }
                     let value = Self::read_at(json, depth + 1)?;
                     entries.try_push((key, value), WHAT)
@@ -164,7 +164,7 @@ pub fn read_object<'a>(
     json.object(|json, key| {
         check_known(&key, known)?;
         if entries.iter().any(|(seen, _)| *seen == key) {
-            return Err(twice(&key));
+            return Err(duplicate_key_error(&key));
         }
         let node = match read(json, &key)? {
             true => Node { text: "", value: Value::Null },
@@ -184,7 +184,7 @@ pub fn check_known(key: &str, known: &[&str]) -> Result<()> {
 }
 
 #[cold]
-pub fn twice(key: &str) -> Error {
+pub fn duplicate_key_error(key: &str) -> Error {
     Error::Model(format!("key {} is given twice; keep one of them", shown(&format!("{key:?}"))))
 }
 

@@ -6,7 +6,7 @@
 
 use std::mem::replace;
 
-use super::node::{Node, missing, twice};
+use super::node::{Node, duplicate_key_error, missing};
 use super::ranks::{self, RankList, number_of};
 use super::specials::Specials;
 use crate::error::{Error, Result, quoted};
@@ -59,7 +59,7 @@ pub fn read(data: &[u8]) -> Result<Model> {
             "special_tokens" => listed.replace(Node::read(json)?).is_none(),
             _ => json.skip().is_ok(),
         };
-        if is_first { Ok(()) } else { Err(twice(&key)) }
+        if is_first { Ok(()) } else { Err(duplicate_key_error(&key)) }
     })?;
     json.expect_end()?;
     let (vocab, config) = (vocab.ok_or_else(|| missing("vocab"))?, config.ok_or_else(|| missing("config"))?);

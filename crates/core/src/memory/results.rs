@@ -65,7 +65,7 @@ impl<I: Id> ResultIds<I> {
     /// pages; if that fails it grows as usual.
     pub fn with_capacity(n: usize) -> Vec<I> {
         if pages::is_large::<I>(n)
-            && let Ok(mut kept) = I::kept().try_lock()
+            && let Ok(mut kept) = I::kept_memory().try_lock()
             && let Some(ids) = kept.take(n)
         {
             return ids;
@@ -77,7 +77,7 @@ impl<I: Id> ResultIds<I> {
 
     /// Returns an empty vector for a part of about `n` ids of a result, if possible in the memory of an earlier part.
     pub(crate) fn for_part(n: usize) -> Vec<I> {
-        let kept = I::kept().try_lock().ok();
+        let kept = I::kept_memory().try_lock().ok();
         let part = kept.and_then(|mut kept| {
             kept.forget_stale();
             kept.parts.pop()
@@ -93,7 +93,7 @@ impl<I: Id> ResultIds<I> {
     pub(crate) fn keep_part(mut ids: Vec<I>) {
         ids.clear();
         if ids.capacity() <= MAX_PART_IDS
-            && let Ok(mut kept) = I::kept().try_lock()
+            && let Ok(mut kept) = I::kept_memory().try_lock()
         {
             kept.forget_stale();
             if kept.parts.len() < MAX_PARTS && kept.parts.try_reserve(1).is_ok() {
@@ -107,7 +107,7 @@ impl<I: Id> From<Vec<I>> for ResultIds<I> {
     /// Wraps the ids, and returns unused memory after them to the system.
     fn from(mut ids: Vec<I>) -> Self {
         if is_kept(&ids) {
-            pages::give_back(ids.spare_capacity_mut());
+            pages::release(ids.spare_capacity_mut());
         } else {
             ids.shrink_to_fit();
         }
@@ -129,8 +129,8 @@ impl<I: Id> Drop for ResultIds<I> {
         ids.clear();
         // Only `try_lock`: a lock that another thread holds during a fork stays locked in the child, which then keeps
         // nothing.
-        if pages::lend(ids.spare_capacity_mut())
-            && let Ok(mut kept) = I::kept().try_lock()
+        if pages::release_lazily(ids.spare_capacity_mut())
+            && let Ok(mut kept) = I::kept_memory().try_lock()
         {
             kept.forget_stale();
             if kept.ids.capacity() < ids.capacity() {
@@ -187,7 +187,7 @@ mod tests {
                     self.0 as u32
                 }
 
-                fn kept() -> &'static Mutex<Kept<Self>> {
+                fn kept_memory() -> &'static Mutex<Kept<Self>> {
                     static KEPT: Mutex<Kept<$id>> = Mutex::new(Kept::empty());
                     &KEPT
                 }
@@ -219,20 +219,27 @@ mod tests {
         let larger = ids(1, N + 1);
         assert!(larger.as_ptr() != address && larger.capacity() > N);
         drop(ids(3, MAX_KEPT_IDS + 1));
-        assert!(TestId::kept().lock().unwrap().ids.capacity() <= MAX_KEPT_IDS, "a very large one is not");
+        assert!(
+            TestId::kept_memory().lock().unwrap().ids.capacity() <= MAX_KEPT_IDS,
+            "a very large one is not"
+        );
         let mut kept = ids(4, N);
         kept.process += 1;
-        TestId::kept().lock().unwrap().ids = Vec::new();
+        TestId::kept_memory().lock().unwrap().ids = Vec::new();
         drop(kept);
-        assert_eq!(TestId::kept().lock().unwrap().ids.capacity(), 0, "nor one of the process before a fork");
+        assert_eq!(
+            TestId::kept_memory().lock().unwrap().ids.capacity(),
+            0,
+            "nor one of the process before a fork"
+        );
         drop(ids(5, N));
-        TestId::kept().lock().unwrap().process += 1;
-        assert!(TestId::kept().lock().unwrap().take(1).is_none());
+        TestId::kept_memory().lock().unwrap().process += 1;
+        assert!(TestId::kept_memory().lock().unwrap().take(1).is_none());
     }
     #[test]
     fn memory_of_a_part_serves_the_next() {
         test_id!(PartId);
-        let n_kept = || PartId::kept().lock().unwrap().parts.len();
+        let n_kept = || PartId::kept_memory().lock().unwrap().parts.len();
         let mut first = ResultIds::<PartId>::for_part(100);
         first.push(PartId(1));
         let address = first.as_ptr();
@@ -245,7 +252,7 @@ mod tests {
         assert_eq!(n_kept(), 0, "a large part is not kept");
         (0..MAX_PARTS + 3).for_each(|_| ResultIds::<PartId>::keep_part(Vec::with_capacity(10)));
         assert_eq!(n_kept(), MAX_PARTS);
-        PartId::kept().lock().unwrap().process += 1;
+        PartId::kept_memory().lock().unwrap().process += 1;
         ResultIds::keep_part(second);
         assert_eq!(n_kept(), 1, "nor one of the process before a fork");
     }

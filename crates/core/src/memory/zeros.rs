@@ -148,7 +148,7 @@ impl SharedPages {
         if !(Self::MIN_BYTES..HUGE_BYTES).contains(&n_bytes) || !n_bytes.is_power_of_two() {
             return Zeros::new(n, what);
         }
-        let (pages, offset, is_dirty) = self.allot(n_bytes, what)?;
+        let (pages, offset, is_dirty) = self.allocate_slice(n_bytes, what)?;
         // SAFETY: All slices of a page have the same size, a power of two of at least MIN_BYTES. So the offset is a
         // multiple of 64, and the slice lies within the page. Earlier slices end at or before this offset, so nothing
         // else refers to these bytes. They are zero, because a used page is cleared here.
@@ -161,7 +161,7 @@ impl SharedPages {
     }
 
     /// Returns the page and the offset for a slice of `n_bytes`, and whether the page was used before.
-    fn allot(&self, n_bytes: usize, what: &'static str) -> Result<(Arc<Pages>, usize, bool)> {
+    fn allocate_slice(&self, n_bytes: usize, what: &'static str) -> Result<(Arc<Pages>, usize, bool)> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { last, freed } = &mut *state;
         let last = &mut last[n_bytes.ilog2() as usize];

@@ -160,7 +160,7 @@ impl Dfa {
     }
 
     /// Whether a match ends before the next character, whatever that is. It can go on, too.
-    pub fn surely_ends(&self, state: usize) -> bool {
+    pub fn always_ends(&self, state: usize) -> bool {
         (0..=self.end()).all(|class| self.step(state, class).1)
     }
 

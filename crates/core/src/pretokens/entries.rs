@@ -17,7 +17,7 @@ pub(super) const FULL: usize = 128;
 pub(super) const RARE: usize = STOP | ONE_BACK | TWO_BACK | AT_MARK | MARK | FULL;
 
 /// Returns the entry with another row.
-pub(super) fn leading_to(entry: u32, row: usize) -> u32 {
+pub(super) fn with_row(entry: u32, row: usize) -> u32 {
     (row as u32) << N_BITS | entry & ((1 << N_BITS) - 1)
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Read {
 
 impl Read {
     /// Does what the rare bits of an entry ask for.
-    pub fn take_rare(&mut self, entry: usize, text: &str, room: &mut [u32]) {
+    pub fn apply_rare_bits(&mut self, entry: usize, text: &str, room: &mut [u32]) {
         let before = |at: usize| text.floor_char_boundary(at.saturating_sub(1));
         let (one_back, two_back) = (before(self.at), before(before(self.at)));
         let found = [(AT_MARK, self.mark), (TWO_BACK, two_back), (ONE_BACK, one_back), (HERE, self.at)];

@@ -214,7 +214,7 @@ impl Pretokenizer {
     }
 
     /// Whether the normaliser leaves a document as it is.
-    pub(crate) fn leaves(&self, document: &str) -> bool {
+    pub(crate) fn leaves_unchanged(&self, document: &str) -> bool {
         matches!(self.normalized(document, Place::Start), Ok(Cow::Borrowed(_)))
     }
 

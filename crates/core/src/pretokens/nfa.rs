@@ -40,11 +40,11 @@ impl Nfa {
         (self.nodes.len() <= MAX_NODES).then_some(self.nodes.len() - 1)
     }
 
-    fn read(&mut self, set: usize, next: usize) -> Option<usize> {
+    fn push_read(&mut self, set: usize, next: usize) -> Option<usize> {
         self.push(Node::Read(set, next))
     }
 
-    fn look(&mut self, set: ClassUnicode, at_end: bool, next: usize) -> Option<usize> {
+    fn push_look(&mut self, set: ClassUnicode, at_end: bool, next: usize) -> Option<usize> {
         let set = self.number_of(set)?;
         self.push(Node::Look(set, at_end, next))
     }
@@ -69,15 +69,15 @@ impl Nfa {
             }
             Expr::Literal { val, casei } => val.chars().rev().try_fold(next, |next, character| {
                 let set = self.number_of(set_of_character(character, *casei)?)?;
-                self.read(set, next)
+                self.push_read(set, next)
             }),
-            Expr::Assertion(Assertion::EndText) => self.look(ClassUnicode::empty(), true, next),
+            Expr::Assertion(Assertion::EndText) => self.push_look(ClassUnicode::empty(), true, next),
             // Always the end of a word, since `behind` makes sure that word characters are read before it.
             Expr::Assertion(Assertion::WordBoundary) => {
                 let mut words = set_of_class(r"\w", false)?;
                 self.behind.as_mut()?.push(words.clone());
                 words.negate();
-                self.look(words, true, next)
+                self.push_look(words, true, next)
             }
             Expr::LookAround(inner, LookAround::LookBehind) => {
                 self.behind.as_mut()?.push(set_of(inner)?);
@@ -93,7 +93,7 @@ impl Nfa {
                     set.negate();
                     at_end = !at_end;
                 }
-                self.look(set, at_end, next)
+                self.push_look(set, at_end, next)
             }
             Expr::Repeat { child, lo, hi, greedy } => {
                 if *hi > 1 && can_be_empty(child) {
@@ -104,17 +104,17 @@ impl Nfa {
             Expr::AtomicGroup(inner) => {
                 let Expr::Repeat { child, lo, hi, greedy: true } = &**inner else {
                     let set = self.number_of(set_of(inner)?)?;
-                    return self.read(set, next);
+                    return self.push_read(set, next);
                 };
                 let mut set = set_of(child)?;
                 let number = self.number_of(set.clone())?;
                 set.negate();
-                let stop = self.look(set, true, next)?;
-                self.repeat((*lo, *hi), true, next, stop, |nfa, next| nfa.read(number, next))
+                let stop = self.push_look(set, true, next)?;
+                self.repeat((*lo, *hi), true, next, stop, |nfa, next| nfa.push_read(number, next))
             }
             other => {
                 let set = self.number_of(set_of(other)?)?;
-                self.read(set, next)
+                self.push_read(set, next)
             }
         }
     }

@@ -26,7 +26,7 @@ use super::byte_block;
 use super::byte_block::Block;
 use super::dfa::{Dfa, MatchMemo};
 use super::entries::{
-    AT_MARK, FULL, HERE, MARK, N_BITS, ONE_BACK, RARE, RESTART, Read, STOP, TWO_BACK, leading_to,
+    AT_MARK, FULL, HERE, MARK, N_BITS, ONE_BACK, RARE, RESTART, Read, STOP, TWO_BACK, with_row,
 };
 use super::nfa::DEAD;
 use super::scan::ENDS_PER_FILL;
@@ -225,7 +225,7 @@ impl OnePass {
             }
             if entry & !(STOP | FULL) != 0 {
                 // The end of the text.
-                read.take_rare(entry, text, room);
+                read.apply_rare_bits(entry, text, room);
                 n_ends += read.n_sure;
                 break;
             }
@@ -282,7 +282,7 @@ impl OnePass {
                 && let entry = self.table[read.row + self.alphabet.n_classes + 1] as usize
                 && entry & STOP == 0
             {
-                read.take_rare(entry, text, room);
+                read.apply_rare_bits(entry, text, room);
                 (read.row, read.at) = (entry >> N_BITS, read.at + 1);
             }
             return read.at > from;
@@ -293,7 +293,7 @@ impl OnePass {
             if entry & HERE == 0 {
                 return false;
             }
-            read.take_rare(entry, text, room);
+            read.apply_rare_bits(entry, text, room);
         }
         for (end, place) in found.zip(&mut room[read.n..]) {
             *place = end as u32;
@@ -325,7 +325,7 @@ impl OnePass {
                     break 'all entry;
                 }
                 if entry & RARE != 0 {
-                    now.take_rare(entry, text, ends);
+                    now.apply_rare_bits(entry, text, ends);
                 } else {
                     ends[now.n] = now.at as u32;
                     now.n += (entry & HERE) / HERE;
@@ -434,7 +434,7 @@ fn joined(table: &[u32], stride: usize) -> Vec<u32> {
             .map(|(row, before)| {
                 let entries = row.iter().map(|&entry| {
                     let state = (entry >> N_BITS) as usize / stride;
-                    leading_to(entry, row_of[state] * stride)
+                    with_row(entry, row_of[state] * stride)
                 });
                 let entries: Vec<u32> = entries.collect();
                 *known.entry((*before, entries.clone())).or_insert_with(|| {
@@ -530,7 +530,7 @@ impl Reader<'_> {
         let dfa = &self.steps[nth];
         let (state, is_match) = dfa.step(*state, self.classes[nth][self.class]);
         let (is_over, is_only) = (state == DEAD, *is_only);
-        let is_sure = is_match || !is_over && *in_gap && dfa.surely_ends(state);
+        let is_sure = is_match || !is_over && *in_gap && dfa.always_ends(state);
         match alternative {
             Some(alternative) if *in_gap && is_sure || !in_gap && is_over && !is_match => {
                 self.take(nth, alternative)
@@ -561,7 +561,7 @@ impl Reader<'_> {
             transition.places.insert(0, place);
             return Some(transition);
         };
-        if self.steps[nth].surely_ends(state) {
+        if self.steps[nth].always_ends(state) {
             return self.cut(nth, rest);
         }
         let mut transition = self.read(nth + 1, rest)?;

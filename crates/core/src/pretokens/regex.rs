@@ -125,7 +125,7 @@ impl RegexScanner {
     }
 
     /// [`RegexScanner::new`] for a scanner that also finds empty matches.
-    pub fn cutting(pattern: &str, max_bytes: usize) -> Result<Self> {
+    pub fn with_empty_matches(pattern: &str, max_bytes: usize) -> Result<Self> {
         let engine = match Dfa::new(pattern, max_bytes).filter(|dfa| !dfa.can_be_empty()) {
             Some(found) => Engine::Automaton(Arc::new(found)),
             None => Engine::backtracking(pattern, max_bytes)?,

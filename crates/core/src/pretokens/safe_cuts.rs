@@ -153,7 +153,7 @@ impl SafeCuts {
     }
 
     /// Whether special tokens end documents but have rules, so that finding them takes the whole text.
-    fn needs_the_whole(&self) -> bool {
+    fn needs_whole_text(&self) -> bool {
         self.specials_split && self.specials.has_rules()
     }
 
@@ -165,15 +165,15 @@ impl SafeCuts {
     /// Returns the last cut of a text that starts where a pretoken starts and that goes on: by two characters, or else
     /// by scanning. `None` if the whole text must be kept together.
     pub fn last(&self, text: &str) -> Result<Option<Cut>> {
-        match self.near(text, text.len()) {
+        match self.last_cut_before(text, text.len()) {
             Some(cut) => Ok(Some(cut)),
             None => self.last_by_scanning(text),
         }
     }
 
     /// Returns the last cut by two characters that is at most [`REACH_BYTES`] before `wanted`.
-    pub fn near(&self, text: &str, wanted: usize) -> Option<Cut> {
-        if !self.pretokenizer.has_cuts() || self.needs_the_whole() {
+    pub fn last_cut_before(&self, text: &str, wanted: usize) -> Option<Cut> {
+        if !self.pretokenizer.has_cuts() || self.needs_whole_text() {
             return None;
         }
         // A special token that starts at the cut must be completely visible.
@@ -186,7 +186,7 @@ impl SafeCuts {
     /// Returns the last cut by scanning, of a text as for [`last`](Self::last): after its last special token if the
     /// pattern is memoryless and has a cut there, else right after that token.
     pub fn last_by_scanning(&self, text: &str) -> Result<Option<Cut>> {
-        if self.needs_the_whole() {
+        if self.needs_whole_text() {
             return Ok(None);
         }
         let longest = self.specials.longest().max(1);

@@ -10,7 +10,7 @@
 
 use super::alphabet::Alphabet;
 use super::byte_block::{Block, CHAIN_STOPS, Chain, N_CHAINED};
-use super::entries::{HERE, N_BITS, ONE_BACK, RARE, RESTART, Read, leading_to};
+use super::entries::{HERE, N_BITS, ONE_BACK, RARE, RESTART, Read, with_row};
 use super::window::WINDOW_BYTES;
 
 /// Visits the states that most texts are in: prose, numbers, code, other scripts.
@@ -52,7 +52,7 @@ impl ShuffleStates {
         let before = table.to_vec();
         for (row, &state) in table.chunks_mut(stride).zip(&order) {
             for (entry, &old) in row.iter_mut().zip(&before[state * stride..]) {
-                *entry = leading_to(old, row_of[(old >> N_BITS) as usize / stride]);
+                *entry = with_row(old, row_of[(old >> N_BITS) as usize / stride]);
             }
         }
         let mut chain = Box::new([[CHAIN_STOPS; N_CHAINED]; 256]);

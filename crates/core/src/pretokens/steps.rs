@@ -80,7 +80,9 @@ impl Step {
             Some((regex, Joining::Matches)) if is_one_character(regex) => {
                 Step::Split(compile(&format!("(?:{regex})+"), max_bytes)?, Joining::Nothing)
             }
-            Some((regex, joining)) => Step::Split(RegexScanner::cutting(regex, max_bytes)?, joining),
+            Some((regex, joining)) => {
+                Step::Split(RegexScanner::with_empty_matches(regex, max_bytes)?, joining)
+            }
             None => Step::Split(compile(pattern, max_bytes)?, Joining::Nothing),
         })
     }

@@ -119,14 +119,14 @@ impl<B: Block> Window<B> {
         self.letter |= spread::<TWO>(letters | classes.any_of(unicode::LETTER), continuation);
         // Few windows have numbers or white space beyond ASCII.
         if B::HAS_BLOCK_CLASSES || classes.has_any_of(unicode::NUMBER | unicode::SPACE) {
-            self.number |= spread::<TWO>(with::<B>(classes, unicode::NUMBER), continuation);
-            self.space |= spread::<TWO>(with::<B>(classes, unicode::SPACE), continuation);
+            self.number |= spread::<TWO>(with_class::<B>(classes, unicode::NUMBER), continuation);
+            self.space |= spread::<TWO>(with_class::<B>(classes, unicode::SPACE), continuation);
         }
-        self.lower |= spread::<TWO>(with::<B>(classes, unicode::LOWER & wanted), continuation);
-        self.upper |= spread::<TWO>(with::<B>(classes, unicode::UPPER & wanted), continuation);
-        self.mark |= spread::<TWO>(with::<B>(classes, unicode::MARK & wanted), continuation);
-        self.han |= spread::<TWO>(with::<B>(classes, unicode::HAN & wanted), continuation);
-        self.symbol |= spread::<TWO>(with::<B>(classes, unicode::SYMBOL & wanted), continuation);
+        self.lower |= spread::<TWO>(with_class::<B>(classes, unicode::LOWER & wanted), continuation);
+        self.upper |= spread::<TWO>(with_class::<B>(classes, unicode::UPPER & wanted), continuation);
+        self.mark |= spread::<TWO>(with_class::<B>(classes, unicode::MARK & wanted), continuation);
+        self.han |= spread::<TWO>(with_class::<B>(classes, unicode::HAN & wanted), continuation);
+        self.symbol |= spread::<TWO>(with_class::<B>(classes, unicode::SYMBOL & wanted), continuation);
     }
 
     /// [`add_non_ascii`](Self::add_non_ascii) one by one for the characters that start at `leads`: faster than masks
@@ -207,7 +207,7 @@ fn has_at_most_four(mut mask: u64) -> bool {
 // A function, since closures cannot be `#[inline(always)]`: compiled outside its caller, one would lose the caller's
 // target features.
 #[inline(always)]
-fn with<B: Block>(classes: B, class: u8) -> u64 {
+fn with_class<B: Block>(classes: B, class: u8) -> u64 {
     if class == 0 { 0 } else { classes.any_of(class) }
 }
 

@@ -107,10 +107,10 @@ impl Rules {
             let index = tokens[index];
             let rules = self.of_tokens[index];
             let is_single =
-                rules & SINGLE_WORD == 0 || is_apart(segment, start - within.start, end - within.start);
+                rules & SINGLE_WORD == 0 || is_single_word(segment, start - within.start, end - within.start);
             // The white space that the last literal included can contain this literal or its start. Unless it has
             // `lstrip`, this literal counts nevertheless, and the text goes on after it.
-            let is_joined = rules & (ANY_CASE | NFC) != 0 && is_joined(segment, end - within.start);
+            let is_joined = rules & (ANY_CASE | NFC) != 0 && nfc_joins_after(segment, end - within.start);
             if rules & ORDINARY != 0 || !is_single || rules & LSTRIP != 0 && start < floor || is_joined {
                 continue;
             }
@@ -137,14 +137,14 @@ impl Rules {
 }
 
 /// Whether NFC joins the last character before `end` with marks after it.
-fn is_joined(text: &str, end: usize) -> bool {
+fn nfc_joins_after(text: &str, end: usize) -> bool {
     let last = text[..end].chars().next_back();
     let marks = text[end..].chars().take_while(|&c| canonical_combining_class(c) != 0);
     last.into_iter().chain(marks).nfc().next() != last
 }
 
 /// Whether there is no word character directly before `start` or directly after `end`.
-fn is_apart(text: &str, start: usize, end: usize) -> bool {
+fn is_single_word(text: &str, start: usize, end: usize) -> bool {
     let look = LookMatcher::new();
     let is_free = |found: std::result::Result<bool, _>| found.unwrap_or(true);
     is_free(look.is_word_start_half_unicode(text.as_bytes(), start))

@@ -80,7 +80,7 @@ pub(super) struct NeighborDeltas {
 
 impl NeighborDeltas {
     /// Makes room for symbols below `n`, so that `add` never allocates.
-    fn fit(&mut self, n: usize) -> Result<()> {
+    fn grow_to(&mut self, n: usize) -> Result<()> {
         if self.deltas.len() < n {
             let what = "the changes of neighbouring pairs";
             self.deltas.try_resize(n.next_power_of_two(), PairDelta::default(), what)?;
@@ -127,8 +127,8 @@ impl ThreadState {
     /// Prepares a step over the arena slots `range`, with symbols below `n_symbols`.
     pub fn prepare(&mut self, range: Range<usize>, n_symbols: usize) -> Result<()> {
         self.range = range;
-        self.left.fit(n_symbols)?;
-        self.right.fit(n_symbols)
+        self.left.grow_to(n_symbols)?;
+        self.right.grow_to(n_symbols)
     }
 
     /// Prepares to count the byte pairs at `positions`.

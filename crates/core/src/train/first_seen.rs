@@ -96,7 +96,7 @@ pub fn train_first_seen(
     let mut pairs: HashMap<Pair, Occurrences> = HashMap::new();
     for at in 0..symbols.symbols.len() as u32 {
         if let Some(pair) = symbols.pair_at(at) {
-            gain(&mut pairs, pair, at, weight_of(&symbols, at))?;
+            add_occurrence(&mut pairs, pair, at, weight_of(&symbols, at))?;
         }
     }
     let is_long = |symbols: &Symbols, (left, right): Pair| {
@@ -149,15 +149,15 @@ pub fn train_first_seen(
             symbols.next[at as usize] = after;
             if before != NONE {
                 let left = symbols.symbols[before as usize];
-                lose(&mut pairs, (left, pair.0), weight);
-                gain(&mut pairs, (left, merged), before, weight)?;
+                remove_occurrence(&mut pairs, (left, pair.0), weight);
+                add_occurrence(&mut pairs, (left, merged), before, weight)?;
                 new_pairs.try_push((left, merged), WHAT)?;
             }
             if after != NONE {
                 symbols.previous[after as usize] = at;
                 let following = symbols.symbols[after as usize];
-                lose(&mut pairs, (pair.1, following), weight);
-                gain(&mut pairs, (merged, following), at, weight)?;
+                remove_occurrence(&mut pairs, (pair.1, following), weight);
+                add_occurrence(&mut pairs, (merged, following), at, weight)?;
                 new_pairs.try_push((merged, following), WHAT)?;
             }
             progress.tick()?;
@@ -186,7 +186,7 @@ pub fn train_first_seen(
 }
 
 /// Adds an occurrence of a pair; it must come after all its earlier ones.
-fn gain(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, at: u32, weight: u64) -> Result<()> {
+fn add_occurrence(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, at: u32, weight: u64) -> Result<()> {
     pairs.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
     let found = pairs.entry(pair).or_default();
     found.count += weight;
@@ -194,7 +194,7 @@ fn gain(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, at: u32, weight: u64
 }
 
 /// Removes an occurrence of a pair. Does nothing for the pair that is being merged, which is no longer in the table.
-fn lose(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, weight: u64) {
+fn remove_occurrence(pairs: &mut HashMap<Pair, Occurrences>, pair: Pair, weight: u64) {
     if let Some(found) = pairs.get_mut(&pair) {
         found.count -= weight;
     }

@@ -14,10 +14,10 @@ pub(in crate::encoder) const CACHED_BYTES: usize = 255;
 const SHORT: u64 = 0x80 << 56;
 /// Cleared in the key of a part of a pretoken, if its ids can differ from those of a whole pretoken of the same bytes.
 const WHOLE: u64 = 0x40 << 56;
-/// Cleared in the key of an entry of a long pretoken, whose bytes are in the arena at the offset in [`PLACE`].
-const UNPLACED: u64 = 0x08 << 56;
-const PLACE_SHIFT: u32 = 16;
-const PLACE: u64 = (u32::MAX as u64) << PLACE_SHIFT;
+/// Cleared in the key of an entry of a long pretoken, whose bytes are in the arena at the offset in [`ARENA_OFFSET`].
+const NOT_IN_ARENA: u64 = 0x08 << 56;
+const OFFSET_SHIFT: u32 = 16;
+const ARENA_OFFSET: u64 = (u32::MAX as u64) << OFFSET_SHIFT;
 
 /// The `hi` of an entry that is being written. It is part of no key.
 pub(in crate::encoder) const CLAIMED: u64 = 0x10 << 56;
@@ -53,29 +53,29 @@ impl PretokenKey {
         if self.is_long() { (self.hi & 0xffff) as usize } else { 0 }
     }
 
-    /// Returns the key for the entry of this pretoken; if the pretoken is long, its bytes are at `place` in the arena.
-    pub(in crate::encoder) fn placed(self, place: u32) -> Self {
+    /// Returns the key for the entry of this pretoken; if the pretoken is long, its bytes are at `offset` in the arena.
+    pub(in crate::encoder) fn with_arena_offset(self, offset: u32) -> Self {
         if !self.is_long() {
             return self;
         }
-        PretokenKey { hi: self.hi & !UNPLACED | u64::from(place) << PLACE_SHIFT, ..self }
+        PretokenKey { hi: self.hi & !NOT_IN_ARENA | u64::from(offset) << OFFSET_SHIFT, ..self }
     }
 
-    /// Returns the place of the pretoken's bytes in the arena, if this is the key of an entry of a long pretoken.
+    /// Returns the offset of the pretoken's bytes in the arena, if this is the key of an entry of a long pretoken.
     #[inline(always)]
-    pub(in crate::encoder) fn place(self) -> Option<u32> {
-        (self.is_long() && self.hi & UNPLACED == 0).then_some((self.hi >> PLACE_SHIFT) as u32)
+    pub(in crate::encoder) fn arena_offset(self) -> Option<u32> {
+        (self.is_long() && self.hi & NOT_IN_ARENA == 0).then_some((self.hi >> OFFSET_SHIFT) as u32)
     }
 
     /// Returns the key to look up to find an entry with this key.
     pub(in crate::encoder) fn lookup_key(self) -> Self {
-        if self.place().is_some() { self.long_lookup_key() } else { self }
+        if self.arena_offset().is_some() { self.long_lookup_key() } else { self }
     }
 
     /// Returns the [`lookup_key`](Self::lookup_key) of a long key.
     #[inline(always)]
     pub(in crate::encoder) fn long_lookup_key(self) -> Self {
-        PretokenKey { hi: self.hi & !PLACE | UNPLACED, ..self }
+        PretokenKey { hi: self.hi & !ARENA_OFFSET | NOT_IN_ARENA, ..self }
     }
 
     /// Returns the key of the same bytes as a part of a pretoken.

@@ -305,7 +305,7 @@ mod tests {
             }
             table.insert(key, slot, &held, &[1, 2]);
             batch.prefetch_records(&table);
-            assert!(batch.keys[0].place().is_some());
+            assert!(batch.keys[0].arena_offset().is_some());
             // SAFETY: as above.
             unsafe { batch.confirm(&table, text, 0, &ends) };
             assert_eq!(batch.keys[0] == key, !is_equal);

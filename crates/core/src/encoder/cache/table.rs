@@ -150,21 +150,21 @@ impl Table {
     /// `key` itself if there is no candidate.
     #[inline(always)]
     pub(in crate::encoder) fn long_candidate(&self, key: PretokenKey, slot: u32) -> PretokenKey {
-        let Some(held) = self.long_entry(key, slot) else { return key };
-        if let Some(place) = held.place() {
-            self.arena.prefetch(place);
+        let Some(stored_key) = self.long_entry(key, slot) else { return key };
+        if let Some(offset) = stored_key.arena_offset() {
+            self.arena.prefetch(offset);
         }
-        held
+        stored_key
     }
 
-    /// Returns whether `held` is the key of an entry whose pretoken has these bytes.
+    /// Returns whether `stored_key` is the key of an entry whose pretoken has these bytes.
     ///
     /// # Safety
-    /// `held` is the key of a published entry of this table, whose pretoken has the same length, or of no entry.
+    /// `stored_key` is the key of a published entry of this table, whose pretoken has the same length, or of no entry.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn has_bytes(&self, held: PretokenKey, pretoken: &[u8]) -> bool {
+    pub(in crate::encoder) unsafe fn has_bytes(&self, stored_key: PretokenKey, pretoken: &[u8]) -> bool {
         // SAFETY: By the contract; a published entry has its record in this arena.
-        held.place().is_some_and(|place| unsafe { self.arena.starts_with(place, pretoken) })
+        stored_key.arena_offset().is_some_and(|offset| unsafe { self.arena.starts_with(offset, pretoken) })
     }
 
     /// Returns the key of the entry of a long pretoken, which has this key and slot, if the bytes are equal. No other
@@ -176,9 +176,9 @@ impl Table {
         slot: u32,
         pretoken: &[u8],
     ) -> Option<PretokenKey> {
-        let held = self.long_entry(key, slot)?;
+        let stored_key = self.long_entry(key, slot)?;
         // SAFETY: The keys are equal except for the place, so the lengths are equal, too.
-        unsafe { self.has_bytes(held, pretoken) }.then_some(held)
+        unsafe { self.has_bytes(stored_key, pretoken) }.then_some(stored_key)
     }
 
     /// Returns the key of a candidate entry of a long pretoken, whose bytes can differ.
@@ -188,8 +188,8 @@ impl Table {
         let differences = [first.long_difference(key), second.long_difference(key)];
         let entry = select_unpredictable(differences[1] == 0, second, first);
         // If the entry matches, it is published, so no word of its key changes any more.
-        let held = PretokenKey { lo: key.lo, hi: entry.hi.load(Ordering::Acquire) };
-        (differences[0].min(differences[1]) == 0).then_some(held)
+        let stored_key = PretokenKey { lo: key.lo, hi: entry.hi.load(Ordering::Acquire) };
+        (differences[0].min(differences[1]) == 0).then_some(stored_key)
     }
 
     /// Returns the ids in the arena to which the content of an entry refers.
@@ -230,8 +230,8 @@ impl Table {
     /// Returns the content of the entry of `pretoken`, which has this key, if it is in the bucket of `slot`.
     #[inline(always)]
     fn find_in(&self, key: PretokenKey, slot: u32, pretoken: &[u8]) -> Option<&Packed> {
-        let held = if key.is_long() { self.confirmed(key, slot, pretoken)? } else { key };
-        self.view().find(&held, slot)
+        let stored_key = if key.is_long() { self.confirmed(key, slot, pretoken)? } else { key };
+        self.view().find(&stored_key, slot)
     }
 
     /// Appends the ids of `pretoken`, which has this key and slot, if they are here; returns whether they are.
@@ -273,7 +273,7 @@ impl Table {
                 return Some((key, inline?));
             }
             let start = self.arena.store(own, others)?;
-            Some((key.placed(start), inline.or_else(|| spilled(start, own.len(), ids.len()))?))
+            Some((key.with_arena_offset(start), inline.or_else(|| spilled(start, own.len(), ids.len()))?))
         });
         if is_counted(slot) {
             let counter = if is_written { &self.n_written } else { &self.n_refused };
@@ -469,9 +469,9 @@ mod tests {
                 assert_eq!(table.confirmed(key, slot, &vec![b'b'; n_bytes]), None);
                 let find = |key| find_here(&table, key, slot);
                 assert!(find(key).is_none());
-                let held = table.confirmed(key, slot, &pretoken).unwrap();
-                assert_eq!(held.lookup_key(), key);
-                let entry = find(held).unwrap();
+                let stored_key = table.confirmed(key, slot, &pretoken).unwrap();
+                assert_eq!(stored_key.lookup_key(), key);
+                let entry = find(stored_key).unwrap();
                 assert_eq!((entry.len(), entry.is_spilled(is_narrow)), (ids.len(), ids.len() > 7));
                 let mut found = Vec::new();
                 assert!(table.append_ids(key, slot, &pretoken, &mut found));

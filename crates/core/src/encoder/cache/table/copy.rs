@@ -38,12 +38,15 @@ impl Table {
         let lookup_key = key.lookup_key();
         let is_written = replacement.write(slot, lookup_key, || {
             let ids_start = ids.is_spilled(self.is_narrow).then(|| ids.start());
-            let Some(start) = key.place().or(ids_start) else { return Some((key, ids)) };
+            let Some(start) = key.arena_offset().or(ids_start) else { return Some((key, ids)) };
             let (n_own, n_ids) = (lookup_key.n_own(), ids_start.map_or(0, |_| ids.len()));
             // SAFETY: The entry belongs to this table, a long key contains the length of its pretoken, and all tables
             // of a cache have ids of one width.
             let start = unsafe { replacement.arena.copy(&self.arena, start, n_own, n_ids)? };
-            Some((lookup_key.placed(start), if n_ids > 0 { spilled(start, n_own, n_ids)? } else { ids }))
+            Some((
+                lookup_key.with_arena_offset(start),
+                if n_ids > 0 { spilled(start, n_own, n_ids)? } else { ids },
+            ))
         });
         if is_counted(slot) && is_written {
             replacement.n_written.fetch_add(COUNTED_ONE_IN as usize, Ordering::Relaxed);

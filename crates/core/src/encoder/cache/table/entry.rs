@@ -21,8 +21,8 @@ impl Entry {
     #[inline(always)]
     pub(super) fn long_difference(&self, key: PretokenKey) -> u64 {
         let hi = self.hi.load(Ordering::Acquire);
-        let held = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi }.long_lookup_key();
-        (held.hi ^ key.hi) | (held.lo ^ key.lo)
+        let stored_key = PretokenKey { lo: self.lo.load(Ordering::Relaxed), hi }.long_lookup_key();
+        (stored_key.hi ^ key.hi) | (stored_key.lo ^ key.lo)
     }
 
     /// Returns the key and the ids, if the entry is published.
@@ -81,7 +81,11 @@ impl Bucket {
         key: PretokenKey,
         make: impl FnOnce() -> Option<(PretokenKey, Packed)>,
     ) -> bool {
-        if self.0.iter().any(|entry| entry.get().is_some_and(|(held, _)| held.lookup_key() == key)) {
+        if self
+            .0
+            .iter()
+            .any(|entry| entry.get().is_some_and(|(stored_key, _)| stored_key.lookup_key() == key))
+        {
             return true;
         }
         let halves = [own_half, 1 - own_half].map(|half| &self.0[half]);
@@ -132,13 +136,13 @@ impl CompareKeys for AtOnce {
         // with stores nor loads with loads. So if the load sees `hi`, which is stored last, it also sees the `lo` that
         // was stored before. The ids, which are read after it, are those of this key and do not change any more.
         unsafe {
-            let held: __m128i;
+            let stored_key: __m128i;
             std::arch::asm!(
-                "vmovdqa {held}, [{entry}]",
-                held = out(xmm_reg) held, entry = in(reg) std::ptr::from_ref(entry),
+                "vmovdqa {stored_key}, [{entry}]",
+                stored_key = out(xmm_reg) stored_key, entry = in(reg) std::ptr::from_ref(entry),
                 options(nostack, preserves_flags),
             );
-            let difference = _mm_xor_si128(held, _mm_load_si128(std::ptr::from_ref(key).cast()));
+            let difference = _mm_xor_si128(stored_key, _mm_load_si128(std::ptr::from_ref(key).cast()));
             _mm_testz_si128(difference, difference) == 1
         }
     }
