@@ -50,16 +50,16 @@ class Engine {
     }
   }
   /** Copies each of these bytes into the module's memory, and calls `use` with their addresses and lengths. */
-  lent(all, use) {
-    const lent = all.map((bytes) => {
+  withCopies(all, use) {
+    const copies = all.map((bytes) => {
       const at = this.call("alloc", bytes.length) >>> 0;
       new Uint8Array(this.#exports.memory.buffer, at, bytes.length).set(bytes);
       return [at, bytes.length];
     });
     try {
-      return use(...lent.flat());
+      return use(...copies.flat());
     } finally {
-      if (!this.#trap) lent.forEach(([at, n]) => this.call("free", at, n));
+      if (!this.#trap) copies.forEach(([at, n]) => this.call("free", at, n));
     }
   }
   result() {
@@ -150,7 +150,7 @@ export class Tokenizer extends Handle {
     const { pattern = "", merges = new Uint8Array() } = optionsOf(more, "pattern", "merges");
     const all = [bytesOf(bytes, "bytes"), bytesOf(merges, "merges"), textOf(pattern, "pattern")];
     const engine = await Engine.get();
-    return new Tokenizer(KEY, engine, engine.checked(engine.lent(all, (...args) => engine.call("load", ...args)), 0), "drop");
+    return new Tokenizer(KEY, engine, engine.checked(engine.withCopies(all, (...args) => engine.call("load", ...args)), 0), "drop");
   }
   static async load(location, ...more) {
     return Tokenizer.fromBytes(await read(location), ...more);
@@ -159,14 +159,14 @@ export class Tokenizer extends Handle {
     const { pattern = "gpt2", tieBreak = "ids_least" } = optionsOf(more, "pattern", "tieBreak");
     const all = [textOf(text), textOf(pattern, "pattern")], greatest = chosen(tieBreak, "tieBreak", ["ids_least", "bytes_greatest"]);
     const engine = await Engine.get();
-    const trained = engine.lent(all, (...args) => engine.call("train", ...args, idOf(nMerges, "nMerges"), greatest));
+    const trained = engine.withCopies(all, (...args) => engine.call("train", ...args, idOf(nMerges, "nMerges"), greatest));
     return new Tokenizer(KEY, engine, engine.checked(trained, 0), "drop");
   }
 
   #encoded(text, more) {
     const { specials = "recognise" } = optionsOf(more, "specials");
     const flag = chosen(specials, "specials", SPECIALS);
-    return this.engine.checked(this.engine.lent([textOf(text)], (at, n) => this.called("encode", at, n, flag)));
+    return this.engine.checked(this.engine.withCopies([textOf(text)], (at, n) => this.called("encode", at, n, flag)));
   }
   encode(text, ...more) {
     this.#encoded(text, more);
@@ -177,7 +177,7 @@ export class Tokenizer extends Handle {
   }
   #decoded(ids, isText, more) {
     optionsOf(more);
-    this.engine.checked(this.engine.lent([packed(ids)], (at, n) => this.called("decode", at, n / 4, isText)));
+    this.engine.checked(this.engine.withCopies([packed(ids)], (at, n) => this.called("decode", at, n / 4, isText)));
     return this.engine.result();
   }
   decode(ids, ...more) {
@@ -213,7 +213,7 @@ export class Tokenizer extends Handle {
     return this.called("is_special", idOf(id)) !== 0;
   }
   split(text) {
-    this.engine.checked(this.engine.lent([textOf(text)], (at, n) => this.called("split", at, n)));
+    this.engine.checked(this.engine.withCopies([textOf(text)], (at, n) => this.called("split", at, n)));
     return this.engine.numbers();
   }
   merges() {
@@ -228,7 +228,7 @@ export class Tokenizer extends Handle {
 
 // Pushes to a stream of the module, and leaves its output as the result.
 function pushed(stream, bytes, start, end, isLast) {
-  stream.engine.checked(stream.engine.lent([bytes], (at, n) => stream.called("stream_push", at, n, start, end, isLast)));
+  stream.engine.checked(stream.engine.withCopies([bytes], (at, n) => stream.called("stream_push", at, n, start, end, isLast)));
 }
 
 class Decoder extends Handle {

@@ -266,9 +266,9 @@ class Tokenizer(HuggingFaceTokenizer):
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id; None if there is no such id."""
-        sought = checked_id(id)
-        written = self._normalized_tokens().get(sought)
-        return written or next((text for text, token_id in self.get_vocab().items() if token_id == sought), None)
+        wanted = checked_id(id)
+        written = self._normalized_tokens().get(wanted)
+        return written or next((text for text, token_id in self.get_vocab().items() if token_id == wanted), None)
 
     def _normalized_tokens(self) -> dict[int, str]:
         """Returns the added tokens that the normalizer changes, in normalized form: so the library spells them."""
