@@ -12,7 +12,7 @@ from pairloom import Corpus, Tokenizer
 from pairloom.analysis.report import report, report_text
 from pairloom.analysis.stats import renyi_efficiency
 from pairloom.reference import fairness
-from tests.cli.commands import output
+from tests.cli.commands import failed, output, run
 
 TEXTS = {
     "en": "the cat sat on the mat and the cat ate the rat",
@@ -120,3 +120,17 @@ def test_special_tokens_of_named_corpora_are_what_the_option_says(tmp_path: Path
             json.loads(output(*given, *corpus_of)) for corpus_of in (("--corpus", f"a={corpus}"), ("--input", corpus))
         )
         assert named[0]["corpora"]["a"]["tokens"] == plain["tokens"] == n_tokens
+
+
+def test_a_corpus_that_can_be_read_only_once_is_no_empty_one(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.train("ab ab", 258)
+    several = {"a": tokenizer, "b": tokenizer}
+    for name in several:
+        tokenizer.save(tmp_path / name)
+    texts = Corpus.of_texts(text for text in ["ab ab"])
+    with pytest.raises(ValueError, match="an iterator, which was read already; pass a list"):
+        report(several, {"en": texts})
+    first, second = report(several, {"en": Corpus.of_texts(["ab ab"])})
+    assert first.costs == second.costs
+    done = run("compare --corpus en=- --model", tmp_path / "a", "--model", tmp_path / "b", stdin=b"ab ab")
+    failed(done, "corpus 'en': standard input and pipes can be read only once")

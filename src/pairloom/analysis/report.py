@@ -11,6 +11,9 @@ import numpy as np
 from pairloom.analysis.inspect import unreachable_tokens
 from pairloom.analysis.render import shown_token
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats, renyi_efficiency
+from pairloom.corpus import Corpus
+from pairloom.corpus.sources import STDIN
+from pairloom.corpus.streams import is_stream
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 _LOOKS_SPECIAL = re.compile(rb"\s*(<\|[^|]*\|>|</?[A-Za-z_][^<>\s]*>|\[/?[A-Z_]+[0-9]*\])\s*")
@@ -99,6 +102,13 @@ def report(
             raise TypeError(f"{what} must be a dict from a name, not {type(given).__name__}")
         if not given:
             raise ValueError(f"{what} is empty; name at least one")
+    corpora = {name: each if isinstance(each, Corpus) else Corpus(each) for name, each in corpora.items()}
+    for name, corpus in corpora.items() if len(tokenizers) > 1 else ():
+        if any(source.name == STDIN or is_stream(source.name) for source in corpus.sources):
+            raise ValueError(
+                f"corpus {name!r}: standard input and pipes can be read only once, and each tokenizer reads it all;"
+                " save it as a file"
+            )
     return [
         _report_of(name, check_tokenizer(f"tokenizers[{name!r}]", tokenizer), corpora, parallel, threads, specials)
         for name, tokenizer in tokenizers.items()

@@ -171,6 +171,8 @@ class Corpus:
     ) -> "Corpus":
         """Makes a corpus of str, each a document; lists of str and Arrow text columns are batches of documents."""
         check_texts("texts", texts, is_column=is_arrow(texts))
+        if isinstance(texts, Iterator) and not is_arrow(texts):
+            texts = _Once(texts)
         return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
 
     @property
@@ -274,6 +276,19 @@ class _Texts:
     """An iterable of str, passed to Corpus in place of paths."""
 
     texts: Iterable[str]
+
+
+class _Once:
+    """An iterator of texts: what is left for a second pass would be taken for an empty corpus, so it is an error."""
+
+    def __init__(self, texts: Iterator[Any]) -> None:
+        self._texts: Iterator[Any] | None = texts
+
+    def __iter__(self) -> Iterator[Any]:
+        texts, self._texts = self._texts, None
+        if texts is None:
+            raise ValueError("the texts of this Corpus are an iterator, which was read already; pass a list of them")
+        return texts
 
 
 def check_not_of_corpus(options: Iterable[str], call: str) -> None:
