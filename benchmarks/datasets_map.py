@@ -1,8 +1,8 @@
-"""`datasets.map` by transformers, by pairloom.dropin.transformers, and by pairloom in the Arrow format.
+"""Compares `datasets.map` with transformers, with pairloom.dropin.transformers, and with pairloom in the Arrow format.
 
     python benchmarks/datasets_map.py FILE
 
-FILE is a text of some megabytes, cut into rows of 1,500 characters. All return the same ids.
+FILE is a text of some megabytes, split into rows of 1,500 characters. All return the same ids.
 Needs datasets and transformers.
 """
 
@@ -26,7 +26,7 @@ ROW = 1500
 
 
 def main() -> None:
-    """Prints the best of three of each, in seconds, and how many times faster than the first it is."""
+    """Prints the best of three runs of each, in seconds, and its speedup over the first."""
     text = Path(sys.argv[1]).read_text(encoding="utf-8")
     dataset = datasets.Dataset.from_dict({"text": [text[at : at + ROW] for at in range(0, len(text), ROW)]})
     datasets.disable_caching()

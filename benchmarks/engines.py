@@ -1,19 +1,19 @@
-"""Processor seconds per further GB of counting and tokenizing in each engine, beside one process on the same Parquet.
+"""Processor seconds per additional GB of counting and tokenizing in each engine, and in one process on the same file.
 
     python benchmarks/engines.py TEXT FILE... [--only dask ray] [--megabytes 80] [--runs 3]
 
 Each engine works with two workers on S and on 3 S bytes of the texts, cut into documents of about 4 KB; the difference
-of the processor seconds of all its processes, over 2 S, leaves out what starting takes. Each is the median of --runs.
+in processor seconds of all its processes, divided by 2 S, excludes the cost of starting. Each is the median of --runs.
 A JVM compiles in its first minute, and Ray starts workers as blocks come, seconds each: both need more bytes
 (mixed-2000.txt --megabytes 300), or starting counts as work. "single" is one process with one
-thread, run in turn with each engine, and "times single" is what the engine takes in multiples of it. One process with
-two threads is the fairer base: two workers share what a processor has once (its caches, often its arithmetic).
+thread, run in turn with each engine, and "times single" is the engine's time in multiples of it. One process with
+two threads is the fairer baseline: two workers share a processor's caches and often its arithmetic units.
 "HuggingFace" is the usual way to tokenize in that engine: `encode_batch` of the library tokenizers on the engine's
-batches, on a quarter of the bytes, as it takes longer. First its ids and pairloom's are compared, document by document.
-"reader" reads the column of text and hands it to the worker's Python, and does nothing with it.
+batches, on a quarter of the bytes, because it is slower. First its ids are compared with pairloom's, by document.
+"reader" reads the text column and passes it to the worker's Python, which does nothing with it.
 
-Seconds are those of a control group where one can be made (root, cgroup v1), else of children that were waited for,
-which leaves out most of Ray's and Spark's workers. Needs the groups dev and engines of pyproject.toml.
+Seconds come from a control group if one can be made (root, cgroup v1), otherwise from waited-for children,
+which misses most of Ray's and Spark's workers. Needs the groups dev and engines of pyproject.toml.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from pairloom import Corpus, PretokenCounts, Tokenizer, cpu_tier, open_shards, t
 _PR_SET_CHILD_SUBREAPER = 36
 _N_FILES = 8
 _DOCUMENT = 4000
-# Of the bytes that pairloom gets.
+# As a share of the bytes that pairloom gets.
 _HUGGINGFACE_SHARE = 4
 
 # Tasks: pairloom counts and tokenizes, HuggingFace tokenizes, and the engine alone reads.
@@ -58,7 +58,7 @@ _loaded: dict[str, Any] = {}
 
 
 def _usual_ids(model: str, texts: Any) -> list[list[int]]:
-    """The ids of a batch of texts as HuggingFace's documentation says to make them; the tokenizer is loaded once."""
+    """Encodes a batch of texts as HuggingFace's documentation recommends; loads the tokenizer once."""
     import tokenizers
 
     if model not in _loaded:
@@ -153,7 +153,7 @@ def _spark(task: str, folder: str, models: Path, out: str, counts_rows: bool = F
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    # As docs/guides/clusters.md advises: Spark's own is 10,000 rows and 64 MB.
+    # As docs/guides/clusters.md recommends; Spark's defaults are 10,000 rows and 64 MB.
     session = builder.config("spark.sql.execution.arrow.maxBytesPerBatch", "1m").getOrCreate()
     frame = session.read.parquet(folder)
     model = str(models / "tokenizer.json")
@@ -220,7 +220,7 @@ _TASKS = (_READER, _COUNT, _TOKENIZE, _HUGGINGFACE)
 
 
 def _tasks(engine: str) -> tuple[str, ...]:
-    """The tasks of an engine: variants of another are measured where they differ."""
+    """Returns the tasks of an engine; variants of another engine are measured only if they differ."""
     variants: dict[str, tuple[str, ...]] = {
         "2 threads": (_COUNT, _TOKENIZE),
         "datatrove documents": (_COUNT,),
@@ -230,7 +230,7 @@ def _tasks(engine: str) -> tuple[str, ...]:
 
 
 def _documents(out: Path) -> list[bytes]:
-    """The ids of every document that a run wrote, in an order of their own."""
+    """Returns the ids of every document that a run wrote, sorted."""
     if (out / "manifest.json").exists():
         found: Any = iter(open_shards(out))
     elif list(out.glob("*.ds")):
@@ -249,7 +249,7 @@ def _of_datatrove(path: Path) -> list[Any]:
 
 
 def _write(paths: list[str], megabytes: int, folder: Path) -> None:
-    """Documents of the texts as Parquet, the same share of each text."""
+    """Writes documents of the texts as Parquet, with the same share of each text."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -268,7 +268,7 @@ def _write(paths: list[str], megabytes: int, folder: Path) -> None:
 
 
 def _seconds(arguments: list[str]) -> float:
-    """The processor seconds of a child and all that it starts."""
+    """Returns the processor seconds of a child process and everything that it starts."""
     command = [sys.executable, __file__, *arguments]
     group = Path(f"/sys/fs/cgroup/cpuacct/pairloom-{os.getpid()}")
     try:
@@ -306,7 +306,7 @@ def _seconds_of_children(command: list[str]) -> float:
 
 
 class _Measurement:
-    """Runs of one call: of a size, or of two sizes."""
+    """Runs of one call, on one size or on two sizes."""
 
     def __init__(self, folder: Path, megabytes: int, texts: list[str], n_runs: int) -> None:
         self._folder = folder
@@ -315,11 +315,11 @@ class _Measurement:
         self._n_runs = n_runs
 
     def out(self, engine: str, task: str, megabytes: int) -> Path:
-        """Where a run writes."""
+        """Returns the output folder of a run."""
         return self._folder / f"{engine}-{task}-{megabytes}".replace(" ", "-")
 
     def _seconds(self, engine: str, task: str, megabytes: int) -> float:
-        """The processor seconds of a run."""
+        """Returns the processor seconds of a run."""
         documents = self._folder / str(megabytes)
         if not documents.exists():
             _write(self._texts, megabytes, documents)
@@ -329,7 +329,7 @@ class _Measurement:
         return _seconds([str(self._folder), "--run", engine, task, str(documents), str(out)])
 
     def further(self, engines: list[str], task: str) -> list[tuple[float, float]]:
-        """(seconds of starting, seconds per further GB) of each engine, of medians of runs in turn."""
+        """Returns (seconds of starting, seconds per additional GB) for each engine, by medians of alternating runs."""
         small = self._megabytes // (_HUGGINGFACE_SHARE if task == _HUGGINGFACE else 1)
         # HuggingFace takes so long that one run is exact enough.
         n_runs = 1 if task == _HUGGINGFACE else self._n_runs
@@ -341,7 +341,7 @@ class _Measurement:
         return [(least - slope * small / 1000, slope) for least, slope in zip(medians[::2], slopes, strict=True)]
 
     def check_same_ids(self, engine: str) -> None:
-        """Exits unless HuggingFace's way gives pairloom's ids in this engine."""
+        """Exits unless HuggingFace's way returns pairloom's ids in this engine."""
         outs = [self.out(f"{engine}-check", task, 4) for task in (_TOKENIZE, _HUGGINGFACE)]
         for task, out in zip((_TOKENIZE, _HUGGINGFACE), outs, strict=True):
             documents = self._folder / "4"
@@ -368,7 +368,7 @@ def main() -> None:
         engine, task, folder, out = given.run
         ENGINES[engine](task, folder, Path(given.texts[0]), out)
         return
-    # What an engine's driver leaves behind is inherited, so that its seconds are counted.
+    # Adopt the processes that an engine's driver leaves behind, so that their seconds count.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     print(f"tier {cpu_tier()}, {os.cpu_count()} processors, {given.megabytes} and {3 * given.megabytes} MB")
     with tempfile.TemporaryDirectory() as name:

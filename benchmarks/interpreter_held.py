@@ -2,7 +2,7 @@
 
     python benchmarks/interpreter_held.py
 
-While a list is made no other Python thread runs: about the first line less the second.
+While a list is made, no other Python thread runs: about the first line minus the second.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Counts of many distinct pretokens from a folder of Parquet parts, and training on them: seconds and bytes a pretoken.
+"""Reads counts of many distinct pretokens from Parquet parts and trains on them: seconds and bytes per pretoken.
 
     python benchmarks/many_pretokens.py [--millions 40] [--vocab-size 128000] [--max-memory BYTES]
 
 The pretokens are synthetic and seeded: words of three to twelve letters by a Zipf-like choice of syllables, each in one
-part, as an engine's GROUP BY leaves them, with counts that fall with their rank.
+part, as an engine's GROUP BY writes them, with counts that fall with their rank.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _write(folder: Path, n_pretokens: int) -> None:
     syllables = letters[np.minimum(rng.zipf(1.3, (4096, 3)) - 1, 25)]
     for part in range(-(-n_pretokens // _PART)):
         n = min(_PART, n_pretokens - part * _PART)
-        # The number of the pretoken in base 26 makes it distinct; syllables before it make it like words.
+        # The pretoken's number in base 26 makes it distinct; syllables before it make it look like a word.
         numbers = np.arange(part * _PART, part * _PART + n)
         begins = syllables[np.minimum(rng.zipf(1.2, (n, 2)) - 1, 4095)].reshape(n, 6)
         ends = letters[(numbers[:, None] // 26 ** np.arange(6)) % 26]

@@ -1,4 +1,4 @@
-"""Parity-aware training beside plain training: the Gini coefficient of fifteen languages on texts that say the same.
+"""Parity-aware and plain training: the Gini coefficient of fifteen languages on translations of the same text.
 
     PYTHONPATH=benchmarks python benchmarks/parity.py [--vocab-size 32000] [--megabytes 3] [--shares equal]
 
@@ -76,7 +76,7 @@ def parts_of(pages: dict[str, dict[str, str]], n_bytes: int, falling: bool) -> d
 
 
 def main() -> None:
-    """Prints a row for each way to train."""
+    """Prints a row for each kind of training."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--vocab-size", type=int, default=32_000)
     parser.add_argument("--megabytes", type=float, default=3)

@@ -1,4 +1,4 @@
-"""Runs one job of one library in a process of its own.
+"""Runs one job of one library in a separate process.
 
 pairloom runs in this interpreter, its peers in a virtual environment. The function that is timed is in
 peers/with_<library>.py, under the name of the job's task. `turns` runs several libraries in turn, forth and back
@@ -45,7 +45,7 @@ Call = tuple[str, Mapping[str, Any]]
 
 
 def install() -> None:
-    """Makes the environment of the peers unless it is there with these versions."""
+    """Creates the peers' environment unless it exists with these versions."""
     wanted = [f"{name}=={version}" for name, version in PINNED.items()]
     mark = ENVIRONMENT / "pinned.txt"
     if mark.exists() and mark.read_text().split() == wanted:
@@ -56,25 +56,25 @@ def install() -> None:
 
 
 def tiers() -> list[str]:
-    """The tiers of this processor, best first, with what the caller's environment leaves of them."""
+    """Returns the CPU tiers that the processor and the caller's environment allow, best first."""
     command = [sys.executable, "-c", "import pairloom; print(pairloom.cpu_tier())"]
     own = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     return [own, *_BELOW[own]]
 
 
 def own_name(setup: Setup, tier: str) -> str:
-    """What pairloom is called in the tables on this tier: the best one needs no name."""
+    """Returns pairloom's name in the tables on this tier; the best tier needs no name."""
     return "pairloom" if tier == setup.tiers[0] else f"pairloom, {tier}"
 
 
 def own_calls(setup: Setup, job: Mapping[str, Any]) -> dict[str, Call]:
-    """The same job of pairloom on each tier, and of another build of it where there is one."""
+    """Returns the same pairloom job for each tier, and for another build if there is one."""
     calls: dict[str, Call] = {own_name(setup, tier): ("pairloom", {**job, "tier": tier}) for tier in setup.tiers}
     return calls | ({OLDER: (OLDER, job)} if setup.older else {})
 
 
 def run(peer: str, job: Mapping[str, Any], older: str | None = None) -> Result:
-    """One job in a process of its own; RuntimeError with the end of its stderr when it fails."""
+    """Runs one job in a separate process; RuntimeError with the end of its stderr if it fails."""
     python = {"pairloom": sys.executable, OLDER: older}.get(peer) or str(ENVIRONMENT / "bin/python")
     # NumPy's OpenBLAS starts threads that spin for some 40 ms: the first call would share a processor with them.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
@@ -111,7 +111,7 @@ def turns(
 
 
 def median(results: list[Result], *keys: str | int) -> float:
-    """The median of one figure of several results; keys lead to it."""
+    """Returns the median of one figure of several results; `keys` is the path to it."""
     values = []
     for result in results:
         value: Any = result
@@ -122,17 +122,17 @@ def median(results: list[Result], *keys: str | int) -> float:
 
 
 def cold(results: list[Result]) -> float:
-    """The median of the first calls."""
+    """Returns the median of the first calls."""
     return median(results, "times", 0)
 
 
 def warm(results: list[Result]) -> float:
-    """The median, over the turns, of the median call after the first."""
+    """Returns the median, over the turns, of the median call after the first."""
     return float(statistics.median(statistics.median(result["times"][1:]) for result in results))
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on; no name of a host."""
+    """Describes the machine of the measurement, without its host name."""
     facts: dict[str, str] = {}
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -141,7 +141,7 @@ def machine() -> dict[str, Any]:
             facts[name.strip()] = fact.strip()
     flags = facts.get("flags", "").split()
     name = facts.get("model name") or platform.processor() or platform.machine()
-    # Virtual machines call processors of many generations alike; family and model tell them apart.
+    # Virtual machines use one name for processors of many generations; family and model distinguish them.
     kind = f" (family {facts['cpu family']}, model {facts['model']})" if {"cpu family", "model"} <= facts.keys() else ""
     return {
         "cpu": name + kind,

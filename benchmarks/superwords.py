@@ -1,4 +1,4 @@
-"""Superwords by a second stage, beside words alone: bytes per token, time, memory, encoding, and tiktoken's encoding.
+"""Superwords from a second stage, compared with words: bytes per token, time, memory, encoding, tiktoken's encoding.
 
     python benchmarks/superwords.py FILE... [--megabytes 100] [--stage-one 20000] [--vocab-size 32000] [--runs]
 
@@ -25,7 +25,7 @@ LINES = r"[^\n]*\n+|[^\n]+"
 
 
 def encoding_speed(tokenizer: Tokenizer, documents: list[str]) -> tuple[float, list[list[int]]]:
-    """(MB of UTF-8 a second of processor time, the ids); the fastest of five, each with an empty cache."""
+    """Returns (MB of UTF-8 per processor second, the ids): the fastest of five, each with an empty cache."""
     seconds = math.inf
     ids: list[list[int]] = []
     for _ in range(5):
@@ -39,7 +39,7 @@ def encoding_speed(tokenizer: Tokenizer, documents: list[str]) -> tuple[float, l
 
 
 def print_runs(words: Tokenizer, text: str) -> None:
-    """How many maximal runs of two or more pretokens that are tokens there are, and how many of them are distinct."""
+    """Counts the maximal runs of two or more pretokens that are tokens, and the distinct ones among them."""
     tokens = set(words.vocab.values())
     n_runs = n_pretokens = 0
     distinct: set[int] = set()

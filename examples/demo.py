@@ -22,7 +22,7 @@ PARAGRAPH = (
 
 
 def standard_library() -> tuple[list[str], list[str]]:
-    """(files of text, files that are not UTF-8) among the standard library's sources."""
+    """Returns (text files, files that are not UTF-8) among the standard library's sources."""
     usable, skipped = [], []
     for path in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
         if "site-packages" in path.parts:
@@ -36,12 +36,12 @@ def standard_library() -> tuple[list[str], list[str]]:
 
 
 def stage(name: str, n_bytes: int, seconds: float) -> None:
-    """One line of the table: seconds and MB/s."""
+    """Prints one line of the table: seconds and MB/s."""
     print(f"  {name:<28} {seconds:8.3f} s {n_bytes / 1e6 / max(seconds, 1e-9):10.1f} MB/s")
 
 
 def main() -> int:
-    """Runs the demo; 1 when decoding does not give the corpus back byte for byte."""
+    """Runs the demo; returns 1 if decoding does not restore the corpus byte for byte."""
     began = time.perf_counter()
     files, skipped = standard_library()
     n_bytes = sum(Path(path).stat().st_size for path in files)

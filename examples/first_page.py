@@ -1,6 +1,6 @@
 """The first result of `make demo`: plain Python learns merges from a page of text, this project's README.
 
-It runs the definition, `pairloom.reference`, which needs nothing compiled, so cargo can still be at work.
+It uses the definition, `pairloom.reference`, which needs nothing compiled, so cargo can still be running.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SENTENCE = "This tokenizer is trained on a page of text."
 
 
 def main() -> None:
-    """Prints the first merges, and a sentence as tokens."""
+    """Prints the first merges and a sentence as tokens."""
     began = time.perf_counter()
     page = PAGE.read_text(encoding="utf-8")
     model = train(page, 256 + N_MERGES)

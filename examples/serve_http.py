@@ -4,7 +4,7 @@
     python examples/serve_http.py model.json
     curl -H "Content-Type: application/json" -d '{"text": "Hello"}' http://127.0.0.1:8000/encode
 
-Text of strangers is text: literals of special tokens are not recognised.
+Untrusted text is only text: special-token literals are not recognised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_CHARS = 1 << 22  # of a session
 
 
 def create_app(tokenizer: Tokenizer) -> Flask:
-    """The application; sessions live in its memory, so one process serves a client."""
+    """Returns the application; sessions live in its memory, so all requests of a client must reach one process."""
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     sessions: dict[str, dict[str, tuple[Lock, Session]]] = {}

@@ -1,7 +1,7 @@
 """Finds import circles among the Rust modules of a crate: `python scripts/check_import_circles.py [FOLDER]`.
 
 A module depends on the modules that its `use` lines and paths (`crate::a::b`, `super::c`, `d::Item` of a child) name.
-`mod` lines and re-exports (`pub use child::Item`) are no dependencies; `#[cfg(test)]` modules are left out. Exit
+`mod` lines and re-exports (`pub use child::Item`) are not dependencies; `#[cfg(test)]` modules are skipped. Exit
 status 1 if there is a circle.
 """
 
@@ -31,7 +31,7 @@ def main() -> int:
 
 
 def edges(folder: Path) -> dict[str, set[str]]:
-    """For each module (its path, `::` between) those that it depends on."""
+    """Returns the modules that each module depends on, as paths joined by `::`."""
     sources = {}
     for path in sorted(folder.rglob("*.rs")):
         parts = list(path.relative_to(folder).with_suffix("").parts)
@@ -56,7 +56,7 @@ def _dependencies(module: str, text: str, modules: set[str]) -> set[str]:
 
 
 def _flat(use: str) -> list[str]:
-    """The single paths of a use tree."""
+    """Returns the separate paths of a use tree."""
     use = use.strip()
     brace = use.find("{")
     if brace < 0:
@@ -72,7 +72,7 @@ def _flat(use: str) -> list[str]:
 
 
 def _resolved(path: str, own: list[str], modules: set[str]) -> str | None:
-    """The module that a path names, or the one that holds the item it names."""
+    """Returns the module that a path names, or that contains the item it names."""
     parts = path.split("::")
     if parts[0] == "crate":
         parts = parts[1:]
@@ -92,7 +92,7 @@ def _resolved(path: str, own: list[str], modules: set[str]) -> str | None:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The strongly connected components of more than one module (Tarjan)."""
+    """Returns the strongly connected components of more than one module (Tarjan's algorithm)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

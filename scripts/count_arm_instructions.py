@@ -3,8 +3,8 @@
     cargo build --release -p pairloom-core --examples --target aarch64-unknown-linux-gnu
     python scripts/count_arm_instructions.py EXAMPLE_ENCODE VOCAB_JSON MERGES_TXT TEXT... [--sysroot FOLDER]
 
-Needs qemu-aarch64 with plugins and a C compiler. The counts of a run with one figure and of a run with none differ by
-that figure's work alone. Instructions are not time, but where no ARM machine is at hand they are what can be compared.
+Needs qemu-aarch64 with plugins and a C compiler. A run with one measurement and a run with none differ only by
+that measurement's work. Instructions are not time, but they can be compared without an ARM machine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FIGURES = ("encode, cold", "encode, warm", "count, warm")
 
 
 def main() -> None:
-    """Prints a table: instructions a byte."""
+    """Prints a table of instructions per byte."""
     parser = argparse.ArgumentParser(description="instructions of encoding on 64-bit ARM")
     parser.add_argument("encode", type=Path, help="the example program, built for aarch64")
     parser.add_argument("vocab")
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def counted(command: list[str | Path]) -> int:
-    """How many instructions a command takes."""
+    """Returns how many instructions a command executes."""
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = re.search(r"^instructions (\d+)", done.stderr, re.MULTILINE)
     if found is None:

@@ -1,8 +1,8 @@
 """Counts the lines of product code: `python scripts/count_product_lines.py [COMMIT]`.
 
 Product code is the core, the seam (crates/python), the WebAssembly module and the Python package, without tests,
-generated tables and type stubs: files and folders called tests, modules behind `#[cfg(test)]` and unicode_tables.rs are
-left out. "Code" leaves out blank lines, comments and docstrings, so that explanation costs nothing.
+generated tables and type stubs: files and folders called tests, `#[cfg(test)]` modules and unicode_tables.rs are
+skipped. "Code" excludes blank lines, comments and docstrings, so that explanations cost nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GENERATED = "unicode_tables.rs"
 
 
 def main() -> None:
-    """Prints lines and lines of code of each folder, of each part, and in all."""
+    """Prints lines and lines of code for each folder, each part, and in total."""
     commit = sys.argv[1] if len(sys.argv) > 1 else None
     sums = [_count_part(part, folder, commit) for part, folder in _PARTS.items()]
     _print_row("in all", sum(lines for lines, _ in sums), sum(code for _, code in sums))
@@ -48,7 +48,7 @@ def _print_row(name: str, lines: int, code: int) -> None:
 
 
 def _files(folder: str, commit: str | None) -> Iterator[tuple[str, str]]:
-    """(path, text) of each product file in a folder, of the working tree or of a commit."""
+    """Returns (path, text) for each product file in a folder, in the working tree or in a commit."""
     if commit is None:
         names = [str(path.relative_to(_ROOT)) for path in sorted((_ROOT / folder).rglob("*"))]
     else:
@@ -61,7 +61,7 @@ def _files(folder: str, commit: str | None) -> Iterator[tuple[str, str]]:
 
 
 def without_tests(lines: list[str]) -> list[str]:
-    """The lines of a file without its items behind `#[cfg(test)]`, as rustfmt indents them."""
+    """Returns the lines of a file without its `#[cfg(test)]` items; expects rustfmt's indentation."""
     kept: list[str] = []
     end = None
     for line in lines:
@@ -77,7 +77,7 @@ def without_tests(lines: list[str]) -> list[str]:
 
 
 def kept_indent(line: str) -> int:
-    """The number of spaces before the first character."""
+    """Returns the number of leading spaces."""
     return len(line) - len(line.lstrip(" "))
 
 
@@ -90,7 +90,7 @@ def _python_code(text: str) -> int:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     prose: set[int] = set()
     for node in ast.walk(ast.parse(text)):
-        # A string that stands alone documents the definition or the constant before it.
+        # A string on its own documents the definition or constant before it.
         for statement in node.body if isinstance(node, documented) else ():
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 prose.update(range(statement.lineno, (statement.end_lineno or 0) + 1))

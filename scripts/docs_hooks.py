@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: pages that come from the sources, and links that leave docs/.
+"""Hooks of the documentation site: pages generated from the sources, and links that leave docs/.
 
 Generated: the commands, from the parser; named patterns side by side; the changelog; the benchmarks, from the
 README and the newest record. Links to files of the repository that are not pages become their path.
@@ -33,7 +33,7 @@ def on_files(files: Files, config: Any) -> Files:
     picture = newest_picture()
     if picture is not None:
         pages[f"reference/{picture.name}"] = picture.read_bytes()
-    # The engine of the playground; without it the page says how to build it.
+    # The playground's engine; without it, the page says how to build it.
     pages |= {f"playground/{name}": content for name, content in playground_files.files(WASM).items()}
     pages["reference/javascript.md"] = (ROOT / "crates/wasm/js/README.md").read_text(encoding="utf-8")
     for name, content in pages.items():
@@ -42,9 +42,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replaces links that leave docs/ by the path that they name."""
+    """Replaces links that leave docs/ by their paths."""
     markdown = markdown.replace("<!-- patterns -->", patterns_table()).replace("<!-- engine size -->", engine_size())
-    # The tests' note on a block is nothing that the highlighter knows.
+    # The highlighter does not know the tests' note on a block.
     markdown = re.sub(r"^```(python|sh) notest$", r"```\1", markdown, flags=re.MULTILINE)
     folder = (ROOT / "docs" / page.file.src_uri).parent
 
@@ -58,7 +58,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Adds what messages and posts show of a page: its title, and a picture; both need the address of the site."""
+    """Adds the preview of a page for messages and posts: its title and a picture. Both need the site's address."""
     address = f"{config.site_url.rstrip('/')}/" if config.site_url else ""
     shown = {
         "og:type": "website",
@@ -72,7 +72,7 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """Prints the handout as a PDF beside its page, which then links it; without a Chromium the page says how to."""
+    """Prints the handout as a PDF next to its page, which links to it; without Chromium, the page says how to."""
     page = Path(config.site_dir) / "handout.html"
     if handout.print_page(page, page.with_suffix(".pdf")):
         text = page.read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def on_post_build(config: Any, **_: Any) -> None:
 
 
 def commands_page() -> str:
-    """Every command with its options, as the parser has them."""
+    """Returns every command with its options, from the parser."""
     os.environ["COLUMNS"] = "100"
     from pairloom.cli.commands import parser
 
@@ -105,7 +105,7 @@ def commands_page() -> str:
 
 
 def _option_row(command: argparse.ArgumentParser, action: argparse.Action) -> str:
-    """One row of a table: the option with its values, what it does."""
+    """Returns one row of a table: the option with its values, and what it does."""
     value = command._get_formatter()._format_args(action, action.dest.upper()) if action.nargs != 0 else ""
     names = ", ".join(f"{name} {value}".strip() for name in action.option_strings) or value
     about = (action.help or "") % {"default": action.default, "prog": command.prog}
@@ -115,7 +115,7 @@ def _option_row(command: argparse.ArgumentParser, action: argparse.Action) -> st
 
 
 def patterns_table() -> str:
-    """One text under each named pattern."""
+    """Returns one text split by each named pattern."""
     from pairloom.patterns import PATTERNS
     from pairloom.pretokens import pretokenize
 
@@ -128,7 +128,7 @@ def patterns_table() -> str:
 
 
 def engine_size() -> str:
-    """A sentence about the size of the engine that this site has."""
+    """Returns a sentence about the size of this site's engine."""
     if not WASM.is_file():
         return ""
     module = WASM.read_bytes()
@@ -136,14 +136,14 @@ def engine_size() -> str:
 
 
 def newest_picture() -> Path | None:
-    """The picture that the README shows."""
+    """Returns the picture that the README shows."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"\((benchmarks/record/[^)]*\.svg)\)", readme)
     return ROOT / found[1] if found else None
 
 
 def benchmarks_page() -> str:
-    """The README's figures of speed and those of other processors, with links to the record as paths."""
+    """Returns the speed figures of the README and of other processors, with paths instead of links to the record."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"<!-- bench:begin -->\n(.*?)<!-- bench:end -->", readme, re.DOTALL)
     body = found[1] if found else "No record yet.\n"

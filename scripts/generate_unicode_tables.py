@@ -4,7 +4,7 @@
     python scripts/generate_unicode_tables.py
 
 One byte of class bits per code point, in two levels: blocks of 256 code points, each distinct block stored
-once. Code points from U+20000 on are few ranges, so they are kept as ranges. A Rust test compares every
+once. Code points from U+20000 on form few ranges, so they are stored as ranges. A Rust test compares every
 code point with the tables of regex-syntax, the engine behind unnamed patterns.
 """
 
@@ -24,11 +24,11 @@ CLASSES = {
     "SYMBOL": r"[\p{P}\p{S}]",
 }
 BLOCK = 256
-DIRECT = 0x20000  # code points below are in the two-level table, those from here on in ranges
+DIRECT = 0x20000  # code points below this are in the two-level table, the others in ranges
 
 
 def class_bytes() -> bytearray:
-    """The class bits of every code point; surrogates have none."""
+    """Returns the class bits of every code point; surrogates have none."""
     everything = "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000)
     classes = bytearray(0x110000)
     for bit, pattern in enumerate(CLASSES.values()):
@@ -38,7 +38,7 @@ def class_bytes() -> bytearray:
 
 
 def rows(values: list[int]) -> list[str]:
-    """The values as lines of Rust, as many on a line as fit."""
+    """Formats the values as lines of Rust, as many per line as fit."""
     lines, line = [], "   "
     for value in values:
         if len(line) + len(str(value)) + 2 > 110:

@@ -1,4 +1,4 @@
-"""Prints the handout of the built site as a PDF by a headless Chromium: `make docs` and `make handout` do."""
+"""Prints the built site's handout as a PDF with a headless Chromium; `make docs` and `make handout` run it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[1] / "site" / "handout.html"
 
 
 def print_page(html: Path, output: Path) -> int:
-    """Writes a page as a PDF, and returns how many sheets it has; 0 if there is no Chromium that can."""
+    """Writes a page as a PDF and returns its number of sheets; 0 if no Chromium can print it."""
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     output.unlink(missing_ok=True)
     if browser is None:
@@ -37,7 +37,7 @@ def print_page(html: Path, output: Path) -> int:
 
 
 def main(output: Path) -> int:
-    """Prints the handout; 1 if it is not one page."""
+    """Prints the handout; returns 1 if it is not a single page."""
     n_pages = print_page(PAGE, output)
     print(f"{output}: {n_pages} page{'s' * (n_pages != 1)}" if n_pages else "no Chromium was found that prints pages")
     return int(n_pages != 1)

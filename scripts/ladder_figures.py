@@ -1,6 +1,6 @@
-"""Draws the four figures of docs/ladder.md into docs/pictures: `python scripts/ladder_figures.py [FOLDER]`.
+"""Draws the four figures of docs/ladder.md in docs/pictures: `python scripts/ladder_figures.py [FOLDER]`.
 
-The words and counts are those of a small corpus, computed by the definition. Orange is what one merge reads.
+The words and counts come from a small corpus, by the definition. Orange marks what one merge reads.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def arrow(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def spelled(symbols: list[int]) -> list[str]:
-    """Each symbol as it is drawn."""
+    """Returns each symbol as it is drawn."""
     return ["es" if symbol == MERGED else chr(symbol) for symbol in symbols]
 
 
 def word_rows(reads: str) -> list[str]:
-    """The words as rows of symbols after the merge; those that it read are orange: "all" or "changed"."""
+    """Draws the words as rows of symbols after the merge; those that the merge read are orange: "all" or "changed"."""
     parts = []
     for row, (word, count) in enumerate(WORDS):
         before = list(word.encode())
@@ -52,7 +52,7 @@ def word_rows(reads: str) -> list[str]:
 
 
 def pairs_beside() -> list[tuple[str, int, int]]:
-    """(pair, count before, count after the merge) of all pairs whose count the merge changes."""
+    """Returns (pair, count before, count after) for each pair whose count the merge changes."""
     before = count_pairs([(list(word.encode()), count) for word, count in WORDS])
     after = count_pairs([(apply_merge(list(word.encode()), PAIR, MERGED), count) for word, count in WORDS])
     changed = sorted(pair for pair in before | after if before[pair] != after[pair])
@@ -60,7 +60,7 @@ def pairs_beside() -> list[tuple[str, int, int]]:
 
 
 def naive() -> list[str]:
-    """All words are read for each merge."""
+    """Draws the naive trainer, which reads all words for each merge."""
     all_pairs = count_pairs([(list(word.encode()), count) for word, count in WORDS])
     parts = [text(20, 30, "Merge e s: every word is read, every pair is counted again"), *word_rows("all")]
     for i, (pair, count) in enumerate(sorted(all_pairs.items(), key=lambda item: (-item[1], item[0]))):
@@ -71,7 +71,7 @@ def naive() -> list[str]:
 
 
 def incremental() -> list[str]:
-    """Only words that hold the pair, and the pairs beside it, change."""
+    """Draws the incremental trainer: only words with the pair, and the pairs next to it, change."""
     parts = [text(20, 30, "Merge e s: two words hold it; only these counts change"), *word_rows("changed")]
     for i, (pair, before, after) in enumerate(pairs_beside()):
         parts.append(box(330 + 175 * (i % 2), 51 + 38 * (i // 2), f"{pair}: {before} → {after}", READ, 150))
@@ -79,7 +79,7 @@ def incremental() -> list[str]:
 
 
 def native() -> list[str]:
-    """Symbols in one array; positions of each pair; a queue."""
+    """Draws the native trainer: symbols in one array, positions of each pair, and a queue."""
     parts = [text(20, 30, "One array of symbols, positions of each pair, a queue by count")]
     symbols = [symbol for word, _ in WORDS for symbol in [*word, "·"]][:-1]
     starts = [i for i in range(len(symbols)) if "".join(symbols[i : i + 2]) == "es"]
@@ -98,7 +98,7 @@ def native() -> list[str]:
 
 
 def parallel() -> list[str]:
-    """Parts of the text are counted by threads, and the counts added."""
+    """Draws parallel counting: threads count parts of the text, and the counts are added."""
     parts = [text(20, 30, "Cut where no pretoken crosses, count on each thread, add")]
     for i, (part, counts) in enumerate(
         [
@@ -115,7 +115,7 @@ def parallel() -> list[str]:
 
 
 def drawing(parts: list[str], height: int = 225) -> str:
-    """The SVG of all parts."""
+    """Returns the SVG of all parts."""
     tip = '<path d="M0 0 L8 4 L0 8 z" fill="#444"/>'
     size = 'markerWidth="8" markerHeight="8" refX="6" refY="4"'
     head = f'<defs><marker id="head" {size} orient="auto">{tip}</marker></defs>'

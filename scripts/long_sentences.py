@@ -1,6 +1,6 @@
-"""Lists sentences of the documentation of more than 30 words: `python scripts/long_sentences.py [PAGE ...]`.
+"""Lists the documentation's sentences of more than 30 words: `python scripts/long_sentences.py [PAGE ...]`.
 
-Code, tables, headings and the addresses of links are left out; a piece of inline code is one word. Exit status 1 if a
+Code, tables, headings and link addresses do not count; a piece of inline code is one word. Exit status 1 if a
 page has more than three; tests/docs runs it.
 """
 
@@ -21,7 +21,7 @@ _WORD = re.compile(r"`[^`]*`|[^\s`]*\w[^\s`]*")
 
 
 def long_sentences(markdown: str) -> list[tuple[int, str]]:
-    """(words, sentence) of each sentence that is too long."""
+    """Returns (words, sentence) for each sentence that is too long."""
     prose = re.sub(r"\]\([^)]*\)", "]", _NOT_PROSE.sub("\n", markdown))
     paragraphs = (" ".join(paragraph.split()) for paragraph in _PARAGRAPH.split(prose))
     sentences = [sentence for paragraph in paragraphs for sentence in _SENTENCE.split(paragraph)]
@@ -30,12 +30,12 @@ def long_sentences(markdown: str) -> list[tuple[int, str]]:
 
 
 def pages() -> list[Path]:
-    """README.md and every page of the documentation."""
+    """Returns README.md and every page of the documentation."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def main(paths: list[Path]) -> int:
-    """Prints the long sentences of each page; 1 if a page has too many."""
+    """Prints the long sentences of each page; returns 1 if a page has too many."""
     too_many = False
     for path in paths:
         found = long_sentences(path.read_text(encoding="utf-8"))

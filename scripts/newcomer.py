@@ -1,6 +1,6 @@
-"""Times a newcomer's path: clones this repository, runs the commands of the README's section "Install", counts them.
+"""Times a newcomer's first steps: clones this repository, runs and counts the commands of the README's "Install".
 
-The text is the README itself. The browser is not opened: the script checks that the page holds the text's tokens.
+The text is the README itself. No browser is opened; the script checks that the page contains the text's tokens.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def readme_commands() -> list[str]:
-    """The lines of the shell blocks of the section "Install"."""
+    """Returns the lines of the shell blocks in the section "Install"."""
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Install\n")[1].split("\n## ")[0]
     blocks = re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
     return [line for block in blocks for line in block.splitlines()]
 
 
 def main() -> None:
-    """Prints a line for each command and their sum; exits with 1 if one fails."""
+    """Prints a line for each command and their total; exits with 1 if one fails."""
     with tempfile.TemporaryDirectory() as folder:
         clone = Path(folder) / "pairloom"
         commands = [f"git clone --quiet {ROOT} {clone}", *readme_commands()]
         seconds = []
-        # Each runs in a shell of its own, so the environment that was activated is put first on the path.
+        # Each command runs in its own shell, so the activated environment is put first on the path.
         path = f"PATH={clone}/.venv/bin:$PATH; "
         for command in commands:
             began = time.perf_counter()

@@ -1,6 +1,6 @@
 """Packs the JavaScript package: `python scripts/pack_javascript.py MODULE.wasm FOLDER`, prints the path of its .tgz.
 
-The version is the workspace's. Packed here and not by npm, so that equal sources make equal bytes.
+The version is the workspace's. This script packs it instead of npm, so that equal sources make equal bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def packed(module: Path, folder: Path) -> Path:
-    """The path of the package, which is written."""
+    """Writes the package and returns its path."""
     sources = ROOT / "crates/wasm/js"
     package = json.loads((sources / "package.json").read_text(encoding="utf-8"))
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]

@@ -1,6 +1,6 @@
-"""The files of the playground that are made: `python scripts/playground_files.py MODULE.wasm FOLDER` writes them.
+"""Writes the generated files of the playground: `python scripts/playground_files.py MODULE.wasm FOLDER`.
 
-They are the engine, its package, the tokenizers of the menu, and all of it for a disk. Browsers let no page from disk
+They are the engine, its package, the menu's tokenizers, and a version for use from disk. Browsers let no page from disk
 load modules or fetch files: from-disk.js is one script of all modules, with the files in base64.
 """
 
@@ -24,7 +24,7 @@ N_BYTES = 2_000_000
 
 
 def files(module: Path) -> dict[str, bytes]:
-    """What lies beside the playground's own files, by path: without the engine only what draws and calls it."""
+    """Returns the generated files by path: without the engine, only the code that draws and calls it."""
     made = {"pairloom/index.js": (PACKAGE / "index.js").read_bytes()}
     made |= {name: (VIEW / name).read_bytes() for name in ("display.js", "display.css")}
     if module.is_file():
@@ -34,7 +34,7 @@ def files(module: Path) -> dict[str, bytes]:
 
 
 def tokenizers() -> dict[str, bytes]:
-    """The tokenizers of the menu, trained on text of this repository and of Python's standard library."""
+    """Returns the menu's tokenizers, trained on text of this repository and of Python's standard library."""
     library = Path(sysconfig.get_paths()["stdlib"])
     english = [library / "pydoc_data/topics.py", ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     corpora = {
@@ -51,7 +51,7 @@ def tokenizers() -> dict[str, bytes]:
 
 
 def from_disk(made: dict[str, bytes]) -> bytes:
-    """One classic script: the files, then each module as a function, after those that it imports."""
+    """Returns one classic script: the files, then each module as a function, after the modules that it imports."""
     data = {
         Path(name).name: base64.b64encode(content).decode()
         for name, content in made.items()

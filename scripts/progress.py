@@ -1,8 +1,8 @@
-"""Runs a command, says every few seconds how far it is, and shows its output only if it fails.
+"""Runs a command, reports its progress every few seconds, and shows its output only if it fails.
 
     python scripts/progress.py WHAT COMMAND...
 
-Of cargo it shows how many of its steps are done, and what it compiles.
+For cargo it shows how many steps are done, and what is being compiled.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CARGO_SHOWS_PROGRESS = {"CARGO_TERM_PROGRESS_WHEN": "always", "CARGO_TERM_PROGRE
 
 
 def main() -> int:
-    """The exit status of the command."""
+    """Runs the command and returns its exit status."""
     what, *command = sys.argv[1:]
     began = time.monotonic()
     lines: list[str] = []
@@ -28,7 +28,7 @@ def main() -> int:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | CARGO_SHOWS_PROGRESS
     )
     assert process.stdout is not None
-    # Text mode takes the carriage return before each of cargo's bars for the end of a line.
+    # Text mode treats the carriage return before each of cargo's bars as a line end.
     reader = threading.Thread(target=_collect, args=(process.stdout, lines))
     reader.start()
     while True:

@@ -1,8 +1,8 @@
-"""Tries an installed pairloom where nothing else of the project is: trains, encodes, decodes, saves, loads.
+"""Tests an installed pairloom outside the project: trains, encodes, decodes, saves, loads.
 
     python scripts/try_installed.py
 
-Prints the version, the tier and where the package lies; fails when that is the source tree.
+Prints the version, the CPU tier and the package's location; fails if that is the source tree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pairloom import Tokenizer
 
 
 def main() -> int:
-    """0 when all of it works."""
+    """Returns 0 if everything works."""
     where = Path(pairloom.__file__).parent
     if where.parent == Path(__file__).parents[1] / "src":
         raise SystemExit(f"{where} is the source tree; install a wheel or the source distribution first")

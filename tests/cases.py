@@ -1,4 +1,4 @@
-"""The case files of testdata/, which testdata/README.md specifies; the `str` of a case names it in a test run."""
+"""Loads the case files of testdata/, which testdata/README.md specifies; `str(case)` is its name in a test run."""
 
 import builtins
 import json
@@ -44,7 +44,7 @@ PROFILES: dict[str, dict[str, Any]] = {
 
 
 class Case(SimpleNamespace):
-    """A case; testdata/README.md says which fields those of a file have, and _DEFAULTS those that one may leave out."""
+    """A case; testdata/README.md lists the fields of each file, and _DEFAULTS the values of optional fields."""
 
     name: str
 
@@ -54,13 +54,13 @@ class Case(SimpleNamespace):
 
 
 class ExpectedError(NamedTuple):
-    """The built-in that an error must be an instance of, and what its message must hold."""
+    """The built-in class that an error must be an instance of, and what its message must contain."""
 
     type: type[Exception]
     mentions: list[str]
 
     def check(self, error: BaseException) -> None:
-        """Asserts that the message of a caught error holds everything it must."""
+        """Asserts that the message of a caught error contains everything it must."""
         missing = [part for part in self.mentions if part not in str(error)]
         assert not missing, f"{error!r} does not mention {missing}"
 
@@ -86,7 +86,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 def applied(case: Case, file: Any) -> Any:
-    """The sound file with the changes of a case of damage: each a way into the JSON, and the value there or none."""
+    """Returns the intact file after a damage case's changes: each a path into the JSON and its new value, if any."""
     changed = json.loads(json.dumps(file))
     for (*way, last), *value in case.changes:
         holder = changed
@@ -110,7 +110,7 @@ def document_cases() -> list[Case]:
 
 
 def training_cases() -> list[Case]:
-    """Cases with `all_fields`: the profile with what differs in place."""
+    """Returns the `all_fields` of a case: its profile, with the fields that differ replaced."""
 
     def counts(given: dict[str, int]) -> dict[bytes, int]:
         return {text.encode(): n for text, n in given.items()}
@@ -171,7 +171,7 @@ def _gpt2_model(name: str, vocab_file: str, merges_file: str, special_tokens: di
 
 
 def _cases(kind: str, **converters: Callable[[Any], Any]) -> list[Case]:
-    """The cases of a file; fields that JSON has no types for are converted."""
+    """Returns the cases of a file; fields without a JSON type are converted."""
     converters["error"] = _error
     usual = {"error": None, **_DEFAULTS.get(kind, {})}
     return [

@@ -1,4 +1,4 @@
-"""What all tests share: the slow suite, where the public fixtures are, and a store of objects in memory."""
+"""Shared by all tests: the slow suite, the location of the public fixtures, and an object store in memory."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def cs336() -> Path:
 
 @pytest.fixture
 def memory() -> Iterator[Any]:
-    """The file system behind memory:// URLs, which is emptied afterwards."""
+    """The file system of memory:// URLs; it is emptied after the test."""
     files = fsspec.filesystem("memory")
     yield files
     files.store.clear()

@@ -1,4 +1,4 @@
-"""Random corpora that expose differences between engines quickly; a seed gives the same corpus on any machine."""
+"""Random corpora that quickly expose differences between engines; a seed gives the same corpus on any machine."""
 
 import random
 
@@ -14,7 +14,7 @@ ALPHABETS: dict[str, list[str]] = {
 
 
 def random_documents(rng: random.Random, alphabet: list[str] | None = None) -> list[str]:
-    """Up to six documents of up to forty pieces; a few distinct words that come again, so that counts tie."""
+    """Up to six documents of up to forty pieces, from few distinct words, so that many counts tie."""
     letters = alphabet or rng.choice(list(ALPHABETS.values()))
     words = ["".join(rng.choices(letters, k=rng.randint(1, 8))) for _ in range(rng.randint(1, 6))]
     return [

@@ -1,4 +1,4 @@
-"""Every call from text to ids gives the ids of the reference; the text of a stream of ids."""
+"""Helpers that check every call from text to ids against the reference, and that decode ids as a stream."""
 
 import json
 import warnings
@@ -19,7 +19,7 @@ def check_encoding_calls(
     encode_ordinary: Callable[[str], list[int]],
     folder: Path,
 ) -> None:
-    """Compares one by one, in batches, in pieces and as a file; `encode` and `encode_ordinary` are the reference's."""
+    """Compares texts singly, in batches, in pieces and as a file; `encode` and `encode_ordinary` are the reference."""
     wanted, ordinary = list(map(encode, texts)), list(map(encode_ordinary, texts))
     assert [tokenizer.encode(text) for text in texts] == wanted
     assert [tokenizer.encode_ordinary(text) for text in texts] == ordinary
@@ -45,7 +45,7 @@ def check_encoding_calls(
 
 
 def ids_in_shards(tokenizer: Tokenizer, texts: Sequence[str], folder: Path, specials: str) -> list[int]:
-    """The ids that `tokenize_files` writes of the texts as records."""
+    """Returns the ids that `tokenize_files` writes if each text is a record."""
     records = folder.with_suffix(".jsonl")
     records.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     with warnings.catch_warnings():
@@ -56,6 +56,6 @@ def ids_in_shards(tokenizer: Tokenizer, texts: Sequence[str], folder: Path, spec
 
 
 def streamed(tokenizer: Tokenizer, ids: Iterable[int], prompt: Iterable[int] = (), **options: Any) -> str:
-    """The text of the ids, decoded one by one after a prompt."""
+    """Returns the text of the ids, decoded one by one after a prompt."""
     stream = tokenizer.decode_stream(prompt, **options)
     return "".join([*map(stream.push, ids), stream.finish()])

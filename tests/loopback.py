@@ -1,4 +1,4 @@
-"""HTTP servers on loopback, each for a handler of a test's own."""
+"""HTTP servers on loopback; each test provides its own handler."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Says nothing, and answers HEAD as GET; a subclass has do_GET, which calls `answer`."""
+    """Logs nothing and treats HEAD like GET; a subclass defines do_GET, which calls `answer`."""
 
     server: Any
 
@@ -22,7 +22,7 @@ class Handler(BaseHTTPRequestHandler):
         raise NotImplementedError
 
     def answer(self, status: int, data: bytes, headers: Mapping[str, str] = _NO_HEADERS, *, n_sent: int = -1) -> None:
-        """Sends an answer; a connection over which only `n_sent` bytes of the data went is closed."""
+        """Sends an answer. With `n_sent`, sends only that many bytes of the data and closes the connection."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving(server: Server) -> Iterator[Server]:
-    """The server, at work in a thread meanwhile."""
+    """Runs the server in a thread for the duration of the block."""
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()

@@ -1,6 +1,6 @@
-"""Why tests may be skipped, and what runs them then; printed after each run that skips any.
+"""Why tests may be skipped, and what runs them instead; printed after each run with skips.
 
-With --strict-skips, as `make test` has it, a run fails that skips for any other reason.
+With --strict-skips, which `make test` sets, a run that skips for any other reason fails.
 """
 
 import re
@@ -32,7 +32,7 @@ def _row_of(reason: str) -> tuple[str, str, str] | None:
 
 
 def table(reasons: Counter[str]) -> list[str]:
-    """The lines of the table of all skips, those of one justification in one row."""
+    """Returns the lines of the table of all skips, with one row for each justification."""
     numbers: Counter[tuple[str, str]] = Counter()
     for reason, number in reasons.items():
         row = _row_of(reason)
@@ -43,5 +43,5 @@ def table(reasons: Counter[str]) -> list[str]:
 
 
 def unjustified(reasons: Counter[str]) -> list[str]:
-    """The reasons that JUSTIFIED does not have."""
+    """Returns the reasons that are not in JUSTIFIED."""
     return sorted(reason for reason in reasons if _row_of(reason) is None)

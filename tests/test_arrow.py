@@ -129,7 +129,7 @@ def test_ids_beyond_16_bits_refuse_a_smaller_type() -> None:
     ids = MANY.encode_arrow(pa.array(["zz<|endoftext|>"]))
     assert ids.type == pa.list_(pa.uint32())
     assert ids.to_pylist() == [MANY.encode("zz<|endoftext|>")]
-    with pytest.raises(ValueError, match="type holds ids up to 65535, but this tokenizer has 70001"):
+    with pytest.raises(ValueError, match="type supports ids up to 65535, but this tokenizer has ids up to 70001"):
         MANY.encode_arrow(pa.array(["ab"]), type=pa.list_(pa.uint16()))
 
 
@@ -160,11 +160,15 @@ def test_malformed_bytes_follow_the_tokenizer_or_the_caller() -> None:
         (["ab"], TypeError, "texts must be an Arrow column .*, not list"),
         ("ab", TypeError, "texts must be an Arrow column .*, not str"),
         (pa.Array, TypeError, "texts must be an Arrow column"),
-        (pa.array([1]), ValueError, "the column is int64, not string or binary"),
-        (pa.array([], pa.float32()), ValueError, "the column is float, not string"),
-        (pa.chunked_array([], pa.list_(pa.string())), ValueError, "the column is list<item: string>, not string"),
+        (pa.array([1]), ValueError, "the column has type int64, not string or binary"),
+        (pa.array([], pa.float32()), ValueError, "the column has type float, not string"),
+        (pa.chunked_array([], pa.list_(pa.string())), ValueError, "the column has type list<item: string>, not string"),
         (pa.array([1]).dictionary_encode(), ValueError, "not string"),
-        (pa.RunEndEncodedArray.from_arrays([2], ["a"]), ValueError, "is run_end_encoded<.*>, not string or binary"),
+        (
+            pa.RunEndEncodedArray.from_arrays([2], ["a"]),
+            ValueError,
+            "has type run_end_encoded<.*>, not string or binary",
+        ),
         (pa.table({"a": ["x"], "b": ["y"]}), ValueError, r'a table of 2 columns \("a", "b"\); pass one of them'),
         (pa.array([b"ab", b"c\xff"]), UnicodeDecodeError, r"position 1.*texts\[1\]"),
         (pa.array(["ab", "ab<|endoftext|>"]), ValueError, r"texts\[1\]: .*<\|endoftext\|>"),
@@ -210,7 +214,7 @@ def test_an_index_outside_its_dictionary_is_refused(index: int) -> None:
 
 @pytest.mark.parametrize("type", [pa.int32(), pa.list_(pa.float32()), pa.list_(pa.string()), pa.string()])
 def test_a_type_that_is_no_list_of_integers_is_refused(type: Any) -> None:
-    with pytest.raises(ValueError, match=r"type is .*; ids come as list or large_list of uint16"):
+    with pytest.raises(ValueError, match=r"type is .*, but must be list or large_list of uint16"):
         TOKENIZER.encode_arrow(pa.array(["ab"]), type=type)
     with pytest.raises(TypeError, match="type must be an Arrow type"):
         TOKENIZER.encode_arrow(pa.array(["ab"]), type="list")
@@ -220,9 +224,9 @@ def test_a_type_that_is_no_list_of_integers_is_refused(type: Any) -> None:
     ("column", "error", "message"),
     [
         ([[97]], TypeError, "list_of_ids must be an Arrow column"),
-        (pa.array([1]), ValueError, "the column is int64, not list or large_list of integers"),
-        (pa.array([["a"]]), ValueError, "the column is list<item: string>, not list"),
-        (pa.array([[97], [1, None]]), ValueError, r"list_of_ids\[1\] holds a null"),
+        (pa.array([1]), ValueError, "the column has type int64, not list or large_list of integers"),
+        (pa.array([["a"]]), ValueError, "the column has type list<item: string>, not list"),
+        (pa.array([[97], [1, None]]), ValueError, r"list_of_ids\[1\] contains a null"),
         (pa.array([[97], [99_999]]), UnknownTokenIdError, r"list_of_ids\[1\]: unknown token id 99999"),
         (pa.array([[97], [-1]]), UnknownTokenIdError, r"list_of_ids\[1\]: unknown token id -1"),
     ],
@@ -233,7 +237,7 @@ def test_columns_that_are_no_ids_are_refused(column: Any, error: type[Exception]
 
 
 class _Stream:
-    """Gives a stream that another consumer may have taken before."""
+    """Exports a stream that another consumer may have consumed already."""
 
     def __init__(self, column: Any) -> None:
         self._capsule = column.__arrow_c_stream__()

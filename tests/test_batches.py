@@ -54,7 +54,7 @@ def test_a_lone_surrogate_is_named_by_the_index_of_its_text(call: str) -> None:
 def test_a_text_that_cannot_be_encoded_is_named_by_its_index(call: str, before: int) -> None:
     special = Tokenizer.train("b", 257, special_tokens=["<s>"])
     texts = ["b"] * before
-    with pytest.raises(SpecialTokenError, match=rf'^texts\[{before}\]: the text holds .*"<s>" at byte 2'):
+    with pytest.raises(SpecialTokenError, match=rf'^texts\[{before}\]: the text contains .*"<s>" at byte 2'):
         getattr(special, call)([*texts, "b <s>", "<s>"], allowed_special=[], disallowed_special="all")
     lacks_a = Tokenizer({i: bytes([i]) for i in range(256) if i != 97}, [], missing_bytes="raise")
     with pytest.raises(MissingByteError, match=rf"^texts\[{before}\]: .* no token for byte 97"):
@@ -105,7 +105,7 @@ def test_a_table_in_place_of_texts_is_refused_by_its_column(call: str, table: st
     "call", [Corpus, lambda paths: Tokenizer.train_files(paths, 300)], ids=["Corpus", "train_files"]
 )
 def test_texts_in_place_of_paths_name_the_call_for_texts(call: Callable[[Any], object], table: str) -> None:
-    # They were taken for names of files.
+    # These used to be taken for file names.
     made = TABLES[table]()
     for texts in (made["text"], made):
         if not (call is Corpus and texts is made and table == "datasets"):
@@ -190,7 +190,7 @@ def test_malformed_bytes_are_named_by_the_index_of_their_list() -> None:
 @pytest.mark.parametrize("dtype", [">u2", ">i4", ">u8"])
 def test_arrays_of_another_byte_order_name_the_remedy(dtype: str) -> None:
     ids = np.array([97, 98], dtype)
-    with pytest.raises(TypeError, match=f"byte order of this machine, not that of {dtype}; .*newbyteorder"):
+    with pytest.raises(TypeError, match=f"this machine's byte order, not {dtype}; .*newbyteorder"):
         TOKENIZER.decode(ids)
     assert TOKENIZER.decode(ids.astype(ids.dtype.newbyteorder("="))) == "ab"
 

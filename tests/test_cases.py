@@ -1,4 +1,4 @@
-"""The core and the reference give what the case files say."""
+"""The core and the reference return what the case files say."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ on_both = pytest.mark.parametrize("is_reference", [False, True], ids=["core", "r
 
 @contextmanager
 def as_expected(error: cases.ExpectedError | None) -> Iterator[None]:
-    """The block raises the error, if one is expected."""
+    """Asserts that the block raises the error, if one is expected."""
     if error is None:
         yield
         return
@@ -68,7 +68,7 @@ def test_documents(case: cases.Case) -> None:
 
 
 def trained(case: cases.Case) -> tuple[list[Any], dict[str, int], dict[int, bytes]]:
-    """(merges, special tokens, vocabulary) of the core."""
+    """Returns (merges, special tokens, vocabulary) from the core."""
     if case.documents is not None:
         tokenizer = Tokenizer.train(case.documents, case.vocab_size, case.profile, **case.fields)
     else:

@@ -1,4 +1,4 @@
-"""Tiers of instructions: each gives the same results, and the environment variable turns them off."""
+"""CPU tiers (instruction sets): each gives the same results, and the environment variable disables them."""
 
 import hashlib
 import os
@@ -52,7 +52,7 @@ def test_unknown_tier_names_are_refused_with_the_known_ones(disabled: str) -> No
     done = _run(disabled)
     assert done.returncode != 0
     assert "PAIRLOOM_DISABLE_CPU_FEATURES names" in done.stderr
-    assert "the names are avx512, avx2" in done.stderr
+    assert "allowed are avx512, avx2" in done.stderr
 
 
 def test_the_command_names_its_tier_and_refuses_unknown_ones() -> None:

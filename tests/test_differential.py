@@ -1,4 +1,4 @@
-"""The core learns and encodes exactly what the reference does, on random corpora."""
+"""On random corpora, the core learns and encodes exactly like the reference."""
 
 import random
 from typing import Any

@@ -51,7 +51,7 @@ def test_dropout_depends_on_the_seed_and_on_nothing_else() -> None:
     found = Counter(tuple(TOKENIZER.encode("the theme", dropout=0.3, seed=seed)) for seed in range(50))
     assert len(found) > 10
     assert TOKENIZER.encode(TEXT, dropout=0.1, seed=7) == TOKENIZER.encode(TEXT, dropout=0.1, seed=7)
-    # The same on every machine: random numbers of integers.
+    # The same on every machine, because the random numbers are integers.
     ab = Tokenizer({i: bytes([i]) for i in range(256)} | {256: b"ab", 257: b"abab"}, [(b"a", b"b"), (b"ab", b"ab")])
     assert [ab.encode("abab", dropout=0.5, seed=seed) for seed in (0, 1, 5)] == [[256, 97, 98], [257], [97, 98, 256]]
 
@@ -76,7 +76,7 @@ def test_dropout_of_a_long_pretoken_is_not_quadratic() -> None:
     ("fields", "error", "message"),
     [
         ({"dropout": 0.1}, ValueError, "needs seed="),
-        ({"seed": 1}, ValueError, "without dropout"),
+        ({"seed": 1}, ValueError, "seed needs dropout"),
         ({"dropout": 1.5, "seed": 1}, ValueError, "from 0 to 1"),
         ({"dropout": float("nan"), "seed": 1}, ValueError, "from 0 to 1"),
         ({"dropout": "0.1", "seed": 1}, TypeError, "dropout must be a float"),

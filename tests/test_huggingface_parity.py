@@ -13,7 +13,7 @@ VOCAB_SIZE = 4257  # one special token, 256 bytes, 4,000 merges
 
 @pytest.fixture(scope="module")
 def corpus() -> list[str]:
-    """Three megabytes of the standard library's sources, a document a file."""
+    """Returns three megabytes of the standard library's sources, one document per file."""
     return list(library_files(N_BYTES))
 
 

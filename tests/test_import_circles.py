@@ -1,4 +1,4 @@
-"""No import circle in the core or its Python module; tests/test_package_circles.py looks at the package."""
+"""No import cycles in the core or its Python module; tests/test_package_circles.py checks the package."""
 
 import subprocess
 import sys

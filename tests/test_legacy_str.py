@@ -1,7 +1,7 @@
-"""str objects that C code made without data, which CPython gives them when they are first used.
+"""str objects that C code created without data; CPython fills in the data on first use.
 
 Only CPython before 3.12 has them: `PyUnicode_FromStringAndSize(NULL, n)` gave C code an array of wchar_t to fill in.
-Until `PyUnicode_READY` such a str has length 0 and no data, so whoever reads strs directly must call it.
+Until `PyUnicode_READY` such a str has length 0 and no data, so code that reads strs directly must call it.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ TEXTS = ["ab the", "café ab", "中文 ab", "\U0001f600 ab"]
 
 
 def legacy(text: str) -> str:
-    """A new str equal to `text` that is not ready: whatever looks at it, a comparison too, makes it ready."""
+    """Returns a new str equal to `text` that is not ready. Any access, even a comparison, makes it ready."""
     new, data = ctypes.pythonapi.PyUnicode_FromStringAndSize, ctypes.pythonapi.PyUnicode_AsUnicode
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_ssize_t)
     data.restype, data.argtypes = ctypes.c_void_p, (ctypes.py_object,)

@@ -1,4 +1,4 @@
-"""One long text on all threads, and only as much of a text as a limit needs: the ids of the whole."""
+"""A long text on all threads, and only as much of a text as max_tokens needs, give the ids of the whole text."""
 
 import random
 from pathlib import Path
@@ -122,7 +122,7 @@ def test_limit_of_a_changed_text_says_that_it_has_no_place() -> None:
 
 def test_limit_reads_the_text_only_as_far_as_it_needs() -> None:
     tokenizer = tokenizer_of({})
-    # A lone surrogate at the end is an error of a call that reads it.
+    # A lone surrogate at the end is an error only if the call reads that far.
     for beginning in ("the cat ate, ", "東京。the "):
         text = beginning * 50_000 + "\ud800"
         assert tokenizer.count_tokens(text, limit=100) == 100
@@ -161,7 +161,7 @@ def test_stream_after_a_prompt_returns_what_follows() -> None:
             following = streamed(tokenizer, ids[at:], ids[:at], skip_special_tokens=skips)
             before = tokenizer.decode(ids[:at], "ignore", skip_special_tokens=skips)
             assert before + following == whole
-    # The prompt may hold what is no text.
+    # The prompt may contain ids that do not decode to text.
     assert streamed(tokenizer, [0xB1], np.array([0xFF, 0xE6, 97, 0xE6, 0x9D])) == "東"
     with pytest.raises(KeyError):
         tokenizer.decode_stream([5000])

@@ -1,4 +1,4 @@
-"""What counting, training, adding counts and writing shards take in truth: against `max_memory`, or their input."""
+"""The real memory of counting, training, adding counts and writing shards, compared with `max_memory` or the input."""
 
 import ctypes
 import platform
@@ -18,7 +18,7 @@ _M_MMAP_THRESHOLD = -3
 
 
 def growth(call: Callable[[], object]) -> int:
-    """By how many bytes a process grows at most that makes this call."""
+    """Returns by how many bytes at most a process grows during this call."""
 
     ((_, outcome),) = run_cases(lambda _: call() or True, 1, timeout=240)
     assert outcome.result, outcome
@@ -26,7 +26,7 @@ def growth(call: Callable[[], object]) -> int:
 
 
 def rare_words(seed: int, n_words: int, n_letters: int) -> str:
-    """Random words of ten letters: nearly all are different."""
+    """Random words of ten letters, nearly all different."""
     letters = np.random.default_rng(seed).integers(97, 97 + n_letters, (n_words, 11), dtype=np.uint8)
     letters[:, -1] = 32
     return letters.tobytes().decode()
@@ -40,13 +40,13 @@ def test_counting_takes_no_more_than_it_may(n_threads: int) -> None:
         with pytest.raises(MemoryError):
             PretokenCounts.from_texts(texts, threads=n_threads, max_memory=limit)
 
-    # Not less than half: then something else failed. At most a tenth more: pages, stacks, and what the allocator keeps.
+    # Less than half would mean that something else failed. Up to a tenth more is for pages, stacks and the allocator.
     assert limit // 2 < growth(count) < limit + limit // 10
 
 
 @pytest.mark.parametrize("limit", [60_000_000, 100_000_000])
 def test_training_on_rare_pretokens_takes_no_more_than_it_may(limit: int) -> None:
-    # Nearly every pair of tokens is worth keeping in the end.
+    # In the end, nearly every pair of tokens is kept.
     counts = PretokenCounts.from_texts([rare_words(1, 300_000, 26)])
 
     def train() -> None:
@@ -63,7 +63,7 @@ def test_adding_counts_in_place_takes_no_third_table() -> None:
     part = PretokenCounts.from_items((b"pretoken %d" % n, 1) for n in range(790_000, 810_000))
 
     def add(in_place: bool) -> object:
-        # A fixed threshold: else glibc keeps what was freed for later, which hides what is needed.
+        # A fixed threshold. Otherwise glibc keeps freed memory for later, which hides how much is needed.
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 17)
         return bool(total.__iadd__(part) if in_place else total + part)
 
@@ -74,5 +74,5 @@ def test_adding_counts_in_place_takes_no_third_table() -> None:
 def test_a_document_of_one_letter_takes_a_few_times_its_size(tmp_path: Path) -> None:
     n_bytes, tokenizer = 40_000_000, Tokenizer.train("a" * 5000 + " aab abb bab", 270)
     (tmp_path / "a.txt").write_bytes(b"a" * n_bytes)
-    # The text, four bytes for each symbol, and up to eight for each pair that waits; 20 MB is what a run takes anyway.
+    # The text, four bytes for each symbol, and up to eight for each queued pair; any run takes 20 MB.
     assert growth(lambda: tokenize_files(tokenizer, tmp_path / "a.txt", tmp_path / "out")) < 13 * n_bytes + 20_000_000

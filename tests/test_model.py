@@ -1,4 +1,4 @@
-"""Model: what exists is valid, and cannot be changed."""
+"""Model: every instance is valid and immutable."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def model(**fields: Any) -> Model:
 
 ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "special on a byte's id": ({"special_tokens": {"<a>": 97}}, ValueError, "'<a>'|\"<a>\".*97"),
-    "special tokens of one id": ({"special_tokens": {"<a>": 400, "<b>": 400}}, ValueError, "ids are distinct"),
+    "special tokens of one id": ({"special_tokens": {"<a>": 400, "<b>": 400}}, ValueError, "give each its own id"),
     "special token that is empty": ({"special_tokens": {"": 400}}, ValueError, "empty"),
     "special token of half a surrogate pair": ({"special_tokens": {"\ud800": 400}}, ValueError, "surrogate"),
     "special id too large": ({"special_tokens": {"<a>": LARGEST_ID + 1}}, ValueError, "largest"),
@@ -27,16 +27,20 @@ ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "special id as bool": ({"special_tokens": {"<a>": True}}, TypeError, "int, not bool"),
     "ids descending": ({"token_ids": np.arange(258, 0, -1, dtype=np.uint32)}, ValueError, "ascend"),
     "ids too large": ({"token_ids": np.arange(2**32 - 258, 2**32).astype(np.uint32)}, ValueError, "too large"),
-    "one id too few": ({"token_ids": np.arange(257, dtype=np.uint32)}, ValueError, "257 token ids and 258 ends"),
+    "one id too few": ({"token_ids": np.arange(257, dtype=np.uint32)}, ValueError, "257 token ids but 258 token ends"),
     "bytes as bytearray": ({"token_bytes": bytearray(261)}, TypeError, "bytes"),
     "bytes too few": ({"token_bytes": b"a"}, ValueError, "of 1"),
     "bytes too many": ({"token_bytes": bytes(range(256)) + b"ababcd"}, ValueError, "262 bytes"),
     "equal tokens": ({"token_bytes": bytes(256) + b"ababc"}, ValueError, "same bytes"),
     "empty token": ({"token_ends": np.zeros(258, dtype=np.uint64)}, ValueError, "at least one byte"),
     "merge of an unknown id": ({"merges": np.array([[97, 299, 300]], dtype=np.uint32)}, ValueError, "299"),
-    "merge to other bytes": ({"merges": np.array([[97, 99, 300]], dtype=np.uint32)}, ValueError, "not the two"),
+    "merge to other bytes": (
+        {"merges": np.array([[97, 99, 300]], dtype=np.uint32)},
+        ValueError,
+        "not those of the two",
+    ),
     "merge given twice": ({"merges": np.array([[97, 98, 300]] * 2, dtype=np.uint32)}, ValueError, "merge 1"),
-    "merges beside ranks": ({"rule": "ranks"}, ValueError, "no merges"),
+    "merges beside ranks": ({"rule": "ranks"}, ValueError, "cannot have merges"),
     "another decode_errors": ({"decode_errors": "maybe"}, ValueError, "decode_errors"),
     "pattern as None": ({"pattern": None}, TypeError, "pattern"),
     "pattern as list": ({"pattern": ["a"]}, TypeError, "pattern"),
@@ -67,7 +71,7 @@ def test_nothing_of_a_model_can_be_written_to() -> None:
     ids = np.array([*range(256), 300, 301], dtype=np.uint32)
     specials = {"</s>": 400}
     example = model(token_ids=ids, special_tokens=specials)
-    # Nor through what it was built from.
+    # Nor through the arguments that it was built from.
     ids[0] = 99
     specials["<s>"] = 97
     assert example.token_ids[0] == 0 and example.special_tokens == {"</s>": 400}
@@ -76,7 +80,7 @@ def test_nothing_of_a_model_can_be_written_to() -> None:
             array[0] = 5
     with pytest.raises(TypeError):
         example.special_tokens["x"] = 5  # type: ignore[index]
-    with pytest.raises(TypeError, match="model must be a Model, not dict; files are for"):
+    with pytest.raises(TypeError, match=r"model must be a Model, not dict; use Tokenizer\.load for"):
         Tokenizer.from_model({})  # type: ignore[arg-type]
     with pytest.raises(AttributeError):
         example.pattern = "b"

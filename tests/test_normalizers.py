@@ -1,4 +1,4 @@
-"""Normalisers: every road applies them alike, as the reference and HuggingFace's library do."""
+"""Normalizers: every call applies them alike, like the reference and HuggingFace's library."""
 
 import pickle
 import random
@@ -73,9 +73,9 @@ def test_the_normaliser_is_a_part_of_the_tokenizer(tmp_path: Path) -> None:
         tokenizer.save(tmp_path / "model.json", overwrite=True)
         assert Tokenizer.load(tmp_path / "model.json") == tokenizer
         for format in ("tiktoken", "gpt2"):
-            with pytest.raises(FormatError, match="cannot hold the normalizer"):
+            with pytest.raises(FormatError, match="cannot store the normalizer"):
                 tokenizer.save(tmp_path / "other", format=format)
-        with pytest.raises(FormatError, match="cannot hold the normalizer"):
+        with pytest.raises(FormatError, match="cannot store the normalizer"):
             tokenizer.to_tiktoken()
         assert tokenizer.with_normalizer(None) == plain
         assert tokenizer.add_special_tokens(["<new>"]).normalizer == tokenizer.normalizer

@@ -1,4 +1,4 @@
-"""Where tokens lie: the cases, the core against the reference, and tiktoken's own answer."""
+"""Token offsets: the cases, the core against the reference, and tiktoken's own results."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The modules of the package import each other without a circle."""
+"""The modules of the package import each other without cycles."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ PACKAGE = Path(pairloom.__file__).parent
 
 
 def modules_in(package: Path) -> dict[str, Path]:
-    """Dotted names of the modules of a package, with their files."""
+    """Returns the dotted names of a package's modules, with their files."""
     modules = {}
     for path in sorted(package.rglob("*.py")):
         parts = (package.name, *path.relative_to(package).with_suffix("").parts)
@@ -22,7 +22,7 @@ def modules_in(package: Path) -> dict[str, Path]:
 
 
 def imports_of(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """(module, name or None) of each import, also inside functions, except under TYPE_CHECKING."""
+    """Returns (module, name or None) for each import, also inside functions, but not under TYPE_CHECKING."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             for other in node.orelse:
@@ -37,9 +37,9 @@ def imports_of(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
 
 
 def graph_of(package: Path, lazy_names: dict[str, str]) -> dict[str, set[str]]:
-    """The modules that each module imports; `lazy_names` are the names that the package's `__getattr__` imports.
+    """Returns the modules that each module imports. `lazy_names`: the names that the package's `__getattr__` imports.
 
-    That importing `a.b` runs `a/__init__.py` first adds no edge: it holds for every layout.
+    Importing `a.b` also runs `a/__init__.py`; that adds no edge, because it holds for every layout.
     """
     modules = modules_in(package)
     graph: dict[str, set[str]] = {name: set() for name in modules}
@@ -71,7 +71,7 @@ def test_import_graph_of_package_has_no_cycle() -> None:
 
 
 def test_import_graph_of_folders_has_no_cycle() -> None:
-    """Folders are layers: none imports, by way of others, itself. Modules at the top stand for themselves."""
+    """Folders are layers: no folder imports itself indirectly. A module at the top is its own layer."""
     folders: dict[str, set[str]] = {}
     for module, imported in graph_of(PACKAGE, pairloom._MODULES).items():
         source, *targets = (".".join(name.split(".")[:2]) for name in (module, *imported))

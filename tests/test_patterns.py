@@ -1,4 +1,4 @@
-"""Every named pattern: the core splits as the reference does, by a scanner written by hand."""
+"""Every named pattern: the core's hand-written scanner splits like the reference."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What stands around a text: the cases on the reference and the product, and Tokenizer.encode."""
+"""Tokens added around a text: the cases, on the reference and the product, and Tokenizer.encode."""
 
 import json
 from typing import Any
@@ -47,8 +47,8 @@ def test_encode_adds_what_stands_around_only_when_asked() -> None:
 @pytest.mark.parametrize(
     ("node", "expected"),
     [
-        ({"type": "Mystery"}, "'Mystery' is none that pairloom knows"),
-        ({"type": "BertProcessing"}, "cannot be run: it lacks 'cls'"),
+        ({"type": "Mystery"}, "'Mystery' is not supported"),
+        ({"type": "BertProcessing"}, "cannot be applied: it lacks 'cls'"),
         ({"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": []}, None),
         ({"type": "Sequence", "processors": [BERT, BERT]}, "twice"),
         ({}, "lacks 'type'"),

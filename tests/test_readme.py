@@ -1,4 +1,4 @@
-"""What README.md shows runs."""
+"""The examples of README.md run."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""A Rust program outside of the workspace that uses the crate: examples/rust_server is built, and answers."""
+"""A Rust program outside the workspace can use the crate: examples/rust_server builds and answers."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.mark.parametrize("crate", ["fancy-regex", "unicode-normalization"])
 def test_other_programs_get_the_releases_that_ids_depend_on(crate: str) -> None:
-    # A program that depends on the core has a Cargo.lock of its own, which takes the newest release that is allowed.
+    # A program that depends on the core has its own Cargo.lock, with the newest releases that are allowed.
     locked = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"]
     version = next(each["version"] for each in locked if each["name"] == crate)
     manifest = tomllib.loads((ROOT / "crates/core/Cargo.toml").read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from pairloom import pretokenize
 from pairloom.patterns import GPT2
 from tests.unicode16 import unicode16_differences
 
-# In these a code point shows its class; what scanners ask of beyond that are characters of the first few scripts.
+# These contexts reveal a code point's class; scanners otherwise ask only about characters of the first few scripts.
 OF_CLASS = ("a{}", " {} ", "1{}1")
 CONTEXTS = ("{}", " {}", "a{}", "{}a", "1{}1", "'{}", "{}'s", " {} ", "  {}", "\n{}\n", "{0}{0}", "漢{}é", "!{}!")
 
@@ -23,7 +23,7 @@ def test_every_code_point_in_context() -> None:
         points = [
             point for point in range(start, start + 0x400) if not 0xD800 <= point <= 0xDFFF and point not in changed
         ]
-        # Documents end where a context does, so contexts of many points stand in one text, apart by a letter and "x".
+        # A document ends with its context, so the contexts of many code points share a text, separated by "x\0x".
         for context in CONTEXTS if start < 0x3400 else OF_CLASS:
             text = "x\x00x".join(context.format(chr(point)) for point in points)
             expected = [match.encode() for match in compiled.findall(text)]

@@ -1,4 +1,4 @@
-"""What the sources of the seam promise, where no compiler says it."""
+"""Promises of the seam's sources that no compiler checks."""
 
 import re
 
@@ -19,7 +19,7 @@ def test_the_alignment_of_every_python_class_is_asserted() -> None:
 
 
 def test_what_cpython_3_14_lacks_is_compiled_for_older_only() -> None:
-    # `make python-api` compiles the seam for 3.14; this says the same in a moment.
+    # `make python-api` compiles the seam for 3.14; this checks the same in a moment.
     n_found = 0
     for path in SEAM.rglob("*.rs"):
         for item in path.read_text(encoding="utf-8").split("\n\n"):

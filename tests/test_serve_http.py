@@ -1,4 +1,4 @@
-"""The HTTP example: its answers are the tokenizer's, and its limits hold."""
+"""The HTTP example: it answers like the tokenizer, and its limits hold."""
 
 import importlib.util
 import sys

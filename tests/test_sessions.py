@@ -1,4 +1,4 @@
-"""Sessions: the ids of a text that grows are those of the whole text; `tests.soak.sessions` makes random calls."""
+"""Sessions: a growing text has the ids of the whole text; `tests.soak.sessions` makes random calls."""
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
@@ -104,7 +104,7 @@ def test_endless_pretoken_is_cut_between_tokens_that_stay(letters: str) -> None:
 
 
 def test_letter_that_turns_all_merges_over_takes_chunks_back() -> None:
-    # Of a chain of letters the last pair merges first, so which pairs merge depends on how many letters there are.
+    # In a chain of letters the last pair merges first, so the number of letters decides which pairs merge.
     letters = [chr(0x4E00 + number) for number in range(700)]
     tokens = {byte: bytes((byte,)) for byte in range(256)}
     rows = []

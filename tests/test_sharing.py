@@ -1,4 +1,4 @@
-"""One object used by several threads and by callbacks; the garbage collector of the process stays as it is."""
+"""One object used by several threads and by callbacks; the state of the garbage collector does not change."""
 
 import gc
 import sys
@@ -16,7 +16,7 @@ from pairloom.corpus import Corpus
 
 TOKENIZER = Tokenizer.train("ab ab ab", 258)
 DOCUMENTS = _core.Documents.from_texts(["ab " * 2_000_000])
-# Long enough that another thread gets its turn meanwhile.
+# Long enough for another thread to run meanwhile.
 LONG = "ab cd " * 4_000_000
 
 
@@ -76,7 +76,7 @@ def test_a_second_call_meanwhile_is_refused_in_words(
     refused: list[RuntimeError] = []
 
     def call(work: Callable[[], object]) -> None:
-        # Either of the two calls may be the second one.
+        # Either of the two calls can come second.
         try:
             work()
         except RuntimeError as error:
@@ -90,7 +90,7 @@ def test_a_second_call_meanwhile_is_refused_in_words(
             call(other_call)
         thread.join()
         if refused:
-            assert f"this {name} is in use by another call; give each thread a {name} of its own" in str(refused[0])
+            assert f"this {name} is in use by another call; give each thread its own {name}" in str(refused[0])
             return
     pytest.fail("the two calls never met")
 
@@ -122,12 +122,12 @@ def test_lists_of_many_documents_leave_the_collector_alone() -> None:
     assert gc.is_tracked(lists) and gc.is_tracked(again)
     tracked = {gc.is_tracked(ids) for ids in (*lists, *again, TOKENIZER.encode("ab"))}
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        # There the collector is told nothing of lists of ids: all threads would wait while it visits them.
+        # Free-threaded Python does not track lists of ids: all threads would wait while the collector visits them.
         assert tracked == {False}
         return
     assert tracked == {True}
 
-    # A cycle through such a list is found.
+    # The collector finds a cycle through such a list.
     class Canary:
         dropped = False
 

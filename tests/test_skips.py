@@ -1,4 +1,4 @@
-"""Skips are counted by their justification, and others are found."""
+"""Skips are counted by justification, and unjustified ones are found."""
 
 import os
 import sys

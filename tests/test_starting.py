@@ -1,4 +1,4 @@
-"""What importing pairloom and a short command load: no NumPy, and nothing that they do not use."""
+"""Importing pairloom, or a short command, loads neither NumPy nor anything else that it does not use."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# Each takes as long to import as all that encoding a text needs, or nearly so.
+# Importing any one of these takes about as long as everything that encoding a text needs.
 HEAVY = {"numpy", "asyncio", "dataclasses", "tqdm", "multiprocessing", "ssl", "secrets", "zipfile"}
 HEAVY |= {"pairloom.corpus.corpus", "pairloom.training.config", "pairloom.training.train"}
 
@@ -29,7 +29,7 @@ def test_encoding_by_a_native_file_loads_nothing_heavy(model: Path) -> None:
     )
     assert "numpy" not in loaded(code + "; assert list(t.encode_iterable(['ab', ' ab'])) == t.encode('ab ab')")
     assert not loaded(code) & HEAVY
-    # The arrays load it.
+    # Arrays of ids load NumPy.
     assert "numpy" in loaded(code + "; t.encode_to_numpy('ab')")
 
 

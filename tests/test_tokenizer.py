@@ -1,4 +1,4 @@
-"""The facade: every caller's road, and what it refuses."""
+"""The Tokenizer class: every call, and what it refuses."""
 
 import copy
 import gc
@@ -57,7 +57,7 @@ def test_a_stream_skips_the_special_tokens_that_decode_skips() -> None:
     tokenizer = AB.add_special_tokens({"<s>": 300, "<t>": 400})
     replaced = tokenizer.model.replaced(plain_specials=frozenset(["<t>"]), decode_errors="replace")
     tokenizer = Tokenizer.from_model(replaced)
-    # A special token within a character, too.
+    # Also a special token inside a character.
     ids = [97, 300, 0xC3, 300, 0xA9, 400, 300]
     for skip, text in ((True, "aé<t>"), (False, "a<s>\ufffd<s>\ufffd<t><s>")):
         assert tokenizer.decode(ids, skip_special_tokens=skip) == text
@@ -199,7 +199,7 @@ def test_arrays_of_literals_are_taken_as_lists_are() -> None:
     end = AB.special_tokens["<|endoftext|>"]
     assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["<|endoftext|>", "b"])) == [256, end]
     assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["all"])) == AB.encode_ordinary("ab<|endoftext|>")
-    with pytest.raises(TypeError, match="must hold str, not list"):
+    with pytest.raises(TypeError, match="must contain str, not list"):
         AB.encode("ab", allowed_special=[["<|endoftext|>"]])  # type: ignore[list-item]
 
 
@@ -224,7 +224,7 @@ def test_special_tokens_by_the_thousand_and_of_any_length() -> None:
     vocab = {i: bytes([i]) for i in range(256)}
     tokenizer = Tokenizer(vocab, [], many)
     assert tokenizer.encode("<|29999|>a<|0|>") == [256 + 29_999, 97, 256]
-    # Each of them is a token that a merge makes, too.
+    # Each of them is also a token that a merge makes.
     pairs = [(bytes([left]), bytes([right])) for left in range(100, 220) for right in range(33, 127)]
     vocab |= {1000 + rank: left + right for rank, (left, right) in enumerate(pairs)}
     joined = [left + right for left, right in pairs if left < b"\x80"]
@@ -247,7 +247,7 @@ def test_special_tokens_take_no_quadratic_work() -> None:
         assert many.encode("<|99999|>") == [256 + 99_999]
         return all(many.encode("x", allowed_special=(), disallowed_special="all") == [120] for _ in range(200))
 
-    # A quadratic step anywhere takes longer by itself; all of it takes a second or two.
+    # A quadratic step anywhere would exceed this by itself; everything takes a second or two.
     [(_, outcome)] = run_cases(case, 1)
     assert outcome.result and outcome.seconds < 30, outcome
 
@@ -282,7 +282,7 @@ def test_truncation_survives_files_and_needs_a_config(
     with pytest.raises(ValueError, match="specials_counted=True"):
         lost.truncate_vocab(290)
     assert lost.truncate_vocab(290, specials_counted=specials_counted) == small
-    # Special tokens that came later were not counted in training.
+    # Special tokens that were added later were not counted in training.
     more = big.add_special_tokens(["<later>"])
     assert more.truncate_vocab(290).merges == small.merges
     plain = Tokenizer.train([SAMPLE * 5], 320, profile, special_tokens=[])
@@ -326,7 +326,7 @@ def test_adding_special_tokens_gives_a_new_tokenizer() -> None:
 
 
 def test_ints_of_lists_outlive_their_lists_and_tokenizers() -> None:
-    # References to them are not counted one by one: they are paid in advance, or the ints are immortal.
+    # References to them are not counted one by one: they are added in bulk in advance, or the ints are immortal.
     shared, far = 2000, 5_000_000
     tokenizer = trained().add_special_tokens({"<near>": shared, "<far>": far})
     text = (SAMPLE * 9 + "<near><far>") * 9
@@ -340,17 +340,17 @@ def test_ints_of_lists_outlive_their_lists_and_tokenizers() -> None:
         assert lists == [ids, [], ids]
         del lists
         assert all(sys.getrefcount(id) > least for id in ids if id <= shared)
-    # A list that is emptied item by item, and items that outlive all else.
+    # A list that is emptied item by item, and items that outlive everything else.
     expected, kept = list(map(str, ids)), [ids.pop() for _ in range(len(ids))]
     del tokenizer, ids
     gc.collect()
     assert list(map(str, reversed(kept))) == expected
-    # An int too large for the table is counted as always.
+    # An int too large for the table is reference-counted as usual.
     assert sys.getrefcount(next(id for id in kept if id == far)) < 100
 
 
 def test_ints_of_lists_are_ints_like_any_other() -> None:
-    # They are not made by Python one by one.
+    # Python does not create them one by one.
     tokenizer = trained()
     ids = tokenizer.encode("".join(map(chr, range(128))) + SAMPLE)
     assert min(ids) == 0
@@ -363,7 +363,7 @@ def test_ints_of_lists_are_ints_like_any_other() -> None:
     assert pickle.loads(pickle.dumps(ids)) == ids
     assert copy.deepcopy(ids) == ids
     assert bytearray(id for id in ids if id < 256)
-    # The lists are Python's: they grow, shrink and are sorted.
+    # The results are ordinary lists: they grow, shrink and can be sorted.
     ids.extend(range(1000))
     del ids[:500]
     ids.sort()
@@ -423,7 +423,7 @@ def test_memory_of_freed_arrays_serves_others(wide: bool, tmp_path: Path) -> Non
         if len(alive) > source.randrange(4):
             number, array = alive.pop(source.randrange(len(alive)))
             assert np.array_equal(array, expected[number])
-            # Whoever has an array may write to it; no other array sees that.
+            # An array can be written to without changing any other array.
             array[:] = 0
             del array
     for number, array in alive:
@@ -462,7 +462,7 @@ print(tokenizer.encode("ab"))
 
 @pytest.mark.parametrize("vocab_size", [300, 70_000])
 def test_ids_of_a_call_stay_as_they_are_after_later_calls(vocab_size: int) -> None:
-    # A thread uses one vector for the ids of call after call; that of a long text is not kept.
+    # A thread reuses one vector for the ids of its calls; the vector of a long text is not kept.
     filler = [f"<|{number}|>" for number in range(vocab_size)] if vocab_size > 1 << 16 else []
     tokenizer = AB.add_special_tokens(filler) if filler else AB
     texts = ["ab" * n + "a" for n in (0, 1, 7, 5_000, 20_000, 33_000, 70_000, 200_000, 3, 0)]
@@ -488,7 +488,7 @@ def test_a_signal_handler_may_encode_while_a_call_encodes() -> None:
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
         while n_met < 4 and len(text) < 1 << 29:
-            # One handler may run just before the core has the text, one after it. A call gives way every 0.1 seconds.
+            # A handler can run just before the core has the text, and one after. Calls check for signals every 0.1 s.
             text *= 2
             n_before = len(within)
             ids = uncached.encode(text)
@@ -513,7 +513,7 @@ def test_the_cache_changes_no_ids(cache_bytes: int) -> None:
 
 @pytest.mark.parametrize("alphabet", ["ab", "ab é", "abé 東", "abé 東😀"])
 def test_long_texts_come_back_in_every_width(alphabet: str) -> None:
-    # Above a megabyte a str is joined by the core, not by Python.
+    # Above a megabyte the core joins the str, not Python.
     text = "".join(random.Random(1).choices(alphabet, k=1_500_000))
     ids = AB.encode_to_numpy(text)
     decoded = AB.decode(ids)

@@ -1,4 +1,4 @@
-"""Where Python's `regex` and Unicode 16.0, the version of the core's tables, class code points differently.
+"""Code points that Python's `regex` classifies differently from Unicode 16.0, the version of the core's tables.
 
 Comparisons between the two skip these code points, and count them.
 """
@@ -24,7 +24,7 @@ WHITE_SPACE = frozenset(
 
 
 def unicode16_category() -> Callable[[str], str]:
-    """The general category of a character in Unicode 16.0; skips the test where no table of it is at hand.
+    """Returns a character's general category in Unicode 16.0; skips the test if no such table is available.
 
     Python 3.14 has it; elsewhere the package unicodedata2 does.
     """
@@ -38,9 +38,9 @@ def unicode16_category() -> Callable[[str], str]:
 
 
 def unicode16_differences(classes: Sequence[str] = GPT2_CLASSES) -> set[int]:
-    """All code points of which `regex` and Unicode 16.0 see different ones of the classes, or white space.
+    """Returns the code points whose class, or whose being white space, differs between `regex` and Unicode 16.0.
 
-    Surrogates are left out: no text holds them.
+    Surrogates are left out: no text contains them.
     """
     category = unicode16_category()
     sixteen = {point: category(chr(point)) for point in range(sys.maxunicode + 1)}

@@ -26,14 +26,14 @@ DOCUMENT_CHARACTERS = 4096
 
 
 def timed(function: Callable[[], Value]) -> tuple[float, Value]:
-    """(seconds, what the function gave)."""
+    """Returns (seconds, the function's result)."""
     began = time.perf_counter()
     value = function()
     return time.perf_counter() - began, value
 
 
 def repeated(function: Callable[[], Value], repeats: int) -> tuple[list[float], Value]:
-    """(seconds of each call, what the last gave); each result is dropped before the next call."""
+    """Returns (seconds of each call, the last result); each result is dropped before the next call."""
     seconds, value = timed(function)
     times = [seconds]
     for _ in range(repeats - 1):
@@ -44,7 +44,7 @@ def repeated(function: Callable[[], Value], repeats: int) -> tuple[list[float], 
 
 
 def repeated_on_processor(function: Callable[[], object], repeats: int) -> list[float]:
-    """Seconds of processor time of each call; each result is dropped before the next call."""
+    """Returns the processor seconds of each call; each result is dropped before the next call."""
     times = []
     for _ in range(repeats):
         began = time.process_time()
@@ -55,9 +55,9 @@ def repeated_on_processor(function: Callable[[], object], repeats: int) -> list[
 
 
 def peak_bytes() -> int:
-    """The most memory this process held, mapped file pages included.
+    """Returns the peak memory of this process, including mapped file pages.
 
-    Linux's VmHWM is of this program alone; ru_maxrss can be inherited from what started it.
+    Linux's VmHWM covers only this program; ru_maxrss can be inherited from the parent.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -69,7 +69,7 @@ def peak_bytes() -> int:
 
 
 def documents(path: str, limit: int | None = None) -> list[str]:
-    """The text of a file in documents: cut at the first line end after 4096 characters."""
+    """Splits the text of a file into documents, at the first line end after every 4096 characters."""
     with open(path, "rb") as file:
         text = file.read(limit if limit is not None else -1).decode(errors="ignore")
     cuts, start = [], 0
@@ -81,7 +81,7 @@ def documents(path: str, limit: int | None = None) -> list[str]:
 
 
 def texts_of(job: Job) -> list[str]:
-    """The texts of a job: those of a list in JSON, or else the documents of its corpus."""
+    """Returns the texts of a job: those of a JSON list, otherwise the documents of its corpus."""
     if "texts" in job:
         texts: list[str] = json.loads(Path(job["texts"]).read_text(encoding="utf-8"))
         return texts
@@ -89,14 +89,14 @@ def texts_of(job: Job) -> list[str]:
 
 
 def byte_of_character() -> dict[str, int]:
-    """The byte that each character of the GPT-2 alphabet stands for."""
+    """Returns the byte for each character of the GPT-2 alphabet."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(b): b for b in printable} | {chr(256 + index): b for index, b in enumerate(others)}
 
 
 def write_tokens(job: Job, tokens: Iterable[bytes]) -> None:
-    """Where the job asks for the answer: the tokens that training made, in order, one a line in hex."""
+    """If the job asks for the answer, writes the tokens that training made, in order, one per line in hex."""
     if job.get("answer"):
         Path(job["answer"]).write_text("".join(token.hex() + "\n" for token in tokens))
 
@@ -109,7 +109,7 @@ def ids_digest(ids: Any) -> str:
 
 
 def documents_digest(lists: Iterable[Any]) -> list[str]:
-    """A short digest of each document's ids."""
+    """Returns a short digest of each document's ids."""
     return [ids_digest(ids)[:16] for ids in lists]
 
 
@@ -152,7 +152,7 @@ def latency(job: Job, encode: Callable[[str], object]) -> Result:
 
 
 def middle(times: list[int]) -> float:
-    """The mean of the middle half of sorted times."""
+    """Returns the mean of the middle half of sorted times."""
     quarter = len(times) // 4
     return statistics.fmean(times[quarter : len(times) - quarter])
 
@@ -169,7 +169,7 @@ with mmap.mmap(-1, {_READY_BYTES}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) 
 
 
 def _ready_memory() -> None:
-    """Has a child write to memory and end, so that the system has as much that is ready.
+    """Lets a child process write to memory and end, so that the system has that much memory ready.
 
     The host of a virtual machine takes memory that has been free for a while; a first call would time how it comes back
     (docs/decisions/benchmarks.md). Private memory in huge pages: what else is freed is not what the next process gets.

@@ -7,7 +7,7 @@ from protocol import GPT2_PATTERN, Job, Result, documents, peak_bytes, serve, ti
 
 
 def train(job: Job) -> Result:
-    """Documents of a file to ranks; tokens may be as long as they come."""
+    """Trains on the documents of a file; tokens can have any length."""
     seconds, vocab = timed(
         lambda: bpeasy.train_bpe(
             iter(documents(job["path"], job.get("limit"))), GPT2_PATTERN, 1 << 20, job["vocab_size"]

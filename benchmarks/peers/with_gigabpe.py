@@ -1,4 +1,4 @@
-"""gigabpe's adapter: training from a file, each line a text of its own, with HuggingFace's merges."""
+"""gigabpe's adapter: training from a file in which each line is a text, with HuggingFace's merges."""
 
 from __future__ import annotations
 

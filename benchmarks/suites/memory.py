@@ -1,4 +1,4 @@
-"""Memory of encoding: iterables, files, and a cache that ever new pretokens must not grow."""
+"""Memory of encoding: iterables, files, and a cache that must not grow with ever new pretokens."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from report.section import Claim, Section, Setup, Table
 from suites.train import beginning
 
 MEGA = 1_000_000
-# What the cache may hold, and some room for the allocator.
+# The limit of the cache, plus some memory for the allocator.
 CACHE_BOUND_BYTES = 192 * MEGA
 
 
 def measure(setup: Setup) -> Section:
-    """Growth of the peak beyond a tokenizer at rest, in MB."""
+    """Measures the growth of the peak beyond an idle tokenizer, in MB."""
     section = Section("memory")
     model = vocabulary("gpt2").job()
     corpus = (setup.large or setup.small)[0]

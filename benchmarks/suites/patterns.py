@@ -1,4 +1,4 @@
-"""Encoding speed by named pattern, against gpt2's on the same text; each with a vocabulary trained here with it."""
+"""Encoding speed by named pattern, relative to gpt2 on the same text; each with a vocabulary trained here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VOCAB_SIZE = 32_000
 
 
 def measure(setup: Setup) -> Section:
-    """MB/s of one thread, file to array, warm."""
+    """Measures MB/s of one thread, file to array, warm."""
     section = Section("patterns")
     table = Table(
         "a file to one array by pattern, one thread: MB/s, and time over gpt2's",

@@ -1,7 +1,7 @@
-"""Corpora to token files: `tokenize_files` against `encode_file` and writing, and against the usual script.
+"""Corpora to token files: `tokenize_files` compared with `encode_file` and writing, and with the usual script.
 
-The same documents lie in every kind of file. The usual script reads a file with `datasets`, encodes batches with
-`tokenizers` on all threads, and saves one array. The ids are checked to be the same before anything is timed. Memory is
+Every kind of file contains the same documents. The usual script reads a file with `datasets`, encodes batches with
+`tokenizers` on all threads, and saves one array. The ids are compared before anything is timed. Memory is
 the peak of a process of its own, from the smallest to the largest corpus there is.
 """
 
@@ -20,7 +20,7 @@ from report.section import Claim, Section, Setup, Table
 MEGA = 1_000_000
 SEPARATOR = "<|endoftext|>"
 DOCUMENT_BYTES = 4096
-# The usual script is timed on no more than this: it takes a minute for each 400 MB.
+# The usual script is timed on at most this much: it takes a minute for each 400 MB.
 MAX_BYTES = 80 * MEGA
 MIN_SPEEDUPS = {"text": 0.8, "jsonl": 5.0, "parquet": 3.0}
 FLAT = 1.1
@@ -94,7 +94,7 @@ def _speed(setup: Setup, section: Section) -> None:
     for kind in ("jsonl", "parquet"):
         job = {"task": "script", "path": str(files[kind]), "loader": {"jsonl": "json"}.get(kind, kind)} | common
         calls[f"script, {kind}"] = ("tokenizers", job)
-    # What a run costs once shows in 0.3 s: throughput is compared on the larger corpus where there is one.
+    # Fixed costs of a run matter in 0.3 s, so throughput is compared on the larger corpus if there is one.
     n_whole = n_bytes
     if setup.large:
         whole = write_text(folder / "pipeline-large.txt", documents(setup.large[0].path))
@@ -122,7 +122,7 @@ def _speed(setup: Setup, section: Section) -> None:
 
 
 def _check(results: dict[str, Result]) -> None:
-    """Raises unless all found the same ids."""
+    """Raises unless all ids are the same."""
     digests = {name: result["digest"] for name, result in results.items()}
     if len(set(digests.values())) > 1:
         raise SystemExit(f"the ids differ: {digests}")

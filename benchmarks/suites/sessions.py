@@ -1,4 +1,4 @@
-"""What a service does every second: texts that grow, a long text on all threads, limits, special tokens left out."""
+"""What a service does all the time: growing texts, a long text on all threads, limits, special tokens skipped."""
 
 from __future__ import annotations
 

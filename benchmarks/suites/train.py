@@ -1,4 +1,4 @@
-"""Training: a file to a vocabulary of 32,000, against every trainer; the answers first.
+"""Training a vocabulary of 32,000 from a file, compared with every trainer; the answers are checked first.
 
 gigatoken reads the file whole, as pairloom's train_files does, and runs with its fastest source and ties
 (`TextFileSource`, `tie_breaking="raw_token_ids"`): their merges must be equal. So must those of gigabpe, which takes
@@ -73,7 +73,7 @@ def measure(setup: Setup) -> Section:
 
 
 def verified(setup: Setup) -> Table:
-    """Whether each trainer learns the same merges from the beginning of each corpus."""
+    """Checks whether each trainer learns the same merges from the start of each corpus."""
     table = Table(
         f"merges of {VERIFIED_BYTES / 1e6:.0f} MB against pairloom's on the same documents; seconds of one run each",
         ["corpus", "trainer", "merges", "first that differs", "seconds", "pairloom's"],
@@ -97,7 +97,7 @@ def verified(setup: Setup) -> Table:
 
 
 def beginning(corpus: Corpus, n_bytes: int, folder: Path) -> Path:
-    """The first bytes of a corpus, up to a line end, as a file."""
+    """Writes the first bytes of a corpus, up to a line end, to a file."""
     path = folder / f"{corpus.path.stem}-first-{n_bytes // 1000}k.txt"
     if not path.exists():
         with corpus.path.open("rb") as file:
@@ -107,7 +107,7 @@ def beginning(corpus: Corpus, n_bytes: int, folder: Path) -> Path:
 
 
 def first_difference(theirs: Path, ours: Path) -> int | None:
-    """The first line at which two answers differ."""
+    """Returns the first line at which two answers differ."""
     left, right = theirs.read_text().split(), ours.read_text().split()
     for index, (one, other) in enumerate(zip(left, right)):
         if one != other:

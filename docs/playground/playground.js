@@ -51,7 +51,7 @@ async function build(root) {
   const corpus = element("textarea", { id: "pl-corpus", rows: 6, value: SAMPLE, spellcheck: false });
   const pattern = element("select", { id: "pl-pattern" }, ...PATTERNS.map((name) => option(name)), option(TOY.pattern, "words and white space"));
   const size = element("input", { id: "pl-merges", type: "number", min: 0, max: 50000, value: 60 });
-  const ties = element("select", { id: "pl-ties" }, option("ids_least", "least ids"), option("bytes_greatest", "greatest bytes"));
+  const ties = element("select", { id: "pl-ties" }, option("ids_least", "lowest ids"), option("bytes_greatest", "greatest bytes"));
   const trainButton = element("button", { id: "pl-train", type: "button" }, "Train");
   const file = element("input", { id: "pl-file", type: "file", multiple: true });
   const url = element("input", { id: "pl-url", type: "url", placeholder: "https://…/tokenizer.json" });
@@ -149,7 +149,7 @@ async function build(root) {
     const files = Array.from(file.files);
     const merges = files.find((each) => each.name.endsWith(".txt"));
     const chosen = files.find((each) => each !== merges);
-    if (!chosen) throw new Error("Choose a tokenizer; vocab.json and merges.txt together.");
+    if (!chosen) throw new Error("Choose a tokenizer file, or vocab.json and merges.txt together.");
     const [bytes, pairs] = await Promise.all([chosen, merges ?? new Blob()].map(async (each) => new Uint8Array(await each.arrayBuffer())));
     await take(fresh(chosen.name), bytes, pairs);
   }
@@ -160,8 +160,8 @@ async function build(root) {
       response = await fetch(new URL(url.value));
     } catch (error) {
       throw new Error(error instanceof TypeError && URL.canParse(url.value)
-        ? "The browser could not fetch it: the address is wrong, or its server lets no other page read it. Download the file and open it above."
-        : "This is no address: it begins with https://");
+        ? "The browser could not fetch it: the address is wrong, or the server does not allow other sites to read it. Download the file and open it above."
+        : "This is not an address: an address starts with https://");
     }
     if (!response.ok) throw new Error(`The server answered ${response.status} ${response.statusText}.`);
     await take(fresh(url.value.split("/").at(-1)), new Uint8Array(await response.arrayBuffer()));
@@ -171,17 +171,17 @@ async function build(root) {
   const setting = (changed) => guarded(changed, async () => {
     if (["trained", "toy"].includes(menu.value)) await train();
     else if (changed === pattern && opened?.[0] === menu.value) await take(...opened);
-    else throw new Error("It acts on what is trained here" + (changed === pattern ? " and on a .tiktoken file" : "") + ": press Train.");
+    else throw new Error("This setting is used in training" + (changed === pattern ? " and for .tiktoken files" : "") + ": press Train.");
   });
 
   async function copyLink() {
     const held = { text: editor.text, model: known.has(menu.value) && !MENU[menu.value] ? "trained" : menu.value, with: other.value in MENU ? other.value : "" };
     if (held.model === "trained") Object.assign(held, { corpus: corpus.value, pattern: pattern.value, merges: size.value, ties: ties.value });
     const fragment = `${new URLSearchParams(held)}`;
-    if (fragment.length > MAX_LINK_CHARS) throw new Error(`A link holds ${MAX_LINK_CHARS.toLocaleString("en")} characters, and this text and these settings take ${fragment.length.toLocaleString("en")}: shorten the text.`);
+    if (fragment.length > MAX_LINK_CHARS) throw new Error(`A link can have ${MAX_LINK_CHARS.toLocaleString("en")} characters, but this text and these settings need ${fragment.length.toLocaleString("en")}: shorten the text.`);
     history.replaceState(null, "", `#${fragment}`);
     await navigator.clipboard?.writeText(location.href).catch(() => undefined);
-    linkButton.textContent = "The link is in the address bar and copied";
+    linkButton.textContent = "The link is copied, and it is in the address bar";
   }
 
   function fromLink() {
@@ -212,7 +212,7 @@ async function build(root) {
   editor.set(input.value);
 
   trainButton.addEventListener("click", guarded(corpus, train));
-  corpus.addEventListener("input", () => complain(corpus, "The text has changed: Train learns from it."));
+  corpus.addEventListener("input", () => complain(corpus, "The text has changed: press Train to learn from it."));
   for (const each of [pattern, size, ties]) each.addEventListener("change", setting(each));
   menu.addEventListener("change", guarded(menu, choose));
   other.addEventListener("change", guarded(other, compare));
@@ -239,10 +239,10 @@ async function fetched(location) {
   const inPage = globalThis.pairloomFiles?.[String(location).split("/").at(-1)];
   if (inPage) return Uint8Array.from(atob(inPage), (character) => character.charCodeAt(0));
   const response = await fetch(location).catch(() => {
-    throw new Error(`${location} could not be fetched: is the network there?`);
+    throw new Error(`${location} could not be fetched: check the network connection`);
   });
   if (!response.ok) {
-    throw new Error("This site was built without the engine: rustc lacked the target wasm32-unknown-unknown. "
+    throw new Error("This site was built without the engine, because rustc lacked the target wasm32-unknown-unknown. "
       + "Add it (rustup target add wasm32-unknown-unknown) and run make docs again.");
   }
   return new Uint8Array(await response.arrayBuffer());
@@ -253,7 +253,7 @@ if (root) {
   const began = performance.now();
   try {
     if (typeof WebAssembly !== "object") {
-      throw new Error("This browser has WebAssembly turned off, and the playground is the real engine compiled to it. "
+      throw new Error("WebAssembly is turned off in this browser, but the playground needs it. "
         + "Turn it on for this page, or use pairloom view on your own machine.");
     }
     readBy(fetched);

@@ -12,7 +12,7 @@ export class Watching {
     this.step = element("input", { id: "pl-step", type: "range", min: 0, value: 0 });
     this.said = element("output", { id: "pl-said" });
     this.pairs = element("tbody", { id: "pl-pairs" });
-    const heads = ["pair", "count", "what comes of it"].map((name) => element("th", { scope: "col" }, name));
+    const heads = ["pair", "count", "result"].map((name) => element("th", { scope: "col" }, name));
     this.root = element("div", { id: "pl-watched" },
       element("h2", {}, "Watch the merges being learned"), element("label", { className: "pl-field" }, "Merges learned", this.step), this.said,
       element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.pairs));
@@ -29,7 +29,7 @@ export class Watching {
       this.#learning = null;
       this.step.max = 0;
       this.pairs.replaceChildren();
-      this.said.textContent = `Merges are watched on texts of up to ${MAX_WATCHED_BYTES.toLocaleString("en")} bytes.`;
+      this.said.textContent = `Merges can be watched for texts of up to ${MAX_WATCHED_BYTES.toLocaleString("en")} bytes.`;
       return;
     }
     this.#learning = new Learning(wordsOf(bytes, tokenizer.split(corpus)), tokenizer.merges());
@@ -60,9 +60,9 @@ export class Watching {
         element("td", {}, wins ? `merged to id ${merge[2]}` : ""));
     }));
     const equal = best.filter(([count]) => count === best[0][0]).length;
-    const tie = equal > 1 ? `, as do others: the tie goes to the ${this.tieBreak === "bytes_greatest" ? "greatest bytes" : "least ids"}.` : ".";
+    const tie = equal > 1 ? `, as often as others: the tie goes to the ${this.tieBreak === "bytes_greatest" ? "greatest bytes" : "lowest ids"}.` : ".";
     this.said.replaceChildren(...(merge
-      ? [`Step ${at + 1} of ${learning.merges.length}: “`, isolated(merge[0]), "” + “", isolated(merge[1]), `” comes ${best[0][0]} times${tie}`]
+      ? [`Step ${at + 1} of ${learning.merges.length}: “`, isolated(merge[0]), "” + “", isolated(merge[1]), `” occurs ${best[0][0]} times${tie}`]
       : [`All ${learning.merges.length} merges are learned.`]));
     this.step.setAttribute("aria-valuetext", this.said.textContent);
   }

@@ -11,14 +11,15 @@ _DRAW_BITS = 53
 def encode(core: _core.Encoder, text: str, policy: _core.SpecialPolicy | None, dropout: Any, seed: Any) -> list[int]:
     """Returns the ids of `text`; at each step, every possible merge is skipped with probability `dropout`."""
     if dropout is None:
-        raise ValueError("seed is given without dropout; pass dropout=, a probability")
+        raise ValueError("seed needs dropout; pass dropout=, a probability")
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
         raise TypeError(f"dropout must be a float, not {type(dropout).__name__}")
     if not 0 <= dropout <= 1:
-        raise ValueError(f"dropout is {shown(dropout)}; it is a probability, from 0 to 1")
+        raise ValueError(f"dropout is {shown(dropout)}, but must be a probability, from 0 to 1")
     if seed is None:
         raise ValueError(
-            "dropout needs seed=, an integer: equal seeds give equal ids, so pass another for each text and each epoch"
+            "dropout needs seed=, an integer; equal seeds produce equal ids, so pass a different one for each text "
+            "and epoch"
         )
     check_int("seed", seed, least=0, most=LARGEST_INT)
     if dropout == 0:

@@ -135,7 +135,7 @@ class Model:
             check_int(f"the id of special token {shown(literal)}", token_id, least=0, most=LARGEST_ID)
         plain = frozenset(plain_specials)
         if unknown := plain - special_tokens.keys():
-            raise ValueError(f"plain_specials holds {shown(min(unknown, key=str))}, which is no special token")
+            raise ValueError(f"plain_specials contains {shown(min(unknown, key=str))}, which is not a special token")
         texts = {"post_processor": post_processor, "tokenizer_config": tokenizer_config, "training": training}
         for name, text in texts.items():
             if text is not None and _reencoded(name, text) != text:
@@ -155,7 +155,8 @@ class Model:
         has_prefix = fields["pattern"] == CHARACTERS and "dummy_prefix" in normalizer
         if not has_prefix and any(rule == "after_space" for _, rule in special_rules):
             raise ValueError(
-                "special_rules: 'after_space' goes with merging of characters and the normalizer's 'dummy_prefix' only"
+                "special_rules: 'after_space' needs a tokenizer that merges characters and the normalizer step "
+                "'dummy_prefix'"
             )
         columns.check_special_tokens(list(special_tokens.items()))
         for name, value in fields.items():
@@ -220,7 +221,7 @@ class Model:
         return self.columns.priorities if self.columns.has_priorities else None
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Model cannot be changed; model.replaced({name}=...) makes another")
+        raise AttributeError(f"a Model cannot be changed; model.replaced({name}=...) returns a changed copy")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError("a Model cannot be changed")
@@ -273,11 +274,9 @@ class Model:
     def check_merges_bytes(self, what: str) -> None:
         """Raises ValueError if this model merges characters or drops white space; the message begins with `what`."""
         if self.pattern == CHARACTERS:
-            raise ValueError(
-                f"{what}: this tokenizer merges characters, as SentencePiece does, and not bytes; that is not supported"
-            )
+            raise ValueError(f"{what}: not supported for a tokenizer that merges characters (like SentencePiece)")
         if self.words is not None:
-            raise ValueError(f"{what}: this tokenizer leaves white space out, as CLIP's does; that is not supported")
+            raise ValueError(f"{what}: not supported for a tokenizer that drops white space (like CLIP)")
 
     @property
     def usual_errors(self) -> DecodeErrors:
@@ -361,7 +360,7 @@ def canonical_json(value: Any) -> str:
     except RecursionError:
         raise ValueError("nested too deeply to be written as JSON") from None
     except UnicodeEncodeError:
-        raise ValueError("holds half of a surrogate pair, which is not text") from None
+        raise ValueError("contains half of a surrogate pair, which is not text") from None
     return text
 
 
@@ -391,10 +390,10 @@ def _checked_rules(rules: Any, special_tokens: Mapping[str, int]) -> tuple[tuple
     """Returns the rules sorted and without duplicates; ValueError for an unknown rule or special token."""
     for rule in rules:
         if not isinstance(rule, tuple) or len(rule) != 2:
-            raise TypeError(f"special_rules must hold pairs (literal, rule), not {shown(rule)}")
+            raise TypeError(f"special_rules must contain pairs (literal, rule), not {shown(rule)}")
         check_choice("the rule of a special token", rule[1], SPECIAL_RULES)
         if rule[0] not in special_tokens:
-            raise ValueError(f"special_rules holds {shown(rule[0])}, which is no special token")
+            raise ValueError(f"special_rules contains {shown(rule[0])}, which is not a special token")
     return tuple(sorted(set(rules)))
 
 
@@ -429,12 +428,12 @@ def _checked_pattern(pattern: Any) -> Pattern:
     if not isinstance(parts, tuple) or not all(isinstance(part, str) for part in parts):
         raise TypeError(f"pattern must be a str or a tuple of str, not {shown(pattern)}")
     if not parts:
-        raise ValueError("pattern has no parts; give at least one")
+        raise ValueError("pattern has no parts; pass at least one")
     for part in parts:
         try:
             part.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"pattern {shown(part)} holds a lone surrogate, which is not text") from None
+            raise ValueError(f"pattern {shown(part)} contains a lone surrogate, which is not text") from None
     return checked
 
 
@@ -455,7 +454,7 @@ def assign_special_ids(
             token_id = check_int(name, special_tokens[literal], least=0, most=LARGEST_ID)
             if token_id in literal_of:
                 raise ValueError(
-                    f"special tokens {shown(literal_of[token_id])} and {shown(literal)} are both given id {token_id}"
+                    f"special tokens {shown(literal_of[token_id])} and {shown(literal)} both have id {token_id}"
                 )
             literal_of[token_id] = literal
         return dict(special_tokens)

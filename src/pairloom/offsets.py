@@ -51,14 +51,14 @@ class TokenSpans:
         is_put_back = is_same and not has_added_spaces and self._is_space_put_back(data, ids, spans)
         if is_put_back or not (is_same or self._model.normalizer):
             raise ValueError(
-                f"special tokens take white space of {shown(text)} along (special_rules), so its tokens have no"
-                " place in it; take them for plain text: allowed_special=()"
+                f"special tokens absorb white space of {shown(text)} (special_rules), so its tokens have no "
+                "positions; encode them as plain text: allowed_special=()"
             )
         if not is_same:
             steps = self._model.normalizer_names
             raise ValueError(
-                f"the normalizer {(steps[0] if len(steps) == 1 else steps)!r} changes the text {shown(text)}, so its"
-                " tokens have no place in it; normalise it first, or use with_normalizer(None)"
+                f"the normalizer {(steps[0] if len(steps) == 1 else steps)!r} changes the text {shown(text)}, so its "
+                "tokens have no positions in it; normalize it first, or use with_normalizer(None)"
             )
         return spans
 

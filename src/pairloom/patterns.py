@@ -86,7 +86,7 @@ def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """
     if isinstance(pattern, tuple):
         if not pattern:
-            raise ValueError("the pattern has no parts; name one of " + ", ".join(PATTERNS))
+            raise ValueError("the pattern has no parts; use one of " + ", ".join(PATTERNS))
         steps = tuple(step for part in pattern for step in _steps(pattern_text(part)))
         return steps[0] if len(steps) == 1 else steps
     if not isinstance(pattern, str):
@@ -94,16 +94,16 @@ def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
     try:
         pattern.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"the pattern {shown(pattern)} holds a lone surrogate, which is not text") from error
+        raise ValueError(f"the pattern {shown(pattern)} contains a lone surrogate, which is not text") from error
     if pattern in PATTERNS:
         return PATTERNS[pattern]
     if re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]+", pattern):
         raise ValueError(
-            f"no pattern is named {shown(pattern)}; the names are {', '.join(PATTERNS)},"
-            " and anything with other characters than letters, digits, -, . and _ is a regular expression"
+            f"no pattern is named {shown(pattern)}; the names are {', '.join(PATTERNS)}, and only text with other "
+            "characters than letters, digits, -, . and _ is a regular expression"
         )
     if not pattern:
-        raise ValueError("the pattern is empty; name one of " + ", ".join(PATTERNS))
+        raise ValueError("the pattern is empty; use one of " + ", ".join(PATTERNS))
     return pattern
 
 

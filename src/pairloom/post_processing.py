@@ -72,7 +72,8 @@ def post_processor_of(text: str | None) -> PostProcessor:
         return _read(json.loads(text))
     except (KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise FormatError(
-            f"the post-processor {text[:200]} cannot be run: it lacks {error}; drop it with without_post_processor()"
+            f"the post-processor {text[:200]} cannot be applied: it lacks {error}; drop it with "
+            "without_post_processor()"
         ) from None
 
 
@@ -87,13 +88,13 @@ def _read(node: Any) -> PostProcessor:
         return _surrounding(node)
     if kind != "Sequence":
         raise FormatError(
-            f"post-processor {kind!r} is none that pairloom knows (ByteLevel, TemplateProcessing, BertProcessing,"
-            " RobertaProcessing, Sequence); drop it with without_post_processor()"
+            f"post-processor {kind!r} is not supported (only ByteLevel, TemplateProcessing, BertProcessing, "
+            "RobertaProcessing and Sequence); drop it with without_post_processor()"
         )
     steps = [_read(step) for step in node["processors"]]
     adding = [step for step in steps if (step.single, step.pair) != (PLAIN.single, PLAIN.pair)]
     if len(adding) > 1:
-        raise FormatError("a post-processor that adds special tokens twice cannot be run; keep one of the steps")
+        raise FormatError("a post-processor that adds special tokens twice is not supported; keep one of the steps")
     main = adding[0] if adding else PLAIN
     trims: tuple[bool, ...] = tuple(trim for step in steps for trim in step.trims)
     return PostProcessor(main.single, main.pair, trims, main.types_overflowing)

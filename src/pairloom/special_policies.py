@@ -68,5 +68,5 @@ def _literals(name: str, tokens: Any) -> frozenset[str] | None:
     literals = list(tokens)
     for literal in literals:
         if not isinstance(literal, str):
-            raise TypeError(f"{name} must hold str, not {type(literal).__name__}")
+            raise TypeError(f"{name} must contain str, not {type(literal).__name__}")
     return frozenset(literals)

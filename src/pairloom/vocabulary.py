@@ -59,8 +59,8 @@ def from_bytes(
         data = text.encode()
         if token_id in tokens and tokens[token_id] != data:
             raise ValueError(
-                f"special token {shown(text)} is given id {token_id}, which the vocabulary gives to"
-                f" {shown(tokens[token_id])}"
+                f"special token {shown(text)} has id {token_id}, which belongs to {shown(tokens[token_id])} in the "
+                "vocabulary"
             )
         # A single byte, or the result of a merge, also stays an ordinary token unless another id has the same bytes.
         is_needed = len(data) == 1 or data in merged_bytes
@@ -88,7 +88,7 @@ def _checked_vocab(vocab: Any) -> dict[int, bytes]:
         if not isinstance(token, bytes):
             raise TypeError(f"vocab[{token_id}] must be bytes, not {type(token).__name__}")
         if not token:
-            raise ValueError(f"vocab[{token_id}] is empty; a token has at least one byte")
+            raise ValueError(f"vocab[{token_id}] is empty; a token needs at least one byte")
     return dict(vocab)
 
 
@@ -144,9 +144,9 @@ def unreachable_text(model: Model) -> str | None:
     tokens = model.tokens()
     names = ", ".join(shown(tokens[i].decode(errors="replace")) for i in unused[:3].tolist())
     return (
-        f"{len(unused)} of {len(lengths)} tokens are never used, because the merges do not lead to them"
-        f" ({names}{', ...' * (len(unused) > 3)}); pass special_tokens= with those that are special, and all merges in"
-        " the order in which they were learned"
+        f"{len(unused)} of {len(lengths)} tokens are never used, because no merge makes them "
+        f"({names}{', ...' * (len(unused) > 3)}); pass special tokens with special_tokens=, and all merges in the "
+        "order in which they were learned"
     )
 
 
@@ -196,7 +196,7 @@ def truncated(
     check_int("vocab_size", vocab_size)
     check_bool("keep_ids", keep_ids)
     if model.rule != "pairs":
-        raise ValueError("only a tokenizer of explicit merges can be truncated; this one is defined by ranks")
+        raise ValueError("only a tokenizer with explicit merges can be truncated; this one is defined by ranks")
     n_specials = len(model.special_tokens)
     if specials_counted is not None:
         check_bool("specials_counted", specials_counted)
@@ -204,9 +204,9 @@ def truncated(
         specials_counted, n_specials = config.specials_counted, len(config.special_tokens)
     elif n_specials:
         raise ValueError(
-            f"nothing says how this tokenizer was trained, so it is unknown whether vocab_size counts its {n_specials}"
-            " special tokens; pass specials_counted=True (as the profiles 'cs336' and 'huggingface' have it) or"
-            " specials_counted=False (as 'bpetite' has it)"
+            "the tokenizer does not store how it was trained, so it is unknown whether vocab_size counts its "
+            f"{n_specials} special tokens; pass specials_counted=True (like the profiles 'cs336' and 'huggingface') "
+            "or specials_counted=False (like 'bpetite')"
         )
     model.check_merges_bytes("truncate_vocab")
     made = merged_ids(model)
@@ -242,8 +242,8 @@ def truncated_and_renumbered(model: Model, n_made: int, first: int | None) -> Mo
     tokens, specials = model.tokens(), model.special_tokens
     if any(token_id >= first for token_id in tokens.keys() - made):
         raise ValueError(
-            f"the ids from {first} on cannot be numbered as one training would have: some are of tokens that no"
-            " merge makes; pass keep_ids=True"
+            f"the ids from {first} on cannot be renumbered as in a single training, because some belong to tokens "
+            "that no merge makes; pass keep_ids=True"
         )
     new_id = {token_id: first + rank for rank, token_id in enumerate(made[:n_made])}
     moving = np.array([i for i in specials.values() if i >= first and i not in tokens], dtype=np.int64)
@@ -278,8 +278,8 @@ def refilled(old: Model, pruned: Model, extended: Model) -> Model:
     new_id.update(zip(learned, free, strict=False))
     if unused := free[len(learned) :]:
         warn(
-            f"{len(unused)} of the ids that became free stay without a token, and their rows of an embedding unused:"
-            f" {shown(unused)}; adapt by fewer tokens, or on more text"
+            f"{len(unused)} of the freed ids get no new token, so their embedding rows stay unused: {shown(unused)}; "
+            "replace fewer tokens, or train on more text"
         )
     return _renumbered(extended, new_id).canonical_form()
 
@@ -354,8 +354,8 @@ def warn_of_moved(old: Model, new: Model) -> None:
             "" if literal is None else f" ({shown(literal)} from {specials[literal]} to {new.special_tokens[literal]})"
         )
         warn(
-            f"{n_moved} of the ids move, {len(specials)} of them of special tokens{example}, so embeddings and files of"
-            " ids no longer fit; keep_ids=True leaves them, and changes_from(old) lists them"
+            f"{n_moved} of the ids move, {len(specials)} of them of special tokens{example}, so embeddings and files "
+            "of ids no longer fit; keep_ids=True leaves them unchanged, and changes_from(old) lists them"
         )
 
 
@@ -366,7 +366,9 @@ def with_special_tokens(model: Model, special_tokens: Specials) -> Model:
     added = assign_special_ids(taken, special_tokens)
     for text, token_id in added.items():
         if text in model.special_tokens:
-            raise ValueError(f"special token {shown(text)} exists already, with id {model.special_tokens[text]}")
+            raise ValueError(f"special token {shown(text)} already exists, with id {model.special_tokens[text]}")
         if token_id in taken and taken[token_id] != text.encode():
-            raise ValueError(f"id {token_id} for special token {shown(text)} is taken by {shown(taken[token_id])}")
+            raise ValueError(
+                f"id {token_id} for special token {shown(text)} already belongs to {shown(taken[token_id])}"
+            )
     return model.replaced(special_tokens={**model.special_tokens, **added})

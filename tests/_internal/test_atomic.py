@@ -124,7 +124,7 @@ _WRITES = re.compile(r"""open\((?:[^()]*, ?)?["'][rab+]*w|write_(?:bytes|text)\(
 
 def test_no_module_opens_a_file_for_writing_that_may_be_there() -> None:
     root = Path(atomic.__file__).parents[1]
-    # A folder of datatrove's; folders of the process's own; a lock, whose content is nobody's.
+    # A datatrove folder; folders of the process itself; a lock file, whose content does not matter.
     allowed = {"engines/datatrove.py", "engines/datatrove_counts.py"}
     allowed |= {"shards/estimate.py", "shards/publishing.py", "corpus/remote.py", "_internal/folder_lock.py"}
     found = {

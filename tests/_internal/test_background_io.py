@@ -30,7 +30,7 @@ def test_what_waits_when_a_block_is_broken_off(always: bool, ended_by: type[Base
         assert may_end.wait(10)
         found.append(item)
 
-    # The first item is not written before the block has ended for long.
+    # The first item is written only long after the block has ended.
     release = threading.Timer(0.1, may_end.set)
     with pytest.raises(ended_by), WriteBehind(write, always=always) as put:
         for item in range(3):

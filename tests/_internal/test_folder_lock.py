@@ -1,4 +1,4 @@
-"""The lock on a folder: one run at a time, whoever creates or removes it meanwhile."""
+"""The lock on a folder: one run at a time, even if the folder is created or removed meanwhile."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An optional dependency that is missing is an ImportError that names the package."""
+"""A missing optional dependency raises an ImportError that names the package."""
 
 import importlib
 import sys

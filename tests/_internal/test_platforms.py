@@ -1,4 +1,4 @@
-"""The package where Python lacks what only POSIX systems have, as on Windows: fcntl, poll, SIGHUP, flags of open."""
+"""The package without the POSIX parts of Python, as on Windows: fcntl, poll, SIGHUP, flags of open."""
 
 import os
 import subprocess

@@ -11,7 +11,7 @@ from pairloom._internal.progress import _line, reporter
 
 
 class Clock:
-    """A clock that goes when it is told to."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0

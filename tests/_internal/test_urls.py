@@ -1,4 +1,4 @@
-"""URLs: nothing secret is shown, and what libraries of stores raise is an error of the system that names the URL."""
+"""URLs: no secret is shown, and errors of store libraries become OSErrors that name the URL."""
 
 import errno
 import traceback
@@ -50,7 +50,7 @@ def test_a_url_without_secrets_stays_as_it_is(url: str) -> None:
 
 
 class _Answer(Exception):
-    """What aiohttp raises."""
+    """An error as aiohttp raises it."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"{status}, url='http://me:PASSWORD@host/a?sig=TOKEN'")
@@ -71,7 +71,7 @@ class _Answer(Exception):
 def test_errors_of_a_store_name_the_url_without_secrets(raised: Exception, kind: type[OSError], message: str) -> None:
     for error in (raised, FileNotFoundError("http://host/a?sig=TOKEN")):
         if error is not raised:
-            # As HTTP's file system raises it for any answer.
+            # As the HTTP file system raises it for any answer.
             error.__cause__ = raised
         with pytest.raises(kind, match=message) as caught, errors_of_store("http://host/a"):
             raise error

@@ -1,4 +1,4 @@
-"""Comparison: the first index where two tokenizers differ, against a plain search; `pairloom compare`."""
+"""Comparison: the first difference of two tokenizers, against a plain search; `pairloom compare`."""
 
 import json
 import random
@@ -99,7 +99,7 @@ def test_a_text_that_changes_and_keeps_its_length_is_reported() -> None:
 
 
 def shortened(side: Side) -> Side:
-    """The side without the last id of each text."""
+    """Encodes like the side, but without the last id of each text."""
     return replace(side, encode=lambda text: side.encode(text)[:-1])
 
 
@@ -123,7 +123,7 @@ def test_a_space_that_decoding_drops_lies_nowhere(tmp_path: Path, kind: str) -> 
 
 @pytest.fixture
 def models(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """Two models that differ, and a text."""
+    """Writes two different models and a text."""
     text = tmp_path / "text.txt"
     text.write_text("ab ab cd cd", encoding="utf-8")
     first, second = tmp_path / "first.json", tmp_path / "second.json"
@@ -140,7 +140,7 @@ def test_the_report(models: tuple[Path, Path, Path]) -> None:
         "1 documents, 11 bytes",
         "tokens           A 8  B 7  (-12.50%)",
         "bytes per token  A 1.3750  B 1.5714",
-        "documents with different ids 1, with different cuts 1",
+        "documents with different ids 1, with different boundaries 1",
         f"first different ids: {text}, byte 0",
         "  text  '' then 'ab ab cd cd'",
         "  A     >> 256:'ab' 257:' ab' 32:' ' 99:'c' 100:'d'",
@@ -178,7 +178,7 @@ def test_the_libraries_by_name(models: tuple[Path, Path, Path], monkeypatch: pyt
     folder = first.parent / "folder"
     folder.mkdir()
     Tokenizer.load(first).save(folder / "tokenizer.json", format="huggingface")
-    # How tiktoken is given encodings of one's own.
+    # How custom encodings are registered with tiktoken.
     plugins = first.parent / "plugins" / "tiktoken_ext"
     plugins.mkdir(parents=True)
     (plugins / "of_a_test.py").write_text(

@@ -1,4 +1,4 @@
-"""The training curve against truncated tokenizers, and against the counts of the reference's training."""
+"""The training curve, against truncated tokenizers and against the counts of the reference's training."""
 
 import random
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_tokens_after_each_merge_equal_those_of_the_truncated() -> None:
 
 def test_times_equal_the_counts_of_the_reference() -> None:
     rng = random.Random(3)
-    # Without equal letters side by side, of whose pairs only half are merged.
+    # No equal adjacent letters, because only half of their pairs merge.
     text = " ".join("".join(rng.sample("abcdefg", 4)) for _ in range(300))
     curve = training_curve(
         tokenizer := Tokenizer.train([text], 290, special_tokens=()), corpus_stats(tokenizer, Corpus.of_texts([text]))
@@ -61,7 +61,7 @@ def test_merges_that_were_not_learned_in_order_have_no_curve(tokenizer: Tokenize
 
 def test_figures_of_another_tokenizer_are_refused() -> None:
     one, other = Tokenizer.train(["ab ab"], 258), Tokenizer.train(["ab ab"], 257)
-    with pytest.raises(ValueError, match="figures are of"):
+    with pytest.raises(ValueError, match="stats are for"):
         training_curve(one, corpus_stats(other, Corpus.of_texts(["ab"])))
 
 

@@ -1,4 +1,4 @@
-"""explain_difference names the cause of differences that were planted."""
+"""explain_difference names the cause of planted differences."""
 
 import json
 import random
@@ -35,7 +35,7 @@ def crlf(text: str) -> str:
 
 
 def loaded_of_huggingface(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
-    """The tokenizer as their file has it, which does not say how it was trained."""
+    """The tokenizer as loaded from another library's file, which does not store how it was trained."""
     tokenizer.model.replaced(training=None)
     path = folder / "tokenizer.json"
     Tokenizer.from_model(tokenizer.model.replaced(decode_errors="replace")).save(path, format="huggingface")
@@ -46,7 +46,7 @@ TEXT, SPACED, CUT = prose(1), prose(2, "\n\n"), prose(3, EOT, n=200)
 WINDOWS = crlf(SPACED)
 TWO = prose(4, "<a><a>b", n=200)
 LINES = TEXT.splitlines(keepends=True)
-# It crosses line ends.
+# It crosses line endings.
 ACROSS = {"pattern": "[^,]+|,"}
 CS336, HUGGINGFACE, TWO_SPECIALS = {"profile": "cs336"}, {"profile": "huggingface"}, {"special_tokens": ["<a>", "<b>"]}
 
@@ -89,7 +89,7 @@ def planted(name: str) -> tuple[str, list[str], Tokenizer, Tokenizer]:
 
 
 def check_counts(found: Explanation, mine: Tokenizer, corpus: list[str]) -> None:
-    """The counts are those of counting all pairs after the merges before."""
+    """The counts equal those of counting all pairs after the earlier merges."""
     config = mine.config
     assert config is not None
     parts = corpus
@@ -111,7 +111,7 @@ def test_merges_that_min_frequency_left_out_are_said_to_be_rarer() -> None:
     every, frequent = (trained(TEXT, size=2000, min_frequency=least) for least in (1, 3))
     for mine, theirs in ((every, frequent), (frequent, every)):
         found = explain_difference(mine, theirs, TEXT)
-        assert found.cause == "vocab_size" and "or min_frequency=3 left the rarer pairs out" in found.reason
+        assert found.cause == "vocab_size" and "or min_frequency=3 skipped the rarer pairs" in found.reason
     assert "min_frequency" not in explain_difference(every, trained(TEXT, size=len(every.vocab) - 1), TEXT).reason
 
 
@@ -130,7 +130,7 @@ def test_the_planted_cause_is_named(name: str) -> None:
     if cause in ("corpus", "vocab_size"):
         return
     check_counts(found, mine, corpus)
-    # The change gives all of the second tokenizer's merges.
+    # The change reproduces all merges of the second tokenizer.
     assert found.n_explained == len(theirs.merges) > found.rank
     if cause == "tie":
         assert found.counts[0] == found.counts[1]
@@ -139,7 +139,7 @@ def test_the_planted_cause_is_named(name: str) -> None:
 
 
 def test_tokenizers_of_other_files_are_explained(tmp_path: Path) -> None:
-    """Without a record of its training the profile is found that gives the merges."""
+    """Without a training record, the profile that reproduces the merges is found."""
     mine = loaded_of_huggingface(trained(TEXT, "huggingface"), tmp_path)
     assert mine.config is None
     found = explain_difference(mine, trained(TEXT, "cs336"), TEXT)

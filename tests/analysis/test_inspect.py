@@ -1,4 +1,4 @@
-"""Inspection: which tokens no text brings about, against their definition; `pairloom inspect` in a terminal and out."""
+"""Inspection: unreachable tokens, against their definition; `pairloom inspect` on a terminal and off."""
 
 import contextlib
 import json
@@ -98,7 +98,7 @@ def test_the_command_says_all(model: Path) -> None:
     report = done.out
     for line in (
         "ids                    259 (uint16), 0 of them unassigned",
-        "tokens                 258, of one byte 256",
+        "tokens                 258, single-byte 256",
         "merges                 2",
         "pattern                gpt2",
         "  258 '<|endoftext|>'",

@@ -1,4 +1,4 @@
-"""`lock` and `changes`: what an upgrade changes of the ids is found, and its class of texts named."""
+"""`lock` and `changes`: find the ids that an upgrade changes, and name the class of texts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ def renamed(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def tokens_swapped(tokenizer: Tokenizer) -> Tokenizer:
-    """The last two tokens under each other's ids."""
+    """Swaps the ids of the last two tokens."""
     last = {len(tokenizer.merges) + 255: -1, len(tokenizer.merges) + 254: 1}
     vocab = {token_id + last.get(token_id, 0): token for token_id, token in tokenizer.vocab.items()}
     return Tokenizer(vocab, tokenizer.merges, tokenizer.special_tokens, pattern=tokenizer.pattern)
@@ -129,7 +129,7 @@ def test_a_lock_of_another_format_or_library_is_the_same(tmp_path: Path) -> None
         (lambda text: text.replace("lock 1", "lock 2"), "line 1 is 'pairloom-lock 2'"),
         (lambda text: text.replace("digits ", "digit "), "has no class 'digits'"),
         (lambda text: text[: text.rindex(" ")], "own tokens in a word has 7 digests, not 8"),
-        (lambda text: text + "klingon 00\n", "a class 'klingon' that is not known"),
+        (lambda text: text + "klingon 00\n", "a class 'klingon' that is unknown"),
         (lambda text: text.replace("digits ", "digits 00000000 "), "digits has 3 digests, not 2"),
     ],
 )

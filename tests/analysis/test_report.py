@@ -54,7 +54,7 @@ def test_figures_of_the_report_are_those_of_the_definitions(tmp_path: Path, para
         assert each.n_vocab_tokens == len(tokenizer.vocab)
     odd = found[2]
     assert odd.partial == odd.unreachable == [257]
-    # The pattern cuts the first one; the others are only unused.
+    # The pattern splits the first one; the others are only unused.
     assert odd.glitch == [256, 257] and {258, 259} <= set(odd.unused)
     assert found[0].gini > found[1].gini
     assert found[0].glitch == [] and found[0].unreachable == []
@@ -104,7 +104,7 @@ def test_commands_print_the_report(tmp_path: Path) -> None:
     assert found[2]["glitch"] == expected[2].glitch
     assert found[0]["corpora"]["ru"]["cost"] == len(named["english"].encode(TEXTS["ru"]))
     assert output("stats --model", models["all"], *corpora) == report_text(expected[1], named["all"])
-    # Several files of one name are one corpus.
+    # Several files under one name are one corpus.
     both = [word for name in ("en", "de") for word in ("--corpus", f"a={paths[name]}")]
     found = json.loads(output("stats --json --model", models["all"], *both))
     assert found[0]["corpora"]["a"]["documents"] == 2

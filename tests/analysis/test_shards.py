@@ -1,4 +1,4 @@
-"""Figures of a folder of shards: those of its documents, as an object, a table, JSON and a picture."""
+"""Statistics of a folder of shards equal those of its documents, as an object, a table, JSON and a plot."""
 
 import json
 import random
@@ -101,7 +101,7 @@ def test_the_shares_of_inputs_are_of_what_all_inputs_gave(tmp_path: Path) -> Non
 @pytest.mark.parametrize("what", ["none", "a.jsonl", "out/manifest.json"])
 def test_what_is_no_folder_of_shards_is_refused(tmp_path: Path, what: str) -> None:
     _folder(tmp_path, 1)
-    failed(run("shards", tmp_path / what), "is no folder of shards")
+    failed(run("shards", tmp_path / what), "is not a folder of shards")
 
 
 def test_names_of_inputs_cannot_steer_a_terminal(tmp_path: Path) -> None:

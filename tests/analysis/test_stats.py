@@ -51,7 +51,7 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     for path, text in zip(paths, [*in_files, ""], strict=True):
         path.write_bytes(text.encode())
     check(corpus_stats(tokenizer, paths), tokenizer, in_files)
-    # Blocks so small that words and characters are cut in two.
+    # Blocks so small that they split words and characters.
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", rng.randrange(1, 8))
     monkeypatch.setattr(stats, "_CHUNK_IDS", rng.randrange(1, 8))
     check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
@@ -79,7 +79,7 @@ def test_an_empty_corpus_has_no_ratios(tmp_path: Path) -> None:
     assert math.isnan(found.bytes_per_token)
     figures = found.as_dict()
     assert figures["bytes_per_token"] is figures["tokens_per_word"] is figures["renyi_efficiency"] is None
-    # An empty record is a document, as it is everywhere.
+    # An empty record is a document, as everywhere.
     (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
     assert corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty.jsonl").n_documents == 1
     (tmp_path / "bad").write_bytes(b"ab\xff")
@@ -163,8 +163,8 @@ def test_plots_are_files_of_their_suffix_and_the_same_again(
     assert drawn.startswith(head)
     failed(run(*command), plot.name)
     assert run(*command, "--force").status == 0 and plot.read_bytes() == drawn
-    # matplotlib leaves each text as a comment beside its outlines.
-    for title in ("how long tokens are", "how often tokens come", "compression by vocabulary size", "training curve"):
+    # matplotlib writes each text as a comment next to its outlines.
+    for title in ("token lengths", "token frequencies", "compression by vocabulary size", "training curve"):
         assert suffix != ".svg" or f"<!-- {title} -->" in drawn.decode()
 
 
@@ -173,7 +173,7 @@ def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
     ranks, plot = tmp_path / "a.tiktoken", tmp_path / "plot.svg"
     Tokenizer.train(["ab ab"], 258).save(ranks, format="tiktoken")
     with ranks.open("ab") as file:
-        # A token that no merging makes.
+        # A token that no merge makes.
         file.write(base64.b64encode(b"xyz") + b" 300\n")
     done = run("stats --pattern gpt2 --model", ranks, "--input", text, "--plot", plot)
     assert done.status == 0

@@ -1,4 +1,4 @@
-"""The benchmark of families ends with a line where there are no vocabularies to measure."""
+"""The benchmark of families prints one line and ends if there are no vocabularies to measure."""
 
 import subprocess
 import sys

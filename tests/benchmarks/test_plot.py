@@ -1,4 +1,4 @@
-"""The picture of a record has a panel for what was measured, and none for what was not."""
+"""The plot of a record has panels only for what was measured."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The libraries of a benchmark take turns forth and back, and each result is found by its library's name."""
+"""A benchmark's libraries alternate in order, forward and back, and each result has its library's name."""
 
 import subprocess
 import sys

@@ -8,7 +8,7 @@ import pytest
 
 
 def violations(page: Any) -> list[tuple[str, str, int, str]]:
-    """(rule, impact, how often, the first element) of each finding, contrast included; skips without axe-core."""
+    """Returns (rule, impact, count, first element) for each finding, including contrast; skips without axe-core."""
     spec = importlib.util.find_spec("axe_playwright_python")
     if spec is None or spec.submodule_search_locations is None:
         pytest.skip("no browser for tests: axe_playwright_python is not installed")

@@ -18,7 +18,7 @@ VIEWPORTS = {"desktop": (1280, 900), "phone": (390, 844)}
 def chromium() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="no browser for tests: playwright is not installed")
     with sync_api.sync_playwright() as playwright:
-        # Debian's Chromium where playwright has fetched none of its own.
+        # Debian's Chromium if playwright has not fetched its own.
         fetched = Path(playwright.chromium.executable_path)
         path = str(fetched) if fetched.is_file() else shutil.which("chromium") or shutil.which("google-chrome")
         if path is None:
@@ -41,7 +41,7 @@ def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
     def opened(html: str, viewport: str = "desktop", scheme: str = "light") -> Any:
         width, height = VIEWPORTS[viewport]
-        # With no network at all: a page that asks for anything fails.
+        # No network at all: a page that requests anything fails.
         context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
         contexts.append(context)
         page = context.new_page()

@@ -1,4 +1,4 @@
-"""A folder served on the loopback, since browsers let no page from disk fetch files."""
+"""Serves a folder on loopback, because browsers do not let pages from disk fetch files."""
 
 import functools
 import http.server
@@ -17,7 +17,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The URL under which `folder` is served meanwhile."""
+    """Serves `folder` and yields its URL."""
     handler = functools.partial(_Quiet, directory=str(folder))
     with serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
         yield f"http://127.0.0.1:{server.server_port}/"

@@ -128,7 +128,7 @@ def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Pat
     nodes = merge_trees(native.model, ids)
 
     def tree(token_id: int) -> list[str]:
-        """The nodes as the page shows them, breadth first."""
+        """Returns the nodes as the page shows them, breadth first."""
         told, open_ids = [], [token_id]
         while open_ids:
             each = open_ids.pop(0)
@@ -142,7 +142,7 @@ def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Pat
         assert page.locator("#pl-panel-title").inner_text() == f"Token {index + 1}"
         assert sorted(page.locator("#pl-tree .node").all_text_contents()) == sorted(tree(token_id))
         assert page.locator("#pl-facts dd").first.inner_text() == str(token_id)
-    # A click keeps a token; the arrow keys and Escape.
+    # A click pins a token; the arrow keys and Escape.
     page.locator(".pl-tokens .t").nth(1).click()
     page.locator(".pl-tokens .t").nth(0).hover()
     assert page.locator("#pl-panel-title").inner_text() == "Token 2"
@@ -158,14 +158,14 @@ def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Pat
 
 
 def _said(page: Any, field: str, part: str) -> None:
-    """Waits until the message beside a field says `part`."""
+    """Waits until the message next to a field contains `part`."""
     page.wait_for_function(
         "([field, part]) => document.getElementById(field + '-error').textContent.includes(part)", arg=[field, part]
     )
 
 
 def _assert_drawn(page: Any, native: Tokenizer, ids: list[int]) -> None:
-    """The rows that were kept and those that were made anew show these ids, in order."""
+    """Asserts that kept and rebuilt rows show these ids, in order."""
     rows = page.evaluate("""() => {
         const labelOf = (each) => each.getAttribute("aria-label");
         return Array.from(document.querySelectorAll(".pl-tokens .cell"),
@@ -203,7 +203,7 @@ def test_typing_keeps_the_rows_that_are_the_same(playground: Callable[..., Any])
                 "[...document.querySelectorAll('.pl-tokens .block')].filter((row) => row.wasThere).length"
             )
             assert kept >= page.locator(".pl-tokens .block").count() - 2 > 2
-    # The panel and the keyboard know where the tokens are now.
+    # The panel and the keyboard know the new positions of the tokens.
     page.locator(".pl-tokens .t").last.click()
     assert page.locator("#pl-panel-title").inner_text() == f"Token {len(ids)}"
     page.keyboard.press("Home")
@@ -289,7 +289,7 @@ def test_files_of_one_name_are_two_tokenizers(playground: Callable[..., Any], tm
         (tmp_path / str(number)).mkdir()
         tokenizer.save(tmp_path / str(number) / "english")
     _loaded(page, tmp_path / "0/english")
-    page.locator("#pl-other").select_option("english (2)")  # the menu has an english of its own
+    page.locator("#pl-other").select_option("english (2)")  # the menu has its own "english"
     page.locator("#pl-file").set_input_files(tmp_path / "1/english")
     page.wait_for_function("document.getElementById('pl-from').textContent.startsWith('english (3)')")
     assert _ids(page, "lowest") == trained[1].encode("lowest")
@@ -351,12 +351,12 @@ def test_settings_act_at_once_or_say_that_they_wait(playground: Callable[..., An
             "ids => document.getElementById('pl-ids').textContent === ids", arg=" ".join(map(str, native.encode(text)))
         )
     page.locator("#pl-corpus").fill("other")
-    _said(page, "pl-corpus", "Train learns from it")
+    _said(page, "pl-corpus", "press Train to learn from it")
     page.locator("#pl-menu").select_option("english")
     page.wait_for_function("document.getElementById('pl-from').textContent.startsWith('English')")
     page.locator("#pl-ties").select_option("ids_least")
     _said(page, "pl-ties", "press Train")
-    # A .tiktoken is split by another pattern at once.
+    # Another pattern splits a .tiktoken at once.
     tokenizer = Tokenizer.train([corpus * 9 + "12345 12345"], 400, pattern="o200k", special_tokens=())
     (tmp_path / "some.tiktoken").write_bytes(tiktoken.write(tokenizer.model))
     _loaded(page, tmp_path / "some.tiktoken")
@@ -372,7 +372,7 @@ def test_settings_act_at_once_or_say_that_they_wait(playground: Callable[..., An
 
 def test_tokenizer_from_an_address_and_errors_beside_it(playground: Callable[..., Any], site: str) -> None:
     page = playground()
-    for address, part in (("no address", "begins with https"), (site + "nothing.json", "404"), (site, "tokenizer")):
+    for address, part in (("no address", "starts with https"), (site + "nothing.json", "404"), (site, "tokenizer")):
         page.locator("#pl-url").fill(address)
         page.locator("#pl-load").click()
         _said(page, "pl-url", part)
@@ -384,7 +384,7 @@ def test_tokenizer_from_an_address_and_errors_beside_it(playground: Callable[...
 
 
 def test_page_opened_from_disk_has_the_engine_within(chromium: Any, module: Path, tmp_path: Path) -> None:
-    """By the site's own markup, without a server."""
+    """Opens the site's own markup, without a server."""
     markup = (ROOT / "docs/playground.md").read_text(encoding="utf-8")
     body = markup[markup.index("<link") : markup.index("## What it reads")]
     folder = tmp_path / "playground"
@@ -406,7 +406,7 @@ def test_page_opened_from_disk_has_the_engine_within(chromium: Any, module: Path
 
 
 def test_package_in_a_page_and_in_a_worker(playground: Callable[..., Any]) -> None:
-    """Streams and sessions of the package, and the package in a worker of modules."""
+    """Streams and sessions of the package, and the package in a module worker."""
     found = playground().evaluate("""async () => {
         const { Tokenizer } = await import("./pairloom/index.js");
         const tokenizer = await Tokenizer.train("low lower lowest newest", 9);
@@ -430,7 +430,7 @@ def test_it_says_where_webassembly_is_off(chromium: Any, site: str) -> None:
     page.add_init_script("delete globalThis.WebAssembly")
     page.goto(site)
     page.wait_for_selector("#pairloom-playground[data-ready=failed]")
-    assert "WebAssembly turned off" in page.locator("[role=alert]").inner_text()
+    assert "WebAssembly is turned off" in page.locator("[role=alert]").inner_text()
     page.context.close()
 
 

@@ -1,4 +1,4 @@
-"""The built documentation in a real browser: nothing of weight that axe-core finds, nothing asked of another host."""
+"""The built documentation in a real browser: no serious axe-core findings, and no requests to other hosts."""
 
 import runpy
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ KINDS = ("index", "overview", "lecture", "handout", "ladder", "playground", "gui
 def test_a_page_of_each_kind_is_accessible(chromium: Any, site: str, scheme: str) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     page, problems = context.new_page(), []
-    # Dark is other colours, which the first pages show.
+    # The dark scheme differs only in colours, which the first pages show.
     for name in KINDS if scheme == "light" else KINDS[:3]:
         page.goto(f"{site}{name}.html")
         page.wait_for_load_state("networkidle")

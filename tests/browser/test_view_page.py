@@ -140,7 +140,7 @@ def test_hostile_text_runs_no_script(open_page: Opener, tokenizer: Tokenizer) ->
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
     assert "[U+202E]" in page.locator("#texts h2").inner_text()
-    # Each control of direction is alone in a box that it does not leave.
+    # Each direction control is alone in a box, so that it affects nothing outside.
     boxes = page.evaluate("""() => {
         const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
         for (let node; (node = walker.nextNode());) {
@@ -231,7 +231,7 @@ def test_copying_a_part_of_a_text_returns_that_part(open_page: Opener, tokenizer
 
 
 def test_a_frame_has_the_panel_below_the_tokens(open_page: Opener, tokenizer: Tokenizer) -> None:
-    """However narrow the notebook, and without room that nothing needs."""
+    """The frame fits any notebook width, without unused space."""
     for text, viewport in (("the cat", "phone"), ("the cat\n" * 60, "desktop")):
         page = open_page(f"<!DOCTYPE html><title>notebook</title>{tokenizer.view(text)._repr_html_()}", viewport)
         frame = page.frame_locator("iframe")
@@ -265,7 +265,7 @@ def test_a_sheet_opens_for_a_token_and_closes(open_page: Opener, tokenizer: Toke
 
 
 def test_arabic_keeps_its_order(open_page: Opener, tokenizer: Tokenizer) -> None:
-    """Words from right to left, joined, if their letters are cut; in sentences quotes and ids stay in place."""
+    """Right-to-left words stay joined if tokens split their letters; in sentences, quotes and ids stay in place."""
     text = "with \u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645 inside"
     page = ready(open_page(tokenizer.view(text).html()))
     first, second = (page.locator(".unit").nth(index).bounding_box()["x"] for index in (0, 1))
@@ -295,7 +295,7 @@ def test_accessibility(
     viewport: str,
     sides: int,
 ) -> None:
-    """axe-core has no findings of any weight; contrast is among its rules."""
+    """axe-core has no findings at all; its rules include contrast."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")[:3000] + HOSTILE
     page = ready(
         open_page(tokenizer.view({"README.md": text}, other=other if sides == 2 else None).html(), viewport, scheme)

@@ -17,7 +17,7 @@ class Done(NamedTuple):
 
 
 def run(*arguments: str | Path | int, stdin: bytes | None = None) -> Done:
-    """Runs a command, of which the first argument may hold several words; apart only if it is to read `stdin`."""
+    """Runs a command; the first argument can contain several words. Uses a separate process only to read `stdin`."""
     words = [*str(arguments[0]).split(), *map(str, arguments[1:])] if arguments else []
     if stdin is not None:
         command = [sys.executable, "-m", "pairloom", *words]
@@ -35,14 +35,14 @@ def run(*arguments: str | Path | int, stdin: bytes | None = None) -> Done:
 
 
 def output(*arguments: str | Path | int, stdin: bytes | None = None) -> str:
-    """What a command that succeeds writes to stdout."""
+    """Returns what a successful command writes to stdout."""
     done = run(*arguments, stdin=stdin)
     assert done.status == 0, done.err
     return done.out
 
 
 def failed(done: Done, *mentions: str) -> None:
-    """A failure says on stderr what and where, and nothing on stdout."""
+    """Asserts that a failure reports what and where on stderr, and writes nothing to stdout."""
     assert (done.status, done.out) == (1, ""), done
     assert "Traceback" not in done.err
     for mention in mentions:

@@ -1,4 +1,4 @@
-"""The command line: results on stdout, people on stderr, exit 0, 1 or 2, nothing half-written."""
+"""The command line: results on stdout, messages on stderr, exit status 0, 1 or 2, no partial output."""
 
 import argparse
 import json
@@ -104,13 +104,13 @@ def test_wrong_usage_exits_with_two(command: str) -> None:
         ("tokenize --max-memory 1", "there is no option --max-memory"),
         (
             "train a.txt --vocab-size 300 --output new --input b.txt",
-            "the argument a.txt belongs to no option; files are named with --input a.txt",
+            "unexpected argument a.txt; pass files with --input a.txt",
         ),
         (
             "encode hello --model nowhere.json",
-            "belongs to no option; a text is given with --text, files are named with --input hello",
+            "unexpected argument hello; pass text with --text or files with --input hello",
         ),
-        ("decode 3 --model nowhere.json", "the argument 3 belongs to no option"),
+        ("decode 3 --model nowhere.json", "unexpected argument 3"),
         ("encode --model m --text a --text b", "--text is given more than once; it takes one value"),
         ("inspect --model a --model=b", "--model is given more than once; it takes one value"),
     ],
@@ -157,12 +157,12 @@ def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "vocab.json").write_text("mine")
     (tmp_path / "file").write_text("mine")
-    # The corpus is not there, which only training finds out.
+    # The corpus does not exist, which only training would notice.
     command = ("train", "--input", tmp_path / "absent.txt", "--vocab-size", "258", "--output")
     failed(run(*command, tmp_path / "folder", "--format", "gpt2"), "vocab.json", "pass --force")
     failed(run(*command, tmp_path / "file", "--format", "gpt2", "--force"), "file")
     failed(run(*command, tmp_path / "folder", "--force"), "is a directory")
-    failed(run(*command, tmp_path / "new", "--format", "gpt2", "--pattern", "cl100k"), "carry no pattern")
+    failed(run(*command, tmp_path / "new", "--format", "gpt2", "--pattern", "cl100k"), "do not store a pattern")
     failed(run(*command, tmp_path / "new", "--format", "gpt2"), "absent.txt")
 
 
@@ -192,12 +192,12 @@ def test_an_empty_name_is_wrong_usage_and_not_the_current_folder(model: Path) ->
         (("merge-counts", model, "", "--output", "out"), "counts"),
     ):
         done = run(*command)
-        assert done.status == 2 and f"{option} is empty; name a file or a folder" in done.err
+        assert done.status == 2 and f"{option} is empty; pass a file or a folder" in done.err
 
 
 def test_an_output_of_a_dash_is_wrong_usage_and_not_a_file(model: Path) -> None:
     done = run("convert", "--model", model, "--format", "huggingface", "--output", "-")
-    assert done.status == 2 and "--output - would make a file of that name" in done.err
+    assert done.status == 2 and "--output - would create a file named -" in done.err
     assert not Path("-").exists()
 
 

@@ -1,4 +1,4 @@
-"""What the command line makes of numbers beyond 64 bits, closed streams, --quiet and --log-json."""
+"""The command line with numbers beyond 64 bits, closed streams, --quiet and --log-json."""
 
 import gzip
 import itertools
@@ -93,7 +93,7 @@ def test_closed_and_full_streams_are_no_tracebacks(folder: Path, command: str, s
 
 
 def test_files_do_not_take_the_numbers_of_closed_streams(folder: Path, tmp_path: Path) -> None:
-    """Whatever a library writes to stdout would be in the shards."""
+    """Anything that a library writes to stdout would end up in the shards."""
     command = f"{PAIRLOOM} tokenize --model model.json --input a.jsonl --output {tmp_path}/out <&- 2>&-"
     assert shell(command, folder).returncode == 0
     output("tokenize --model", folder / "model.json", "--input", folder / "a.jsonl", "--output", tmp_path / "b")
@@ -171,7 +171,7 @@ def test_strict_exits_with_3_if_something_was_left_out(folder: Path, tmp_path: P
     for strict, status in (("", 0), ("--strict", 3)):
         done = tokenize(f"--resume --skip-bad-files {strict}", tmp_path / "b.txt.gz")
         assert done.status == status and json.loads(done.out)["skipped_files"] == 1
-        assert "1 files that cannot be read were left out" in done.err or "finished already" in done.err
+        assert "1 files that could not be read were skipped" in done.err or "already finished" in done.err
     done = tokenize("--force --skip-bad --strict", tmp_path / "a.jsonl")
     assert done.status == 3 and json.loads(done.out)["skipped"] == 1
     assert tokenize("--force --strict", folder / "a.jsonl").status == 0

@@ -27,7 +27,7 @@ def test_there_and_back_is_the_same(model: Path, tmp_path: Path, format: str) ->
     done = run("convert", "--model", model, "--output", there, "--format", format)
     assert (done.status, done.out) == (0, ""), done.err
     assert f"{there}: {format}, 281 tokens\n" in done.err
-    # The tokenizer is strict, which a tokenizer.json cannot say.
+    # The tokenizer is strict, which a tokenizer.json cannot store.
     assert done.err.count("\n") == (2 if format == "huggingface" else 1)
     output("convert", "--model", there, "--output", back, "--format", format)
     assert there.read_bytes() == back.read_bytes()
@@ -39,8 +39,8 @@ def test_convert_warns_about_what_the_format_does_not_store(model: Path, tmp_pat
     there, back = tmp_path / "there", tmp_path / "back"
     done = run("convert", "--model", model, "--output", there, "--format", format)
     assert done.status == 0, done.err
-    unsaid = "the pattern, which tokens are special" if format == "tiktoken" else "which tokens are special"
-    assert f"format {format!r} does not say {unsaid}, decode_errors='strict'" in done.err
+    unsaid = "the pattern, the special tokens" if format == "tiktoken" else "the special tokens"
+    assert f"format {format!r} does not store {unsaid}, decode_errors='strict'" in done.err
     given = (*(("--pattern", "gpt2") if format == "tiktoken" else ()), "--special", "<|endoftext|>=280")
     said = done.err.partition("when it is loaded, pass ")[2].partition(";")[0]
     assert tuple(shlex.split(said.replace(" and ", " "))) == given

@@ -20,7 +20,7 @@ def test_train_extend_continues_from_the_model(tmp_path: Path) -> None:
     done = output("train --extend", first, *given, "--pattern", LINES)
     assert json.loads(done)["actual_mergeable_vocab_size"] == 285
     assert Tokenizer.load(second) == start.extend(TEXT, 285, pattern=LINES)
-    # Without a pattern it is the model's own; counts do as well as a corpus.
+    # Without --pattern the model's own is used; counts work like a corpus.
     renumbered = run("train --profile bpetite --extend", first, *given, "--force", "--renumber")
     assert renumbered.status == 0 and "1 of the ids move" in renumbered.err, renumbered.err
     assert Tokenizer.load(second) == Tokenizer.train(TEXT, 285)
@@ -49,7 +49,7 @@ def test_train_extend_refuses_before_it_reads_the_corpus(tmp_path: Path) -> None
         assert done.status == 2 and "--vocab-size or --n-tokens" in done.err
     for options in ("--n-tokens 5", "--renumber --vocab-size 300", ""):
         done = run(f"train {options}", *given)
-        assert done.status == 2 and ("go with --extend" if options else "--vocab-size") in done.err
+        assert done.status == 2 and ("need --extend" if options else "--vocab-size") in done.err
     Tokenizer.train(TEXT, 270, decode_errors="replace").save(tmp_path / "tokenizer.json", format="huggingface")
     failed(run("train --vocab-size 300 --extend", tmp_path / "tokenizer.json", *given), "pass --n-tokens")
 

@@ -1,4 +1,4 @@
-"""Each command's --help is all there is to read: no option without a word about it."""
+"""Each command's --help explains every option."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Names and strings of files from hostile hands reach the terminal escaped, on one line each, and without secrets."""
+"""Hostile file names and strings reach the terminal escaped, on one line each, and without secrets."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
 
 
 def _assert_clean(done: Done) -> None:
-    """No control characters but ends of lines, and on stderr no line that is not ours."""
+    """Asserts that there are no control characters except line ends, and on stderr only pairloom's own lines."""
     for text in (done.out, done.err):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text), ascii(text)
     for line in done.err.splitlines():

@@ -27,5 +27,5 @@ def test_a_lock_of_ranks_takes_their_pattern(tmp_path: Path) -> None:
     failed(run("lock", ranks), "load it with --pattern")
     kept.write_text(output("lock", ranks, "--pattern", "cl100k"))
     assert output("check", ranks, kept, "--pattern", "cl100k") == ""
-    # The error of a model does not blame the lock.
+    # An error in the model does not blame the lock.
     failed(run("check", ranks, kept), f"pairloom: {ranks}: ")

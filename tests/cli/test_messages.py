@@ -34,30 +34,30 @@ TOKENIZE = "tokenize --model model.json --output new --input"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("train --vocab-size 300 --output a.txt --input a.txt", "a.txt: exists already; pass --force to replace it"),
-        ("convert --model model.json --output a.txt --format gpt2 --force", "a.txt: is not a folder; name a new one\n"),
+        ("train --vocab-size 300 --output a.txt --input a.txt", "a.txt: already exists; pass --force to replace it"),
+        ("convert --model model.json --output a.txt --format gpt2 --force", "a.txt: is not a folder; pass a new one\n"),
         (f"{TRAIN} bad.txt", "replace malformed bytes with --input-errors replace"),
         ("train --vocab-size 3 --output new --input a.txt", "pass --vocab-size 256 or more"),
-        (f"{TRAIN} a.csv", "or, if all of it is meant, pass --input-format text\n"),
+        (f"{TRAIN} a.csv", "to use all of it as text, pass --input-format text\n"),
         (f"{TRAIN} a.txt --threads -1", "pairloom: --threads must be at least 0, not -1"),
-        (f"{TRAIN} a.txt --text-field a..b", "pairloom: --text-field must name a key"),
+        (f"{TRAIN} a.txt --text-field a..b", "pairloom: --text-field must be a key"),
         (f"{TRAIN} a.txt --max-memory 1", "raise --max-memory"),
         (f"{TRAIN} absent.txt", "pairloom: absent.txt: No such file or directory\n"),
         (
             "tokenize --model model.json --output bad.txt --input a.txt",
-            "pairloom: bad.txt: is not a folder; name a new one",
+            "pairloom: bad.txt: is not a folder; pass a new or an empty folder",
         ),
         ("tokenize --model model.json --output a.txt/d --input a.txt", "pairloom: a.txt/d: Not a directory\n"),
         ("inspect --model ranks.tiktoken", "load it with --pattern, a regular expression"),
         ("view --model model.json --input a.txt --output new --specials error", "text with --specials ordinary, or"),
         ("inspect --model model.json --pattern gpt2", "leave out --pattern\n"),
         ("inspect --model a.txt", "name its format with --model-format, one of"),
-        (f"{TRAIN} cut.jsonl", "or leave such lines out with --skip-bad\n"),
-        (f"{TOKENIZE} a.txt --provenance --id-field id", "--id-field names a field"),
+        (f"{TRAIN} cut.jsonl", "or skip such lines with --skip-bad\n"),
+        (f"{TOKENIZE} a.txt --provenance --id-field id", "--id-field applies to JSON lines"),
         (f"{TOKENIZE} a.txt --pack 4 --rank 2 --world-size 2", "pairloom: --rank is 2; the largest is 1"),
         (
             "decode --model model.json --ids 200",
-            "the ids hold a part of a character: --errors replace puts U+FFFD there",
+            "the ids end or start inside a character: --errors replace puts U+FFFD there",
         ),
     ],
 )
@@ -93,7 +93,7 @@ def test_no_input_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch, arg
     (folder / "link.txt").symlink_to("a.txt")
     (folder / "bad.txt").unlink()
     done = run(arguments, "--force")
-    assert done.status == 2 and "is one of the inputs; name another file" in done.err
+    assert done.status == 2 and "is one of the inputs; pass another file" in done.err
     assert (folder / "a.txt").read_text() == (folder / "a.svg").read_text() == "ab <|endoftext|> ab"
 
 
@@ -112,11 +112,11 @@ def test_remedies_of_columns(folder: Path) -> None:
     write_parquet(folder / "a.parquet", ["a", "b"], column="body")
     tokenize: list[str | Path] = ["tokenize", "--model", folder / "model.json", "--output", folder / "new", "--input"]
     done = run(*tokenize, folder / "a.parquet")
-    assert done.status == 1 and "name one with --text-field\n" in done.err
+    assert done.status == 1 and "choose one with --text-field\n" in done.err
     pairs: list[Any] = ["a", None]
     write_parquet(folder / "b.parquet", pairs)
     done = run(*tokenize, folder / "b.parquet")
-    assert done.status == 1 and "leave such rows out with --skip-bad\n" in done.err
+    assert done.status == 1 and "skip such rows with --skip-bad\n" in done.err
     done = run(*tokenize, folder / "b.parquet", "--skip-bad")
     assert done.status == 0 and done.err.startswith("pairloom: warning: 1 records")
 
@@ -128,7 +128,8 @@ def test_remedies_of_a_run_that_is_there(folder: Path) -> None:
     done = run(*tokenize)
     assert done.status == 1
     assert (
-        done.err == f"pairloom: {folder / 'out'}: holds a run already; resume it (--resume), or replace it (--force)\n"
+        done.err
+        == f"pairloom: {folder / 'out'}: already contains a run; resume it (--resume), or replace it (--force)\n"
     )
 
 
@@ -154,18 +155,18 @@ def test_warnings_name_options_and_no_source(folder: Path) -> None:
     done = run("train", "--vocab-size", 258, "--output", folder / "new", "--input", folder / "a.txt")
     assert done.status == 0
     (line,) = (line for line in done.err.splitlines() if "literals" in line)
-    assert line.startswith("pairloom: warning: the corpus holds 1 literals")
-    assert "pass --corpus-specials split to cut" in line
+    assert line.startswith("pairloom: warning: the corpus contains 1 literals")
+    assert "pass --corpus-specials split to split" in line
     assert ".py" not in done.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("stats --model model.json --input a.txt --parallel", "--parallel goes with --corpus"),
-        ("compare --model model.json --model model.json --input a.txt --parallel", "--parallel goes with --corpus"),
-        ("view --model model.json --text ab --lines --output new", "--lines goes with --input: it says how texts are"),
-        ("inspect --model model.json --stages ab --json", "--stages goes with neither --text nor --json"),
+        ("stats --model model.json --input a.txt --parallel", "--parallel needs --corpus"),
+        ("compare --model model.json --model model.json --input a.txt --parallel", "--parallel needs --corpus"),
+        ("view --model model.json --text ab --lines --output new", "--lines needs --input: it controls how texts are"),
+        ("inspect --model model.json --stages ab --json", "--stages cannot be combined with --text or --json"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(

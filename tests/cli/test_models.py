@@ -1,4 +1,4 @@
-"""--pattern and --special: every command takes the files that carry neither."""
+"""--pattern and --special: every command reads files that contain neither."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ TOKENIZER = Tokenizer.train([TEXT.replace("<e>", "")], 290, pattern="cl100k", sp
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """The model, and what its file leaves unsaid."""
+    """Saves the model; returns its file and the options that the file lacks."""
     TOKENIZER.save(tmp_path / "model", format="tiktoken")
     special = f"<e>={TOKENIZER.special_tokens['<e>']}"
     return ["--model", str(tmp_path / "model"), "--pattern", "cl100k", "--special", special]
@@ -32,7 +32,7 @@ def test_compare(given: list[str], tmp_path: Path) -> None:
     assert json.loads(output("compare", *native, *given, *corpus))["ids"] is None
     assert json.loads(output("compare", *given, *native, *corpus))["ids"] is None
     for option in (["--pattern", "gpt2"], ["--special", "<e>"]):
-        failed(run("compare", *native, *native, *option, *corpus), f"both models store what {option[0]} gives")
+        failed(run("compare", *native, *native, *option, *corpus), f"both models already contain what {option[0]} sets")
 
 
 def test_special_tokens_with_and_without_ids(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_special_tokens_with_and_without_ids(tmp_path: Path) -> None:
     for wrong, message in (
         (["<e>", "<e>=400"], "'<e>' twice"),
         (["=400"], "empty"),
-        (["<e>=400", "<f>=400"], "both given id 400"),
+        (["<e>=400", "<f>=400"], "both have id 400"),
         (["<e>=99999999999999999999999999"], "the largest is"),
     ):
         failed(run(*common, *(word for literal in wrong for word in ("--special", literal))), message)

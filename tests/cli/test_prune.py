@@ -37,7 +37,7 @@ def test_prune_refuses_before_it_reads_the_corpus(tmp_path: Path) -> None:
     given: list[str | Path | int] = ["--input", tmp_path / "none", "--output", tmp_path / "out"]
     Tokenizer.train(TEXT, 274).with_normalizer("nfc").save(model)
     done = run("prune --adapt --vocab-size 264 --model", model, *given)
-    assert done.status == 2 and "give --n-tokens" in done.err
+    assert done.status == 2 and "pass --n-tokens" in done.err
     for options in ("", " --compact", " --adapt"):
         failed(
             run(f"prune --n-tokens 10 --format tiktoken{options} --model", model, *given), "cannot hold the normalizer"

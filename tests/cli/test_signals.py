@@ -1,4 +1,4 @@
-"""Signals that come before a command has begun."""
+"""Signals that arrive before a command has started."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 
 import pairloom
 
-# Runs before anything else in the interpreter: sends the signal when a module is first looked for.
+# Runs before anything else in the interpreter: sends the signal at the first import.
 _INTERRUPTED = """
 import os, signal, sys
 

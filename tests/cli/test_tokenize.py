@@ -33,7 +33,7 @@ def test_one_command(model: Path, tmp_path: Path) -> None:
     before = contents(tmp_path / "out")
     assert run(*command).status == 1
     done = run(*command, "--resume")
-    assert done.status == 0 and "finished already" in done.err
+    assert done.status == 0 and "already finished" in done.err
     assert contents(tmp_path / "out") == before
     failed(run(*bare, "--resume"), "was made with --eot '<|endoftext|>', not without --eot")
     assert run(*command, "--resume", "--force").status == 2
@@ -50,14 +50,14 @@ def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path:
         failed(run(*command, *more), "pass --takeover if its driver is dead")
     output(*command, "--takeover")
     done = run(*command, "--resume")
-    assert done.status == 0 and "is finished already" in done.err
+    assert done.status == 0 and "is already finished" in done.err
     for text in (done.err, run(*command).err, run(*command, "--pack", "8").err):
         assert text and "PASSWORD" not in text
     assert run(*command[:-1], tmp_path / "out", "--takeover").status == 2
 
 
 def test_the_tokens_around_documents_are_named(tmp_path: Path) -> None:
-    """The first special token begins documents here, as it does for DeepSeek and Llama 3."""
+    """The first special token starts documents here, as for DeepSeek and Llama 3."""
     tokenizer = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<bos>", "<eos>"], special_ids="first")
     tokenizer.save(tmp_path / "model.json")
     (tmp_path / "a.jsonl").write_text(json_lines(["hello\nworld", "a <eos> b"]))
@@ -66,7 +66,7 @@ def test_the_tokens_around_documents_are_named(tmp_path: Path) -> None:
     done = run(*common, "--output", tmp_path / "named", "--eot", "<eos>", "--bos", "<bos>")
     assert done.status == 0 and "--specials recognise" in done.err
     assert documents_of(tmp_path / "named") == [[0, *ids, 1] for ids in plain]
-    failed(run(*common, "--output", tmp_path / "bare", "--eot"), "--eot must name one of", "'<bos>', '<eos>'")
+    failed(run(*common, "--output", tmp_path / "bare", "--eot"), "--eot must be one of", "'<bos>', '<eos>'")
     output(*common, "--output", tmp_path / "ids", "--eot", "<eos>", "--specials", "recognise")
     assert documents_of(tmp_path / "ids") == [[*plain[0], 1], [*tokenizer.encode("a <eos> b"), 1]]
 
@@ -88,4 +88,4 @@ def test_a_resumed_run_says_that_a_pipe_is_not_compared(model: Path, tmp_path: P
     for is_resumed in (False, True):
         done = run(*tokenize, "--output", tmp_path / "piped", "--resume")
         assert done.status == 0
-        assert ("pipe.txt brings is not compared with what the earlier run read" in done.err) == is_resumed
+        assert ("pipe.txt sends cannot be compared with what the earlier run read" in done.err) == is_resumed

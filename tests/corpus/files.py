@@ -1,4 +1,4 @@
-"""The same documents in every kind of file, and every kind of broken file."""
+"""Writes the same documents as every kind of file, and every kind of broken file."""
 
 import bz2
 import gzip
@@ -25,7 +25,7 @@ DOCUMENTS = [
 
 
 def json_lines(documents: list[str]) -> str:
-    """Escapes in every second line, so that both ways of reading a string are met."""
+    """Escapes in every second line exercise both ways of reading a string."""
     lines = [
         json.dumps({"id": n, "text": text, "meta": {"text": text, "n": [n]}}, ensure_ascii=n % 2 == 0)
         for n, text in enumerate(documents)
@@ -54,7 +54,7 @@ def write_parquet(path: Path, documents: list[str], column: str = "text", **opti
 def write_arrow(
     path: Path, documents: Any, *, stream: bool = False, rows: int = 7, compression: str | None = None
 ) -> None:
-    """Documents, a column or a table as an Arrow file, or as a stream, in batches of so many rows."""
+    """Writes documents, a column or a table as an Arrow file or stream, in batches of `n` rows."""
     if isinstance(documents, list):
         documents = pyarrow.array(documents, pyarrow.large_string())
     table = documents if isinstance(documents, pyarrow.Table) else pyarrow.table({"text": documents})
@@ -64,7 +64,7 @@ def write_arrow(
 
 
 def write_all(folder: Path, documents: list[str] = DOCUMENTS) -> dict[str, Path]:
-    """Every kind of file that holds exactly these documents (texts are apart by SEPARATOR)."""
+    """Writes every kind of file that contains exactly these documents (SEPARATOR separates those of plain text)."""
     text = SEPARATOR.join(documents).encode()
     lines = json_lines(documents).encode()
     paths = {}

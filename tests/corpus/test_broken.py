@@ -1,4 +1,4 @@
-"""Broken input: an error with the place, or (skip_bad) a count of what was left out."""
+"""Broken input: an error that names the location or, with skip_bad, a count of what was skipped."""
 
 import gzip
 import io
@@ -24,9 +24,9 @@ def test_compressed_files_that_break_off(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.jsonl{suffix}"
     for kept in (1, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:kept])
-        with pytest.raises(CorpusError, match=r"a\.jsonl.*(break off|damaged)"):
+        with pytest.raises(CorpusError, match=r"a\.jsonl.*(end too early|damaged)"):
             list(Corpus(path))
-        with pytest.raises(CorpusError, match=r"a\.jsonl.*(break off|damaged)"):
+        with pytest.raises(CorpusError, match=r"a\.jsonl.*(end too early|damaged)"):
             list(Corpus(path, skip_bad=True))
         reading = Corpus(path, skip_bad_files=True).read()
         assert list(reading) == [] and reading.n_skipped == 0
@@ -42,17 +42,17 @@ def test_compressed_files_that_break_off(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"text": "cut', "line 3: .*cut short"),
+        (b'{"text": "cut', "line 3: .*truncated"),
         (b'{"text": "a"}}', "line 3: trailing characters at column 14"),
         (b'{"body": "a", "id": 4}', 'line 3: no field "text"; the record has "body", "id"; .*with text_field'),
-        (b'{"text": 5}', "line 3: .*integer `5`, expected a string.*; leave such rows out with skip_bad"),
-        (b'{"text": {"a": "b"}}', "line 3: .*map, expected a string.*; name the key in it with dots"),
-        (b'{"text": null}', "line 3: .*null, expected a string.*; leave such rows out with skip_bad"),
-        (b'[{"text": "a"}]', "line 3: .*; write one record a line, not a list of records"),
+        (b'{"text": 5}', "line 3: .*integer `5`, expected a string.*; skip such rows with skip_bad"),
+        (b'{"text": {"a": "b"}}', "line 3: .*map, expected a string.*; name a nested key with a dot, as in a.b"),
+        (b'{"text": null}', "line 3: .*null, expected a string.*; skip such rows with skip_bad"),
+        (b'[{"text": "a"}]', "line 3: .*; write one record per line, not a list of records"),
         (b'["text"]', "line 3: .*expected an object"),
         (b'{"text": "caf\xe9"}', "line 3: invalid UTF-8 at byte 13 of the line; .* Latin-1 .*input_errors="),
-        (b'{"text": NUL, "b": "\xe9"}', "line 3: expected value at column 1.; the line is no JSON"),
-        (b'{"text": "\\ud800"}', "line 3: .*; a lone surrogate is no character: replace it with input_errors="),
+        (b'{"text": NUL, "b": "\xe9"}', "line 3: expected value at column 1.; the line is not JSON"),
+        (b'{"text": "\\ud800"}', "line 3: .*; a lone surrogate is not a character: replace it with input_errors="),
         (b"nonsense", "line 3: "),
     ],
 )
@@ -113,7 +113,7 @@ def damaged_views(path: Path) -> None:
 
 
 def damaged_indices(path: Path) -> None:
-    """A column of indices into a dictionary, one of which is beyond it."""
+    """A column of dictionary indices, one of them out of range."""
 
     column = pa.array(["a", "b", "a"]).dictionary_encode()
     column = pa.DictionaryArray.from_arrays(pa.array([0, 77_777_777], "int32"), column.dictionary, safe=False)
@@ -121,7 +121,7 @@ def damaged_indices(path: Path) -> None:
 
 
 def damaged_offsets(path: Path) -> None:
-    """A column of texts, the end of one of which is far behind all text."""
+    """A column of texts, one of which ends far beyond the text buffer."""
 
     write_arrow(path, pa.array(["x" * 11, "y" * 12]))
     sound, damaged = (b"".join(n.to_bytes(4, "little") for n in ends) for ends in ((0, 11, 23), (0, 11, 0x7FFFFFF0)))
@@ -133,7 +133,7 @@ def damaged_offsets(path: Path) -> None:
 def test_arrow_columns_are_checked_before_they_are_read(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     path = tmp_path / "a.arrow"
     damage(path)
-    with pytest.raises(CorpusError, match=r"a\.arrow: not readable as Arrow: .*; the file is damaged or was cut short"):
+    with pytest.raises(CorpusError, match=r"a\.arrow: not readable as Arrow: .*; the file is damaged or truncated"):
         list(Corpus(path))
 
 
@@ -142,7 +142,7 @@ def test_columns_are_read_from_a_file_of_short_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     class Slow(io.FileIO):
-        """Linux gives 2 GiB at most."""
+        """Linux reads at most 2 GiB at once."""
 
         def read(self, size: int | None = -1, /) -> bytes:
             return super().read(7 if size is None or size < 0 else min(size, 7))
@@ -156,9 +156,9 @@ def test_paths_that_mean_nothing(tmp_path: Path) -> None:
         Corpus(tmp_path / "none.txt")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "README.md").write_text("no corpus")
-    with pytest.raises(CorpusError, match="empty: the folder holds no file"):
+    with pytest.raises(CorpusError, match="empty: the folder contains no file"):
         Corpus(tmp_path / "empty")
-    with pytest.raises(CorpusError, match="matches no file"):
+    with pytest.raises(CorpusError, match="matches no files"):
         Corpus(str(tmp_path / "*.none"))
     with pytest.raises(CorpusError, match="no input"):
         Corpus([])
@@ -200,7 +200,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_named(tmp_path: Path) -
     path.write_text("the cat\n" * 1000)
     corpus = Corpus(path, separator="\n")
     path.write_text("the cat\n" * 10)
-    with pytest.raises(CorpusError, match=r"a\.txt: the file became shorter while it was read, 80 bytes of 8000"):
+    with pytest.raises(CorpusError, match=r"a\.txt: the file was truncated while it was read, at byte 80 of 8000"):
         list(corpus)
 
 
@@ -214,7 +214,7 @@ def test_arrow_files_that_are_joined_are_an_error(tmp_path: Path, n_batches: int
         assert list(Corpus(tmp_path / "one.arrow")) == [f"text {number}"] * 30
         files.append((tmp_path / "one.arrow").read_bytes())
     (tmp_path / "two.arrow").write_bytes(b"".join(files))
-    with pytest.raises(CorpusError, match=r"two\.arrow: .* as where Arrow files were joined, of which each"):
+    with pytest.raises(CorpusError, match=r"two\.arrow: .* as if Arrow files were concatenated; put each one"):
         list(Corpus(tmp_path / "two.arrow"))
 
 
@@ -228,5 +228,5 @@ def test_an_arrow_stream_behind_another_is_an_error(tmp_path: Path) -> None:
         assert list(Corpus(tmp_path / name)) == ["first"]
     for tail in (streams[1], b"junk"):
         (tmp_path / "two.arrow").write_bytes(streams[0] + tail)
-        with pytest.raises(CorpusError, match=r"two\.arrow: something follows"):
+        with pytest.raises(CorpusError, match=r"two\.arrow: there are more bytes after"):
             list(Corpus(tmp_path / "two.arrow"))

@@ -1,4 +1,4 @@
-"""Files that turn out to be damaged after some of their documents were read: left out as a whole, or an error."""
+"""Files whose damage shows after some of their documents were read: skipped as a whole, or an error."""
 
 import gzip
 import json
@@ -33,16 +33,16 @@ def test_a_wrong_checksum_fails_before_the_manifest_is_complete(
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 10_000)
     path, out = tmp_path / f"a.txt{suffix}", tmp_path / "out"
     data = bytearray(COMPRESSORS[suffix]("\n".join(orders(3000)).encode()))
-    # Within the checksum, or the data that it is of.
+    # Damage the checksum, or the data that it covers.
     data[-6 if suffix == ".gz" else len(data) // 2] ^= 1
     path.write_bytes(data)
     options: dict[str, Any] = {"separator": "\n", "shard_tokens": 2000}
     with pytest.raises(CorpusError, match=r"a\.txt.* damaged"):
         tokenize_files(TOKENIZER, path, out, **options)
     if suffix == ".gz":
-        # Shards hold documents that nothing says to be whole: the file cannot be left out any more.
+        # Shards already contain documents of the file, so it can no longer be skipped.
         assert not manifest_of(out)["complete"] and manifest_of(out)["shards"]
-        with pytest.raises(CorpusError, match=r"a\.txt\.gz: .*; it cannot be left out, because \d+ of its documents"):
+        with pytest.raises(CorpusError, match=r"a\.txt\.gz: .*; it cannot be skipped, because \d+ of its documents"):
             tokenize_files(TOKENIZER, path, out, resume=True, skip_bad_files=True, **options)
         assert not manifest_of(out)["complete"]
 
@@ -51,14 +51,14 @@ def test_a_wrong_checksum_fails_before_the_manifest_is_complete(
 def test_an_empty_compressed_file_is_damage(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.jsonl{suffix}"
     path.write_bytes(b"")
-    with pytest.raises(CorpusError, match=rf"a\.jsonl\{suffix}: the file is empty, which no file of \w+ is"):
+    with pytest.raises(CorpusError, match=rf"a\.jsonl\{suffix}: the file is empty, so it is not \w+"):
         list(Corpus(path))
     reading = Corpus(path, skip_bad_files=True).read()
     assert list(reading) == [] and len(reading.skipped_files) == 1
 
 
 def write_late_damage(folder: Path) -> list[Path]:
-    """Files of each kind, the first half of which is good."""
+    """Files of each kind whose first half is intact."""
     texts = orders(2000)
     table = pa.table({"text": texts})
     parquet.write_table(table, folder / "group.parquet", row_group_size=500, compression="none", use_dictionary=False)
@@ -94,7 +94,7 @@ def test_late_damage_leaves_out_the_whole_file_of_any_format(tmp_path: Path, mon
             list(Corpus(path, **options))
         corpus = Corpus([path, good], skip_bad_files=True, **options)
         assert list(corpus) == ["order 5"], path.name
-        with pytest.warns(UserWarning, match="1 files that cannot be read were left out"):
+        with pytest.warns(UserWarning, match="1 files that could not be read were skipped"):
             assert PretokenCounts.from_texts(corpus) == PretokenCounts.from_texts(["order 5"])
         with pytest.warns(UserWarning, match="1 files"):
             assert corpus_stats(TOKENIZER, corpus).n_documents == 1
@@ -118,7 +118,7 @@ def test_what_cannot_be_read_twice_is_copied_first(tmp_path: Path, memory: Any) 
     memory.pipe({"/damage/bad.txt.gz": data[:-3], "/damage/good.txt.gz": data, "/damage/c.parquet": b"PAR1"})
     corpus = Corpus("memory://damage", separator="\n", skip_bad_files=True)
     assert list(corpus) == ["a", "b", "c"]
-    with pytest.warns(UserWarning, match="2 files that cannot be read were left out"):
+    with pytest.warns(UserWarning, match="2 files that could not be read were skipped"):
         assert PretokenCounts.from_texts(corpus).n_documents == 3
     for written, expected in ((data, ["a", "b", "c"]), (data[:-3], [])):
         pipe = tmp_path / "p.txt.gz"

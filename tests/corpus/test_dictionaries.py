@@ -1,4 +1,4 @@
-"""Columns whose memory holds a text once for many rows: as many are decoded at a time as may be."""
+"""Dictionary columns, which store a text once for many rows: only as many rows as memory allows are decoded at once."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def test_a_text_that_many_rows_repeat_takes_little_memory(
     monkeypatch.setattr("pairloom.corpus.columns._MAX_DECODED_BYTES", 2_000_000)
     text = "ab cd " * 40_000
     column = pa.array([text] * 500)
-    if kind == "late":  # after short texts, by which the number of rows would be chosen
+    if kind == "late":  # after short texts, from which the number of rows would be chosen
         column = pa.array(["short"] * 5000 + [text] * 500)
     elif kind != "plain":
         column = pa.array([[{"t": text}] if kind == "list" else {"t": text}] * 500)
@@ -59,7 +59,9 @@ def test_dictionaries_give_the_documents_of_plain_columns(tmp_path: Path, monkey
 
 def test_rows_that_pyarrow_leaves_out_are_an_error(tmp_path: Path) -> None:
     column = pa.array([["a"], ["b", "a"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
-    # Of a row group whose dictionary and values are in pages of their own it reads nothing.
+    # It reads nothing from a row group whose dictionary and values are in separate pages.
     parquet.write_table(pa.table({"text": column}), tmp_path / "a.parquet", row_group_size=1, data_page_size=1)
-    with pytest.raises(CorpusError, match=r"only 0 of the 1 rows of row group 0 are read; .* without dictionaries"):
+    with pytest.raises(
+        CorpusError, match=r"only 0 of the 1 rows of row group 0 could be read; .* without dictionaries"
+    ):
         list(Corpus(tmp_path / "a.parquet", text_field="text[]"))

@@ -1,4 +1,4 @@
-"""Folders and globs: what is passed by, and what is named twice."""
+"""Folders and globs: files that are skipped, and files that are passed twice."""
 
 import os
 import warnings
@@ -13,7 +13,7 @@ from tests.corpus.files import json_lines, write_parquet
 
 
 def write_table(folder: Path) -> None:
-    """A folder as Spark and Delta Lake leave them: data, what engines keep beside them, a task that died."""
+    """A folder as Spark and Delta Lake leave it: data, the engines' own files, the output of a task that died."""
     (folder / "day=1").mkdir(parents=True)
     write_parquet(folder / "day=1" / "part-0.parquet", ["one"])
     write_parquet(folder / "part-1.parquet", ["two"])
@@ -29,14 +29,14 @@ def write_table(folder: Path) -> None:
 def test_names_that_engines_use_for_themselves_are_passed_by(tmp_path: Path) -> None:
     write_table(tmp_path / "_table")
     with pytest.warns(
-        UserWarning, match=r"_delta_log and 2 others will not be read: names in folders that begin with _"
+        UserWarning, match=r"_delta_log and 2 others will not be read: in folders, names that start with _"
     ):
         assert list(Corpus(tmp_path / "_table")) == ["one", "two"]
     assert Corpus(str(tmp_path / "_table" / "**" / "*.parquet")).names == [
         str(tmp_path / "_table" / name) for name in ("_metadata.parquet", "day=1/part-0.parquet", "part-1.parquet")
     ]
     assert list(Corpus(str(tmp_path / "_table" / "**" / "_temporary" / "*" / "*"))) == ["one"]
-    # What is named is read.
+    # A file that is passed by name is read.
     assert list(Corpus([tmp_path / "_table" / "_temporary", tmp_path / "_table" / "_metadata.parquet"])) == [
         "one",
         "two",
@@ -55,7 +55,7 @@ def test_the_same_names_are_passed_by_in_a_store(tmp_path: Path, memory: Any) ->
 def test_a_folder_of_nothing_else_says_the_rule(tmp_path: Path) -> None:
     (tmp_path / "_drafts").mkdir()
     (tmp_path / "_drafts" / "a.txt").write_text("a")
-    with pytest.raises(CorpusError, match=r"a name that does not begin with _ or \.; name the files"):
+    with pytest.raises(CorpusError, match=r"a name that does not start with _ or \.; pass the files"):
         Corpus(tmp_path)
     assert list(Corpus(tmp_path / "_drafts")) == ["a"]
 
@@ -69,7 +69,7 @@ def test_a_file_that_is_named_twice_is_warned_of(tmp_path: Path, monkeypatch: py
     os.utime(tmp_path / "a.txt", ns=(1, 1))
     os.utime(tmp_path / "b.txt", ns=(1, 1))
     for paths in (["a.txt", "b.txt", "./a.txt"], ["b.txt", "a.txt", "more"], [".", "a.txt"], ["*.txt", "a.txt"]):
-        with pytest.warns(UserWarning, match=r"a\.txt will be read 2 times: the inputs name it more than once"):
+        with pytest.warns(UserWarning, match=r"a\.txt will be read 2 times: it is among the inputs more than once"):
             assert list(Corpus(paths)).count("same size") == 2
         with pytest.warns(UserWarning, match=r"a\.txt will be read 2 times"):
             PretokenCounts.from_files(paths)

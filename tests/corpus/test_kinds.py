@@ -1,4 +1,4 @@
-"""Files that are not what their names say: each is told what it is, by every entry point in the same words."""
+"""Files that are not what their names say: every entry point reports their real kind with the same message."""
 
 import bz2
 import gzip
@@ -47,22 +47,22 @@ def file_of(write: Callable[[Path], None], folder: Path) -> bytes:
 
 
 def kinds(folder: Path) -> Iterator[tuple[bytes, str]]:
-    """(bytes, what they are)."""
+    """Yields (bytes, message about them)."""
     files = {"a.txt": b"plain text\n" * 9, "b.jsonl": json_lines(["a", "b"]).encode()}
     yield tar_of(files), "a tar archive: unpack it"
     yield zip_of(files), "a zip archive"
     yield PDF, "a PDF: extract its text first"
-    yield LFS, "a pointer of Git LFS, not the data: fetch them with `git lfs pull`"
-    yield gzip.compress(b"text"), "compressed by gzip: .* suffix .gz"
-    yield bz2.compress(b"text"), "compressed by bzip2: .* suffix .bz2"
-    yield lzma.compress(b"text"), "compressed by xz: .* suffix .xz"
-    yield COMPRESSORS[".zst"](b"text"), "compressed by zstd: .* suffix .zst"
-    yield file_of(lambda path: write_parquet(path, ["a"]), folder), "Parquet: .* suffix .parquet"
-    yield file_of(lambda path: write_arrow(path, ["a"], stream=False), folder), "Arrow: .* suffix .arrow"
+    yield LFS, "a Git LFS pointer, not the data: fetch the data with `git lfs pull`"
+    yield gzip.compress(b"text"), "compressed with gzip: .* name it .gz"
+    yield bz2.compress(b"text"), "compressed with bzip2: .* name it .bz2"
+    yield lzma.compress(b"text"), "compressed with xz: .* name it .xz"
+    yield COMPRESSORS[".zst"](b"text"), "compressed with zstd: .* name it .zst"
+    yield file_of(lambda path: write_parquet(path, ["a"]), folder), "Parquet: name it .parquet"
+    yield file_of(lambda path: write_arrow(path, ["a"], stream=False), folder), "Arrow: name it .arrow"
 
 
 def entries(path: Path, out: Path) -> dict[str, Callable[[], Any]]:
-    """Everything that reads a file of text."""
+    """Every call that reads a text file."""
     return {
         "list": lambda: list(Corpus(path)),
         "lines": lambda: list(Corpus(path, separator="\n")),
@@ -105,7 +105,7 @@ def test_an_archive_that_is_compressed_is_told_to_be_one(tmp_path: Path, suffix:
     path = tmp_path / f"a.tar{suffix}"
     for name, text in (("a.txt", b"plain"), ("a.jsonl", json_lines(["a", "b"]).encode())):
         path.write_bytes(COMPRESSORS[suffix](tar_of({name: text})))
-        with pytest.raises(CorpusError, match=r"a\.tar.*: the file is a tar archive: unpack it, and name the folder"):
+        with pytest.raises(CorpusError, match=r"a\.tar.*: the file is a tar archive: unpack it, and pass the folder"):
             tokenize_files(TOKENIZER, path, tmp_path / "out", skip_bad=True)
 
 
@@ -135,17 +135,17 @@ def test_json_and_warc_that_are_read_as_text_are_warned_of(tmp_path: Path) -> No
     path = tmp_path / "part-00000"
     path.write_text(json_lines(["ab ab", "the cat"]))
     (tmp_path / "b.gz").write_bytes(gzip.compress(path.read_bytes()))
-    wanted = r"JSON that is read as plain text, .* suffix \.jsonl or pass input_format=\"jsonl\""
+    wanted = r"JSON that is read as plain text, .* name it \.jsonl or pass input_format=\"jsonl\""
     for name, call in entries(path, tmp_path / "out").items():
         with nullcontext() if name == "encode_file" else pytest.warns(UserWarning, match=wanted):
             call()
     with pytest.warns(UserWarning, match=r"b\.gz holds JSON"):
         PretokenCounts.from_files(tmp_path / "b.gz")
-    # Common Crawl's files of metadata.
+    # Common Crawl's metadata files.
     (tmp_path / "a.warc.wat").write_bytes(b"WARC/1.0\r\nWARC-Type: metadata\r\n")
     with pytest.warns(UserWarning, match=r'a\.warc\.wat holds WARC .* pass input_format="warc"'):
         PretokenCounts.from_files(tmp_path / "a.warc.wat")
-    # What is meant, and text that only begins with a brace.
+    # An explicit input_format, and text that only starts with a brace.
     (tmp_path / "code").write_text('{\n  "name": 1\n} {"ab"} { x: 1 }')
     PretokenCounts.from_files(tmp_path / "code")
     for given in ("text", "jsonl"):
@@ -177,14 +177,14 @@ def test_nuls_that_separate_documents_cause_no_warning(tmp_path: Path) -> None:
 def test_numbers_that_are_no_json_are_named(tmp_path: Path, value: str, column: int) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(f'{{"text": "good"}}\n{{"n": {value}, "text": "a"}}\n')
-    with pytest.raises(CorpusError, match=rf"line 2: .* at column {column}; NaN and Infinity are no JSON: write null"):
+    with pytest.raises(CorpusError, match=rf"line 2: .* at column {column}; NaN and Infinity are not JSON: write null"):
         list(Corpus(path))
     assert list(Corpus(path, skip_bad=True)) == ["good"]
 
 
 def test_a_word_after_another_error_is_not_called_a_number(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "NaN" x}\n')
-    with pytest.raises(CorpusError, match=r"line 1: [^;]*; the line is no JSON: mend it, [^;]*$"):
+    with pytest.raises(CorpusError, match=r"line 1: [^;]*; the line is not JSON: correct it, [^;]*$"):
         list(Corpus(tmp_path / "a.jsonl"))
 
 
@@ -192,7 +192,9 @@ def test_a_word_after_another_error_is_not_called_a_number(tmp_path: Path) -> No
 @pytest.mark.parametrize("begin", ["", "\ufeff"])
 def test_json_over_several_lines_is_told_to_be_that(tmp_path: Path, value: Any, begin: str) -> None:
     (tmp_path / "a.json").write_text(begin + json.dumps(value, indent=2))
-    with pytest.raises(CorpusError, match=r"a\.json: line \d: the file is one JSON text over several lines.*jq -c"):
+    with pytest.raises(
+        CorpusError, match=r"a\.json: line \d: the file is a single JSON value that spans several lines.*jq -c"
+    ):
         list(Corpus(tmp_path / "a.json"))
 
 
@@ -209,20 +211,20 @@ def test_a_folder_that_datasets_saved_is_read(tmp_path: Path) -> None:
     assert list(Corpus(tmp_path / "one")) == texts
     assert list(Corpus(str(tmp_path / "one" / "*"))) == texts
     assert list(Corpus(tmp_path / "both")) == texts * 2
-    # Beside other files, the name means nothing.
+    # Among other files, the name means nothing.
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "state.json").write_text(json_lines(["a"]))
     assert list(Corpus(tmp_path / "own")) == ["a"]
-    with pytest.raises(CorpusError, match="one JSON text over several lines"):
+    with pytest.raises(CorpusError, match="a single JSON value that spans several lines"):
         list(Corpus(tmp_path / "one" / "state.json"))
 
 
 def test_empty_files_are_warned_of(tmp_path: Path) -> None:
     for name in ("a.txt", "b.jsonl", "c.txt"):
         (tmp_path / name).write_text("")
-    with pytest.warns(UserWarning, match=r"a\.txt and 2 others will give no documents: no byte is in it"):
+    with pytest.warns(UserWarning, match=r"a\.txt and 2 others contains no documents: it is empty"):
         assert list(Corpus(tmp_path)) == []
-    with pytest.warns(UserWarning, match=r"a\.txt will give no documents"):
+    with pytest.warns(UserWarning, match=r"a\.txt contains no documents"):
         Tokenizer.train_files(tmp_path / "a.txt", 257)
     for name in ("a.parquet", "a.arrow"):
         (tmp_path / name).write_bytes(b"")

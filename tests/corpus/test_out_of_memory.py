@@ -1,4 +1,4 @@
-"""A lack of memory while Parquet or Arrow is read is a MemoryError: the file is sound, and must not be left out."""
+"""Running out of memory while reading Parquet or Arrow is a MemoryError: the file is intact and must not be skipped."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +15,7 @@ from tests.soak.isolation import run_cases
 
 @pytest.fixture
 def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """From a call on, whoever opens Parquet or Arrow is refused so many bytes."""
+    """After a given call, opening Parquet or Arrow fails to allocate this many bytes."""
 
     def begin(n_bytes: int) -> None:
         def refused(*_: object, **__: object) -> None:
@@ -60,7 +60,7 @@ def test_no_damaged_number_takes_all_memory(tmp_path: Path, name: str) -> None:
     else:
         write_parquet(path, ["ab", "the cat"] * 20)
     sound = path.read_bytes()
-    # Integers of a footer have as many bytes as they need, seven bits in each. Before them comes their type, 5 or 6.
+    # A footer's integers are varints (seven bits per byte), preceded by their type, 5 or 6.
     number = b"\xfe\xff\xff\xff\xff\x7f"
     places = [at for at in range(1, len(sound) - len(number)) if sound[at - 1] & 15 in (5, 6)]
 

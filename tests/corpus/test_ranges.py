@@ -1,4 +1,4 @@
-"""Files read by ranges: the same bytes whatever breaks, none twice, and an error in words where nothing helps."""
+"""Files read by ranges: the same bytes whatever fails, none twice, and a clear error if retrying does not help."""
 
 import gzip
 import http.server
@@ -49,7 +49,7 @@ def test_reads_and_seeks_return_the_file_whatever_breaks(seed: int) -> None:
             return data[start:end]
         if rng.random() < share:
             raise rng.choice([ConnectionResetError("reset"), TimeoutError("slow"), ValueError("of a library")])
-        # A connection may also end without an error.
+        # A connection can also end without an error.
         return data[start:end] if rng.random() >= share else data[start : rng.randrange(start, end)]
 
     with RangesFile(fetch, len(data), "s3://a/b") as file:
@@ -93,7 +93,7 @@ def test_what_nothing_mends_is_an_error_with_the_place() -> None:
         tries.append(start)
         raise ConnectionResetError("reset by peer")
 
-    with pytest.raises(OSError, match=r"the connection broke 6 times at byte 0: reset by peer; run again.*s3://a/b"):
+    with pytest.raises(OSError, match=r"the connection failed 6 times at byte 0: reset by peer; run again.*s3://a/b"):
         RangesFile(broken, 100, "s3://a/b").read(1)
     assert len(tries) == 6
 
@@ -107,7 +107,7 @@ def test_what_nothing_mends_is_an_error_with_the_place() -> None:
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    """Gives the files of a folder by ranges; a share of its answers breaks off in the middle."""
+    """Serves the files of a folder by ranges; a share of its answers ends in the middle."""
 
     folder: Path
     share = 0.0
@@ -131,7 +131,7 @@ class _Handler(loopback.Handler):
             start, last = int(wanted[1]), min(int(wanted[2]), len(data) - 1)
             status, headers["Content-Range"] = 206, f"bytes {start}-{last}/{len(data)}"
             data = data[start : last + 1]
-        # Never so often in a row that reading gives up, unless all of them break.
+        # Never so often in a row that reading gives up, unless all of them fail.
         is_broken = self.server.random.random() < self.server.share and (
             self.server.share == 1 or self.server.in_row < self.server.max_in_row
         )
@@ -141,7 +141,7 @@ class _Handler(loopback.Handler):
 
 
 class _HubHandler(_Handler):
-    """The files of the folder as the data set me/data of Hugging Face's hub."""
+    """Serves the files of the folder as the dataset me/data of the Hugging Face hub."""
 
     def do_GET(self) -> None:
         url = urllib.parse.urlparse(self.path)
@@ -197,7 +197,7 @@ def test_corpora_are_read_over_http(server: _Server, has_ranges: bool) -> None:
         list(Corpus(f"http://127.0.0.1:{server.server_port}/none.jsonl"))
     if has_ranges:
         server.share = 1.0
-        with pytest.raises(OSError, match="the connection broke 6 times at byte 0"):
+        with pytest.raises(OSError, match="the connection failed 6 times at byte 0"):
             list(Corpus(f"http://127.0.0.1:{server.server_port}/a.jsonl"))
 
 
@@ -225,7 +225,7 @@ def test_corpora_are_read_from_a_hub_of_data_sets(tmp_path: Path) -> None:
     names = [f"{root}/a.jsonl", f"{root}/more/b.parquet"]
     with loopback.serving(_server(folder, _HubHandler)) as server:
         server.share, server.max_in_row = 0.7, 1
-        # The address is read when the library is imported.
+        # The library reads the address when it is imported.
         environment = {**os.environ, "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HUB_OFFLINE": "0"}
         command = [sys.executable, "-c", _READ_HUB, *names, root, f"{root}/more/*.parquet"]
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, timeout=120)

@@ -1,4 +1,4 @@
-"""Batches in place of texts: lists of str and Arrow columns count and train as their texts do."""
+"""Batches instead of texts: lists of str and Arrow columns count and train like their texts."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,7 +17,7 @@ from tests.shards.reading import documents_of
 
 
 def _batch_iterator(size: int = 7) -> Iterator[list[str]]:
-    """As HuggingFace's documentation of train_new_from_iterator has it."""
+    """As in HuggingFace's documentation of train_new_from_iterator."""
     for start in range(0, len(DOCUMENTS), size):
         yield DOCUMENTS[start : start + size]
 
@@ -35,7 +35,7 @@ def _arrow(kind: str) -> Any:
         return polars.Series(DOCUMENTS)
     if kind == "pandas":
         return pandas.Series(DOCUMENTS)
-    # Only the interface, which cannot be iterated.
+    # Implements only the Arrow interface, and cannot be iterated.
     return type("Column", (), {"__arrow_c_stream__": lambda self, schema=None: chunked.__arrow_c_stream__(schema)})()
 
 
@@ -75,9 +75,9 @@ def test_what_is_no_text_in_a_batch_is_named() -> None:
         for take in (PretokenCounts.from_texts, lambda texts: list(Corpus.of_texts(texts))):
             with pytest.raises(TypeError, match=message):
                 take(texts)
-    # No advice to pass an option that these calls do not have.
+    # The message does not recommend an option that these calls lack.
     for row, what in ((None, "the text is null"), (b"\xff", "invalid UTF-8 at byte 0")):
-        with pytest.raises(CorpusError, match=f"^texts: row 1: {what}; mend such rows, or leave them out, first$"):
+        with pytest.raises(CorpusError, match=f"^texts: row 1: {what}; correct or remove such rows first$"):
             Tokenizer.train([pyarrow.array([b"a", row])], 257)
     for column in (pyarrow.array([1, 2]), pyarrow.table({"id": [1], "text": ["a"]})):
         with pytest.raises((TypeError, ValueError)):

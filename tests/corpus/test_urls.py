@@ -1,4 +1,4 @@
-"""URLs of a corpus: format, secrets, answers that are no file, and objects that change while they are read."""
+"""URLs of a corpus: format, secrets, answers that are not files, and objects that change while they are read."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ def _assert_no_secret(*shown: Any) -> None:
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    """Answers each path by (status, headers, data) of `answers`, ranges of it where they are asked for."""
+    """Answers each path with (status, headers, data) from `answers`, or with a range of the data if requested."""
 
     answers: dict[str, Callable[[], tuple[int, dict[str, str], bytes]]]
     n_asked = 0
@@ -90,7 +90,7 @@ def test_no_manifest_checkpoint_or_name_holds_a_secret_of_a_url(server: _Server,
     _assert_no_secret(manifest, corpus, corpus.names, corpus.listing, corpus.sources)
     _assert_no_secret(of_files([_url(server, "/d.jsonl?sig=SIGNED")]))
     assert corpus.sources[0].mtime_ns == 1_795_860_000 * 10**9
-    # Another signature: the same input.
+    # Another signature, but the same input.
     again = Corpus(_url(server, "/d.jsonl?sig=SIGNED2"))
     assert tokenize_files(TOKENIZER, again, tmp_path / "out", resume=True).was_complete
 
@@ -104,7 +104,7 @@ def test_no_manifest_checkpoint_or_name_holds_a_secret_of_a_url(server: _Server,
         (410, FileNotFoundError, "the server answered 410 Gone"),
         (500, OSError, "the server answered 500 Internal Server Error"),
         (503, OSError, "the server answered 503 Service Unavailable"),
-        (200, CorpusError, r"a web page came \(text/html\), not a file; check the address"),
+        (200, CorpusError, r"the server sent a web page \(text/html\), not a file; check the address"),
     ],
 )
 @pytest.mark.parametrize("path", ["/d.jsonl", "/d.jsonl.gz", "/d.parquet", "/d"])

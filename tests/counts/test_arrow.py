@@ -1,4 +1,4 @@
-"""Counts as Arrow tables and as parts of Parquet: what engines hand over adds up to the counts of the whole."""
+"""Counts as Arrow tables and Parquet parts: the parts that engines return add up to the counts of the whole corpus."""
 
 import random
 import weakref
@@ -21,7 +21,7 @@ COUNTS = PretokenCounts.from_texts(TEXTS, special_tokens=["<|endoftext|>"], corp
 
 
 def _plain() -> Any:
-    """The table as another program would have made it: in any order, some pretokens twice, no metadata."""
+    """Returns the table as another program could write it: in any order, some pretokens twice, no metadata."""
     rows = [(pretoken, count - 1) for pretoken, count in COUNTS.items() if count > 1]
     rows += [(pretoken, 1) for pretoken, _ in COUNTS.items()]
     random.Random(1).shuffle(rows)
@@ -62,13 +62,13 @@ def test_tables_of_other_programs_are_summed() -> None:
         ({"pretoken": [b"a"]}, 'columns "pretoken" and "count"'),
         ({"text": [b"a"], "count": [1]}, 'columns "pretoken" and "count"'),
         ({"pretoken": [1], "count": [1]}, "not string or binary"),
-        ({"pretoken": [b"a"], "count": [1.5]}, "double, where integers are expected"),
+        ({"pretoken": [b"a"], "count": [1.5]}, "double, but must be integers"),
         ({"pretoken": [b"a", b"b"], "count": [1, -2]}, "row 1: the count is -2"),
         ({"pretoken": [b"a", b"b"], "count": [1, None]}, "row 1: the count is null"),
         ({"pretoken": [b"a", None], "count": [1, 2]}, "row 1: the pretoken is null or empty"),
         ({"pretoken": [b""], "count": [2]}, "row 0: the pretoken is null or empty"),
         ({"pretoken": [b"a", b"b"], "count": [2**63 - 1, 2**63 - 1]}, None),
-        ({"pretoken": [b"a", b"b", b"c"], "count": [2**63 - 1] * 3}, "more than 2\\*\\*64 - 1"),
+        ({"pretoken": [b"a", b"b", b"c"], "count": [2**63 - 1] * 3}, "exceeds 2\\*\\*64 - 1"),
     ],
 )
 def test_tables_that_are_no_counts_are_refused(columns: dict[str, list[Any]], message: str | None) -> None:
@@ -133,12 +133,12 @@ def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
         for first in range(0, table.num_rows, 2):
             pq.write_table(table.slice(first, 2), tmp_path / f"{number}-{first}.parquet")
     assert PretokenCounts.from_parquet(tmp_path) == parts[0] + parts[1]
-    # Equal tables of equal parts of a corpus are two.
+    # Equal tables from equal parts of a corpus both count.
     pq.write_table(parts[1].to_arrow(), tmp_path / "more.parquet")
     pq.write_table(parts[1].to_arrow(), tmp_path / "again.parquet")
     files = [tmp_path / "more.parquet", tmp_path / "again.parquet"]
     assert PretokenCounts.from_parquet(files) == parts[1] + parts[1]
-    # So are tables of literals alone, which count nothing.
+    # So do tables of special-token literals only, although they contain no pretokens.
     literals = PretokenCounts.from_texts(["<|x|>"], special_tokens=["<|x|>"], corpus_specials="split")
     files = [tmp_path / "literals-1.parquet", tmp_path / "literals-2.parquet"]
     for file in files:
@@ -157,7 +157,7 @@ def test_parquet_that_is_damaged_or_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(CountsError, match=r"a\.parquet: not readable as Parquet"):
         PretokenCounts.from_parquet(path)
     pq.write_table(pa.table({"text": ["ab"]}), path)
-    with pytest.raises(CountsError, match=r"a\.parquet: the columns pretoken and count are needed"):
+    with pytest.raises(CountsError, match=r"a\.parquet: needs exactly one column pretoken"):
         PretokenCounts.from_parquet(tmp_path)
 
 
@@ -193,7 +193,7 @@ def test_a_builder_adds_up_batches_of_any_kind(seed: int) -> None:
 
 
 class _Text(str):
-    """A str of which a test can tell whether it is still held."""
+    """A str that lets a test check whether it is still referenced."""
 
     __slots__ = ("__weakref__",)
 
@@ -258,7 +258,7 @@ def test_pruned_counts_say_so_everywhere(tmp_path: Path) -> None:
     for add in adding:
         with pytest.raises(CountsError, match=r"counts that were pruned \(min_count 3\) cannot be added or subtracted"):
             add()
-    with pytest.warns(UserWarning, match="occur less than 3 times were left out"):
+    with pytest.warns(UserWarning, match="occur fewer than 3 times were dropped"):
         Tokenizer.train_from_counts(pruned, 260, special_tokens=["<|endoftext|>"], corpus_specials="split")
     Tokenizer.train_from_counts(COUNTS, 258, special_tokens=["<|endoftext|>"], corpus_specials="split")
     with pytest.raises(ValueError, match="min_count"):
@@ -269,7 +269,7 @@ def test_a_model_of_pruned_counts_says_so_in_its_config(tmp_path: Path) -> None:
     texts = ["ab ab ab cd cd ef"] * 3 + ["gh ij"]
     whole = PretokenCounts.from_texts(texts)
     fields: dict[str, Any] = {"special_tokens": []}
-    with pytest.warns(UserWarning, match="occur less than 4 times were left out"):
+    with pytest.warns(UserWarning, match="occur fewer than 4 times were dropped"):
         pruned = Tokenizer.train_from_counts(whole.pruned(4), 258, **fields)
     assert pruned.config is not None and pruned.config.min_count == 4
     for same in (
@@ -280,7 +280,7 @@ def test_a_model_of_pruned_counts_says_so_in_its_config(tmp_path: Path) -> None:
     plain = Tokenizer.train(texts, 264, **fields)
     assert plain.config is not None and plain.config.min_count == 1
     assert Tokenizer.train(texts, 264, min_count=2, **fields) != plain
-    # Extending goes on as training began, and does not forget what was left out.
+    # Extending continues like the training, and remembers what was dropped.
     more = pruned.extend(texts, 260, keep_ids=False)
     assert more.config is not None and more.config.min_count == 4
     assert more == Tokenizer.train(texts, 260, min_count=4, **fields)

@@ -1,4 +1,4 @@
-"""Counts that are subtracted: what is left is what counting the rest gives."""
+"""Subtracting counts: the difference equals the counts of the rest."""
 
 import json
 import random
@@ -29,7 +29,7 @@ def test_what_is_left_is_counting_the_rest(seeds: range) -> None:
         assert list(whole.items()) == before
         assert found == expected and len(found) == len(expected)
         assert found.columns.n_special_literals == expected.columns.n_special_literals
-        # Training after the corpus changed is training anew.
+        # Training after the corpus changed equals training from scratch.
         assert Tokenizer.train_from_counts(found, 290) == Tokenizer.train(rest, 290, pattern=pattern)
         assert whole - gone - PretokenCounts.from_texts([], pattern) == expected - new
 
@@ -45,10 +45,10 @@ def test_counts_less_themselves_are_empty() -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (PretokenCounts.from_texts(["cd cd"]), r'" ?cd" occurs 0 times here, and 1 times in the counts to subtract'),
-        (PretokenCounts.from_texts([" ab ab ab"]), r'" ab" occurs 1 times here, and 3 times'),
-        (PretokenCounts.from_items([(b"ab", 1)], n_documents=2), "a document occurs 1 times here, and 2"),
-        (PretokenCounts.from_items([(b"ab", 1)], n_bytes=99), "a byte occurs 5 times here, and 99"),
+        (PretokenCounts.from_texts(["cd cd"]), r'" ?cd" occurs 0 times here, but 1 times in the counts to subtract'),
+        (PretokenCounts.from_texts([" ab ab ab"]), r'" ab" occurs 1 times here, but 3 times'),
+        (PretokenCounts.from_items([(b"ab", 1)], n_documents=2), "a document occurs 1 times here, but 2"),
+        (PretokenCounts.from_items([(b"ab", 1)], n_bytes=99), "a byte occurs 5 times here, but 99"),
         (PretokenCounts.from_texts(["ab"], "o200k"), "cannot be added or subtracted: pattern"),
         (PretokenCounts.from_texts(["ab"]).pruned(2), "pruned"),
     ],

@@ -1,4 +1,4 @@
-"""Counts files: what is saved is what is loaded, and what is damaged is refused with the offset."""
+"""Counts files: loading returns what was saved, and damage is refused with its offset."""
 
 import copy
 import hashlib
@@ -50,7 +50,7 @@ def test_partition_and_order_do_not_show(tmp_path: Path) -> None:
 
 
 def test_the_native_layout(tmp_path: Path) -> None:
-    """Reads a file by nothing but its description."""
+    """Reads a file using only the documented layout."""
     path = tmp_path / "c"
     COUNTS.save(path)
     data = path.read_bytes()
@@ -98,7 +98,7 @@ def test_contents_are_checked(tmp_path: Path) -> None:
         (whole.replace(text, b" c ba"), "row 1: .*not greater"),
         (whole.replace(text, b" b ba"), "row 1: .*not greater"),
         (whole.replace(text, b" b c "), "row 2: .*not greater"),
-        (whole[: start + 24] + bytes(8) + whole[start + 32 :], "row 0: a count of 0"),
+        (whole[: start + 24] + bytes(8) + whole[start + 32 :], "row 0: the count is 0"),
         (whole[:start] + (9).to_bytes(8, "little") + whole[start + 8 :], "row 0"),
         (whole.replace(b'"n_documents":1', b'"n_documents":x'), "not JSON"),
         (whole.replace(b'"corpus_specials":"text"', b'"corpus_specials":"toxt"'), "corpus_specials"),
@@ -130,7 +130,7 @@ def test_parquet_of_another_program(tmp_path: Path) -> None:
     for pretokens, numbers, keys, message in (
         ([None, b"a"], [1, 2], metadata, "row 0: the pretoken is null or empty"),
         ([b"a", b"b"], [1, -5], metadata, "row 1"),
-        ([b"a", b"b"], [1, 2], None, "does not say how its text was cut"),
+        ([b"a", b"b"], [1, 2], None, "does not store the pattern that split its text"),
         ([b"a", b"b"], [1, 2], {**metadata, b"pairloom.n_bytes": b'"x"'}, "n_bytes"),
     ):
         write(pretokens, numbers, keys)  # type: ignore[arg-type]
@@ -264,5 +264,5 @@ def test_a_duplicate_column_is_a_counts_error(path: Path) -> None:
     columns = [*table.columns, table.column(1)]
     twice = pyarrow.table(columns, ["pretoken", "count", "count"], metadata=table.schema.metadata)
     parquet.write_table(twice, path)
-    with pytest.raises(CountsError, match=r"each once; it has \['pretoken', 'count', 'count'\]"):
+    with pytest.raises(CountsError, match=r"one column count; it has \['pretoken', 'count', 'count'\]"):
         PretokenCounts.load(path)

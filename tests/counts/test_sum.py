@@ -46,8 +46,8 @@ def test_counts_can_be_added_to_themselves_and_to_nothing() -> None:
         (PretokenCounts.from_texts(["ab"], pattern="o200k"), "pattern"),
         (PretokenCounts.from_texts(["ab"], special_tokens=["<|e|>"]), "special"),
         (PretokenCounts.from_texts(["ab", "ab"]).pruned(2), "pruned"),
-        (PretokenCounts.from_items([(b"ab", 2**64 - 1)], n_bytes=0), "more than 2"),
-        (PretokenCounts.from_items([], n_bytes=2**64 - 1), "more than 2"),
+        (PretokenCounts.from_items([(b"ab", 2**64 - 1)], n_bytes=0), "exceeds 2"),
+        (PretokenCounts.from_items([], n_bytes=2**64 - 1), "exceeds 2"),
     ],
 )
 def test_counts_that_cannot_be_added_change_nothing(other: PretokenCounts, message: str) -> None:

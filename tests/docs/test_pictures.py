@@ -1,4 +1,4 @@
-"""Pictures of the documentation that a script draws are those that it draws today."""
+"""Pictures of the documentation that a script draws are up to date."""
 
 import subprocess
 import sys

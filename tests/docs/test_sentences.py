@@ -1,4 +1,4 @@
-"""Pages can be read: at most three sentences have more than 30 words, and a guide begins with what it is for."""
+"""Pages are readable: at most three sentences have more than 30 words, and a guide starts with its purpose."""
 
 import subprocess
 import sys

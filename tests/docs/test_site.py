@@ -12,12 +12,12 @@ from pairloom import Tokenizer
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "site"
 LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("link", "href")}
-# Links of other kinds than a page: where the page came from, and what only search engines follow.
+# Links that are not to pages: the source of the page, and links for search engines only.
 NOT_LOADED = {"canonical", "prev", "next", "edit"}
 
 
 class Page(HTMLParser):
-    """What one page links, loads and can be linked at."""
+    """Collects what a page links to, what it loads, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ def pages() -> dict[Path, Page]:
 def test_every_internal_link_and_anchor_exists(pages: dict[Path, Page]) -> None:
     broken = []
     for path, page in pages.items():
-        if path.name == "404.html":  # its links are absolute, for whatever path was not found
+        if path.name == "404.html":  # its links are absolute, because any path can be missing
             continue
         for link in [*page.links, *page.loads]:
             parts = urlsplit(link)
@@ -92,6 +92,6 @@ def test_no_id_stands_twice_in_a_page() -> None:
         pytest.skip("the documentation is not built: make docs")
     for path in SITE.rglob("*.html"):
         ids = re.findall(r'<(?!svg)[^<>]*\sid="([^"]+)"', path.read_text(encoding="utf-8"))
-        # The theme names its own switches so, and some twice.
+        # The theme uses these ids for its own switches, some of them twice.
         twice = {each for each in ids if ids.count(each) > 1 and not each.startswith("__")}
         assert not twice, f"{path.relative_to(SITE)}: {twice}"

@@ -14,16 +14,16 @@ from tests.cli.commands import run
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# Tested where the shards that they read are written.
+# Tested by the tests that write the shards they read.
 ELSEWHERE = {"shards.md": "tests/shards/test_reading.py"}
-# "notest" marks what fetches from the network.
+# "notest" marks blocks that fetch from the network.
 NOT_RUN = {"", "text", "mermaid", "sh notest"}
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 
 def blocks_of(page: str) -> list[tuple[int, str, str]]:
-    """(line, language, code) of each fenced block."""
+    """Returns (line, language, code) for each fenced block."""
     text = (DOCS / page).read_text(encoding="utf-8")
     return [(text.count("\n", 0, found.start()) + 1, found[1].strip(), found[2]) for found in BLOCK.finditer(text)]
 
@@ -52,10 +52,10 @@ def test_the_snippets_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
         else:
             assert language in NOT_RUN, f"{page}: line {line}: a block of {language!r} is run by no test"
     if "fsspec.implementations.memory" in sys.modules:
-        # What a page wrote to memory:// is no other test's.
+        # Files that a page wrote to memory:// must not reach other tests.
         sys.modules["fsspec.implementations.memory"].MemoryFileSystem.store.clear()
-    # A reader's first command says nothing that looks like a mistake.
-    assert not [words for words in said if "literals of" in words or "that were asked for" in words]
+    # A reader's first command must not print anything that looks like an error.
+    assert not [words for words in said if "literals of" in words or "instead of the requested" in words]
 
 
 def test_every_page_is_in_the_navigation() -> None:

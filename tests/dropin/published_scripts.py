@@ -1,4 +1,4 @@
-"""Public training scripts as they are found, with what they import given by name, for any library with those names."""
+"""Published training scripts, unchanged except that their imports are passed as arguments."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ Script = Callable[[dict[str, Any], Path], tuple[str, Any]]
 
 
 def written(folder: Path) -> list[str]:
-    """The texts as files, some of several lines."""
+    """Writes the texts as files, some with several lines."""
     (folder / "data").mkdir(exist_ok=True)
     paths = [folder / "data" / f"part-{index}.txt" for index in range(3)]
     for index, path in enumerate(paths):
@@ -52,7 +52,7 @@ def esperberto(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
 
 
 def roberta(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """RoBERTa pre-training for one's own language: from_file, padding, special tokens that are added later."""
+    """RoBERTa pre-training for another language: from_file, padding, special tokens that are added later."""
     ByteLevelBPETokenizer = m["implementations"].ByteLevelBPETokenizer
     tokenizer = ByteLevelBPETokenizer(lowercase=True, unicode_normalizer="nfkc", add_prefix_space=True)
     tokenizer.train(written(folder)[0], 350, 2, False, ["<s>", "<pad>", "</s>"])
@@ -73,7 +73,7 @@ def roberta(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
 
 
 def nanochat(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """The wrapper class of nanochat: what it asks a trained tokenizer."""
+    """nanochat's wrapper class: the methods of a trained tokenizer that it calls."""
     pre = m["pre_tokenizers"]
     tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(byte_fallback=True, unk_token=None, fuse_unk=False))
     tokenizer.normalizer = None
@@ -145,7 +145,7 @@ def babylm(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
 
 
 def course(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """Chapter 6 of the course, a BPE tokenizer block by block: trained twice, by an iterator and by a file."""
+    """Chapter 6 of the course, a BPE tokenizer built block by block: trained on an iterator and on a file."""
     transformers = pytest.importorskip("transformers")
     path = folder / "wikitext-2.txt"
     path.write_text("\n".join(TEXTS), encoding="utf-8")
@@ -197,7 +197,7 @@ def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
 
 
 def clip(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """A tokenizer like CLIP's over characters: lower case, words with a suffix, vocabulary and merges on their own."""
+    """A CLIP-like tokenizer over characters: lower case, word suffixes, vocabulary and merges passed separately."""
     n = m["normalizers"]
     tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>"))
     tokenizer.normalizer = n.Sequence([n.NFD(), n.Lowercase(), n.StripAccents()])

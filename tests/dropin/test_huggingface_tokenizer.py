@@ -1,4 +1,4 @@
-"""The stand-in for tokenizers.Tokenizer against the library: every field of encodings, set up in every way."""
+"""The stand-in for tokenizers.Tokenizer against the library: every field of encodings, in every setup."""
 
 import inspect
 import itertools
@@ -95,7 +95,7 @@ def compared(pair: tuple[HuggingFaceTokenizer, Any], method: str, *arguments: An
     for each in pair:
         try:
             found = getattr(each, method)(*arguments, **options)
-        except BaseException as error:  # the library's panics are no Exception
+        except BaseException as error:  # the library's panics are not subclasses of Exception
             outcomes.append(type(error).__name__ if isinstance(error, TypeError) else "error")
             continue
         outcomes.append([fields(one) for one in found] if isinstance(found, list) else fields(found))
@@ -175,7 +175,7 @@ def test_truncation_with_stride(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
         pair[0].enable_truncation(9 + n_added, stride=10)
     with pytest.raises(ValueError, match="stride set to 10"):
         pair[1].enable_truncation(9 + n_added, stride=10)
-    # A stride of just the room fails when a text is cut, in the library by a panic.
+    # A stride equal to the available length fails when a text is truncated; the library panics.
     for each in pair:
         each.enable_truncation(9 + n_added, stride=9)
     compared(pair, "encode", "a")
@@ -221,7 +221,7 @@ def test_offsets_of_tokens_that_take_white_space_along(seed: int) -> None:
     for token in file["added_tokens"]:
         token |= {"lstrip": rng.random() < 0.6, "rstrip": rng.random() < 0.4}
     theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
-    # White space that is a token itself, and words that merging makes of other texts, too.
+    # Also white space that is a token, and words that merging produces from other texts.
     for text in rng.sample(["\t", "  ", "the", "a"], k=seed % 4):
         theirs.add_tokens([tokenizers.AddedToken(text, single_word=rng.random() < 0.7, normalized=False)])
     pair = Tokenizer.from_huggingface(theirs).as_huggingface(), theirs
@@ -304,7 +304,7 @@ def test_wrong_arguments_are_refused_as_by_the_library(
         assert errors[0] is errors[1], number
     with pytest.raises(ValueError, match="pad_id must be at least 0"):
         ours.enable_padding(pad_id=-1)
-    # An unknown id is left out, as there.
+    # An unknown id is skipped, as in the library.
     assert ours.decode([5, 5000]) == theirs.decode([5, 5000])
 
 
@@ -373,7 +373,7 @@ def test_special_tokens_written_as_other_tokens_lose_no_text() -> None:
         encoding = stand_in.encode(text)
         assert stand_in.decode(encoding.ids, skip_special_tokens=False) == text
         assert len(encoding.tokens) == len(encoding.ids)
-        with pytest.raises(ValueError, match="writes other bytes"):
+        with pytest.raises(ValueError, match="means other bytes"):
             tokenizer.as_huggingface().add_special_tokens([literal])
 
 

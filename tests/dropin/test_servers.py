@@ -1,4 +1,4 @@
-"""What model servers do with a tokenizer of `fast`, as far as it needs no server: docs/guides/servers.md."""
+"""What model servers do with a tokenizer of `fast`, tested without a server: docs/guides/servers.md."""
 
 import copy
 import pickle

@@ -41,7 +41,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[Encoding, Any]:
 
 
 def outcome(call: Callable[[], Any]) -> tuple[Any, ...]:
-    """The result and its type, or the built-in that the error is."""
+    """Returns the result and its type, or the built-in class of the error."""
     try:
         found = call()
     except Exception as error:
@@ -57,14 +57,14 @@ def compared(pair: tuple[Encoding, Any], method: str, *arguments: Any, **options
     assert ours == theirs, (method, arguments, options)
 
 
-# What strangers pass: ids that are out of range, arrays, empty ones, texts and sets of other kinds.
+# Unusual arguments: ids out of range, arrays, empty ones, texts and sets of other types.
 ODD_IDS = [-1, 5000, 1 << 31, 1 << 32, (1 << 32) + 97, 1 << 64, "a", None, 1.0, np.int64(97), np.uint32(98)]
 ODD_TEXTS = [*TEXTS, np.str_("hi there"), "<|fim|", "\x00\r\n", "\udc00\ud800x", None, 3, b"hello"]
 ODD_CHOICES = ["all", set(), {"<|fim|>"}, {"<|endoftext|>"}, frozenset(SPECIALS), {"<|none|>"}, {"hello"}]
 
 
 def random_call(rng: random.Random, n_vocab: int) -> tuple[str, list[Any], dict[str, Any]]:
-    """A method, its arguments and its options."""
+    """Returns a method, its arguments and its options."""
     threads = {"num_threads": rng.choice([None, 0, 1, 2, -3])} if rng.random() < 0.3 else {}
     ids: Any = [rng.randrange(n_vocab) for _ in range(rng.randrange(12))]
     if rng.random() < 0.3:
@@ -143,8 +143,8 @@ def test_a_tokenizer_without_ranks_encodes_and_names_the_lack() -> None:
 
 def test_a_pattern_that_tiktoken_would_read_otherwise_is_refused() -> None:
     model = trained([(97, 98)], pattern="(?#merged_with_next)[0-9]")
-    with pytest.raises(FormatError, match="says about its matches"):
+    with pytest.raises(FormatError, match="says what to do with matches"):
         Tokenizer.from_model(model).to_tiktoken()
-    with pytest.raises(ValueError, match="says about its matches"):
+    with pytest.raises(ValueError, match="says what to do with matches"):
         _ = Tokenizer.from_model(model).as_tiktoken()._pat_str
     assert Tokenizer.from_model(model).as_tiktoken().encode_ordinary("ab1ab") == [256, 49, 256]

@@ -1,4 +1,4 @@
-"""Methods of the parts of pairloom.dropin.tokenizers equal the library's."""
+"""Methods of the components of pairloom.dropin.tokenizers equal the library's."""
 
 import copy
 import pickle
@@ -51,7 +51,7 @@ def test_read_file_reads_what_the_library_reads(lines: bytes, tmp_path: Path) ->
         (b"{}", b"a b\n\n", "merges.txt: line 2 must be two tokens and a space"),
         (b"{}", b"a  b", "merges.txt: line 1"),
         (b"{}", b"a b\ra b", "merges.txt: line 1"),
-        (b"[]", b"", "vocab.json: it must be an object"),
+        (b"[]", b"", "vocab.json: must be an object"),
         (b'{"a":-1}', b"", "vocab.json: id -1"),
         (b"{", b"", "vocab.json: not JSON"),
     ],
@@ -100,7 +100,7 @@ def test_a_special_token_added_again_as_none_stays_special(cut: str) -> None:
     found = []
     for library in LIBRARIES:
         parts = library.pre_tokenizers
-        # With all bytes the core encodes.
+        # If all bytes are there, the core encodes.
         letters = dropin.pre_tokenizers.ByteLevel.alphabet() if cut == "ByteLevel" else ["a", "b"]
         made = library.Tokenizer(library.models.BPE({each: i for i, each in enumerate(letters)}, [], unk_token="b"))
         made.pre_tokenizer, made.decoder = getattr(parts, cut)(), library.decoders.ByteLevel()
@@ -135,7 +135,7 @@ def test_steps_of_steps_are_taken_one_by_one_but_for_those_of_a_file() -> None:
 
 
 def tokenizers_with_rules(seed: int) -> list[Any]:
-    """One tokenizer made by each of the two libraries; its added tokens have rules."""
+    """Makes the same tokenizer with each of the two libraries; its added tokens have rules."""
     made = []
     for library in LIBRARIES:
         rng = random.Random(seed)
@@ -229,7 +229,7 @@ def test_models_of_any_merges_cut_as_the_library_does(seed: int) -> None:
         if pair not in merges:
             vocab.setdefault(pair[0] + pair[1].removeprefix(prefix), len(vocab))
             merges.append(pair)
-    # A pair may come before those that make its parts.
+    # A pair can come before the pairs that make its parts.
     rng.shuffle(merges)
     texts = ["".join(rng.choices("aabbccéz", k=rng.randrange(40))) for _ in range(20)]
     found = []
@@ -260,7 +260,7 @@ READY_MADE: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "settings"), READY_MADE)
 def test_ready_made_tokenizers_equal_the_library(name: str, settings: Any, tmp_path: Path) -> None:
     texts = ["The Cat's 漢字, naïve\u3000cat!\x07", "the ca\u0301t\tsat_on the ｍat"] * 3
-    # With a suffix the ids of the library's letters are random, unless the alphabet is named.
+    # With a suffix, the library's ids of letters are random unless the alphabet is given.
     suffix = {} if name[0] == "S" else {"suffix": ""}
     found = []
     for library in LIBRARIES:

@@ -1,4 +1,4 @@
-"""Training scripts that are published for the library run with the import line changed, and write its file."""
+"""Training scripts published for the library run with only the import changed, and write the library's file."""
 
 import importlib
 from collections.abc import Callable
@@ -19,7 +19,7 @@ TEXTS = [
 
 
 def parts(library: str) -> dict[str, Any]:
-    """What scripts import, by name."""
+    """Returns what the scripts import, by name."""
     names = ("models", "trainers", "pre_tokenizers", "normalizers", "decoders", "processors", "implementations")
     modules = {name: importlib.import_module(f"{library}.{name}") for name in names}
     return {**modules, "tokenizers": importlib.import_module(library)}
@@ -34,7 +34,7 @@ def files_of(folder: Path) -> list[str]:
 
 
 def quicktour(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """Of the library's documentation: training, saving, loading, encoding, a template, padding."""
+    """From the library's documentation: training, saving, loading, encoding, a template, padding."""
     Tokenizer = m["tokenizers"].Tokenizer
     tokenizer = Tokenizer(m["models"].BPE(unk_token="[UNK]"))
     trainer = m["trainers"].BpeTrainer(

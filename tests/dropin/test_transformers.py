@@ -1,4 +1,4 @@
-"""`fast`: a tokenizer of transformers that pairloom runs equals the one it was made of."""
+"""`fast`: a transformers tokenizer that pairloom runs equals the one it was made from."""
 
 import copy
 import json
@@ -109,7 +109,7 @@ def test_added_tokens_that_normalising_may_make_are_refused_at_once(theirs: Any)
     original = copy.deepcopy(theirs)
     original._tokenizer.normalizer = tokenizers.normalizers.NFC()
     ours = fast(original)
-    with pytest.raises(FormatError, match=r'"Key" is normalized: it is found in the text after nfc.* set normalized'):
+    with pytest.raises(FormatError, match=r'"Key" has normalized=true.*after the normalizer .nfc.*Set normalized'):
         ours.add_tokens(["Key"])
     assert "Key" not in ours.get_vocab() and ours(TEXTS)["input_ids"] == original(TEXTS)["input_ids"]
     # Special ones, and those that say so, are looked for in the text as it is; others of ASCII where NFC leaves them.
@@ -119,7 +119,7 @@ def test_added_tokens_that_normalising_may_make_are_refused_at_once(theirs: Any)
         tokenizer.add_tokens(["e\u0301"], special_tokens=True)
     # So are those that do not go together with one that is there.
     ours.add_tokens([tokenizers.AddedToken("<r>", rstrip=True, normalized=False)])
-    with pytest.raises(FormatError, match='" x" begins with white space, and another takes that along'):
+    with pytest.raises(FormatError, match='" x" starts with white space, and another one'):
         ours.add_tokens([tokenizers.AddedToken(" x", lstrip=True, normalized=False)])
     texts = ["a word e\u0301 \u00e9 words, jobs, obs\u0301 ob\u015b"]
     assert ours(texts)["input_ids"] == original(texts)["input_ids"]
@@ -196,7 +196,7 @@ def test_parts_that_are_changed_in_place_count(theirs: Any) -> None:
         )
     assert ours(TEXTS)["input_ids"] == theirs(TEXTS)["input_ids"]
     ours.backend_tokenizer.model.dropout = 0.5
-    with pytest.raises(FormatError, match=r"dropout is 0\.5, which cannot be expressed"):
+    with pytest.raises(FormatError, match=r"dropout is 0\.5, which pairloom does not support"):
         ours(TEXTS)
 
 
@@ -221,9 +221,9 @@ def test_what_cannot_be_run_is_refused() -> None:
     from tokenizers import models
 
     pieces = transformers.PreTrainedTokenizerFast(tokenizer_object=Theirs(models.WordPiece({"a": 0}, unk_token="a")))
-    with pytest.raises(FormatError, match=r"model: type .WordPiece. is no BPE"):
+    with pytest.raises(FormatError, match=r"model: the model type is .WordPiece.; pairloom reads only BPE"):
         fast(pieces)
     with pytest.raises(TypeError, match="an object of type int has no"):
         fast(5)
-    with pytest.raises(TypeError, match="use_fast= is for a folder"):
+    with pytest.raises(TypeError, match="use_fast= applies only to a folder"):
         fast(pieces, use_fast=True)

@@ -1,4 +1,4 @@
-"""Seeded trainings for pairloom.dropin.tokenizers: the same call on it, on the library, and on the reference."""
+"""Seeded trainings that run on pairloom.dropin.tokenizers, on the library and on the reference."""
 
 import random
 from collections import Counter
@@ -99,7 +99,7 @@ NORMALIZERS: list[Maker] = [
 
 @dataclass
 class Case:
-    """One training, made by its seed."""
+    """One training, defined by its seed."""
 
     seed: int
     texts: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
 
     def tokenizer(self, library: Any) -> Any:
-        """The tokenizer of `library`, not trained yet."""
+        """Returns the untrained tokenizer of `library`."""
         made = library.Tokenizer(library.models.BPE(**self.model))
         for name, maker in (("pre_tokenizer", self.pre_tokenizer), ("normalizer", self.normalizer)):
             if maker is not None:
@@ -128,7 +128,7 @@ class Case:
 
 
 def words_of(case: Case) -> Counter[str]:
-    """The pieces of the corpus, text by text."""
+    """Returns the pieces of the corpus, text by text."""
     made = case.tokenizer(tokenizers)
     words: Counter[str] = Counter()
     for text in case.texts:
@@ -145,13 +145,13 @@ def several(rng: random.Random, makers: list[Maker], weights: list[int]) -> Make
 
 
 def case_of(seed: int) -> Case:
-    """The case of a seed."""
+    """Returns the case of a seed."""
     rng = random.Random(seed)
     case = Case(seed, corpus_of(rng))
     case.pre_tokenizer = several(rng, PRE_TOKENIZERS, [1, 20, 6, 3])
     case.normalizer = several(rng, NORMALIZERS, [6, 9, 2, 2])
     if rng.random() < 0.05:
-        # With "first" some normalizers are refused.
+        # With "first", some normalizers are refused.
         case.pre_tokenizer, case.normalizer = (lambda m: m.Metaspace("_", prepend_scheme="first")), None
     if rng.random() < 0.5:
         case.model["unk_token"] = "[UNK]"

@@ -1,4 +1,4 @@
-"""What the tests of all engines work on."""
+"""The corpora for the tests of all engines."""
 
 import json
 import random
@@ -16,7 +16,7 @@ MERGES = Tokenizer.train_from_counts(COUNTS, 280).merges
 
 
 def write_parts(folder: Path, n_parts: int) -> list[str]:
-    """The texts as JSON lines in `n_parts` files."""
+    """Writes the texts as JSON lines in `n_parts` files."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for part in range(n_parts):
@@ -28,7 +28,7 @@ def write_parts(folder: Path, n_parts: int) -> list[str]:
 
 
 def same_counts(found: PretokenCounts) -> bool:
-    """Whether these are the counts of one process, and train to the same merges."""
+    """Returns whether these are the counts of a single process, and train to the same merges."""
     return (
         dict(found.items()) == dict(COUNTS.items())
         and found.metadata == COUNTS.metadata

@@ -2,7 +2,7 @@
 
     python -m tests.engines.kill_driver ENGINE PARTS OUTPUT [KILLED]
 
-KILLED: a file that is made when a worker is killed, once.
+KILLED: a file that is created when a worker is killed, which happens once.
 """
 
 import importlib
@@ -28,11 +28,11 @@ def texts_of(part: int) -> list[str]:
 
 
 def n_attempts(folder: Path) -> int:
-    """How many tasks have begun to write."""
+    """Returns how many tasks have started to write."""
     try:
         return len(list(folder.glob(".pairloom-job-*/*")))
     except FileNotFoundError:
-        # A job that begins removes what a dead one left, here while it was listed.
+        # A starting job removes what a dead one left; here, while the folder was being listed.
         return 0
 
 

@@ -46,12 +46,12 @@ def test_small_files_share_a_task_unless_told(tmp_path: Path, monkeypatch: pytes
 
     paths = write_parts(tmp_path / "parts", 7)
     assert (n_tasks(), n_tasks(files_per_task=1), n_tasks(files_per_task=3)) == (1, 7, 3)
-    # One for each thread of the workers, where it has something to do.
+    # One for each worker thread that has work.
     monkeypatch.setattr(engine, "_MIN_TASK_BYTES", 1)
     assert n_tasks() == 2
     monkeypatch.setattr(engine, "_TASK_BYTES", 2 * max(Path(path).stat().st_size for path in paths))
     assert 3 <= n_tasks() < 7
-    # A folder and a URL may hold anything.
+    # A folder or URL can contain anything.
     paths = [str(tmp_path / "parts"), paths[0], "s3://bucket/key"]
     assert n_tasks() == 3
 
@@ -84,7 +84,7 @@ def test_a_bad_record_and_a_missing_column_are_errors_once(tmp_path: Path) -> No
         engine.count_files(paths, "cl100k").compute()
     with pytest.raises(CorpusError, match=r"1\.jsonl: line 101"):
         engine.encode_files(paths, tmp_path / "shards", TOKENIZER)
-    # A task that was under way may still write into the hidden folder of the job, where nothing counts.
+    # A running task can still write to the job's hidden folder, which does not count.
     assert not list((tmp_path / "shards").glob("[!.]*"))
     with pytest.raises(CorpusError, match="body"):
         engine.count_files(paths, "cl100k", text_field="body").compute()

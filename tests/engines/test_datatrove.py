@@ -1,4 +1,4 @@
-"""datatrove's local executor with two workers: counts of one process, files of its own DocumentTokenizer."""
+"""datatrove's local executor with two workers: the counts of one process, and the files of its DocumentTokenizer."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ tokens = pytest.importorskip("datatrove.pipeline.tokens", reason="datatrove is n
 
 
 def save_with(path: Path, *around: str) -> None:
-    """A tokenizer.json whose post-processor puts the first of these before a text, and the others after it."""
+    """Writes a tokenizer.json whose post-processor puts the first token before a text and the others after it."""
     TOKENIZER.save(path, format="huggingface")
     content = json.loads(path.read_text())
     special = [{"SpecialToken": {"id": token, "type_id": 0}} for token in around]
@@ -53,7 +53,7 @@ def test_counts_and_merges_are_those_of_one_process(tmp_path: Path, tasks: int) 
     _run(tmp_path, [engine.CountsMerger(str(tmp_path / "counts"), str(tmp_path / "merged"))], 1)
     counts = PretokenCounts.load(tmp_path / "merged" / "counts.parquet")
     assert same_counts(counts)
-    # Readers of datatrove leave empty documents out.
+    # datatrove's readers drop empty documents.
     assert counts.n_bytes == COUNTS.n_bytes
 
 
@@ -67,15 +67,15 @@ def test_counts_of_files_are_those_of_one_process(tmp_path: Path, tasks: int) ->
     _run(tmp_path / "merge", [engine.CountsMerger(str(tmp_path / "counts"), str(tmp_path / "merged"))], 1)
     counts = PretokenCounts.load(tmp_path / "merged" / "counts.parquet")
     assert same_counts(counts) and counts.n_documents == COUNTS.n_documents
-    # Options of reading; a bad record is the error of its line.
+    # Reading options; a bad record is an error that names its line.
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "a.jsonl").write_text('{"body": "ab"}\n{"body": 3}\n')
     bad = str(tmp_path / "bad")
     with pytest.raises(CorpusError, match=r"a\.jsonl: line 2"):
         list(engine.PretokenCounter(bad, input_folder=bad, reading={"text_field": "body"}).run())
-    with pytest.raises(ValueError, match="reading is for files"):
+    with pytest.raises(ValueError, match="reading applies only to files"):
         engine.PretokenCounter(bad, reading={"text_field": "body"})
-    with pytest.raises(ValueError, match="the counter is the first step"):
+    with pytest.raises(ValueError, match="the counter must be the first step"):
         list(engine.PretokenCounter(bad, input_folder=bad).run(["a document"]))
 
 
@@ -104,7 +104,7 @@ def test_hidden_files_are_not_counted(tmp_path: Path) -> None:
         {"seed": 3, "max_tokens_per_file": 300},
         {"seed": 3, "shuffle_chunk_size": 20},
         {"save_index": False, "seed": 3},
-        # A tokenizer that puts BOS before a text, as Llama 3's: with eos_token that alone is put.
+        # A tokenizer that puts BOS before a text, like Llama 3's: with eos_token, only that is added.
         {"shuffle_documents": False, "puts": ("<|endoftext|>",)},
         {"shuffle_documents": False, "puts": ("<|endoftext|>", "<|endoftext|>")},
         {"shuffle_documents": False, "puts": ("<|endoftext|>",), "eos_token": "<|endoftext|>"},
@@ -156,7 +156,7 @@ def test_empty_folders_and_documents_without_text_are_errors(tmp_path: Path) -> 
     for step in (engine.PretokenCounter(out), engine.PairloomTokenizer(out, str(tmp_path / "model.json"))):
         with pytest.raises(TypeError, match="document 'second': text must be a str, not NoneType"):
             list(step.run(documents) or ())
-    # No documents at all are no error.
+    # Having no documents at all is not an error.
     list(engine.PretokenCounter(out).run([]))
     assert len(PretokenCounts.load(tmp_path / "out" / "00000.parquet")) == 0
 

@@ -1,4 +1,4 @@
-"""Workers and drivers of engines killed amid 50,000 documents, and run again: none is lost, none comes twice."""
+"""Workers and drivers of engines are killed amid 50,000 documents and run again: no document is lost or duplicated."""
 
 import importlib.util
 import os
@@ -90,7 +90,7 @@ def test_a_killed_worker_neither_loses_nor_doubles_documents(engine: str, parts:
     _check(tmp_path / "shards")
 
 
-# Four runs of an engine: Spark's take a minute each where two other processes have the processors.
+# Four runs of an engine: Spark's take a minute each while two other processes use the processors.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["dask", "ray", "spark"])
 def test_a_killed_driver_run_again_loses_and_doubles_nothing(engine: str, parts: Path, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_dataset_without_rows_is_a_folder_without_documents(tmp_path: Path) ->
 
 def test_a_column_of_ids_that_is_there_already_is_refused() -> None:
     table = pa.table({"text": ["ab"], "input_ids": [1]})
-    with pytest.raises(ValueError, match="there is a column 'input_ids'; name another with column"):
+    with pytest.raises(ValueError, match="there is already a column 'input_ids'; pass another name with column"):
         engine.EncodeText(TOKENIZER)(table)
     ids = engine.EncodeText(TOKENIZER, column="text", keep=False)(table)
     assert ids.to_pydict() == {"input_ids": [1], "text": [TOKENIZER.encode("ab")]}
@@ -99,11 +99,11 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="must be an Arrow table, not dict; pass batch_format"):
         engine.EncodeText(TOKENIZER)({"text": ["ab"]})
     # The error itself is raised, not Ray's text about it.
-    with pytest.raises(CorpusError, match=r"^no column 'body'; the columns are .* name one with text_field$"):
+    with pytest.raises(CorpusError, match=r"^no column 'body'; the columns are .* choose one with text_field$"):
         engine.count_pretokens(_dataset(1), text_field="body")
-    with pytest.raises(CorpusError, match=r"^column 'text' is int64, not string or binary; name another"):
+    with pytest.raises(CorpusError, match=r"^column 'text' is int64, not string or binary; choose another"):
         engine.count_pretokens(ray.data.from_arrow(pa.table({"text": [1]})))
-    with pytest.raises(CorpusError, match=r"^column 'text' is int64, not string or binary; name another"):
+    with pytest.raises(CorpusError, match=r"^column 'text' is int64, not string or binary; choose another"):
         engine.write_tokens(ray.data.from_arrow(pa.table({"text": [1]})), tmp_path / "none", TOKENIZER)
     with pytest.raises(
         TypeError, match=r"count_files\(\) got .* 'text_field'; options of Corpus .* reading={'text_field'"
@@ -116,9 +116,9 @@ def test_a_bad_record_and_a_missing_column_are_errors(tmp_path: Path) -> None:
     allows = _dataset(2)
     allows.context.max_errored_blocks = 3
     for call in (engine.count_pretokens, lambda ds: engine.write_tokens(ds, tmp_path / "none", TOKENIZER)):
-        with pytest.raises(ValueError, match="max_errored_blocks of the DataContext is 3: Ray would leave out"):
+        with pytest.raises(ValueError, match="max_errored_blocks of the DataContext is 3: Ray would silently drop"):
             call(allows)
     allows.context.max_errored_blocks = 0
-    with pytest.raises(CorpusError, match=r"^texts: row 1: the text is null; leave such rows out with skip_bad$"):
+    with pytest.raises(CorpusError, match=r"^texts: row 1: the text is null; skip such rows with skip_bad$"):
         engine.write_tokens(ray.data.from_arrow(pa.table({"text": ["a", None]})), tmp_path / "shards", TOKENIZER)
     assert not (tmp_path / "shards").exists()

@@ -63,7 +63,7 @@ def test_counts_of_a_nested_field_are_those_of_its_column(spark: Any) -> None:
 
 
 def test_a_column_of_ids_that_is_there_already_is_refused(spark: Any) -> None:
-    with pytest.raises(ValueError, match="there is a column 'n'; name another with column"):
+    with pytest.raises(ValueError, match="there is already a column 'n'; pass another name with column"):
         engine.encode_text(_frame(spark, 2), TOKENIZER, column="n")
     rows = engine.encode_text(_frame(spark, 2), TOKENIZER, column="text", keep=False).collect()
     assert [row["text"] for row in rows] == IDS
@@ -145,7 +145,7 @@ def test_an_output_that_cannot_be_written_fails_at_once(spark: Any, tmp_path: Pa
     refused("option 'skip_bad' must be 'true' or 'false', not 'yes'", skip_bad="yes")
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "mine.txt").write_text("mine")
-    refused("is not empty: it holds mine.txt", place=tmp_path / "used")
+    refused("is not empty: it contains mine.txt", place=tmp_path / "used")
     refused("is not a folder", place=model)
     assert not folder.exists() and [path.name for path in (tmp_path / "used").iterdir()] == ["mine.txt"]
 
@@ -163,7 +163,9 @@ def test_nulls_are_left_out_and_counted_on_request(spark: Any, tmp_path: Path) -
 
 def test_what_cannot_be_counted_is_named(spark: Any) -> None:
     for count in (engine.collect_counts, engine.count_pretokens):
-        with pytest.raises(Exception, match="column 'text' is int32, not string or binary; name another with text_fie"):
+        with pytest.raises(
+            Exception, match="column 'text' is int32, not string or binary; choose another with text_fie"
+        ):
             count(spark.createDataFrame([(1,)], "text int")).count()
         with pytest.raises(TypeError, match="df must be a DataFrame of Spark, not str"):
             count("parts")

@@ -25,7 +25,7 @@ def trained(pairs: list[tuple[int, int]], **fields: object) -> Model:
 
 
 def reference_of(tokenizer: Tokenizer) -> reference.Model:
-    """The tokenizer as the reference takes it; ranks are the merges that they stand for."""
+    """Converts the tokenizer for the reference; ranks become the merges that they imply."""
     model = tokenizer.model
     rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
     merges = [reference.Merge(*row) for row in rows.tolist()]
@@ -33,7 +33,7 @@ def reference_of(tokenizer: Tokenizer) -> reference.Model:
 
 
 def random_model(seed: int) -> Model:
-    """A model with gaps, any rule, any specials; schema 2 must hold it."""
+    """A random model with gaps, any rule, any specials; schema 2 must be able to store it."""
     rng = random.Random(seed)
     ids = rng.sample(range(2000), 400)
     rng.shuffle(ids)

@@ -1,4 +1,4 @@
-"""Schema 1 is bpetite's published artifact, byte for byte: built here by its rules, with nothing but the reference."""
+"""Schema 1 is bpetite's published artifact, byte for byte. The tests build it by its rules from the reference alone."""
 
 import json
 import random

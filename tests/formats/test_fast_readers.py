@@ -1,4 +1,4 @@
-"""Foreign files in the forms that different tools write: the same model for each."""
+"""Files as different tools write them: each form gives the same model."""
 
 import base64
 import json
@@ -33,7 +33,7 @@ def test_what_stands_behind_vocab_json_is_refused(behind: str, tmp_path: Path) -
 
 
 def changed(file: dict[str, Any], rng: random.Random) -> None:
-    """Writes some things as other tools do; ids and merges stay."""
+    """Rewrites details as other tools write them; ids and merges stay the same."""
     bpe = file["model"]
     if rng.random() < 0.4:
         bpe["merges"] = [merge.split(" ") for merge in bpe["merges"]]
@@ -78,7 +78,7 @@ def test_foreign_entries_are_tokens_of_their_own_text() -> None:
         formats.read("huggingface", json.dumps(file).encode())
     del vocab["æĹ¥"]
     file["model"]["ignore_merges"] = True
-    with pytest.raises(FormatError, match='token "日" is not written in the GPT-2 byte alphabet'):
+    with pytest.raises(FormatError, match='token "日" has characters outside the GPT-2 byte alphabet'):
         formats.read("huggingface", json.dumps(file).encode())
 
 
@@ -89,10 +89,10 @@ def test_foreign_entries_are_tokens_of_their_own_text() -> None:
         (None, {}),
         (["<s>"], {"<s>": 258}),
         ({"<s>": 5000}, {"<s>": 5000}),
-        # A byte and what merging makes stay tokens; another entry is special and no more.
+        # A byte, and what merging makes, stay tokens; any other entry becomes only a special token.
         (["a", "th", "<m>"], {"a": 97, "th": 256, "<m>": 257}),
         ({"th": 5000}, {"th": 5000}),
-        ({"<s>": 3}, "id 3, which is that of a token of other bytes"),
+        ({"<s>": 3}, "id 3, which belongs to a token with other bytes"),
     ],
 )
 def test_special_tokens_of_ranks(special_tokens: Any, expected: Any, as_file: bool) -> None:

@@ -1,4 +1,4 @@
-"""Damaged files of every kind: a typed error that names file and place, in bounded time and memory."""
+"""Damaged files of every kind: a typed error that names the file and the location, in bounded time and memory."""
 
 import json
 import random
@@ -114,7 +114,7 @@ def test_many_added_tokens_with_rules_are_read_in_linear_time(tmp_path: Path) ->
         tokenizer.save(tmp_path / "again.json", format="huggingface")
         return len(tokenizer.special_tokens) == n
 
-    # Looking each rule up in the list of all took half a minute of processor time.
+    # Searching the whole list for each rule took half a minute of processor time.
     [(_, outcome)] = run_cases(case, 1)
     assert outcome.result and outcome.seconds < 8, outcome
 
@@ -123,7 +123,7 @@ def test_more_added_tokens_than_any_tokenizer_has_are_refused(tmp_path: Path) ->
     n = MAX_SPECIAL_TOKENS + 1
     path = tmp_path / "tokenizer.json"
     path.write_text(_with_added_tokens(n))
-    with pytest.raises(FormatError, match=rf"tokenizer\.json: holds {n} added tokens; at most {n - 1} are read"):
+    with pytest.raises(FormatError, match=rf"tokenizer\.json: contains {n} added tokens; at most {n - 1} are allowed"):
         Tokenizer.load(path)
     literals = [f"<{index}>" for index in range(n)]
     for call in (
@@ -133,5 +133,5 @@ def test_more_added_tokens_than_any_tokenizer_has_are_refused(tmp_path: Path) ->
         lambda: Tokenizer({b: bytes([b]) for b in range(256)}, [], {t: 256 + i for i, t in enumerate(literals)}),
         lambda: PretokenCounts.from_texts(["ab"], special_tokens=literals),
     ):
-        with pytest.raises(ValueError, match=f"there are {n} special tokens; at most {n - 1} are taken"):
+        with pytest.raises(ValueError, match=f"there are {n} special tokens, but at most {n - 1} are allowed"):
             call()

@@ -1,4 +1,4 @@
-"""Tokenizers of the HuggingFace hub, from a server on loopback."""
+"""Tokenizers from the HuggingFace hub, served on loopback."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ FILES = {
 
 
 class _Hub(loopback.Handler):
-    """What huggingface_hub asks for: the files of a revision, then each of those that are wanted."""
+    """Answers what huggingface_hub requests: the files of a revision, then each wanted file."""
 
     asked: list[str]
 

@@ -1,4 +1,4 @@
-"""HuggingFace's tokenizer.json, the dialect of its patterns, and the library tokenizers itself."""
+"""HuggingFace's tokenizer.json, its regex dialect, and the library tokenizers itself."""
 
 import json
 import pickle
@@ -46,7 +46,7 @@ def test_an_added_token_written_like_a_byte_is_saved_after_the_vocabulary(tmp_pa
         == ours.encode("<s>\u00e9!<x>a<y>")
     )
     moved = Model.from_tokens(ours.model.tokens(), special_tokens={"<s>": 0, "\u00e9!": 300}, pattern="gpt2")
-    with pytest.raises(FormatError, match="in its vocabulary that string is the token"):
+    with pytest.raises(FormatError, match="in its vocabulary, that string means the token"):
         formats.save(moved, tmp_path / "moved.json", format="huggingface")
 
 
@@ -84,7 +84,7 @@ def test_what_a_tokenizer_json_cannot_express_is_refused() -> None:
         huggingface.write(trained([(97, 98)], special_tokens={"ab": 300}))
     with pytest.raises(FormatError, match="'Ġ'"):
         huggingface.write(trained([], special_tokens={"Ġ": 300}))
-    with pytest.raises(FormatError, match="byte that is no token"):
+    with pytest.raises(FormatError, match="byte that is not in the vocabulary"):
         huggingface.write(Model.from_tokens({0: b"ab"}, rule="ranks", ignore_merges=True, pattern="a"))
 
 
@@ -214,7 +214,7 @@ def test_ids_around_texts_and_of_padding_move_with_their_tokens(processor: Calla
 
 def test_encode_special_tokens_of_the_library_is_kept() -> None:
     class Wrapper:
-        """As the fast tokenizers of transformers hold one; they set the flag whenever they encode."""
+        """A tokenizer as transformers' fast tokenizers hold one; they set the flag whenever they encode."""
 
         split_special_tokens = True
         backend_tokenizer = library_tokenizer(None)
@@ -256,7 +256,7 @@ def test_truncation_and_padding_are_kept_and_not_applied(tmp_path: Path) -> None
             warnings.simplefilter("always")
             ours = make()
         assert len(caught) == n_warnings
-        assert all("sets padding and truncation: kept" in str(warning.message) for warning in caught)
+        assert all("sets padding and truncation: pairloom keeps this" in str(warning.message) for warning in caught)
         assert ours.encode("a text of more than three") == plain.encode("a text of more than three")
         assert ours != plain and ours.with_tokenizer_config(**{"tokenizer.json": None}) == plain
         with warnings.catch_warnings():
@@ -276,7 +276,7 @@ def test_a_transformers_tokenizer_that_truncated_is_taken(tmp_path: Path) -> Non
 
     used: Any = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(None), pad_token="<s>")
     used(["a", "a longer text"], truncation=True, max_length=3, padding=True)
-    with pytest.warns(UserWarning, match="sets padding and truncation: kept .* not applied"):
+    with pytest.warns(UserWarning, match="sets padding and truncation: pairloom keeps this .* does not apply it"):
         ours = Tokenizer.from_huggingface(used)
     assert ours.encode("a longer text") == used("a longer text", add_special_tokens=False)["input_ids"]
     used(["a"], truncation=True, max_length=3)

@@ -33,7 +33,7 @@ OTHERS: list[dict[str, Any]] = [
 ]
 ONIGURUMA = json.loads((cases.TESTDATA / "oniguruma.json").read_text(encoding="utf-8"))
 NEWER = "\U00011de0"  # a digit since Unicode 17
-LOSES = r"leaves parts of the text out"
+LOSES = r"drops parts of the text"
 
 
 def texts(n: int) -> list[str]:
@@ -51,7 +51,7 @@ def file() -> dict[str, Any]:
 
 
 def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 50) -> str:
-    """ "same", or why it is refused; fails where ids differ, before or after saving."""
+    """Returns "same", or why it is refused; fails if ids differ, before or after saving."""
     theirs = tokenizers.Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": pre_tokenizer}))
     wanted = [(text, theirs.encode(text).ids) for text in texts(n_texts)]
     try:
@@ -62,7 +62,7 @@ def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 
     for text, ids in wanted:
         assert ours.encode(text) == ids, (pre_tokenizer, text)
         assert again.encode(text).ids == ids, (pre_tokenizer, text)
-    # One text: a pattern is compiled for each.
+    # Only one text, because a pattern is compiled for each.
     text = "".join(text for text, _ in wanted[:20] if NEWER not in text)
     assert pretokenize(text, ours.pattern) == reference_pretokenize(text, ours.pattern), (pre_tokenizer, text)
     assert Tokenizer.from_huggingface(again) == ours
@@ -131,14 +131,14 @@ def test_white_space_that_two_tokens_take_is_refused_if_found(file: dict[str, An
             assert found.encode(text) == theirs.encode(text).ids == found.to_huggingface().encode(text).ids, text
         return found
 
-    with pytest.raises(FormatError, match="loses its place"):
+    with pytest.raises(FormatError, match="loses its position"):
         ours(taking, beginning)
-    # Text stays text, and what is found in different passes never meets.
+    # Tokens that stay text, or that are found in different passes, never meet.
     ours(taking, beginning, encodes_special=True)
     ours({**taking, "normalized": True}, beginning)
     ours(taking, {**beginning, "normalized": True})
     plain = {"special": False}
-    with pytest.raises(FormatError, match="loses its place"):
+    with pytest.raises(FormatError, match="loses its position"):
         ours({**taking, **plain}, {**beginning, **plain}, encodes_special=True)
 
 
@@ -160,7 +160,7 @@ def test_classes_hold_the_characters_that_they_hold_there(step: dict[str, Any], 
 
 @pytest.mark.parametrize("text", ONIGURUMA["classes"])
 def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
-    """Both engines split the same characters off: all below U+3100, and a sample of the others."""
+    """Both engines split off the same characters: all below U+3100, and a sample of the others."""
     theirs = tokenizers.pre_tokenizers.Split(tokenizers.Regex(text), "isolated")
     ours, _ = _core.read_oniguruma(text)
     try:
@@ -168,7 +168,7 @@ def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
     except PatternError:
         back = theirs
     codes = [*range(0x3100), *range(0x3100, 0x110000, 47)]
-    # Each twice: two matches are two pieces, and what does not match is one.
+    # Each character twice: two matches are two pieces, but unmatched text is one piece.
     characters = [2 * chr(code) for code in codes if not 0xD800 <= code < 0xE000]
     for at in range(0, len(characters), 20_000):
         sample = "a".join(characters[at : at + 20_000])
@@ -181,7 +181,7 @@ def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
 def test_a_regex_that_is_refused_says_what_stands_where(regex: str, what: str, at: int) -> None:
     with pytest.raises(PatternError) as caught:
         _core.read_oniguruma(regex)
-    assert f"{what} at character {at} is not taken from a tokenizer.json" in str(caught.value)
+    assert f"{what} at character {at} cannot be read from a tokenizer.json" in str(caught.value)
 
 
 @pytest.mark.parametrize("regex", ["(?:[ab]+a|[ab]+c)", "a+b?a+(?!c)"])

@@ -1,4 +1,4 @@
-"""What a tokenizer is loaded from and saved to: folders, pipes, names, pickles, vocabularies that lack bytes."""
+"""Loading and saving tokenizers: folders, pipes, names, pickles, vocabularies that lack bytes."""
 
 import base64
 import json
@@ -31,13 +31,13 @@ TOKENIZER = Tokenizer.train([TEXT.replace("<|endoftext|>", "") * 3], 280, decode
 
 def test_a_tokenizer_json_comes_before_the_older_pair_of_files(tmp_path: Path) -> None:
     other = Tokenizer.train([TEXT], 270, decode_errors="replace")
-    with pytest.warns(UserWarning, match="which tokens are special"):
+    with pytest.warns(UserWarning, match="the special tokens"):
         other.save(tmp_path, format="gpt2")
     assert Tokenizer.load(tmp_path, special_tokens=["<|endoftext|>"]) == other
     TOKENIZER.save(tmp_path / "tokenizer.json", format="huggingface")
     assert Tokenizer.load(tmp_path) == TOKENIZER
     assert Tokenizer.load(tmp_path, format="gpt2", special_tokens=["<|endoftext|>"]) == other
-    with pytest.warns(UserWarning, match=r"also holds a tokenizer\.json, which loading the folder prefers"):
+    with pytest.warns(UserWarning, match=r"also contains a tokenizer\.json, which is loaded first"):
         other.save(tmp_path, overwrite=True, format="gpt2")
 
 
@@ -73,7 +73,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 def test_the_suffix_tiktoken_is_that_format(tmp_path: Path) -> None:
     path = tmp_path / "model.tiktoken"
-    with pytest.warns(UserWarning, match=r"does not say the pattern, which tokens are special.*pattern='gpt2'"):
+    with pytest.warns(UserWarning, match=r"does not store the pattern, the special tokens.*pattern='gpt2'"):
         TOKENIZER.save(path)
     assert path.read_bytes().startswith(b"AA== 0\n")
     assert Tokenizer.load(path, pattern="gpt2", special_tokens=["<|endoftext|>"]) == TOKENIZER
@@ -85,23 +85,26 @@ def test_the_suffix_tiktoken_is_that_format(tmp_path: Path) -> None:
     ("name", "words"),
     [
         ("tokenizer.json", 'HuggingFace\'s format, .*format="huggingface" for that, or format="pairloom"'),
-        ("vocab.json", 'a file of GPT-2\'s, .*format="gpt2" for that .a folder., or format="pairloom"'),
-        ("merges.txt", "a file of GPT-2's"),
-        ("tekken.json", 'Mistral\'s format, .*; pass format="tekken" for that, or format="pairloom" if that is meant'),
+        ("vocab.json", 'a GPT-2 file, .*format="gpt2" for that .a folder., or format="pairloom"'),
+        ("merges.txt", "a GPT-2 file"),
+        (
+            "tekken.json",
+            'Mistral\'s format, .*; pass format="tekken" for that, or format="pairloom" if you want that format',
+        ),
         ("x.pkl", "a pickle"),
         ("x.pickle", "a pickle"),
     ],
 )
 def test_a_name_of_another_format_is_refused(name: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    with pytest.raises(FormatError, match=f"{re.escape(name)}: this is the name of {words}"):
+    with pytest.raises(FormatError, match=f"{re.escape(name)}: this name is for {words}"):
         TOKENIZER.save(path)
     assert not path.exists()
     TOKENIZER.save(path, format="pairloom")
     assert Tokenizer.load(path) == TOKENIZER
 
 
-# What a model may have beyond bytes, merges and GPT-2's pattern.
+# What a model can have beyond bytes, merges and GPT-2's pattern.
 BYTES = {**{byte: bytes([byte]) for byte in range(256)}, 256: b"ab", 257: b" ab"}
 PLAIN = Model.from_tokens(BYTES, [(97, 98, 256), (32, 256, 257)], pattern=GPT2, decode_errors="replace")
 TEMPLATE = canonical_json({"cls": ["<s>", 300], "sep": ["<s>", 300], "type": "BertProcessing"})
@@ -154,14 +157,14 @@ def test_every_road_carries_a_thing_or_refuses_it_or_tells(road: str, what: str,
         except FormatError as error:
             assert road != "pairloom" and len(str(error)) > 40
             return
-    # What was told is what the files do not say, and nothing else is lost.
+    # The warnings list exactly what the files do not store; nothing else is lost.
     told = " ".join(str(warning.message) for warning in caught)
     assert ("decode_errors" in told or "malformed" in told) == (again.decode_errors != tokenizer.decode_errors)
-    assert ("HuggingFace does not call ['<s>'] special" in told) == (
+    assert ("HuggingFace does not treat ['<s>'] as special" in told) == (
         again.model.plain_specials != tokenizer.model.plain_specials
     )
     kept = again.model.replaced(decode_errors=tokenizer.decode_errors, plain_specials=tokenizer.model.plain_specials)
-    # Looking whole pretokens up has two forms that encode alike; files of ranks know one of them.
+    # Looking up whole pretokens has two forms that encode alike; rank files can store only one.
     assert kept.canonical_form() == tokenizer.model.canonical_form()
     assert again.encode_ordinary("ab xyz 12") == tokenizer.encode_ordinary("ab xyz 12")
 
@@ -182,7 +185,7 @@ def test_a_file_that_says_what_an_argument_says_refuses_it(tmp_path: Path, optio
     for format in ("pairloom", "huggingface"):
         TOKENIZER.save(tmp_path / format, format=format)
         (name,) = option
-        with pytest.raises(ValueError, match=f"of format '{format}' carries its own {name}; leave out {name}="):
+        with pytest.raises(ValueError, match=f"of format '{format}' contains its own {name}; leave out {name}="):
             Tokenizer.load(tmp_path / format, **option)
 
 
@@ -206,7 +209,7 @@ def test_a_pickle_is_never_opened_and_the_remedy_named(protocol: int, tmp_path: 
     vocab, merges = tmp_path / "vocab.pkl", tmp_path / "merges.pkl"
     vocab.write_bytes(pickle.dumps(TOKENIZER.vocab, protocol))
     merges.write_bytes(pickle.dumps(TOKENIZER.merges, protocol))
-    expected = r"pickle.*can run any code.*Tokenizer\(pickle\.load"
+    expected = r"pickle.*can run arbitrary code.*Tokenizer\(pickle\.load"
     with pytest.raises(FormatError, match=expected):
         Tokenizer.from_files(vocab, merges)
     with pytest.raises(FormatError, match=expected):
@@ -243,7 +246,7 @@ def test_a_vocabulary_that_lacks_bytes_loads_with_a_warning(format: str, lacking
     expected = "no token for 128 of the 256 bytes" if format == "tekken" else "no token for 129 of the 256 bytes"
     loaded = Tokenizer.load(lacking[format], missing_bytes="raise", **options)
     if format == "pairloom":
-        # Who saved it was told.
+        # Saving has warned already.
         assert Tokenizer.load(lacking[format]) == loaded
     if format != "pairloom":
         with pytest.warns(UserWarning, match=rf'{expected} \((0x00, )?0x80-0xff\).*missing_bytes="drop"'):
@@ -303,7 +306,7 @@ def test_missing_bytes_are_dropped_as_tokenizers_drops_them(tmp_path: Path) -> N
 def test_dropping_bytes_that_are_all_there_changes_nothing(tmp_path: Path) -> None:
     LEARNED.save(tmp_path / "t.json")
     assert Tokenizer.load(tmp_path / "t.json", missing_bytes="drop") == LEARNED
-    with pytest.raises(FormatError, match="whole pretokens are looked up"):
+    with pytest.raises(FormatError, match="looks up whole pretokens"):
         Tokenizer.from_ranks({b"a": 0, b"b": 1, b"cc": 2}, "gpt2", missing_bytes="drop")
     with pytest.raises(ValueError, match="missing_bytes"):
         Tokenizer.load(tmp_path / "t.json", missing_bytes="no")  # type: ignore[arg-type]
@@ -334,8 +337,8 @@ def test_whispers_empty_token_is_left_out_and_keeps_its_id(tmp_path: Path) -> No
         (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
         (b"\x80\x04\x95", "pickle"),
         (b"", "is empty"),
-        (b'{"add_bos_token": true, "tokenizer_class": "LlamaTokenizer"}', "give the folder"),
-        (b'{"version": "1.0", "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {}}}', "no BPE"),
+        (b'{"add_bos_token": true, "tokenizer_class": "LlamaTokenizer"}', "load its folder"),
+        (b'{"version": "1.0", "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {}}}', "reads only BPE"),
         (b'{"version": "1.0", "model": {"type": "Unigram", "unk_id": 0, "vocab": []}}', "the library tokenizers"),
     ],
 )
@@ -374,7 +377,7 @@ def test_merges_that_do_not_lead_to_all_tokens_warn(merges: Any, n_unused: int |
     plain = {token_id: token for token_id, token in vocab.items() if token_id not in specials.values()}
     with pytest.warns(UserWarning, match="the order in which they were learned") as caught:
         tokenizer = Tokenizer(vocab, merges, specials)
-    # What the reference makes of each token's own bytes, without a pattern.
+    # The reference's ids for each token's own bytes, without a pattern.
     oracle = reference_of(tokenizer)
     n_expected = sum(encode_pretoken(token, oracle) != [token_id] for token_id, token in plain.items())
     assert n_unused is None or n_expected == n_unused + 1
@@ -401,7 +404,7 @@ def test_ids_near_the_largest_take_little_memory_in_every_format(tmp_path: Path)
     for format in made:
         tokenizer.save(tmp_path / format, format=format)
     for _, outcome in run_cases(case, len(made)):
-        # Tables of all ids would take 400 MB.
+        # Tables with an entry for every id would take 400 MB.
         assert outcome.result and outcome.n_bytes < 150 << 20, outcome
 
 
@@ -410,7 +413,7 @@ def test_ids_near_the_largest_take_little_memory_in_every_format(tmp_path: Path)
     [
         ("(" * 20_000, r"20000 bytes in all"),
         ("a|" * 20_000 + "[", r"40001 bytes in all"),
-        (("a", "b") * 1000, "one of 2000 that split in turn; at most 32"),
+        (("a", "b") * 1000, "one of 2000 patterns that split in turn; at most 32"),
     ],
 )
 def test_a_hostile_pattern_is_refused_in_a_short_message(pattern: Any, expected: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The native file: what is written, what is read, and that what is read is all that the file says."""
+"""The native file: what is written and read, and that reading ignores nothing in the file."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Patterns as their owners publish them: what is loaded is saved as it was spelt, and splits as it does there."""
+"""Patterns as published: saving keeps their spelling, and they split like their own library."""
 
 from itertools import chain
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_a_pattern_survives_bridges_and_files_and_splits_alike(pattern: Any, tmp
         bridged = tiktoken.from_tiktoken(tiktoken.to_tiktoken(named))
         assert bridged == named.replaced(pattern=named_of(pattern))
     theirs = huggingface.to_huggingface(named)
-    # There `{1,3}+` repeats a group, which has another spelling here.
+    # In that dialect `{1,3}+` repeats a group, which is spelt differently here.
     if "}+" not in pattern:
         assert huggingface.from_huggingface(theirs) == named
     pieces = [TEXT[start:end].encode() for _, (start, end) in theirs.pre_tokenizer.pre_tokenize_str(TEXT)]

@@ -1,4 +1,4 @@
-"""Model folders: what stands beside a tokenizer's own file, read and written, and loaded by transformers."""
+"""Model folders: the files next to the tokenizer's own, read, written, and loaded by transformers."""
 
 import json
 import pickle
@@ -52,7 +52,7 @@ def test_a_model_folder_says_roles_and_chat_template(tokenizer: Tokenizer, tmp_p
     assert "tokenizer_class" not in loaded.tokenizer_config
     assert loaded == Tokenizer.from_huggingface(tmp_path)
     assert loaded != tokenizer, "the settings are a part of the tokenizer"
-    # Carried by pickles and by pairloom's own file.
+    # Pickles and pairloom's own file keep it.
     assert pickle.loads(pickle.dumps(loaded)) == loaded
     loaded.save(tmp_path / "own.json")
     assert Tokenizer.load(tmp_path / "own.json") == loaded
@@ -71,13 +71,13 @@ def test_save_pretrained_and_load_give_an_equal_tokenizer(tokenizer: Tokenizer, 
         each.save_pretrained(folder, overwrite=True)
         assert Tokenizer.load(folder) == each
     assert named.with_tokenizer_config(eos_token=None, chat_template=None, padding_side=None) == tokenizer
-    with pytest.raises(ValueError, match="'<s>', which is no special token"):
+    with pytest.raises(ValueError, match="'<s>', which is not a special token"):
         tokenizer.with_tokenizer_config(bos_token="<s>")
 
 
 @pytest.mark.filterwarnings("error")
 def test_a_space_before_a_text_is_in_the_settings_too(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    # transformers 4 turns it off in the tokenizer.json where tokenizer_config.json does not ask for it.
+    # transformers 4 turns it off in the tokenizer.json if tokenizer_config.json does not ask for it.
     spaced = tokenizer.with_normalizer("prefix_space")
     for each in (tokenizer, spaced):
         folder = tmp_path / str(each is spaced)
@@ -121,7 +121,7 @@ def test_transformers_loads_what_save_pretrained_wrote(tokenizer: Tokenizer, tmp
 
 
 def test_vocab_and_merges_take_special_tokens_from_the_map(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="which tokens are special"):
+    with pytest.warns(UserWarning, match="the special tokens"):
         tokenizer.save(tmp_path, format="gpt2")
     plain = Tokenizer.load(tmp_path)
     assert plain.special_tokens == {}
@@ -140,7 +140,7 @@ def test_added_tokens_of_a_vocab_json_take_the_next_ids(
     literal: str, gap: int, is_taken: bool, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     transformers = pytest.importorskip("transformers")
-    with pytest.warns(UserWarning, match="which tokens are special"):
+    with pytest.warns(UserWarning, match="the special tokens"):
         tokenizer.save(tmp_path, format="gpt2")
     settings = {"tokenizer_class": "GPT2Tokenizer", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
     write(tmp_path, tokenizer_config=settings, added_tokens={literal: tokenizer.n_vocab + gap})
@@ -151,13 +151,13 @@ def test_added_tokens_of_a_vocab_json_take_the_next_ids(
             f"a{literal}b", add_special_tokens=False
         )
         return
-    with pytest.raises(FormatError, match=r"tokenizers would not give it; put it into vocab\.json"):
+    with pytest.raises(FormatError, match=r"the library tokenizers would not assign to it; add it to vocab\.json"):
         Tokenizer.load(tmp_path)
 
 
 def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    # As Qwen's slow tokenizer is saved: its pattern and its NFC are in no file.
-    with pytest.warns(UserWarning, match="which tokens are special"):
+    # Qwen's slow tokenizer as saved: no file contains its pattern or its NFC.
+    with pytest.warns(UserWarning, match="the special tokens"):
         tokenizer.save(tmp_path, format="gpt2")
     write(tmp_path, tokenizer_config={"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>"})
     with pytest.raises(FormatError, match=r"names the class 'Qwen2Tokenizer', .* pass pattern="):
@@ -168,15 +168,15 @@ def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer
 
 @pytest.mark.parametrize("kind", ["RobertaTokenizer", "BartTokenizerFast", "BlenderbotTokenizer"])
 def test_a_class_that_puts_tokens_around_a_text_is_warned_of(kind: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="which tokens are special"):
+    with pytest.warns(UserWarning, match="the special tokens"):
         tokenizer.save(tmp_path, format="gpt2")
     write(tmp_path, tokenizer_config={"tokenizer_class": kind, "eos_token": "<|endoftext|>"})
     if kind == "BlenderbotTokenizer":
-        # It puts a space before each text.
+        # This class puts a space before each text.
         with pytest.raises(FormatError, match=r"names the class 'BlenderbotTokenizer', .* pass pattern="):
             Tokenizer.load(tmp_path)
         return
-    with pytest.warns(UserWarning, match=f"'{kind}', which puts tokens around a text, and .* adds nothing"):
+    with pytest.warns(UserWarning, match=f"'{kind}', which adds tokens around a text, but .* adds nothing"):
         assert Tokenizer.load(tmp_path).encode("the", add_special_tokens=True) == tokenizer.encode("the")
 
 
@@ -201,9 +201,12 @@ def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: P
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({"added_tokens_decoder": {"7": {"content": "<|im_end|>", "special": True}}}, "do the files belong together"),
-        ({"added_tokens_decoder": {"7": {"content": "<x>", "special": True}}}, "is taken by"),
-        ({"added_tokens_decoder": {"900": {"content": "<x>", "special": True}}}, "which lacks it, would give it 28"),
+        (
+            {"added_tokens_decoder": {"7": {"content": "<|im_end|>", "special": True}}},
+            "check that the files belong to the same tokenizer",
+        ),
+        ({"added_tokens_decoder": {"7": {"content": "<x>", "special": True}}}, "already belongs to"),
+        ({"added_tokens_decoder": {"900": {"content": "<x>", "special": True}}}, "which lacks it, would assign it 28"),
         ({"added_tokens_decoder": {"x": {"content": "<x>"}}}, "numeric id"),
         ({"added_tokens_decoder": []}, None),
         ({"additional_special_tokens": 5}, "must be a list"),
@@ -247,12 +250,12 @@ def test_tokens_that_join_and_are_normalized_are_refused(tokenizer: Tokenizer, t
     decoder = {str(tokenizer.n_vocab): token}
     for config in ({"pad_token": token}, {"extra_special_tokens": [token]}, {"added_tokens_decoder": decoder}):
         write(tmp_path, tokenizer_config=config)
-        with pytest.raises(FormatError, match='"<x>" is normalized: it is found in the text after nfkc'):
+        with pytest.raises(FormatError, match=r'"<x>" has normalized=true.*after the normalizer .nfkc'):
             Tokenizer.load(tmp_path)
 
 
 def test_entries_of_a_vocab_json_have_the_rules_of_the_files(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="which tokens are special"):
+    with pytest.warns(UserWarning, match="the special tokens"):
         tokenizer.save(tmp_path, format="gpt2")
     end = {"content": "<|im_end|>", "lstrip": True, "rstrip": False, "single_word": False, "normalized": False}
     roles = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
@@ -264,7 +267,7 @@ def test_entries_of_a_vocab_json_have_the_rules_of_the_files(tokenizer: Tokenize
     write(
         tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True, "add_bos_token": True}
     )
-    with pytest.warns(UserWarning, match="says add_bos_token, and the tokenizer has no post-processor"):
+    with pytest.warns(UserWarning, match="says add_bos_token, but the tokenizer has no post-processor"):
         assert Tokenizer.load(tmp_path).encode("the <|im_end|>") == loaded.encode("the <|im_end|>")
     theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
     assert theirs.encode("the <|im_end|>", add_special_tokens=False) == loaded.encode("the <|im_end|>")
@@ -305,7 +308,7 @@ def disagreeing_folder(
     in_config: dict[str, dict[str, bool]] | None,
     settings: dict[str, Any] | None = None,
 ) -> dict[str, int]:
-    """Writes a folder whose two files say how these tokens are recognised; returns their ids."""
+    """Writes a folder with two files that say how these tokens are recognised; returns their ids."""
     more = tokenizer.add_special_tokens([name for name in in_tokenizer if name not in tokenizer.special_tokens])
     more.save(folder / "tokenizer.json", overwrite=True, format="huggingface")
     file = json.loads((folder / "tokenizer.json").read_text())
@@ -375,7 +378,7 @@ def test_tokens_are_plain_unless_a_flag_or_a_role_says_special(tokenizer: Tokeni
 
 
 def test_entries_of_a_vocab_json_have_the_flags_of_the_config(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="which tokens are special"):
+    with pytest.warns(UserWarning, match="the special tokens"):
         tokenizer.save(tmp_path, format="gpt2")
     end = {"content": "<|im_end|>", "lstrip": False, "rstrip": True, "single_word": False, "normalized": False}
     listed = {str(tokenizer.special_tokens["<|im_end|>"]): end | {"special": False}}
@@ -386,7 +389,7 @@ def test_entries_of_a_vocab_json_have_the_flags_of_the_config(tokenizer: Tokeniz
 
 
 def test_tokens_that_join_a_vocabulary_with_unused_ids_are_refused(tmp_path: Path) -> None:
-    # tokenizers counts entries: the next id is that of another token.
+    # tokenizers uses the number of entries as the next id, which belongs to another token.
     trained = Tokenizer.train([TEXT] * 3, 280, "huggingface", special_tokens=["<s>"])
     pruned = trained.prune(
         " ".join(trained.decode([i]) for i in range(trained.n_vocab - 4, trained.n_vocab)), n_tokens=3
@@ -394,7 +397,7 @@ def test_tokens_that_join_a_vocabulary_with_unused_ids_are_refused(tmp_path: Pat
     assert pruned.n_vocab == trained.n_vocab
     pruned.save(tmp_path / "tokenizer.json", format="huggingface")
     assert Tokenizer.load(tmp_path).vocab == pruned.vocab
-    # After a special token with the largest id the next one is known.
+    # A special token with the largest id determines the next id.
     (tmp_path / "known").mkdir()
     more = pruned.add_special_tokens(["<last>"])
     more.save(tmp_path / "known" / "tokenizer.json", format="huggingface")
@@ -403,21 +406,21 @@ def test_tokens_that_join_a_vocabulary_with_unused_ids_are_refused(tmp_path: Pat
     free = str(pruned.n_vocab)
     for config in ({"pad_token": "<x>"}, {"added_tokens_decoder": {free: {"content": "<x>", **PLAIN}}}):
         write(tmp_path, tokenizer_config=config)
-        with pytest.raises(FormatError, match=r"adds token '<x>'.* unused ids below \d+, so tokenizers may give it"):
+        with pytest.raises(
+            FormatError, match=r"adds token '<x>'.* unused ids below \d+, so the library tokenizers could assign it"
+        ):
             Tokenizer.load(tmp_path)
 
 
 def test_tokens_that_join_and_overlap_are_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    # Which one is looked for first is a matter of `normalized`, which a model does not keep.
+    # `normalized` decides which one is searched first, and a model does not store it.
     tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
     for literal in ("<|im_end|>s", "x<|im", "im_end"):
         write(tmp_path, tokenizer_config={"added_tokens_decoder": {"282": {"content": literal, **PLAIN}}})
-        with pytest.raises(
-            FormatError, match=r"adds tokens \(.*\) that hold, or meet the end of, those of the tokenizer"
-        ):
+        with pytest.raises(FormatError, match=r"adds tokens \(.*\) that contain or overlap those of the tokenizer"):
             Tokenizer.load(tmp_path)
     write(tmp_path, added_tokens={"<mask>": 282}, tokenizer_config={"pad_token": "<m"})
-    with pytest.raises(FormatError, match=r"adds tokens \('<m'\) that hold"):
+    with pytest.raises(FormatError, match=r"adds tokens \('<m'\) that contain"):
         Tokenizer.load(tmp_path)
 
 
@@ -428,7 +431,7 @@ def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer
     assert loaded.encode(TEXT) == tokenizer.encode_ordinary(TEXT) != tokenizer.encode(TEXT)
     loaded.save_pretrained(tmp_path / "again")
     assert Tokenizer.load(tmp_path / "again") == loaded
-    # Those that are not special are found, and those that are keep their rules.
+    # Non-special tokens are found, and special ones keep their rules.
     flags = {"<plain>": PLAIN | {"special": False}, "<mask>": PLAIN | {"lstrip": True}}
     disagreeing_folder(tokenizer, tmp_path, flags, None, {"split_special_tokens": True})
     loaded = Tokenizer.load(tmp_path)
@@ -460,11 +463,11 @@ def test_from_ranks_is_the_tokenizer_of_the_rank_file(tmp_path: Path) -> None:
         Tokenizer.from_ranks([(b"a", 1)], "gpt2")  # type: ignore[arg-type]
     with pytest.warns(UserWarning, match=r"mergeable_ranks: .*0x62"):
         Tokenizer.from_ranks({b"a": 0}, "gpt2")
-    with pytest.raises(FormatError, match="distinct"):
+    with pytest.raises(FormatError, match="give each token its own rank"):
         Tokenizer.from_ranks({b"a": 0, b"b": 0}, "gpt2", missing_bytes="raise")
 
 
-# Names that others use ----------------------------------------------------------------------------------------------
+# Names that other libraries use ---------------------------------------------------------------------------------------
 
 
 def test_names_of_other_libraries(tokenizer: Tokenizer) -> None:

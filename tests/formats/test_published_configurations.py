@@ -1,6 +1,6 @@
-"""The settings that published models have, with a small vocabulary: all ids are HuggingFace's, before and after saving.
+"""The settings of published models, with a small vocabulary: all ids are HuggingFace's, before and after saving.
 
-testdata/configurations.json holds pre-tokenizer, normaliser, post-processor and flags of added tokens, as published.
+testdata/configurations.json holds the pre-tokenizers, normalizers, post-processors and added-token flags as published.
 """
 
 import json
@@ -29,7 +29,7 @@ def _trained() -> Tokenizer:
 
 
 def published_file(name: str) -> dict[str, Any]:
-    """A tokenizer.json of a small vocabulary with the settings of a published one."""
+    """Returns a tokenizer.json with a small vocabulary and the settings of a published one."""
     assert _trained().n_vocab == _FILE["n_vocab"], "the ids of added tokens follow it"
     file: dict[str, Any] = json.loads(_trained().to_huggingface().to_str())
     return {**file, **CONFIGURATIONS[name], "decoder": _DECODER}

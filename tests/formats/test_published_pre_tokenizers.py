@@ -1,4 +1,4 @@
-"""The pre-tokenizers of published models split texts as their owner's library does, or are refused by name."""
+"""The pre-tokenizers of published models split texts like their own library, or are refused by name."""
 
 import json
 import random
@@ -16,9 +16,9 @@ from pairloom.reference.pretokens import pretokenize as reference_pretokenize
 _PUBLISHED: Final = dict(
     json.loads((Path(__file__).parents[2] / "testdata/pre_tokenizers.json").read_text(encoding="utf-8"))
 )
-# Their text is changed: SentencePiece's models, and white space that CLIP leaves out. `test_words.py` has both as they
-# are published.
-_REFUSED: Final = {"Metaspace": 'the step "Metaspace" is not taken', "CLIP": "white space is left out before ByteLevel"}
+# These change their text: SentencePiece models, and CLIP, which drops white space. `test_words.py` tests both as
+# published.
+_REFUSED: Final = {"Metaspace": 'the step "Metaspace" is not supported', "CLIP": "drops white space before ByteLevel"}
 _TEXT: Final = (
     "the| cat|Cats|camelCase|don't|IT'S|'ll|'LL've|x'\u017f|K\u212a|1|12|1234567| |  |   |\n|\r\n|\n\n| \n|\t|"
     "\xa0|\u3000|\u2028|\x85|!|...|?!|(a)|[b]|/\n|//|\\|_|`|~|$5|<sentinel:12>|IMGIMGABCZ|。|…|“|，|"

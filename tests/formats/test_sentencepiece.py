@@ -1,4 +1,4 @@
-"""SentencePiece's BPE: .model files, tokenizer.json with byte_fallback, GGUF; against the definition and the owners."""
+"""SentencePiece's BPE in .model, tokenizer.json and GGUF files, against the definition and the original libraries."""
 
 import json
 import random
@@ -29,7 +29,7 @@ _SINGLE: list[Piece] = [*_FIRST, *_BYTES, *((each, -9.0, NORMAL) for each in _AL
 
 
 def message(*fields: tuple[int, int | float | bytes]) -> bytes:
-    """A message of Protocol Buffers: an int as a number, a float as 32 bits, bytes with their length."""
+    """Encodes a Protocol Buffers message: an int as a varint, a float as 32 bits, bytes with their length."""
 
     def number(value: int) -> bytes:
         digits = bytearray()
@@ -53,7 +53,7 @@ def message(*fields: tuple[int, int | float | bytes]) -> bytes:
 def model_file(
     pieces: list[Piece], *, trainer: dict[int, int] | None = None, normalizer: dict[int, int] | None = None
 ) -> bytes:
-    """A .model file of type BPE, with byte fallback if it has bytes; a space is put before texts."""
+    """Returns a .model file of type BPE, with byte fallback if it has byte pieces; it puts a space before texts."""
     rows = [(1, message((1, text.encode()), (2, score), (3, kind))) for text, score, kind in pieces]
     spec = {3: 2, 35: int(any(kind == BYTE for _, _, kind in pieces)), **(trainer or {})}
     rules = {3: 1, 4: 0, 5: 1, **(normalizer or {})}
@@ -61,7 +61,7 @@ def model_file(
 
 
 def random_pieces(rng: random.Random) -> list[Piece]:
-    """Pieces of an alphabet of five characters, some of equal score, in any order of scores."""
+    """Random pieces over five characters, with scores in any order and some equal."""
     texts = set(_ALPHABET)
     for _ in range(rng.randrange(4, 40)):
         texts.add(rng.choice(sorted(texts)) + rng.choice(sorted(texts)))
@@ -131,7 +131,7 @@ def test_a_class_that_begins_texts_with_a_token_is_warned_of(
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     loaded = Tokenizer.load(tmp_path)
     assert loaded.encode("a", add_special_tokens=True) == loaded.encode("a")
-    assert any("which puts tokens around a text" in str(warning.message) for warning in recwarn) == is_warned
+    assert any("which adds tokens around a text" in str(warning.message) for warning in recwarn) == is_warned
 
 
 def test_steps_of_the_normalizer_equal_the_reference(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_without_byte_fallback_unknown_characters_are_one_id(tmp_path: Path) -> 
     assert list(session.ids) == tokenizer.encode("axyz\u4e1cb") == [3, 4, 0, 5]
     tokenizer.save(tmp_path / "native.json")
     assert Tokenizer.load(tmp_path / "native.json").model == tokenizer.model
-    with pytest.raises(FormatError, match="leftmost of equal scores"):
+    with pytest.raises(FormatError, match="leftmost pair of those with equal scores"):
         tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
 
 
@@ -190,11 +190,11 @@ def test_without_byte_fallback_unknown_characters_are_one_id(tmp_path: Path) -> 
         ({3: 4}, [], "char"),
         ({24: 1}, [], "treat_whitespace_as_suffix"),
         ({}, [("q", 0.0, UNUSED)], "unused"),
-        ({}, [("<0x41", 0.0, BYTE)], "another type"),
-        ({}, [("az", -1.0, NORMAL)], "no token itself"),
-        # sentencepiece never finds these, since it makes U+2581 of each space first.
-        ({}, [("a a", 0.0, USER_DEFINED)], "holds a space"),
-        ({}, [("a a", -1.0, NORMAL)], "holds a space"),
+        ({}, [("<0x41", 0.0, BYTE)], "correct its type"),
+        ({}, [("az", -1.0, NORMAL)], "not a token itself"),
+        # sentencepiece never finds these, because it first turns each space into U+2581.
+        ({}, [("a a", 0.0, USER_DEFINED)], "contains a space"),
+        ({}, [("a a", -1.0, NORMAL)], "contains a space"),
     ],
 )
 def test_models_that_cannot_be_expressed_are_refused_by_name(
@@ -216,7 +216,7 @@ def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="merges characters"):
         tokenizer.extend(["ab"], n_tokens=1)
     for change in (tokenizer.prune, tokenizer.adapt):
-        with pytest.raises(ValueError, match="prune: this tokenizer merges characters"):
+        with pytest.raises(ValueError, match="prune: not supported for a tokenizer that merges characters"):
             change(["ab"], n_tokens=1)
     with pytest.raises(ValueError, match="merges characters"):
         tokenizer.encode("ab", dropout=0.5, seed=1)
@@ -226,7 +226,7 @@ def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
 
 
 def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
-    """A tokenizer.json of random merges as of Llama 2 ("prepend"), Mistral ("first", "always") or Gemma ("none")."""
+    """A tokenizer.json of random merges like Llama 2 ("prepend"), Mistral ("first", "always") or Gemma ("none")."""
     tokens = [*(f"<0x{byte:02X}>" for byte in range(256)), *_ALPHABET]
     merges = []
     for _ in range(rng.randrange(3, 40)):
@@ -271,7 +271,7 @@ def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
 
 
 def add_user_defined(rng: random.Random, file: dict[str, Any]) -> None:
-    """Adds up to two pieces to the added tokens, which merges use and make, as Gemma's files have them."""
+    """Adds up to two pieces, which merges use and make, to the added tokens, as in Gemma's files."""
     vocab, first = file["model"]["vocab"], file["added_tokens"][0]
     made = [token for token, number in vocab.items() if number > 256 and token.replace(SYMBOL, "").isascii()]
     for token in rng.sample(made, rng.randrange(3)):
@@ -319,7 +319,7 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
         assert [ours.decode(ids) for ids in lists] == ours.decode_batch(lists) == expected
         assert ours.as_huggingface().decode_batch(lists, skip_special_tokens=False) == expected
         assert [ours.decode(np.array(ids, np.uint16)) for ids in lists] == expected
-        # A byte is an int, and any other token its text.
+        # A byte is an int; any other token is its text.
         tokens = [each - 1 if 0 < each < 257 else ours.id_to_token(each).decode() for each in range(ours.n_vocab)]
         runs = [decode_runs([tokens[each] for each in ids]) for ids in lists]
         assert [run.removeprefix(" " if kind == "prepend" else "") for run in runs] == expected
@@ -355,7 +355,7 @@ def test_a_saved_character_is_found_where_its_rules_say_only(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("kind", ["first", "always"])
 def test_normalized_tokens_before_a_metaspace_are_taken(tmp_path: Path, kind: str) -> None:
-    # As add_tokens(["<x>", "b a"]) makes them of a Llama of transformers 5.
+    # The result of add_tokens(["<x>", "b a"]) on a Llama tokenizer of transformers 5.
     theirs = tokenizers.Tokenizer.from_str(json.dumps(tokenizer_json(random.Random(kind), kind)))
     theirs.add_tokens(["<x>", "b a"])
     theirs.save(str(tmp_path / "tokenizer.json"))
@@ -372,7 +372,7 @@ def test_normalized_tokens_before_a_metaspace_are_taken(tmp_path: Path, kind: st
 
 @pytest.mark.parametrize("kind", ["prepend", "none"])
 def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) -> None:
-    # As add_tokens(["foo", "b"]) makes them of Llama 2, where the token found is "\u2581foo", or of Gemma.
+    # The result of add_tokens(["foo", "b"]) on Llama 2, where the token found is "\u2581foo", or on Gemma.
     file = tokenizer_json(random.Random(kind), kind)
     file["added_tokens"][0]["normalized"] = True
     theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
@@ -403,10 +403,10 @@ def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) ->
     for literal in ("b a", SYMBOL + "b"):
         theirs.add_tokens([literal])
         theirs.save(str(tmp_path / "tokenizer.json"))
-        with pytest.raises(FormatError, match="is normalized"):
+        with pytest.raises(FormatError, match="has normalized=true"):
             Tokenizer.load(tmp_path)
     if kind == "prepend":
-        with pytest.raises(ValueError, match="'after_space' goes with"):
+        with pytest.raises(ValueError, match="'after_space' needs"):
             ours.with_normalizer("spaces")
 
 
@@ -480,7 +480,7 @@ def test_decode_in_turns_drops_one_prefix_only(tmp_path: Path) -> None:
 
 
 def gguf_file(**metadata: Any) -> bytes:
-    """A GGUF file of these values under tokenizer.ggml, of the model's name, and of one that no tokenizer has."""
+    """A GGUF file with these values under tokenizer.ggml, the model's name, and a key of no tokenizer."""
 
     def text(value: str) -> bytes:
         return struct.pack("<Q", len(value.encode())) + value.encode()
@@ -517,14 +517,14 @@ def test_gguf_of_pieces_equals_the_model_file(tmp_path: Path) -> None:
 
 
 def gguf_of_pieces(tmp_path: Path, *added: Piece, **metadata: Any) -> Tokenizer:
-    """The tokenizer of random pieces and those that are added, in a GGUF file."""
+    """Returns a GGUF file with a tokenizer of random and added pieces."""
     texts, scores, kinds = (list(column) for column in zip(*random_pieces(random.Random(9)), *added, strict=True))
     file = gguf_file(model="llama", tokens=texts, scores=scores, token_type=kinds, **metadata)
     return load(tmp_path, file, "x.gguf")
 
 
 def test_gguf_tokens_that_were_added_part_a_text(tmp_path: Path) -> None:
-    # As llama.cpp has it: the next text has a prefix again, as it has after a control token.
+    # As in llama.cpp: the next text gets a prefix again, like the text after a control token.
     ours = gguf_of_pieces(tmp_path, ("<x>", -1000.0, USER_DEFINED))
     x = ours.special_tokens["<x>"]
     assert ours.encode("a<x>b") == [*ours.encode("a"), x, *ours.encode("b")]
@@ -577,13 +577,13 @@ def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:
     ours = load(tmp_path, gguf_file(**columns, pre="gpt-2"), "x.gguf")
     assert ours.encode("lowest 12 345") == trained.encode("lowest 12 345")
     assert load(tmp_path, gguf_file(**columns, pre="starcoder"), "x.gguf").pattern != ours.pattern
-    with pytest.raises(FormatError, match=r"a model \"gemma4\" splits no text by a pattern; leave out pattern="):
+    with pytest.raises(FormatError, match=r"model \"gemma4\" does not split text by a pattern; leave out pattern="):
         formats.read("gguf", gguf_file(**{**columns, "model": "gemma4"}), pattern="gpt2")
     for unknown in (gguf_file(**columns, pre="nobody"), gguf_file(**columns)):
-        with pytest.raises(FormatError, match=r"load it with pattern=.*Known are gpt-2"):
+        with pytest.raises(FormatError, match=r"load it with pattern=.*Known pre-tokenizers: gpt-2"):
             load(tmp_path, unknown, "x.gguf")
         assert Tokenizer.load(tmp_path / "x.gguf", pattern="gpt2").model == ours.model
-    with pytest.raises(FormatError, match="which is no BPE"):
+    with pytest.raises(FormatError, match="reads only gpt2, llama and gemma4"):
         formats.read("gguf", gguf_file(model="bert", tokens=["a"]))
 
 

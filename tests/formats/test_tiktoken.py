@@ -31,8 +31,8 @@ def test_a_pattern_is_asked_for_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("YQ==", "line 3: .* is not a token"),
-        ("YQ== 1 2", "line 3: .* is not a token"),
+        ("YQ==", "line 3: .* must be a token"),
+        ("YQ== 1 2", "line 3: .* must be a token"),
         ("Y?== 300", "line 3: .*base64"),
         ("YWE 300", "line 3: .*base64"),
         ("YWE= -1", "line 3: rank"),
@@ -41,8 +41,8 @@ def test_a_pattern_is_asked_for_by_name(tmp_path: Path) -> None:
         ("YWE= 99999999999999999999", "line 3: rank"),
         ("YWE= 4294967295", "line 3: rank"),
         ("AA== 300", "ids 0 and 300 have the same bytes"),
-        ("YWE= 1", "rank 1 is given to"),
-        ("\x00" * 100, "line 3: .* is not a token"),
+        ("YWE= 1", "two tokens have rank 1"),
+        ("\x00" * 100, "line 3: .* must be a token"),
     ],
 )
 def test_damage_names_the_line(line: str, expected: str) -> None:
@@ -72,14 +72,14 @@ def test_ranks_that_merging_cannot_reach_stay_ranks() -> None:
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
-        # Merges in another order than that of the ids.
+        # The order of the merges differs from the order of their ids.
         (Model.from_tokens({0: b"a", 1: b"b", 2: b"ab", 3: b"ba"}, [(1, 0, 3), (0, 1, 2)], pattern="a"), "merge 1"),
-        # A pair that ranks would merge and the model does not: "ab" + "a" by ranks, "a" + "ba" by its merges.
+        # A pair that ranks would merge but the model does not: "ab" + "a" by ranks, "a" + "ba" by its merges.
         (
             Model.from_tokens({0: b"a", 1: b"b", 2: b"ab", 3: b"ba", 4: b"aba"}, [(0, 1, 2), (0, 3, 4)], pattern="a"),
-            "no merge says so",
+            "there is no such merge",
         ),
-        # A token that no merge makes: by ranks, a pretoken of its bytes would be it.
+        # A token that no merge makes: by ranks, a pretoken with its bytes would become it.
         (Model.from_tokens({0: b"a", 1: b"b", 2: b"c", 3: b"abc"}, [], pattern="a"), "id 3"),
     ],
 )
@@ -89,7 +89,7 @@ def test_what_ranks_cannot_express_is_refused(model: Model, expected: str) -> No
 
 
 def random_ranks(rng: random.Random) -> dict[bytes, int]:
-    """A vocabulary over three letters, its ranks mostly but not always such as training gives."""
+    """A vocabulary over three letters; its ranks are mostly, but not always, possible results of training."""
     tokens = [b"a", b"b", b"c"]
     for _ in range(rng.randrange(12)):
         token = rng.choice(tokens) + rng.choice(tokens)
@@ -121,19 +121,19 @@ def test_random_ranks_encode_as_tiktoken_in_every_format(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"pattern": "[a-z]+"}, "leaves out what it does not match"),
-        ({"pattern": r"(?=a)a|\p{L}+|\s"}, "leaves out what it does not match"),
+        ({"pattern": "[a-z]+"}, "drops what the pattern does not match"),
+        ({"pattern": r"(?=a)a|\p{L}+|\s"}, "drops what the pattern does not match"),
         ({"pattern": r"a\Kb|[\s\S]"}, "loses text"),
-        ({"pattern": r"(?=a)|[\s\S]"}, "may match nothing"),
-        ({"pattern": r"(?<n>b?)\k<n>|[\s\S]"}, "may match nothing"),
-        ({"pattern": GPT2, "special_tokens": {"<a>": 256, "<a>b": 257}}, "by chance"),
+        ({"pattern": r"(?=a)|[\s\S]"}, "can match nothing"),
+        ({"pattern": r"(?<n>b?)\k<n>|[\s\S]"}, "can match nothing"),
+        ({"pattern": GPT2, "special_tokens": {"<a>": 256, "<a>b": 257}}, "at random"),
     ],
     ids=str,
 )
 def test_what_tiktoken_encodes_otherwise_is_refused(settings: dict[str, Any], why: str) -> None:
     with pytest.raises(FormatError, match=why):
         tiktoken.to_tiktoken(trained([], **settings))
-    # The stand-in has no such limits.
+    # The stand-in does not have these limits.
     tokenizer = Tokenizer.from_model(trained([], decode_errors="replace", **settings))
     assert tokenizer.as_tiktoken().encode("ab <a>b", allowed_special="all") == tokenizer.encode("ab <a>b")
 
@@ -166,7 +166,7 @@ def test_a_named_pattern_is_written_for_tiktoken_as_published() -> None:
 def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:
     ranks_of_bytes = {bytes((byte,)): byte for byte in range(256)}
     encoding = library.Encoding("mine", pat_str="[a-z]+", mergeable_ranks=ranks_of_bytes, special_tokens={})
-    with pytest.warns(UserWarning, match="tiktoken leaves out"):
+    with pytest.warns(UserWarning, match="tiktoken drops"):
         found = Tokenizer.from_tiktoken(encoding)
     assert (encoding.encode("a b"), found.encode("a b")) == ([97, 98], [97, 32, 98])
 
@@ -214,7 +214,7 @@ def test_a_tekken_file_that_is_written_gives_the_same_model(tmp_path: Path) -> N
 
 
 def test_a_model_whose_ids_are_not_tekkens_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="first ids to special tokens"):
+    with pytest.raises(FormatError, match="special tokens at the first ids"):
         formats.save(MODEL, tmp_path / "tekken.json", format="tekken")
     with pytest.raises(FormatError, match='format="tekken" for that'):
         formats.save(MODEL, tmp_path / "tekken.json")
@@ -223,5 +223,5 @@ def test_a_model_whose_ids_are_not_tekkens_is_refused(tmp_path: Path) -> None:
 
 def test_ranks_too_large_for_the_merge_table_are_a_format_error() -> None:
     tokens = {byte: bytes([byte]) for byte in range(256)} | {300: b"ab", 301: b"bc", 2**23: b"abc"}
-    with pytest.raises(FormatError, match="merge table can hold; use smaller ids"):
+    with pytest.raises(FormatError, match="do not fit the merge table; use smaller ids"):
         Tokenizer.from_model(Model.from_tokens(tokens, rule="ranks", pattern="gpt2"))

@@ -44,7 +44,7 @@ _LOCALE = re.compile(r"/locale/([^/]+)/")
 
 
 class Document(NamedTuple):
-    """A text, its language, and the package and file it is from."""
+    """A text, its language, and its package and file."""
 
     language: str
     name: str
@@ -52,19 +52,19 @@ class Document(NamedTuple):
 
 
 def kept(package: str) -> Path | None:
-    """The package's file, if it was fetched."""
+    """Returns the package's file, if it was fetched."""
     found = sorted(packages.PACKAGES.glob(f"{package}_*.deb"))
     return found[-1] if found else None
 
 
 def missing() -> list[str]:
-    """The packages that were not fetched."""
+    """Returns the packages that were not fetched."""
     return [package for package in PACKAGES if kept(package) is None]
 
 
 @cache
 def documents() -> list[Document]:
-    """All documents of the packages that are there."""
+    """Returns all documents of the available packages."""
     of_language: dict[str, int] = {}
     chosen = []
     for document in _all_documents():
@@ -91,7 +91,7 @@ def _all_documents() -> Iterator[Document]:
 
 
 def fetch(max_seconds: float) -> None:
-    """Fetches what is missing, and says what cannot be had; begins no further package after so many seconds."""
+    """Fetches missing packages and reports the unavailable ones; starts no further package after so many seconds."""
     deadline = time.monotonic() + max_seconds
     for package in missing():
         if time.monotonic() > deadline:
@@ -107,7 +107,7 @@ def fetch(max_seconds: float) -> None:
 
 
 def summary() -> str:
-    """How much there is, in one line."""
+    """Returns one line that says how much prose there is."""
     there = documents()
     n_bytes = sum(len(document.text.encode()) for document in there)
     languages = {document.language for document in there}

@@ -1,4 +1,4 @@
-"""Real vocabularies that packages on PyPI carry, found without importing the packages and without a network.
+"""Real vocabularies in packages on PyPI, found without importing the packages and without a network.
 
 Each entry gives the path of the data, how pairloom loads it, and how its owner's library encodes with it. A package
 that is not installed makes its entries unavailable. `packages.txt` lists them, to be installed for
@@ -42,7 +42,7 @@ _TOKENIZERS = "litellm/litellm_core_utils/tokenizers"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A vocabulary of the world, where it lies and what its owner's library reads it with.
+    """A published vocabulary: its location, and how its owner's library reads it.
 
     pattern: the owner's text, for the owner's library. load: the arguments of `Tokenizer.load`. kind: "tiktoken" or
     "tokenizers", the library that owns it.
@@ -57,7 +57,7 @@ class Vocabulary:
 
     @property
     def path(self) -> Path | None:
-        """Where the file lies, or None when the package is not installed."""
+        """Returns the file's path, or None if the package is not installed."""
         try:
             found = importlib.metadata.distribution(self.package).locate_file(self.file)
         except importlib.metadata.PackageNotFoundError:
@@ -98,7 +98,7 @@ BY_NAME = {vocabulary.name: vocabulary for vocabulary in VOCABULARIES}
 
 @cache
 def owner(name: str) -> Encode:
-    """How the owner's library encodes ordinary text with the vocabulary; its package must be installed."""
+    """Returns the owner's library's encoder for ordinary text; its package must be installed."""
     vocabulary = BY_NAME[name]
     if vocabulary.kind == "tokenizers":
         import tokenizers
@@ -109,7 +109,7 @@ def owner(name: str) -> Encode:
 
 
 def tiktoken_encoding(vocabulary: Vocabulary, special_tokens: dict[str, int]) -> "tiktoken.Encoding":
-    """A vocabulary whose owner is tiktoken, in tiktoken."""
+    """Loads a vocabulary whose owner is tiktoken with tiktoken."""
     import tiktoken
 
     path = vocabulary.path

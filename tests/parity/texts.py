@@ -1,4 +1,4 @@
-"""Texts on which tokenizers disagree, and that need no network: a hostile set, and what every Python carries."""
+"""Texts on which tokenizers disagree, without a network: a hostile set, and texts that come with every Python."""
 
 import encodings
 import random
@@ -58,7 +58,7 @@ HOSTILE = (
 
 
 def random_texts(seed: int, n: int) -> Iterator[str]:
-    """Short texts of characters on which patterns turn, and of every kind of code point."""
+    """Short texts of characters that matter to patterns, and of every kind of code point."""
     rng = random.Random(seed)
     turning = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
     for _ in range(n):
@@ -72,7 +72,7 @@ def random_texts(seed: int, n: int) -> Iterator[str]:
 def _code_point(rng: random.Random) -> int:
     while True:
         found = rng.randrange(0x20, 0x30000)
-        # Code points that no version of Unicode before 15 knew are classed differently by different versions.
+        # Versions of Unicode classify code points that were new in 15 or later differently.
         if not 0xD800 <= found < 0xE000 and unicodedata.category(chr(found)) != "Cn":
             return found
 

@@ -1,4 +1,4 @@
-"""Documents come out of a file as out of its text."""
+"""A file yields the same documents as its text."""
 
 from pathlib import Path
 

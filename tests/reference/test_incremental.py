@@ -1,4 +1,4 @@
-"""BPETrainer learns what the naive trainer learns, and keeps its three maps true."""
+"""BPETrainer learns what the naive trainer learns, and keeps its three maps correct."""
 
 import random
 from collections import Counter
@@ -15,7 +15,7 @@ BYTES = {byte: bytes([byte]) for byte in range(256)}
 
 
 def assert_maps_are_true(trainer: BPETrainer) -> None:
-    """Compares the maps with what a recount of all words gives."""
+    """Compares the maps with a recount of all words."""
     pairs_of = {index: list(enumerate(pairwise(word))) for index, word in enumerate(trainer.words)}
     words_with: dict[tuple[int, int], set[int]] = {}
     for index, pairs in pairs_of.items():

@@ -1,4 +1,4 @@
-"""What must hold of training and encoding on any corpus."""
+"""Properties of training and encoding that hold for any corpus."""
 
 import itertools
 import random
@@ -16,7 +16,7 @@ SEEDS = range(60)
 
 
 def random_model(seed: int, n_merges: int = 40) -> tuple[Model, list[str]]:
-    """A model trained on a random corpus under a random choice of fields, and the corpus."""
+    """Returns a model trained on a random corpus with random options, and the corpus."""
     rng = random.Random(seed)
     documents = random_documents(rng)
     fields: dict[str, Any] = {
@@ -30,7 +30,7 @@ def random_model(seed: int, n_merges: int = 40) -> tuple[Model, list[str]]:
 
 
 def encode_by_rank(pretoken: bytes, model: Model) -> list[int]:
-    """One full pass from left to right for each merge, in rank order."""
+    """Encodes with one full pass from left to right for each merge, in rank order."""
     ids = [model.id_of_byte[byte] for byte in pretoken]
     for left, right, merged_id in model.merges:
         ids = apply_merge(ids, (left, right), merged_id)

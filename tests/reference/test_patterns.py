@@ -1,4 +1,4 @@
-"""The named patterns match what their owners' own texts match."""
+"""The named patterns match the same text as the patterns that their owners publish."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""`regex` agrees with Unicode 16.0 on every code point but those that later versions added or moved."""
+"""`regex` agrees with Unicode 16.0 on every code point except those that later versions added or changed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Corpora of six shapes, each different for every seed, on which the interval of `estimate` is tried."""
+"""Corpora of six shapes, different for every seed, to test the error interval of `estimate`."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ _WORD_BYTES = {name: len(" ".join(words).encode()) / len(words) for name, words 
 
 
 def tokenizer() -> Tokenizer:
-    """A tokenizer that knows the words of some languages better than those of others."""
+    """Returns a tokenizer that knows some languages' words better than others'."""
     rng = random.Random(0)
     return Tokenizer.train(" ".join(rng.choices(_WORDS["latin"], k=9000) + rng.choices(_WORDS["greek"], k=300)), 700)
 

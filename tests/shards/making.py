@@ -1,4 +1,4 @@
-"""Makes the shards that the tests of loaders read."""
+"""Makes the shards that the loader tests read."""
 
 import random
 from pathlib import Path
@@ -8,11 +8,11 @@ from tests.corpus.files import json_lines
 
 
 class Killed(BaseException):
-    """In the place of a kill: nothing may tidy up after it."""
+    """Stands for a kill: no cleanup may run after it."""
 
 
 def random_lines(folder: Path, seed: int, n: int = 40) -> Path:
-    """JSON lines of texts of very different lengths, some of them empty."""
+    """Returns JSON lines with texts of very different lengths, some of them empty."""
     rng = random.Random(seed)
     texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 5, 30, 90]))) for _ in range(n)]
     (folder / "text.jsonl").write_text(json_lines(texts), encoding="utf-8")
@@ -20,7 +20,7 @@ def random_lines(folder: Path, seed: int, n: int = 40) -> Path:
 
 
 def text_shards(folder: Path, format: str = "npy") -> Path:
-    """Several shards, written beside their text: with an empty document, and one that is as long as many."""
+    """Writes several shards next to their text, with an empty document and a very long one."""
     texts = ["the cat sat", "", "the hat of the cat " * 30, "ab ab"] * 20
     (folder / "text.txt").write_text("\n\n".join(texts))
     tokenizer, out = Tokenizer.train(texts, 270), folder / "out"

@@ -1,4 +1,4 @@
-"""Folders of shards with provenance, and what they should say, by nothing but what docs/shards.md specifies."""
+"""Folders of shards with provenance, and their expected content according to docs/shards.md alone."""
 
 import hashlib
 from collections import defaultdict
@@ -24,7 +24,7 @@ class Record(NamedTuple):
 
 
 def parts_of(folder: Path) -> list[tuple[Record, int, list[int], int]]:
-    """(record without text, tokens before, ids, bytes) of each row of all tables; checks that these cover all ids."""
+    """Returns (record without text, tokens before, ids, bytes) for each table row; checks that they cover all ids."""
     manifest = manifest_of(folder)
     documents, parts = documents_of(folder), []
     for number, shard in enumerate(manifest["shards"]):
@@ -46,7 +46,7 @@ def parts_of(folder: Path) -> list[tuple[Record, int, list[int], int]]:
 
 
 def check(folder: Path, records: list[Record], eot: bool = True) -> None:
-    """Asserts that the tables find each token of each record, and no other; of packed rows any order."""
+    """Asserts that the tables find each token of each record and no other; packed rows can be in any order."""
     is_packed = "pack" in manifest_of(folder)["config"]
     end = [*TOKENIZER.special_tokens.values()] * eot
     expected = [

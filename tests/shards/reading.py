@@ -1,4 +1,4 @@
-"""Reads shards by nothing but the layout that is documented."""
+"""Reads shards using only the documented layout."""
 
 import hashlib
 import itertools
@@ -13,7 +13,7 @@ import pyarrow.parquet
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The bytes of each file by its name."""
+    """Returns the bytes of each file by its name."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -28,7 +28,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def documents_of(folder: Path) -> list[list[int]]:
-    """The ids of every document; checks sizes and digests against the manifest."""
+    """Returns the ids of every document; checks sizes and digests against the manifest."""
     manifest = manifest_of(folder)
     read = {"npy": read_npy, "bin": read_bin, "parquet": read_parquet, "megatron": read_megatron}[manifest["format"]]
     documents = []
@@ -63,7 +63,7 @@ def read_npy(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
 
 
 def read_bin(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
-    # Nothing can be mapped where there is nothing.
+    # An empty file cannot be mapped.
     ids = np.memmap(path, dtype, mode="r") if path.stat().st_size else np.zeros(0, dtype)
     return cut(ids, np.load(path.with_suffix(".offsets.npy")))
 
@@ -77,7 +77,7 @@ def read_parquet(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
 
 
 def read_megatron(path: Path, dtype: np.dtype[Any]) -> list[list[int]]:
-    """As Megatron's _IndexReader and _MMapBinReader do it."""
+    """Reads like Megatron's _IndexReader and _MMapBinReader."""
     with path.with_suffix(".idx").open("rb") as file:
         assert file.read(9) == b"MMIDIDX\x00\x00"
         assert struct.unpack("<Q", file.read(8)) == (1,)

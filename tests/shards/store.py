@@ -1,4 +1,4 @@
-"""A store of objects on loopback that answers as S3 does."""
+"""An object store on loopback that answers like S3."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import pytest
 
 @contextlib.contextmanager
 def object_store() -> Iterator[Any]:
-    """The file system of s3fs with the empty bucket "corpus", which processes started meanwhile find too."""
+    """The s3fs file system with the empty bucket "corpus"; processes started meanwhile can use it too."""
     server_module = pytest.importorskip("moto.server", reason="moto is not installed")
     s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed")
     server = server_module.ThreadedMotoServer("127.0.0.1", port=0)
@@ -22,7 +22,7 @@ def object_store() -> Iterator[Any]:
     names |= {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}
     try:
         with mock.patch.dict(os.environ, {f"AWS_{name}": value for name, value in names.items()}):
-            # What it holds outlives the server.
+            # Its objects outlive the server.
             urllib.request.urlopen(f"http://{host}:{port}/moto-api/reset", data=b"").close()
             s3fs.S3FileSystem.clear_instance_cache()
             files = s3fs.S3FileSystem()

@@ -1,4 +1,4 @@
-"""Folders of shards at URLs: read through a cache of bounded size, whatever the connection does."""
+"""Folders of shards at URLs: read through a cache of bounded size, even if the connection fails."""
 
 import contextlib
 import json
@@ -39,13 +39,13 @@ def made(folder: Path, texts: list[str] = TEXTS, **options: Any) -> Path:
 
 def held(cache: Path) -> int:
     while True:
-        # Another thread renames and removes them.
+        # Another thread renames and removes files here.
         with contextlib.suppress(FileNotFoundError):
             return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
 
 
 def break_ranges(monkeypatch: pytest.MonkeyPatch, answer: Callable[[bytes], bytes]) -> None:
-    """Each range that a store gives goes through `answer`."""
+    """Passes each range that the store returns through `answer`."""
     init: Any = remote.RangesFile.__init__
     monkeypatch.setattr(remote, "_FIRST_WAIT_SECONDS", 0.001)
     monkeypatch.setattr(
@@ -84,9 +84,9 @@ def test_the_cache_keeps_to_its_size(tmp_path: Path, memory: Any, seed: int) -> 
     shards = open_shards(URL, cache=tmp_path / "cache", cache_bytes=3 * largest)
     for number, ids in enumerate(shards):
         assert ids.tolist() == wanted[number]
-        # One more while it is fetched ahead.
+        # One more shard, while it is prefetched.
         assert held(tmp_path / "cache") <= 4 * largest
-    with pytest.raises(ValueError, match="cache_bytes is 100, but must hold two shards"):
+    with pytest.raises(ValueError, match="cache_bytes is 100, but the cache must have space for two shards"):
         open_shards(URL, cache=tmp_path / "cache", cache_bytes=100)
 
 
@@ -98,7 +98,7 @@ def test_what_is_in_the_cache_is_not_fetched_again(tmp_path: Path, memory: Any) 
         if "shard-" in name:
             memory.rm_file(name)
     assert [ids.tolist() for ids in open_shards(URL, **options)] == wanted
-    # Other shards under the same names are others.
+    # Different shards under the same names are not mixed up.
     memory.store.clear()
     put(memory, made(tmp_path, TEXTS[::-1]))
     assert [ids.tolist() for ids in open_shards(URL, **options)] == wanted[::-1]
@@ -113,19 +113,17 @@ def test_bytes_that_are_not_those_of_the_manifest_are_an_error(
     data[-1] ^= 1
     memory.pipe_file("/bucket/shards/shard-00001.npy", bytes(data))
     shards = open_shards(URL, cache=tmp_path / "cache", cache_bytes=1 << 20)
-    with pytest.raises(
-        FormatError, match=r"memory://bucket/shards/shard-00001.npy: its content is not that of the man"
-    ):
+    with pytest.raises(FormatError, match=r"memory://bucket/shards/shard-00001.npy: its content differs from the man"):
         shards.lengths()
     memory.pipe_file("/bucket/shards/shard-00001.npy", bytes(data[:-5]))
-    with pytest.raises(OSError, match="bytes came instead of"):
+    with pytest.raises(OSError, match="bytes arrived instead of"):
         shards.lengths()
     memory.rm_file("/bucket/shards/shard-00001.npy")
     with pytest.raises(FileNotFoundError, match=r"memory://bucket/shards/shard-00001.npy"):
         shards.lengths()
     put(memory, folder)
     assert len(shards.lengths()) == len(TEXTS)
-    # An answer that is wrong once only is asked for again.
+    # If an answer is wrong once, it is requested again.
     answers = iter([True])
 
     def copied(url: str, to: Path, n_bytes: int | None = None, copy: Any = remote.copy_remote) -> str:
@@ -138,7 +136,7 @@ def test_bytes_that_are_not_those_of_the_manifest_are_an_error(
 
 
 def test_a_url_without_a_finished_run_is_an_error(tmp_path: Path, memory: Any) -> None:
-    with pytest.raises(FileNotFoundError, match="is no folder of shards"):
+    with pytest.raises(FileNotFoundError, match="is not a folder of shards"):
         open_shards(URL, cache=tmp_path / "cache")
     memory.pipe_file("/bucket/shards/manifest.json", b"{}")
     with pytest.raises(FormatError, match=r"memory://bucket/shards/manifest.json: not a manifest"):
@@ -148,7 +146,7 @@ def test_a_url_without_a_finished_run_is_an_error(tmp_path: Path, memory: Any) -
 def _read_all(folder: Path, cache: Path, cache_bytes: int, seed: int) -> bool:
     import fsspec
 
-    # A URL that processes share, but of a store without ranges.
+    # A URL that processes share, but whose store does not support ranges.
     assert fsspec.filesystem("file")
     shards = open_shards(f"file://{folder}", cache=cache, cache_bytes=cache_bytes)
     wanted, rng = TOKENIZER.encode_batch(TEXTS), random.Random(seed)
@@ -222,7 +220,7 @@ def test_a_run_at_a_url_is_resumed_without_its_finished_shards(
         def counting(self: Any, first: Any, *rest: Any) -> None:
             nonlocal left
             left -= 1
-            # Before or after the store has it.
+            # Before or after the store has the object.
             if left == 0 and rng.random() < 0.5:
                 raise Killed
             write(self, first, *rest)
@@ -236,7 +234,7 @@ def test_a_run_at_a_url_is_resumed_without_its_finished_shards(
     remove = _Remote.remove
     monkeypatch.setattr(_Remote, "upload", counted(_Remote.upload))
     monkeypatch.setattr(_Remote, "write", counted(_Remote.write))
-    # The lock stays, too.
+    # The lock also stays.
     monkeypatch.setattr(_Remote, "remove", lambda self, name: remove(self, name) if left > 0 else None)
     n_kills = 0
     while True:
@@ -253,7 +251,7 @@ def test_a_run_at_a_url_is_resumed_without_its_finished_shards(
         f"{part}{'_manifest.parquet' if options['format'] == 'parquet' else 'manifest.json'}"
         for part in (("train/", "val/") if seed % 2 else ("",))
     )
-    # Each shard is written once, and one more that was on its way when the run was killed.
+    # Each shard is written once, except the one in transit when the run was killed.
     assert len(uploaded) <= len(wanted) + 2 * 2 * n_kills
     assert done.n_documents == (len(TEXTS) if seed % 2 else len(TEXTS) + 20)
 
@@ -266,22 +264,22 @@ def test_a_folder_at_a_url_that_was_damaged_is_not_resumed(tmp_path: Path, memor
     before = there(memory, "/bucket/shards")
     assert json.loads(before["manifest.json"])["inputs"] == manifest_of(tmp_path / "local")["inputs"]
     assert tokenize_files(TOKENIZER, path, URL, shard_tokens=500, resume=True).was_complete
-    with pytest.raises(FileExistsError, match=r"holds a run already.*memory://bucket/shards"):
+    with pytest.raises(FileExistsError, match=r"already contains a run.*memory://bucket/shards"):
         tokenize_files(TOKENIZER, path, URL, shard_tokens=500)
     with pytest.raises(CorpusError):
         tokenize_files(TOKENIZER, path, "memory://bucket/bad", text_field="other")
     assert memory.find("/bucket/bad") == []
     with pytest.raises(ResumeError, match=r"memory://bucket/shards: was made with shard_tokens 500, not 400"):
         tokenize_files(TOKENIZER, path, URL, shard_tokens=400, resume=True)
-    with pytest.raises(FileExistsError, match=r"is not empty: it holds manifest.json"):
+    with pytest.raises(FileExistsError, match=r"is not empty: it contains manifest.json"):
         tokenize_files(TOKENIZER, path, URL, split={"a": 0.5, "b": 0.5})
     assert there(memory, "/bucket/shards") == before
     memory.pipe_file("/bucket/shards/shard-00001.npy", b"short")
-    with pytest.raises(FormatError, match=r"memory://bucket/shards/shard-00001.npy: is not there with the"):
+    with pytest.raises(FormatError, match=r"memory://bucket/shards/shard-00001.npy: is missing, or does not have the"):
         tokenize_files(TOKENIZER, path, URL, shard_tokens=500, resume=True)
     tokenize_files(TOKENIZER, path, URL, shard_tokens=500, overwrite=True)
     assert there(memory, "/bucket/shards").keys() == before.keys()
-    # Inputs that follow continue it.
+    # Further inputs continue the run.
     more = tmp_path / "b.jsonl"
     more.write_text(json_lines(TEXTS))
     done = tokenize_files(TOKENIZER, [path], "memory://bucket/more", shard_tokens=500)
@@ -302,7 +300,7 @@ def test_a_run_that_another_has_taken_over_ends(tmp_path: Path, memory: Any, mon
         bring(mirror, paths, manifest)
 
     monkeypatch.setattr(Mirror, "bring", taken_over)
-    with pytest.raises(FileExistsError, match="another job has taken the folder over"):
+    with pytest.raises(FileExistsError, match="another job has taken over the folder"):
         tokenize_files(TOKENIZER, path, "memory://bucket/out", shard_tokens=500)
     assert there(memory) == {}
 
@@ -341,7 +339,7 @@ def test_a_run_writes_to_a_bucket_and_is_resumed_there(
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Publisher, "publish", interrupted)
         tokenize_files(TOKENIZER, path, "s3://corpus/out", shard_tokens=500)
-    with pytest.raises(FormatError, match=r"s3://corpus/out: the run that writes it has not ended"):
+    with pytest.raises(FormatError, match=r"s3://corpus/out: the run that writes it has not finished"):
         open_shards("s3://corpus/out", cache=tmp_path / "cache")
     first = store.info("corpus/out/shard-00000.npy")["LastModified"]
     tokenize_files(TOKENIZER, path, "s3://corpus/out", shard_tokens=500, resume=True)

@@ -1,4 +1,4 @@
-"""Commits that replace shards, that are cut off, and jobs that meet at one folder: good shards are never lost."""
+"""Commits that replace shards or are interrupted, and jobs that share a folder: good shards are never lost."""
 
 import contextlib
 import shutil
@@ -37,7 +37,7 @@ class _Place:
         return sorted(path.removeprefix(root + "/") for path in self.memory.find(root))
 
     def documents(self) -> list[list[int]]:
-        """The documents of the shards that count, of which only hidden names may lie beside."""
+        """Returns the documents of the committed shards; all other names in the folder must be hidden."""
         copy = self._tmp_path / uuid.uuid4().hex
         if self.is_remote:
             self.memory.get(self.url.removeprefix("memory:/") + "/", str(copy), recursive=True)
@@ -112,7 +112,7 @@ def _methods(place: _Place) -> type[Any]:
 def _cut_off(
     place: _Place, monkeypatch: pytest.MonkeyPatch, n_steps: int, error: type[BaseException], **options: Any
 ) -> bool:
-    """A job whose commit ends before step `n_steps` of its writing and renaming; whether it got so far."""
+    """Runs a job whose commit stops before write or rename number `n_steps`; returns whether it got that far."""
     steps = 0
     kind = _methods(place)
 
@@ -162,11 +162,14 @@ def test_a_commit_that_is_cut_off_anywhere_is_finished_or_undone(
         is_whole = _cut_off(place, monkeypatch, n_steps, error, overwrite=overwrite)
         has_list = any(name.endswith(".moves") for name in place.names())
         has_manifest = "manifest.json" in place.names()
-        # Shards count only with their manifest.
+        # Shards without their manifest do not count.
         found = place.documents() if has_manifest else None
         assert found in ((IDS, OTHER_IDS, None) if has_list else (IDS, OTHER_IDS) if overwrite else (None, OTHER_IDS))
         if has_list:
-            with pytest.warns(UserWarning, match="the commit of an earlier job"), pytest.raises(FileExistsError):
+            with (
+                pytest.warns(UserWarning, match="the interrupted commit of an earlier job"),
+                pytest.raises(FileExistsError),
+            ):
                 place.job(takeover=True).__enter__()
             assert place.documents() == OTHER_IDS
             assert sorted(name for name in place.names() if name.startswith(".")) == []
@@ -176,7 +179,7 @@ def test_a_commit_that_is_cut_off_anywhere_is_finished_or_undone(
         if not overwrite:
             place.remove()
     assert is_whole
-    # Undone, in the middle, and finished.
+    # The commit is undone, half done, and finished.
     assert {has_list for has_list, *_ in seen} == {False, True} and (True, True, False) in seen
 
 
@@ -198,7 +201,7 @@ def test_a_damaged_list_of_a_commit_moves_nothing(place: _Place, tmp_path: Path)
         else:
             Path(place.url).mkdir(exist_ok=True)
             (Path(place.url) / ".pairloom-job-0123456789abcdef.moves").write_bytes(moves)
-        with pytest.raises(ValueError, match="the list of a commit that was cut off is damaged"):
+        with pytest.raises(ValueError, match="the list of an interrupted commit is damaged"):
             place.job().__enter__()
         assert outside.read_text() == "secret"
 
@@ -213,14 +216,14 @@ def test_jobs_that_claim_a_url_at_once_see_each_other(remote: _Place, monkeypatc
     write = storage._Remote.write
 
     def late(self: Any, name: str, data: bytes) -> None:
-        # The other job looks, and writes its lock, between this one's look and its writing.
+        # The other job checks and writes its lock between this one's check and its write.
         if name.endswith(".lock") and not others:
             others.append(remote.job())
             others[0].__enter__()
         write(self, name, data)
 
     monkeypatch.setattr(storage._Remote, "write", late)
-    with pytest.raises(FileExistsError, match="began at the same moment"), remote.job():
+    with pytest.raises(FileExistsError, match="started at the same moment"), remote.job():
         pass
     others[0].commit([others[0].task.write([TEXTS])])
     assert remote.documents() == IDS and not [name for name in remote.names() if name.startswith(".")]
@@ -235,7 +238,7 @@ def test_a_job_that_was_taken_over_commits_nothing(remote: _Place) -> None:
         first.commit([receipt])
     with remote.job(overwrite=True) as first, remote.job(overwrite=True, takeover=True) as second:
         # Nothing is lost before the other job commits.
-        with pytest.raises(FileExistsError, match="another job has taken the folder over"):
+        with pytest.raises(FileExistsError, match="another job has taken over the folder"):
             first.commit([first.task.write([TEXTS])])
         second.commit([second.task.write([OTHER_TEXTS[:20]])])
     assert remote.documents() == OTHER_IDS[:20]

@@ -1,4 +1,4 @@
-"""drop_documents: the folder is that of a run without these documents, and they never come back."""
+"""drop_documents: the folder equals that of a run without these documents, and they never come back."""
 
 import hashlib
 import io
@@ -93,7 +93,7 @@ def test_a_call_that_is_killed_is_finished_by_the_next(
 
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, killed)
-        # What a kill leaves is not tidied up.
+        # A killed run does not clean up.
         patched.setattr("shutil.rmtree", lambda *_, **__: None)
         with pytest.raises(Killed):
             drop_documents(out, GONE)
@@ -115,14 +115,14 @@ def test_neither_resume_nor_repair_brings_documents_back(tmp_path: Path) -> None
     verify_shards(out, repair=True, model=TOKENIZER)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == whole
     (out / names[done.shards[0]]).unlink()
-    with pytest.raises(ResumeError, match="documents were dropped from it, which would come back"):
+    with pytest.raises(ResumeError, match="documents were dropped from it, and writing it again would restore them"):
         verify_shards(out, repair=True, model=TOKENIZER)
     (out / names[done.shards[0]]).write_bytes(whole[names[done.shards[0]]])
     assert made(tmp_path, resume=True) == out
     (tmp_path / "in" / "a.jsonl").write_text('{"text": "new", "id": "n"}\n')
     options: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
     paths = sorted((tmp_path / "in").iterdir())
-    with pytest.raises(ResumeError, match="documents were dropped from it, which would come back"):
+    with pytest.raises(ResumeError, match="documents were dropped from it, and writing it again would restore them"):
         tokenize_files(TOKENIZER, paths, out, resume=True, rewrite=True, **options)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == whole
 
@@ -144,23 +144,23 @@ def test_damage_gets_no_new_digest(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with pytest.raises(FormatError, match="its content is not that of the manifest"):
+    with pytest.raises(FormatError, match="its content differs from the manifest"):
         drop_documents(out, GONE)
 
 
 def test_folders_without_ids_are_refused_with_the_remedy(tmp_path: Path) -> None:
     for name, options in (("plain", {"provenance": False, "id_field": None}), ("numbers", {"id_field": None})):
         (tmp_path / name).mkdir()
-        with pytest.raises(ResumeError, match="has no ids by which documents are found; tokenize with provenance=True"):
+        with pytest.raises(ResumeError, match="has no ids to find documents by; tokenize with provenance=True"):
             drop_documents(made(tmp_path / name, **options), GONE)
     pack_shards(made(tmp_path), tmp_path / "packed", seq_len=10)
-    with pytest.raises(ResumeError, match="holds packed rows"):
+    with pytest.raises(ResumeError, match="contains packed rows"):
         drop_documents(tmp_path / "packed", GONE)
     shutil.copytree(tmp_path / "out", tmp_path / "unfinished")
     manifest = manifest_of(tmp_path / "unfinished")
     manifest |= {"complete": False, "next": manifest["shards"][-1]["next"]}
     (tmp_path / "unfinished" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ResumeError, match="has not ended"):
+    with pytest.raises(ResumeError, match="has not finished"):
         drop_documents(tmp_path / "unfinished", GONE)
     with pytest.raises(TypeError, match="ids must be an iterable of str"):
         drop_documents(tmp_path / "out", "a-1")
@@ -175,10 +175,14 @@ def test_the_command_drops_and_lists_ids_that_none_has(tmp_path: Path, monkeypat
     ids.write_text("a-3\r\nnowhere\n\nb-0\n")
     command = ("drop", out, "--ids", ids)
     done = run(*command)
-    assert done.status == 0 and "no document has 1 of the ids: 'nowhere'" in done.err
+    assert done.status == 0 and "1 of the ids belong to no document: 'nowhere'" in done.err
     assert '"documents": 2' in done.out and '"missing": 1' in done.out
     output(*command)
-    for text, message in ((b"nowhere\n", ""), (b"\n", "holds no ids; write an id a line"), (b"\xff\n", "is not UTF-8")):
+    for text, message in (
+        (b"nowhere\n", ""),
+        (b"\n", "contains no ids; write one id per line"),
+        (b"\xff\n", "not UTF-8"),
+    ):
         ids.write_bytes(text)
         done = run(*command)
         assert done.status == 1 and message in done.err

@@ -1,4 +1,4 @@
-"""Estimates of a sample against what tokenizing gives."""
+"""Estimates from a sample, compared with the result of tokenizing."""
 
 import gzip
 import json
@@ -35,7 +35,7 @@ def _covers(found: Estimate, real: Estimate) -> bool:
 
 
 def _check(path: Any, sample_bytes: int, *, within: float = 0.1, **options: Any) -> Estimate:
-    """An estimate that is extrapolated, and near the truth."""
+    """Asserts that the estimate is extrapolated and close to the truth."""
     found = estimate(TOKENIZER, path, sample_bytes=sample_bytes, **options)
     real = estimate(TOKENIZER, path, sample_bytes=ALL, **options)
     assert real.tokens_error == 0 and real.share == 1.0
@@ -55,7 +55,7 @@ def test_a_corpus_that_fits_the_sample_is_counted(tmp_path: Path) -> None:
     assert (found.documents, found.text_bytes, found.shards) == (made.n_documents, made.n_bytes, len(made.files))
 
 
-# What was estimated as 0 tokens, or with an error of 0, before.
+# These used to be estimated as 0 tokens, or with an error of 0.
 
 
 @pytest.mark.parametrize("end", ["", " ", "\r", "é", "\u4e2d"])
@@ -73,8 +73,8 @@ def test_a_sample_of_one_piece_has_no_known_error(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     done = run("estimate", "--model", tmp_path / "model.json", "--input", tmp_path / "a.txt", "--sample-bytes", 128)
     assert done.status == 0 and json.loads(done.out)["tokens_error"] is None
-    assert "how wrong tokens may be is unknown" in done.err
-    # One file of which only the beginning can be read.
+    assert "the error of the estimate is unknown" in done.err
+    # One file that can be read only from its start.
     rng = random.Random(1)
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress("".join(rng.choices("ab the", k=10**6)).encode()))
     found = _check(tmp_path / "a.txt.gz", 1 << 16)
@@ -85,12 +85,12 @@ def test_a_sample_of_one_piece_has_no_known_error(tmp_path: Path) -> None:
 def test_a_list_of_records_is_refused_at_once_as_by_tokenize(tmp_path: Path, begin: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(begin + '{"text": "ab"}, ' * 5000, encoding="utf-8")
-    # More than can be read; it takes no room on the disk.
+    # Larger than could be read; as a sparse file it takes no disk space.
     os.truncate(path, 1 << 38)
     messages = []
     reads: list[Any] = [estimate, lambda model, path: tokenize_files(model, path, tmp_path / "shards")]
     for read in reads:
-        with pytest.raises(CorpusError, match=r"line 1: .* not a record a line|not a list of records") as caught:
+        with pytest.raises(CorpusError, match=r"line 1: .* not one record per line|not a list of records") as caught:
             read(TOKENIZER, path)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
@@ -140,7 +140,7 @@ def test_bad_records_and_files_are_left_out(tmp_path: Path) -> None:
 
 
 def test_documents_are_not_taken_by_their_length(tmp_path: Path) -> None:
-    # Of a place at random most are in the long ones.
+    # Most random places are in long records.
     lines = ['{"text": "ab"}\n'] * 50_000 + [json.dumps({"text": "the cat " * 1000}) + "\n"] * 200
     random.Random(1).shuffle(lines)
     (tmp_path / "a.jsonl").write_text("".join(lines))

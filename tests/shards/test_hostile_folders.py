@@ -1,4 +1,4 @@
-"""Folders of strangers: nothing outside is read or written, nothing blocks, and what a manifest says is checked."""
+"""Untrusted folders: nothing outside is read or written, nothing blocks, and the manifest is validated."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def victim(tmp_path: Path) -> Path:
 
 
 def unfinished(corpus: Path, out: Path, **options: Any) -> None:
-    """A run that stopped after some shards; the input is whole again."""
+    """A run that stopped after some shards; its input is intact again."""
     whole = corpus.read_text()
     corpus.write_text(whole * 3 + "{broken\n")
     with pytest.raises(CorpusError), pytest.MonkeyPatch.context() as patched:
@@ -63,7 +63,7 @@ def test_no_file_is_written_through_a_planted_link(
     out.mkdir(exist_ok=True)
     names = [".manifest.json.partial", "._manifest.parquet.partial"]
     names += [f".shard-{number:05d}{suffix}.partial" for number in range(20) for suffix in (".npy", ".parquet")]
-    # Names that a run recognises as its own: it removes the link, not what the link leads to.
+    # Names that a run recognises as its own: it removes the link, not its target.
     own = [".manifest.json.0123456789abcdef", ".pairloom-new-0123456789abcdef", "shard-00099.npy"]
     for name in [*names, *own]:
         (out / name).symlink_to(victim if name != own[1] else victim.parent)
@@ -73,7 +73,7 @@ def test_no_file_is_written_through_a_planted_link(
         for name in names:
             (out / name).unlink()
     if how == "pack":
-        # What is read may lie beside links.
+        # Files to read can be next to links.
         pack_shards(open_shards(out), tmp_path / "rows", seq_len=32)
         for name in own:
             (tmp_path / "rows" / name).symlink_to(victim if name != own[1] else victim.parent)
@@ -116,7 +116,7 @@ def test_only_regular_files_are_read(corpus: Path, tmp_path: Path, format: str, 
 
 
 def changed(folder: Path, **changes: Any) -> None:
-    """Changes values of a manifest, and what follows from them."""
+    """Changes values of a manifest, and the values that depend on them."""
     manifest = {**manifest_of(folder), **changes}
     manifest["config_sha256"] = hashlib.sha256(json.dumps(manifest["config"], sort_keys=True).encode()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
@@ -163,15 +163,15 @@ def test_offsets_without_a_sign_are_read_and_checked(corpus: Path, tmp_path: Pat
         [0, 50, 20, *offsets[3:]],
         [0, 2**63 + 5, *offsets[2:]],
         [0, 2**64 - 1, *offsets[2:]],
-        # Differences of 64 bits with a sign are all positive here.
+        # As signed 64-bit numbers, all differences are positive here.
         [0, 2**63 - 1, 2**64 - 2, *offsets[3:]],
     ):
         np.save(path, np.array(hostile, np.uint64))
-        with pytest.raises(FormatError, match="bounds of its documents are not in order"):
+        with pytest.raises(FormatError, match="boundaries of its documents are not in order"):
             documents_of_any(out)
-        with pytest.raises(FormatError, match="bounds of its documents are not in order"):
+        with pytest.raises(FormatError, match="boundaries of its documents are not in order"):
             [open_shards(out)[number] for number in range(2)]
-        with pytest.raises(FormatError, match="bounds of its documents are not in order"):
+        with pytest.raises(FormatError, match="boundaries of its documents are not in order"):
             all_batches(out, batch)
 
 
@@ -206,7 +206,7 @@ def test_ids_that_the_vocabulary_lacks_are_refused(corpus: Path, tmp_path: Path,
         at = first + 2 * sum(lengths[:wanted]) + 2
         data[at : at + 2] = TOKENIZER.n_vocab.to_bytes(2, "little")
         path.write_bytes(data)
-    shards, wrong = open_shards(out), f"holds the id {TOKENIZER.n_vocab}, but the vocabulary has {TOKENIZER.n_vocab}"
+    shards, wrong = open_shards(out), f"contains id {TOKENIZER.n_vocab}, but the vocabulary has {TOKENIZER.n_vocab}"
     options: dict[str, Any] = {"seq_len": shards.n_tokens, "batch": 1, "pad_id": -100, "dtype": np.int64, "epochs": 1}
     options |= {"dtype": np.int32} if dtype is None else {}
     for use in (

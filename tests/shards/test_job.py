@@ -1,4 +1,4 @@
-"""Many workers, one folder: nothing is lost or doubled, whoever dies and whatever runs twice."""
+"""Many workers, one folder: nothing is lost or duplicated, whichever worker dies or runs twice."""
 
 import contextlib
 import gzip
@@ -42,7 +42,7 @@ def test_parts_of_many_workers_are_one_folder_of_shards(tmp_path: Path, format: 
     with ShardJob(folder, TOKENIZER, format=format, shard_tokens=300) as job:
         task = pickle.loads(pickle.dumps(job.task))
         receipts = [task.write([part[:10], part[10:]], number) for number, part in enumerate(PARTS)]
-        # Nothing counts, and nothing lies among shards, before the commit.
+        # Before the commit, nothing counts and nothing is visible among the shards.
         assert [path.name for path in folder.glob("[!.]*")] == []
         manifest = job.commit(pickle.loads(pickle.dumps(receipts)))
     assert documents_of(folder) == IDS
@@ -125,12 +125,12 @@ def test_two_jobs_and_folders_in_use_refuse_each_other(tmp_path: Path) -> None:
             pass
         foreign = job.task.write(PARTS[:1])
         job.commit([foreign])
-    with pytest.raises(FileExistsError, match="is not empty: it holds"), ShardJob(folder, TOKENIZER):
+    with pytest.raises(FileExistsError, match="is not empty: it contains"), ShardJob(folder, TOKENIZER):
         pass
     assert documents_of(folder) == IDS[:30]
     with (
         ShardJob(tmp_path / "other", TOKENIZER) as job,
-        pytest.raises(ResumeError, match="receipt 0 is of another job"),
+        pytest.raises(ResumeError, match="receipt 0 is from another job"),
     ):
         job.commit([foreign])
     (tmp_path / "file").write_text("")
@@ -145,17 +145,17 @@ def test_a_folder_is_checked_before_it_is_claimed(tmp_path: Path) -> None:
     with ShardJob(folder, TOKENIZER) as job:
         job.check_folder()
         job.commit([job.task.write(PARTS[:1])])
-    with pytest.raises(FileExistsError, match=r"is not empty: it holds manifest\.json"):
+    with pytest.raises(FileExistsError, match=r"is not empty: it contains manifest\.json"):
         ShardJob(folder, TOKENIZER).check_folder()
     ShardJob(folder, TOKENIZER, overwrite=True).check_folder()
     assert documents_of(folder) == IDS[:30]
     (folder / "notes.txt").write_text("mine")
-    # What is in the way is named, not what would be removed.
+    # The error names the obstacle, not the files to be removed.
     for overwrite, name in ((False, "manifest.json"), (True, "notes.txt")):
         job = ShardJob(folder, TOKENIZER, overwrite=overwrite)
-        with pytest.raises(FileExistsError, match=f"it holds {name}"):
+        with pytest.raises(FileExistsError, match=f"it contains {name}"):
             job.check_folder()
-        with pytest.raises(FileExistsError, match=f"it holds {name}"), job:
+        with pytest.raises(FileExistsError, match=f"it contains {name}"), job:
             pass
     with pytest.raises(FileExistsError, match="is not a folder"):
         ShardJob(folder / "notes.txt", TOKENIZER).check_folder()
@@ -172,7 +172,7 @@ def test_lost_files_and_bad_records_leave_nothing(tmp_path: Path) -> None:
     with ShardJob(folder, TOKENIZER, text_field="text", specials="error") as job:
         with pytest.raises(CorpusError, match=r"no column 'text'; the columns are \['other'\]"):
             job.task.write([pa.table({"other": ["a"]})])
-        with pytest.raises(CorpusError, match=r"texts: row 1: the text is null; leave such rows out with skip_bad"):
+        with pytest.raises(CorpusError, match=r"texts: row 1: the text is null; skip such rows with skip_bad"):
             job.task.write([pa.table({"text": ["a", None]})])
         with pytest.raises(SpecialTokenError, match="endoftext"):
             job.task.write([["ab", "<|endoftext|>"]])
@@ -200,7 +200,7 @@ def test_lost_files_and_bad_records_leave_nothing(tmp_path: Path) -> None:
 def test_options_that_a_corpus_has_are_not_ignored_beside_it(tmp_path: Path, option: dict[str, Any]) -> None:
     corpus = Corpus(_json_lines(tmp_path / "a.jsonl", PARTS[0]))
     job = ShardJob(tmp_path / "shards", TOKENIZER, **option)
-    with pytest.raises(ValueError, match="belong to the Corpus; give them there"), job:
+    with pytest.raises(ValueError, match="belong to the Corpus; pass them there"), job:
         job.task.write_corpus(corpus)
 
 
@@ -241,7 +241,10 @@ def test_a_job_leaves_out_and_names_unreadable_files(tmp_path: Path) -> None:
     good = _json_lines(tmp_path / "good.jsonl", PARTS[0])
     damaged = tmp_path / "damaged.jsonl.gz"
     damaged.write_bytes(gzip.compress(_json_lines(tmp_path / "b.jsonl", PARTS[1]).read_bytes())[:-20])
-    with ShardJob(tmp_path / "out", TOKENIZER) as job, pytest.warns(UserWarning, match="1 files that cannot be read"):
+    with (
+        ShardJob(tmp_path / "out", TOKENIZER) as job,
+        pytest.warns(UserWarning, match="1 files that could not be read"),
+    ):
         job.commit(
             [
                 job.task.write_corpus(Corpus(good), 0),
@@ -280,14 +283,14 @@ def test_a_discarded_job_removes_the_folder_of_its_tasks(tmp_path: Path) -> None
     folder.rmdir()
     job = ShardJob(folder, TOKENIZER)
     job.check_folder()
-    # Claimed at the end, as Spark does, with a commit that fails.
+    # The folder is claimed at the end, as in Spark, and the commit fails.
     job.task.write(PARTS)
     with pytest.raises(ResumeError, match="another job"), job:
         job.commit([ShardJob(tmp_path / "b", TOKENIZER).task.write(PARTS)])
     assert not folder.exists()
     job = ShardJob(folder, TOKENIZER)
     job.check_folder()
-    # Another job has the folder by now: it is that one's.
+    # Another job has taken over the folder.
     with ShardJob(folder, TOKENIZER) as other:
         job.discard()
         other.commit([other.task.write(PARTS)])

@@ -1,4 +1,4 @@
-"""The manifest: its name beside shards of each format, and its content."""
+"""The manifest: its name for shards of each format, and its content."""
 
 import builtins
 import gzip
@@ -77,7 +77,7 @@ def test_the_readers_in_the_description_of_shards_run(
 
 def test_a_manifest_is_the_json_of_its_content(tmp_path: Path) -> None:
     def rewritten(path: Path) -> bytes:
-        """Keys and entries of lists on lines of their own, which a table of many inputs is read by."""
+        """Keys and list entries are on separate lines, which makes a long table of inputs readable."""
 
         def text(value: Any, indent: int | None = None) -> str:
             return json.dumps(value, sort_keys=True, indent=indent, ensure_ascii=False)
@@ -133,7 +133,7 @@ def test_work_is_linear_in_the_number_of_files(tmp_path: Path, monkeypatch: pyte
             (folder / str(number // 20)).mkdir(parents=True, exist_ok=True)
             (folder / str(number // 20) / f"{number}.jsonl").write_text(json_lines(DOCUMENTS[:20]))
         done.clear()
-        # A shard for about each fourth file.
+        # About one shard for every four files.
         tokenize_files(TOKENIZER, folder, tmp_path / f"out-{n_files}", shard_tokens=400)
         assert len(manifest_of(tmp_path / f"out-{n_files}")["shards"]) > n_files / 8
         tokenize_files(TOKENIZER, folder, tmp_path / f"out-{n_files}", shard_tokens=400, resume=True)
@@ -156,6 +156,6 @@ def test_small_files_are_read_with_small_buffers(tmp_path: Path) -> None:
     for packed, compression in ((data, None), (gzip.compress(data), "gzip")):
         assert b"".join(pieces_of(File(packed), compression, "file", n_bytes=len(packed))) == data
     assert max(asked) <= 4096
-    # A file that grows, and one whose size the system does not know, are read to their ends.
+    # A growing file, and one of unknown size, are read to the end.
     for n_bytes in (0, 5000, None):
         assert b"".join(pieces_of(File(data * 100), None, "file", n_bytes=n_bytes)) == data * 100

@@ -1,4 +1,4 @@
-"""Corpora of many files: small ones are encoded together, and the manifest says what came of each."""
+"""Corpora of many files: small ones are encoded together, and the manifest lists each one's result."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
 
 
 def write_small(folder: Path, n: int) -> list[Path]:
-    """Files of a document or two, some of them empty."""
+    """Files with one or two documents, some of them empty."""
     for number in range(n):
         lines = json_lines([f"{number} {text}" for text in DOCUMENTS[: number % 3]]) if number % 7 else "\n"
         (folder / f"{number:04}.jsonl").write_text(lines)

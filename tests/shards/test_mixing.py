@@ -37,7 +37,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of different sizes and formats: ids of uint16 and uint32."""
     rng, found = random.Random(1), {}
     for name, n, format in zip(NAMES, (40, 15, 6, 3), ("npy", "parquet", "bin", "megatron"), strict=True):
-        # Of Parquet two shards are held.
+        # Two Parquet shards are kept open.
         folder, n_tokens = tmp_path_factory.mktemp(name), 10**6 if format == "parquet" else 200
         texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 30, 90]))) for _ in range(n)]
         (folder / "text.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in [*texts, "ab"]))
@@ -48,7 +48,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @contextmanager
 def _period_of(rows: int) -> Iterator[None]:
-    """Periods that small folders reach the end of."""
+    """Shortens the period of mixing, so that small folders reach its end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mixing, "_ROWS_PER_PERIOD", rows)
         mixing._period.cache_clear()
@@ -57,7 +57,7 @@ def _period_of(rows: int) -> Iterator[None]:
 
 
 def _case(rng: random.Random, folders: dict[str, Path]) -> tuple[Any, list[tuple[int, list[float]]], dict[str, Any]]:
-    """(a mixture, its weights from each step on, options of batches with the row as a step)."""
+    """Returns (a mixture, its weights from each step on, options for batches with one row per step)."""
     names = rng.sample(NAMES, rng.randrange(1, 5))
     steps = [0, *sorted(rng.sample(range(1, 60), rng.choice([0, 0, 1, 2])))]
     sets = ([float(rng.choice([0, 1, 2, 3, 5])) for _ in names] for _ in itertools.count())
@@ -77,7 +77,7 @@ def _case(rng: random.Random, folders: dict[str, Path]) -> tuple[Any, list[tuple
 
 
 def _defined(mix: Any, weights: Any, options: dict[str, Any], epochs: dict[str, Any], period: int, n: int) -> Any:
-    """(rows of at most `n`, the folders with none left at the end) as the page defines them, one row after another."""
+    """Returns (at most `n` rows, the folders that are exhausted at the end) by the page's definition, row by row."""
     names = list(mix.sources)
     rows = {name: mix.sources[name].batches(**options, batch=1, epochs=epochs[name]) for name in names}
     taken: dict[str, int] = dict.fromkeys(names, 0)
@@ -111,7 +111,7 @@ def test_rows_of_all_ranks_are_those_of_the_definition(folders: dict[str, Path],
         rows = np.concatenate([np.zeros((0, options["seq_len"]), np.int64), *steps])
         assert rows[: len(expected)].tolist() == expected
         if left is not None:
-            # Padding in the last step only.
+            # Only the last step has padding.
             assert ranks[0].exhausted == left
             assert len(rows) - len(expected) < batch * world_size and (rows[len(expected) :] == PAD).all()
         step, row = rng.randrange(20), rng.randrange(20)
@@ -133,7 +133,7 @@ def test_weights_may_change_after_a_state_but_not_before_it(folders: dict[str, P
     assert after.at(0).tolist() != before.at(6).tolist()
     again = open_shards(two, weights=[(0, first), (6, other)]).batches(**options)
     assert [next(again).tolist() for _ in range(6)] == rows and np.array_equal(next(again), after.at(0))
-    with pytest.raises(ValueError, match="the state is of batches with"):
+    with pytest.raises(ValueError, match="the state is from batches with"):
         open_shards(two, weights=[(0, first), (5, other)]).batches(**options).load_state_dict(state)
 
 
@@ -178,7 +178,7 @@ def test_a_step_far_ahead_is_computed_and_not_walked_to(folders: dict[str, Path]
     [
         (None, "weights are missing; give each folder its share"),
         ({"web": 1}, "weights lacks 'code'"),
-        ({"web": 1, "code": 1, "cod": 1}, "weights names 'cod', which is no folder"),
+        ({"web": 1, "code": 1, "cod": 1}, "weights names 'cod', which is not one of the folders"),
         ({"web": 1, "code": -1}, r"weights\['code'\] must be at least 0"),
         ({"web": 1, "code": float("nan")}, r"weights\['code'\] must be at least 0 and finite"),
         ({"web": 0, "code": 0.0}, "weights add up to 0"),
@@ -202,13 +202,13 @@ def test_what_cannot_be_mixed_is_refused(folders: dict[str, Path], tmp_path: Pat
         open_shards({"web": folders["web"], "code": tmp_path / "other"}, weights=both)
     with pytest.raises(ValueError, match="the dict of folders is empty"):
         open_shards({}, weights={})
-    with pytest.raises(ValueError, match="weights are those of a mixture"):
+    with pytest.raises(ValueError, match="weights need several folders"):
         open_shards(folders["web"], weights={"web": 1})  # type: ignore[call-overload]
-    with pytest.raises(FileNotFoundError, match="not one folder of shards"):
+    with pytest.raises(FileNotFoundError, match="not a folder of shards"):
         open_shards({"web": tmp_path}, weights={"web": 1})
     mix = open_shards({name: folders[name] for name in both}, weights=both)
     for epochs, message in (
-        ({"cod": 1}, "epochs names 'cod', which is no folder"),
+        ({"cod": 1}, "epochs names 'cod', which is not one of the folders"),
         ({"code": 0}, "epochs must be at least 1"),
     ):
         with pytest.raises(ValueError, match=message):

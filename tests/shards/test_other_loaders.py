@@ -1,4 +1,4 @@
-"""Folders of shards opened by the loaders of other libraries, as they are."""
+"""Loaders of other libraries can open folders of shards unchanged."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.shards.reading import documents_of
 
 
 def test_indexed_dataset_of_megatron_core_openstext_shards(tmp_path: Path) -> None:
-    """The readers of tests/shards/reading.py follow its code where it is not installed."""
+    """If the library is not installed, tests/shards/reading.py follows its code instead."""
     library: Any = pytest.importorskip(
         "megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed", exc_type=ImportError
     )
@@ -41,7 +41,7 @@ def test_datasets_of_datatrove_opentext_shards(tmp_path: Path) -> None:
 
 
 def _found(library: str, shards: Any) -> Any:
-    """What the snippet of docs/shards.md that imports `library` reads."""
+    """Returns what the snippet of docs/shards.md that imports `library` reads."""
     text = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
     (code,) = (code for code in re.findall(r"```python notest\n(.*?)```", text, re.S) if f"import {library}" in code)
     scope: dict[str, Any] = {"shards": shards}

@@ -1,4 +1,4 @@
-"""Rows written down: those of a training loop, each token once over all ranks."""
+"""Packed rows: equal to those of a training loop, with each token once over all ranks."""
 
 import itertools
 import json
@@ -64,7 +64,7 @@ def test_a_killed_packing_begins_again_and_a_finished_one_stays(
             raise SystemExit
 
     with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        # As a kill leaves it.
+        # The folder as a killed run leaves it.
         patched.setattr(Publisher, "publish", killed)
         patched.setattr(publishing, "clear", lambda folder, kept=(): None)
         patched.setattr("shutil.rmtree", lambda *_, **__: None)
@@ -73,15 +73,15 @@ def test_a_killed_packing_begins_again_and_a_finished_one_stays(
     assert not manifest_of(hidden)["complete"]
     pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
     assert documents_of(tmp_path / "out") == documents_of(tmp_path / "whole")
-    with pytest.raises(FileExistsError, match="holds a run already; replace it"):
+    with pytest.raises(FileExistsError, match="already contains a run; replace it"):
         pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8)
-    with pytest.raises(FileExistsError, match="holds a run already"):
+    with pytest.raises(FileExistsError, match="already contains a run"):
         pack_shards(tmp_path / "out", tmp_path / "shards", seq_len=8)
     pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=9, overwrite=True)
     assert len(documents_of(tmp_path / "out")[0]) == 9
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"holds mine.txt"):
+    with pytest.raises(FileExistsError, match=r"contains mine\.txt"):
         pack_shards(tmp_path / "shards", tmp_path / "notes", seq_len=9, overwrite=True)
 
 
@@ -104,7 +104,7 @@ def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch:
     common = ("tokenize --model", model, "--input", source, "--output", tmp_path / "out")
     options = ("--pack", 16, "--shuffle", 5, "--rank", 1, "--world-size", 2)
     with monkeypatch.context() as patched:
-        # Stopped between the two halves: what was tokenized is kept, and taken again.
+        # Stopped between the two halves: the tokenized shards are kept and reused.
         patched.setattr(packed, "pack_shards", lambda *args, **options: (_ for _ in ()).throw(OSError("stopped")))
         assert run(*common, *options).status == 1
         assert (tmp_path / ".out.unpacked").is_dir()
@@ -112,8 +112,8 @@ def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch:
     assert json.loads(resumed)["documents"] == len(documents_of(tmp_path / "wanted"))
     assert documents_of(tmp_path / "out") == documents_of(tmp_path / "wanted")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.json", "out", "shards", "text.jsonl", "wanted"]
-    assert "holds a run already" in run(*common, *options).err
-    assert "finished already" in run(*common, *options, "--resume").err
+    assert "already contains a run" in run(*common, *options).err
+    assert "already finished" in run(*common, *options, "--resume").err
     failed(run(*common, "--pack", 17, "--resume"), "was made with pack")
     source.write_text(source.read_text() + '{"text": "more"}\n')
     assert "the inputs have changed" in run(*common, *options, "--resume").err
@@ -136,7 +136,7 @@ def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("the cat")
     done = run(*common, tmp_path / "rank", "--input", tmp_path / "one.txt", "--rank", 7, "--world-size", 8)
     assert done.status == 0 and json.loads(done.out)["shards"] == 0
-    assert "no token for a row of this rank" in done.err
+    assert "too few tokens for a row of this rank" in done.err
     with pytest.raises(ResumeError, match="was made with"):
         tokenize_files(TOKENIZER, tmp_path / "empty.txt", tmp_path / "none", resume=True, shard_tokens=3)
 
@@ -154,7 +154,7 @@ def test_shards_are_not_packed_into_their_own_folder(tmp_path: Path) -> None:
 def test_documents_with_nothing_between_them_are_warned_of(tmp_path: Path) -> None:
     source = random_lines(tmp_path, 1)
     tokenize_files(TOKENIZER, source, tmp_path / "plain")
-    with pytest.warns(UserWarning, match="nothing stands between the documents"):
+    with pytest.warns(UserWarning, match="no token between documents"):
         pack_shards(tmp_path / "plain", tmp_path / "packed", seq_len=8)
     tokenize_files(TOKENIZER, source, tmp_path / "marked", eot="<|endoftext|>")
     pack_shards(tmp_path / "marked", tmp_path / "rows", seq_len=8)

@@ -1,4 +1,4 @@
-"""Provenance: a table beside each shard finds the document, record and input of every token."""
+"""Provenance: each shard's table finds the document, record and input of every token."""
 
 import json
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_where_finds_a_token_an_id_and_a_document(tmp_path: Path) -> None:
     assert shards.where(document=47) == [origin] and shards.where(id="z") == []
     wrong: Any
     for wrong in ({}, {"shard": 0}, {"id": "a", "document": 1}, {"shard": 99, "token": 0}, {"shard": 0, "token": -1}):
-        with pytest.raises(ValueError, match=r"where takes|the largest is|must be"):
+        with pytest.raises(ValueError, match=r"pass shard and token|the largest is|must be"):
             shards.where(**wrong)
 
 
@@ -134,7 +134,7 @@ def test_packed_rows_find_every_token(tmp_path: Path, shuffle: str) -> None:
     origins = shards.where(document=3)
     assert [origin.document for origin in origins] == [3] * len(origins)
     assert origins[0].start == shards.offsets(origins[0].shard)[3]
-    with pytest.raises(ValueError, match="packed rows with provenance; pack the shards that they were made of"):
+    with pytest.raises(ValueError, match="rows that are already packed; pack the original shards"):
         pack_shards(packed[0], tmp_path / "again", seq_len=5)
 
 
@@ -163,7 +163,7 @@ def test_damage_to_a_table_is_found_and_mended(tmp_path: Path) -> None:
             table.write_bytes(data)
         (message,) = verify_shards(out, deep=True)
         assert table.name in message
-        # The inputs have moved meanwhile: paths are no part of the table.
+        # The inputs have moved meanwhile: the table does not contain paths.
         (tmp_path / "in").rename(tmp_path / "moved")
         verify_shards(out, deep=True, repair=True, model=TOKENIZER, inputs=sorted((tmp_path / "moved").iterdir()))
         (tmp_path / "moved").rename(tmp_path / "in")
@@ -207,10 +207,22 @@ def test_a_skipped_input_may_not_vanish_from_numbered_inputs(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.txt", "text", "id_field names a field of JSON lines or a column of Parquet or Arrow, this is text"),
-        ("a.jsonl", '{"text": "a", "id": [1]}', "line 1: invalid type: sequence, expected a text or an integer as id"),
-        ("a.jsonl", '{"text": "a", "id": {"b": 1}}', "line 1: invalid type: map, expected a text or an integer as id"),
-        ("a.jsonl", '{"text": "a", "id": true}', "line 1: invalid type: boolean `true`, expected a text or an integer"),
+        ("a.txt", "text", "id_field applies to JSON lines, Parquet and Arrow only, but this is text"),
+        (
+            "a.jsonl",
+            '{"text": "a", "id": [1]}',
+            "line 1: invalid type: sequence, expected a string or an integer as the id",
+        ),
+        (
+            "a.jsonl",
+            '{"text": "a", "id": {"b": 1}}',
+            "line 1: invalid type: map, expected a string or an integer as the id",
+        ),
+        (
+            "a.jsonl",
+            '{"text": "a", "id": true}',
+            "line 1: invalid type: boolean `true`, expected a string or an integer",
+        ),
     ],
 )
 def test_what_is_no_id_is_refused_by_name(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -243,8 +255,8 @@ def test_ids_that_no_document_has_are_a_warning(tmp_path: Path) -> None:
     [
         ({"id_field": "id"}, "pass provenance=True"),
         ({"provenance": 1}, "provenance must be"),
-        ({"provenance": True, "id_field": ""}, "id_field must name a key or column"),
-        ({"provenance": True, "id_field": "a[]"}, "id_field must name a key or column"),
+        ({"provenance": True, "id_field": ""}, "id_field must be a key or column"),
+        ({"provenance": True, "id_field": "a[]"}, "id_field must be a key or column"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -254,7 +266,7 @@ def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], mess
     assert not (tmp_path / "out").exists()
     with pytest.raises(ValueError, match="provenance cannot overwrite there"):
         tokenize_files(TOKENIZER, tmp_path / "a.jsonl", "memory://out", provenance=True, overwrite=True)
-    with pytest.raises(ValueError, match="not of texts in memory"):
+    with pytest.raises(ValueError, match="not to texts in memory"):
         tokenize_files(TOKENIZER, Corpus.of_texts(["a"]), tmp_path / "out", provenance=True, id_field="id")
 
 

@@ -1,4 +1,4 @@
-"""Shards for a training loop: every token once an epoch, in an order that seed, rank and step alone decide."""
+"""Shards for a training loop: every token once per epoch, in an order that depends only on seed, rank and step."""
 
 import itertools
 import json
@@ -26,7 +26,7 @@ PAD = 9999
 
 
 def _shards(folder: Path, seed: int, format: str = "npy", n: int = 40) -> Path:
-    """Shards whose ids need not be distinct: the tests number the tokens by where they lie."""
+    """Shards whose ids need not be distinct: the tests identify tokens by their position."""
     shard_tokens = random.Random(seed).choice([1, 50, 200, 10**6])
     source = random_lines(folder, seed, n)
     tokenize_files(TOKENIZER, source, folder / "shards", format=format, shard_tokens=shard_tokens)
@@ -43,7 +43,7 @@ def test_threads_that_share_batches_get_each_once(tmp_path: Path) -> None:
 
 
 def test_shards_open_while_the_parser_of_python_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As CPython 3.11's does now and then when two threads use it; NumPy uses it for each header.
+    # CPython 3.11's sometimes fails when two threads use it; NumPy uses it for each header.
     folder = _shards(tmp_path, 1)
     expected = documents_of(folder)
 
@@ -105,7 +105,7 @@ def test_a_document_is_a_view_of_the_mapped_file(tmp_path: Path) -> None:
 
 
 def test_mapped_shards_keep_no_file_open(tmp_path: Path) -> None:
-    # A folder of 512 shards had 1,024 files open, as many as a process may have on many machines.
+    # A folder of 512 shards used to keep 1,024 files open, the limit of a process on many machines.
     before = len(list(Path("/proc/self/fd").iterdir()))
     shards = open_shards(_shards(tmp_path, 1))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
@@ -153,7 +153,7 @@ def test_every_token_occurs_once_an_epoch_on_all_ranks_together(tmp_path: Path, 
     rng = random.Random(seed)
     shards = _numbered(open_shards(_shards(tmp_path, seed, n=rng.choice([1, 3, 40]))))
     if not shards.n_tokens:
-        with pytest.raises(ValueError, match="holds no tokens"):
+        with pytest.raises(ValueError, match="contains no tokens"):
             shards.batches(seq_len=2, batch=2)
         return
     options, world_size, epochs = _options(rng), rng.choice([1, 2, 3]), rng.choice([1, 2, 3])
@@ -167,7 +167,7 @@ def test_every_token_occurs_once_an_epoch_on_all_ranks_together(tmp_path: Path, 
     found = rows[rows >= 0]
     assert np.array_equal(np.sort(found), np.repeat(np.arange(shards.n_tokens), epochs))
     if options["mode"] == "packed":
-        # Epoch by epoch, and padding nowhere but at the end.
+        # Epoch by epoch, with padding only at the end.
         for epoch in range(epochs):
             part = found[epoch * shards.n_tokens : (epoch + 1) * shards.n_tokens]
             assert np.array_equal(np.sort(part), np.arange(shards.n_tokens))
@@ -179,7 +179,7 @@ def test_every_token_occurs_once_an_epoch_on_all_ranks_together(tmp_path: Path, 
             assert (row[: len(tokens)] >= 0).all()
             assert len(set(np.searchsorted(ends, tokens, side="right").tolist())) <= 1
             assert (np.diff(tokens) == 1).all()
-    # One machine sees what many see.
+    # One machine sees the same rows as many machines.
     alone = {**options, "batch": options["batch"] * world_size}
     assert all(map(np.array_equal, shards.batches(**alone, epochs=epochs), steps))
 
@@ -203,7 +203,7 @@ def test_a_state_goes_on_at_its_row_with_other_ranks(tmp_path: Path, seed: int) 
     found = np.concatenate([none, *(ids for step in itertools.islice(zip(*after, strict=True), 10) for ids in step)])
     expected = whole[before.row : before.row + len(found)]
     assert np.array_equal(found[: len(expected)], expected) and (found[len(expected) :] == -1).all()
-    # The same by arguments.
+    # The same with arguments.
     again = shards.batches(**{**options, "batch": 9}, row=state["row"])
     assert np.array_equal(found, np.concatenate([none, *itertools.islice(again, 10)]))
 
@@ -234,11 +234,11 @@ def test_a_state_of_batches_with_other_rows_is_refused(tmp_path: Path) -> None:
     ]
     states = [shards.batches(**{**options, **change}).state_dict() for change in changes]
     for state in [*states, others.batches(**options).state_dict(), {}, {**batches.state_dict(), "row": -1}]:
-        with pytest.raises((ValueError, TypeError), match=r"the state is of batches with|row must be"):
+        with pytest.raises((ValueError, TypeError), match=r"the state is from batches with|row must be"):
             batches.load_state_dict(state)
     whole = shards.batches(seq_len=1, batch=1, epochs=1)
     two_rows = shards.batches(seq_len=1, batch=2, epochs=1, row=shards.n_tokens % 2)
-    with pytest.raises(ValueError, match="the last step has room for 1 more ids than the epochs have left"):
+    with pytest.raises(ValueError, match="the last step needs 1 more ids than the epochs have"):
         two_rows.load_state_dict({**whole.state_dict(), "row": 1 - shards.n_tokens % 2})
 
 
@@ -256,7 +256,7 @@ def test_documents_stay_whole_when_documents_are_shuffled(tmp_path: Path) -> Non
 def test_orders_differ_by_seed_and_epoch_alone(tmp_path: Path) -> None:
     orders = {tuple(permuted(range(50), 50, seed, epoch).tolist()) for seed in range(5) for epoch in range(5)}
     assert len(orders) == 25
-    # What another machine, and another version, must compute as well.
+    # Fixed values, which every machine and version must reproduce.
     assert permuted(range(10), 10, 1, 0).tolist() == [8, 6, 5, 1, 7, 4, 3, 0, 2, 9]
     assert permuted([0, 1, 2], 10**12, 2**64 - 1, 7).tolist() == [
         323419374109,
@@ -288,8 +288,8 @@ def test_ids_come_in_the_dtype_that_is_asked_for(tmp_path: Path) -> None:
         ({"dtype": np.uint8}, "dtype uint8 cannot hold ids up to"),
         ({"dtype": np.float32}, "dtype float32 cannot hold ids"),
         ({"pad_id": -1}, "pad_id"),
-        ({"mode": "padded"}, "mode padded needs pad_id"),
-        ({"epochs": 1, "seq_len": 10**3}, r"has room for \d+ more ids than the epochs have left; pass pad_id"),
+        ({"mode": "padded"}, "mode 'padded' needs pad_id"),
+        ({"epochs": 1, "seq_len": 10**3}, r"needs \d+ more ids than the epochs have; pass pad_id"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -303,9 +303,9 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
         ValueError, match=r"folder must be on this machine, not at the URL gs://bucket/shards; copy it first"
     ):
         verify_shards("gs://bucket/shards")
-    with pytest.raises(FileNotFoundError, match="no folder of shards: it has no manifest"):
+    with pytest.raises(FileNotFoundError, match="not a folder of shards, because it has no manifest"):
         open_shards(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no folder of shards"):
+    with pytest.raises(FileNotFoundError, match="not a folder of shards"):
         open_shards(tmp_path / "none")
     with pytest.raises(TypeError, match="folder must be"):
         open_shards(3)  # type: ignore[call-overload]
@@ -314,7 +314,9 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
     unfinished = shutil.copytree(folder, tmp_path / "unfinished")
     changed = {**manifest, "complete": False, "next": manifest["shards"][-1]["next"]}
     (unfinished / "manifest.json").write_text(json.dumps(changed))
-    with pytest.raises(FormatError, match=r"has not ended; resume it, or .*: open_shards\(folder, incomplete=True\)"):
+    with pytest.raises(
+        FormatError, match=r"has not finished; resume it, or .*: open_shards\(folder, incomplete=True\)"
+    ):
         open_shards(unfinished)
     assert open_shards(unfinished, incomplete=True).n_tokens == open_shards(folder).n_tokens
     name = manifest["shards"][0]["file"]
@@ -336,10 +338,10 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seq_len": 10**9}, r"has room for 2,000,000,000 ids \(batch 2 \* .*the shards hold [\d,]+: more than 1000"),
-        ({"seq_len": 10**9, "epochs": 3, "pad_id": 0}, "has room for 2,000,000,000 ids"),
-        ({"seq_len": 2**63 - 1, "mode": "padded", "pad_id": 0}, "the shards hold"),
-        ({"batch": 10**9}, r"has room for 4,000,000,000 ids \(batch 1,000,000,000"),
+        ({"seq_len": 10**9}, r"takes 2,000,000,000 ids \(batch 2 \* .*the shards have [\d,]+: more than 1000"),
+        ({"seq_len": 10**9, "epochs": 3, "pad_id": 0}, "takes 2,000,000,000 ids"),
+        ({"seq_len": 2**63 - 1, "mode": "padded", "pad_id": 0}, "the shards have"),
+        ({"batch": 10**9}, r"takes 4,000,000,000 ids \(batch 1,000,000,000"),
         ({"world_size": 10**9}, r"world_size 1,000,000,000 \* seq_len 4"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Receipts from hostile hands: what a task did not write is refused, and nothing is moved or lost."""
+"""Forged receipts: anything that a task did not write is refused, and nothing is moved or lost."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def _through_json(receipt: Receipt) -> dict[str, Any]:
 
 
 def _refused(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
-    """The error of a commit with a changed receipt of task 1, which moves nothing and can be made good."""
+    """Returns the error of a commit with a changed receipt; nothing moves, and a correct commit still works."""
     outside = folder / "home"
     outside.mkdir()
     for name in ("shard-00000.npy", "shard-00000.offsets.npy"):
@@ -57,13 +57,13 @@ def test_a_receipt_with_files_swapped_or_a_shard_twice_moves_nothing(tmp_path: P
                 return {**receipt, "shards": shards * 2}
             return {**receipt, "shards": [[entry, files[::-1]] for entry, files in shards]}
 
-        assert "receipt 1 was not written by a task" in _refused(tmp_path / name, change)
+        assert "receipt 1 is not from a task" in _refused(tmp_path / name, change)
 
 
 def test_two_tasks_with_one_attempt_are_refused(tmp_path: Path) -> None:
     with ShardJob(tmp_path / "shards", TOKENIZER) as job:
         receipt = _through_json(job.task.write([TEXTS], 0))
-        with pytest.raises(ResumeError, match="two tasks have one attempt"):
+        with pytest.raises(ResumeError, match="two receipts have the same attempt"):
             job.commit([Receipt(**receipt), Receipt(**receipt | {"task": "1"})])
         job.commit([Receipt(**receipt), Receipt(**receipt)])
     assert documents_of(tmp_path / "shards") == IDS

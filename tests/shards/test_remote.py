@@ -1,4 +1,4 @@
-"""A store of objects over HTTP on loopback: shards are written there and corpora read from there."""
+"""An object store over HTTP on loopback: writing shards to it and reading corpora from it."""
 
 import json
 import re
@@ -24,10 +24,13 @@ def test_shards_are_written_to_a_store_and_corpora_read_from_it(store: Any, tmp_
     assert PretokenCounts.from_texts(corpus) == PretokenCounts.from_texts(TEXTS)
     with ShardJob("s3://corpus/shards", TOKENIZER, shard_tokens=300) as job:
         receipts = [job.task.write_corpus(Corpus(f"s3://corpus/in/{part}.jsonl"), part) for part in range(4)]
-        # An attempt that is repeated, and one whose receipt is lost.
+        # A repeated attempt, and one whose receipt is lost.
         receipts.append(job.task.write([TEXTS[:50]], 0))
         job.task.write([TEXTS[50:100]], 1)
-        with pytest.raises(FileExistsError, match="another job writes here"), ShardJob("s3://corpus/shards", TOKENIZER):
+        with (
+            pytest.raises(FileExistsError, match="another job is writing here"),
+            ShardJob("s3://corpus/shards", TOKENIZER),
+        ):
             pass
         job.commit(receipts)
     store.invalidate_cache()

@@ -1,4 +1,4 @@
-"""A run that replaces another: whatever interrupts it, the old folder or the new one is there, whole."""
+"""A run that replaces another: whenever it is interrupted, the complete old folder or the complete new one remains."""
 
 import errno
 import os
@@ -47,7 +47,9 @@ def test_a_full_disk_leaves_the_old_folder_and_says_so(tmp_path: Path, monkeypat
 
     with monkeypatch.context() as patched:
         patched.setattr(Publisher, "publish", full)
-        with pytest.raises(OSError, match="no space left for a new run beside the old one, which stays as it is"):
+        with pytest.raises(
+            OSError, match="no space left for a new run while the old one exists; the old one is unchanged"
+        ):
             tokenize_files(NEW, tmp_path / "a.jsonl", out, overwrite=True)
     assert contents(out) == before
 
@@ -68,7 +70,7 @@ def test_rows_that_cannot_be_packed_leave_the_old_rows(tmp_path: Path, monkeypat
 
 
 def killed_at(step: int, run: Any) -> bool:
-    """Runs in a child that ends at its `step`-th change of the file system; whether it came so far."""
+    """Runs in a child process that dies at its `step`-th file system change; returns whether it got that far."""
     child = os.fork()
     if child == 0:
         done = 0
@@ -114,7 +116,7 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_folder(
         found = [ids.tolist() for ids in open_shards(killed)]
         (now,) = [name for name, expected in documents.items() if found == expected]
         assert all("killed run left" in message for message in verify_shards(killed, deep=True))
-        # The next run clears what was left over, and finds the folder finished.
+        # The next run removes the leftovers and finds the folder finished.
         model, known = (OLD, {"format": old_format, "shard_tokens": 800}) if now == "old" else (NEW, options)
         assert tokenize_files(model, tmp_path / "a.jsonl", killed, resume=True, **known).was_complete
         assert contents(killed) == whole[now]

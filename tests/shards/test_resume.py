@@ -1,4 +1,4 @@
-"""Runs that go on although their inputs changed: repaired, removed, added, skipped; and those that must not."""
+"""Runs that resume although inputs were repaired, removed, added or skipped; and those that must not."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ def test_texts_in_memory_are_told_apart_by_how_they_begin(tmp_path: Path, is_lis
             if breaks_off:
                 raise KeyboardInterrupt
 
-        # Lists within an iterable are taken as batches: the break comes after all texts.
+        # Lists in an iterable are read as batches: the break comes after all texts.
         source = texts if is_list and not breaks_off else given()
         return tokenize_files(TOKENIZER, Corpus.of_texts(source), out, shard_tokens=shard_tokens, resume=True, **more)
 
@@ -55,7 +55,7 @@ def test_texts_in_memory_are_told_apart_by_how_they_begin(tmp_path: Path, is_lis
             run(texts, breaks_off=True)
         assert manifest_of(out)["shards"]
     before = contents(out)
-    with pytest.raises(ResumeError, match="was made of other texts; start in a new folder, or write"):
+    with pytest.raises(ResumeError, match="was made from other texts; start in a new folder, or write"):
         run(others)
     assert contents(out) == before
     run(texts)
@@ -76,7 +76,7 @@ def test_damaged_files_of_300_are_repaired_removed_and_skipped(tmp_path: Path, f
     def run(folder: Path = out, **more: Any) -> Any:
         return tokenize_files(TOKENIZER, corpus, folder, resume=True, **options, **more)
 
-    with pytest.raises(CorpusError, match=r"part-060\.jsonl\.gz: the gzip data break off"):
+    with pytest.raises(CorpusError, match=r"part-060\.jsonl\.gz: the gzip data end too early"):
         run()
     first = manifest_of(out)["shards"]
     assert len(first) > 2
@@ -89,24 +89,24 @@ def test_damaged_files_of_300_are_repaired_removed_and_skipped(tmp_path: Path, f
     write(corpus, 300)
     with pytest.raises(CorpusError, match=r"part-240"):
         run()
-    with pytest.warns(UserWarning, match=r"1 files that cannot be read were left out.*\n.*part-240"):
+    with pytest.warns(UserWarning, match=r"1 files that could not be read were skipped.*\n.*part-240"):
         result = run(skip_bad_files=True)
     assert result.skipped_files == [str(corpus / "part-240.jsonl.gz")]
     (skipped,) = manifest_of(out)["skipped_files"]
-    assert skipped["path"] == result.skipped_files[0] and "break off" in skipped["reason"]
+    assert skipped["path"] == result.skipped_files[0] and "end too early" in skipped["reason"]
     with pytest.warns(UserWarning, match="1 files"):
         run(tmp_path / "whole", skip_bad_files=True)
     assert contents(out) == contents(tmp_path / "whole")
-    # A finished run goes on too; what was skipped is taken when shards may be written again.
+    # A finished run also resumes; skipped files are used if shards may be written again.
     write(corpus, 301)
     with pytest.warns(UserWarning, match="1 files"):
         run(skip_bad_files=True)
     assert len(documents_of(out)) == 300 * 6
     write(corpus, 240)
-    with pytest.raises(ResumeError, match=r"part-240.* finished shards hold .*rewrite"):
+    with pytest.raises(ResumeError, match=r"part-240.* finished shards depend on .*rewrite"):
         run()
     assert len(documents_of(out)) == 300 * 6
-    with pytest.warns(UserWarning, match=r"part-240.* has changed; \d+ finished shards are written again"):
+    with pytest.warns(UserWarning, match=r"part-240.* has changed; \d+ finished shards will be written again"):
         result = run(rewrite=True)
     assert result.skipped_files == [] and len(documents_of(out)) == 301 * 6
     run(tmp_path / "all")
@@ -115,7 +115,7 @@ def test_damaged_files_of_300_are_repaired_removed_and_skipped(tmp_path: Path, f
 
 @pytest.fixture
 def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Path], Path]:
-    """(inputs, folder) of a run that stopped in the third of five files, a few documents into it."""
+    """Returns (inputs, folder) of a run that stopped a few documents into the third of five files."""
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 50)
     paths = []
     for number in range(5):
@@ -142,7 +142,7 @@ def test_a_stopped_run_encodes_a_changed_last_input_again(
     n_kept = sum(shard["next"]["source"] < 2 for shard in manifest_of(out)["shards"])
     n_again = len(manifest_of(out)["shards"]) - n_kept
     assert n_kept and n_again
-    with pytest.warns(UserWarning, match=rf"2\.jsonl has .*; {n_again} finished shards are written again"):
+    with pytest.warns(UserWarning, match=rf"2\.jsonl has .*; {n_again} finished shards will be written again"):
         tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True)
     tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
@@ -159,19 +159,19 @@ def test_changed_finished_inputs_are_refused_or_rewritten(stopped: tuple[list[Pa
             tokenize_files(TOKENIZER, inputs, out, shard_tokens=100, resume=True)
         assert contents(out) == before
 
-    refused([*paths[:1], *paths[2:]], r"1\.jsonl is not among the inputs any more, but finished shards hold")
+    refused([*paths[:1], *paths[2:]], r"1\.jsonl is not among the inputs any more, but the finished shards depend on")
     refused(paths[:2], r"2\.jsonl is not among the inputs")
     # As from another working directory.
     other = [path.parent / "." / ".." / path.parent.name / path.name for path in paths]
-    refused(other, r"0\.jsonl is named .*\.\./.*0\.jsonl now \(give the same path to resume\), but finished shards")
-    refused([paths[0], tmp_path / "new.jsonl", *paths[1:]], r"new\.jsonl stands before .*1\.jsonl now")
+    refused(other, r"0\.jsonl is named .*\.\./.*0\.jsonl now \(give the same path to resume\), but the finished shards")
+    refused([paths[0], tmp_path / "new.jsonl", *paths[1:]], r"new\.jsonl is before .*1\.jsonl now")
     paths[1].write_bytes(lines_of(1, 3))
     refused(paths, r"1\.jsonl has \d+ bytes now, not \d+.*rewrite=True")
-    with pytest.warns(UserWarning, match=r"1\.jsonl has .*; \d+ finished shards are written again"):
+    with pytest.warns(UserWarning, match=r"1\.jsonl has .*; \d+ finished shards will be written again"):
         tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, rewrite=True)
     tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
-    with pytest.raises(ValueError, match="rewrite belongs to resume"):
+    with pytest.raises(ValueError, match="rewrite needs resume"):
         tokenize_files(TOKENIZER, paths, out, shard_tokens=100, rewrite=True)
     with pytest.raises(ValueError, match="resume continues a run and overwrite replaces it"):
         tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, overwrite=True)
@@ -204,17 +204,19 @@ def test_a_change_of_equal_size_is_told_and_encoded_again(tmp_path: Path, format
         redact(paths[number])
         before = contents(out)
         with pytest.raises(
-            ResumeError, match=rf"{number}\.jsonl has other content than when it was read.*rewrite=True"
+            ResumeError, match=rf"{number}\.jsonl has different content than when it was read.*rewrite=True"
         ):
             tokenize_files(TOKENIZER, paths, out, resume=True, **options)  # type: ignore[arg-type]
         assert contents(out) == before
-        with pytest.warns(UserWarning, match=rf"{number}\.jsonl has changed; \d+ finished shards are written again"):
+        with pytest.warns(
+            UserWarning, match=rf"{number}\.jsonl has changed; \d+ finished shards will be written again"
+        ):
             tokenize_files(TOKENIZER, paths, out, resume=True, rewrite=True, **options)  # type: ignore[arg-type]
         tokenize_files(TOKENIZER, paths, tmp_path / "whole", overwrite=True, **options)  # type: ignore[arg-type]
         assert contents(out) == contents(tmp_path / "whole")
     write_parquet(tmp_path / "x.parquet", [f"DOCUMENT {n}" for n in range(10)])
     touch(paths[-1])
-    with pytest.raises(ResumeError, match=r"x\.parquet has other content"):
+    with pytest.raises(ResumeError, match=r"x\.parquet has different content"):
         tokenize_files(TOKENIZER, paths, out, resume=True, **options)  # type: ignore[arg-type]
 
 
@@ -225,7 +227,7 @@ def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(stopped: tuple[list[P
     for path in paths:
         path.write_bytes(path.read_bytes())
         touch(path)
-    with pytest.warns(UserWarning, match=r"2\.jsonl has .*; \d+ finished shards are written again"):
+    with pytest.warns(UserWarning, match=r"2\.jsonl has .*; \d+ finished shards will be written again"):
         tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True)
     tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
     assert contents(out) == contents(tmp_path / "whole")
@@ -243,7 +245,7 @@ def test_an_input_not_read_whole_has_changed_if_its_time_has(tmp_path: Path) -> 
     tokenize_files(TOKENIZER, path, tmp_path / "out", max_bytes=100)
     assert "xxh3_128" not in manifest_of(tmp_path / "out")["inputs"][0]
     touch(path)
-    with pytest.raises(ResumeError, match=r"a\.jsonl has other content"):
+    with pytest.raises(ResumeError, match=r"a\.jsonl has different content"):
         tokenize_files(TOKENIZER, path, tmp_path / "out", max_bytes=100, resume=True)
 
 
@@ -255,7 +257,7 @@ def test_rewriting_finds_a_change_that_hides_behind_its_time(tmp_path: Path) -> 
     redact(path)
     os.utime(path, ns=(time, time))
     assert tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True).was_complete
-    with pytest.warns(UserWarning, match="has changed; 1 finished shards are written again"):
+    with pytest.warns(UserWarning, match="has changed; 1 finished shards will be written again"):
         tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True, rewrite=True)
     assert documents_of(tmp_path / "out")[0] == TOKENIZER.encode(json.loads(path.read_text().splitlines()[0])["text"])
 

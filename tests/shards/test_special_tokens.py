@@ -1,4 +1,4 @@
-"""tokenize_files: what literals of special tokens become, and the ids put around documents."""
+"""tokenize_files: special-token literals in texts, and the ids added around documents."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tests.shards.reading import documents_of, manifest_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* literals? of special tokens")
 TEXTS = ["a <s> b", "plain", "<s><pad>c</s>", "", "ends with </s>", "</s"]
-# The first special token begins documents, as in DeepSeek's and Llama 3's vocabularies.
+# The first special token starts documents, as in the vocabularies of DeepSeek and Llama 3.
 TOKENIZER = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<s>", "</s>", "<pad>"])
 
 
@@ -33,7 +33,7 @@ def test_literals_in_documents_can_be_recognised_or_refused(tmp_path: Path) -> N
     found = run(TEXTS, tmp_path / "ids", specials="recognise")
     assert found == [TOKENIZER.encode(text) for text in TEXTS]
     assert manifest_of(tmp_path / "ids")["totals"]["special_literals"] == {}
-    with pytest.raises(SpecialTokenError, match=r"document 1: the special token '?\"?</s>\"? stands at byte 2"):
+    with pytest.raises(SpecialTokenError, match=r"document 1: found the special token '?\"?</s>\"? at byte 2"):
         tokenize_files(TOKENIZER, Corpus.of_texts(["a", "b </s>"]), tmp_path / "no", specials="error")
     assert run(["a", "</s"], tmp_path / "yes", specials="error") == [
         TOKENIZER.encode("a"),
@@ -83,7 +83,7 @@ def test_named_tokens_begin_and_end_documents(tmp_path: Path, format: str) -> No
 def test_eot_without_a_name_needs_one_special_token(tmp_path: Path) -> None:
     for option in ("eot", "bos"):
         wrong: list[tuple[Any, type[Exception], str]] = [
-            (True, ValueError, rf"{option} must name one of .* 3 special tokens: '<s>', '</s>', '<pad>'"),
+            (True, ValueError, rf"{option} must be one of .* 3 special tokens: '<s>', '</s>', '<pad>'"),
             ("<eos>", ValueError, "'<s>', '</s>', '<pad>'; not '<eos>'"),
             (401, TypeError, option),
         ]
@@ -108,7 +108,7 @@ def test_block_encoder_rejects_ids_of_no_token() -> None:
         wrong = "</s>"
         with pytest.raises(TypeError, match=name):
             TOKENIZER.block_encoder(**{name: wrong})
-    # An id in a gap of the vocabulary stands for nothing.
+    # An id in a gap of the vocabulary has no token.
     gap = Tokenizer({value: bytes([value]) for value in range(256)} | {300: b"ab"}, [(b"a", b"b")])
     with pytest.raises(ValueError, match="end_id is 299"):
         gap.block_encoder(end_id=299)

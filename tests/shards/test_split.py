@@ -1,4 +1,4 @@
-"""Parts of a split and exact duplicates: what docs/shards.md says, for any corpus, and after any interruption."""
+"""Splits and exact duplicates: as docs/shards.md says, for any corpus and after any interruption."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ def random_texts(rng: random.Random) -> list[str]:
 
 
 def write_corpus(folder: Path, texts: list[str], kind: str) -> tuple[list[Path], dict[str, Any]]:
-    """Two inputs that hold the texts, and the options that read them."""
+    """Writes the texts into two inputs; returns them and the options to read them."""
     folder.mkdir(exist_ok=True)
     cut, paths = len(texts) // 3, [folder / f"{number}.{kind}" for number in range(2)]
     for path, part in zip(paths, (texts[:cut], texts[cut:]), strict=True):
@@ -51,7 +51,7 @@ def expected(texts: list[str], duplicates: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 200))])
 def test_parts_are_those_of_the_definition_in_order(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
-    # Blocks in which documents begin and others end.
+    # Blocks in which some documents start and others end.
     monkeypatch.setattr(corpus_module, "PIECE_BYTES", rng.choice([20, 200, 1 << 20]))
     texts, kind, duplicates = random_texts(rng), rng.choice(["jsonl", "txt"]), rng.choice(["keep", "count", "drop"])
     paths, reading = write_corpus(tmp_path, texts, kind)
@@ -84,7 +84,7 @@ def test_a_new_part_takes_documents_of_one_other_only() -> None:
         configs["val"] == split_configs({"train": 0.99, "val": 0.01})["val"] == {"part": "val", "from": 0.99, "to": 1}
     )
     assert (configs["train"]["to"], configs["test"]["to"]) == (0.98, 0.99)
-    # As decimal numbers; as floats they add up to 0.9999999999999999.
+    # Added as decimals; as floats the sum is 0.9999999999999999.
     assert split_configs({"a": 0.7, "b": 0.2, "c": 0.1})["c"]["to"] == 1
 
 
@@ -103,7 +103,7 @@ def write_inputs(folder: Path, rng: random.Random) -> list[Path]:
     return paths
 
 
-@pytest.mark.filterwarnings("ignore:.* were left out")
+@pytest.mark.filterwarnings("ignore:.* were skipped")
 @pytest.mark.parametrize("seed", [*range(12), 32, *(pytest.param(n, marks=pytest.mark.slow) for n in range(33, 120))])
 def test_runs_that_are_interrupted_and_resumed_are_equal(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -125,7 +125,7 @@ def test_runs_that_are_interrupted_and_resumed_are_equal(
         publish(publisher, shard)
 
     monkeypatch.setattr(Publisher, "publish", publish)
-    # Inputs may come one by one. Neither the blocks that are read nor the threads show.
+    # Inputs can come one by one. Neither block sizes nor threads change the result.
     n_given = len(paths) if options["max_bytes"] else rng.randint(1, len(paths))
     for _ in range(1000):
         left = rng.randint(1, 12)
@@ -136,7 +136,7 @@ def test_runs_that_are_interrupted_and_resumed_are_equal(
                 break
             n_given += 1
         except KeyboardInterrupt:
-            # What a kill leaves, and an exception tidies away.
+            # A kill leaves these; an exception removes them.
             for manifest in again.rglob("*manifest.*"):
                 (manifest.parent / ".shard-00099.npy.0123456789abcdef.partial").write_bytes(b"half")
                 (manifest.parent / "shard-00999.npy").write_bytes(b"not in the manifest")
@@ -157,11 +157,11 @@ def test_other_fractions_or_files_in_the_way_are_refused(tmp_path: Path) -> None
         tokenize_files(TOKENIZER, paths, out, split={"train": 0.6, "test": 0.2, "val": 0.2}, resume=True)
     with pytest.raises(ResumeError, match="was made with duplicates None, not 'drop'"):
         tokenize_files(TOKENIZER, paths, out, split=SPLIT, duplicates="drop", resume=True)
-    with pytest.raises(FileExistsError, match="holds a run already"):
+    with pytest.raises(FileExistsError, match="already contains a run"):
         tokenize_files(TOKENIZER, paths, out, split=SPLIT)
-    with pytest.raises(FileExistsError, match="not empty: it holds test"):
+    with pytest.raises(FileExistsError, match="not empty: it contains test"):
         tokenize_files(TOKENIZER, paths, out, split={"train": 0.8, "val": 0.2})
-    with pytest.raises(FileExistsError, match="not empty: it holds test"):
+    with pytest.raises(FileExistsError, match="not empty: it contains test"):
         tokenize_files(TOKENIZER, paths, out)
     before = contents(out)
     (tmp_path / "bad.jsonl").write_text("{")
@@ -203,9 +203,9 @@ def test_one_document_for_two_parts_is_told(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = "--split a=0.5,b=0.5"
     done = run(f"tokenize {options} --model", tmp_path / "m.json", "--input", tmp_path / "a.txt", "--output", out)
-    assert "the corpus has 1, and a text file is one; pass --lines if its lines are documents" in done.err
+    assert "the corpus has 1, since each text file is one; pass --lines if its lines are documents" in done.err
     done = run("verify", out)
-    assert done.err == f"pairloom: {out}: is not one folder of shards, but holds a, b; name one of them\n"
+    assert done.err == f"pairloom: {out}: is not a folder of shards, but contains a, b; pass one of them\n"
 
 
 def test_the_id_decides_where_there_is_one(tmp_path: Path) -> None:

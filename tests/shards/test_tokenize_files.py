@@ -1,4 +1,4 @@
-"""tokenize_files: the ids are those of encode, whatever the file, the format, the threads and the sizes."""
+"""tokenize_files: the ids equal those of encode for any file, format, number of threads and size."""
 
 import errno
 import itertools
@@ -62,7 +62,7 @@ def test_a_file_is_a_document_and_equals_encode_file(tmp_path: Path, monkeypatch
 
 def test_ids_of_a_block_survive_later_blocks() -> None:
     encoder = TOKENIZER.block_encoder(threads=1)
-    # Only a part of each array is held on to; those of every other block are dropped, and their memory used again.
+    # Keep only a part of each array; those of every other block are dropped, and their memory is reused.
     held = [(text, encoder.push(_core.Documents.from_texts([text]))[0][1:]) for text in DOCUMENTS * 3][::2]
     for text in DOCUMENTS:
         encoder.push(_core.Documents.from_texts([text]))
@@ -117,7 +117,7 @@ def test_what_a_folder_may_hold(paths: dict[str, Path], tmp_path: Path) -> None:
         tokenize_files(TOKENIZER, paths["a.jsonl"], out, overwrite=True)
     shard = out / "shard-00000.npy"
     shard.unlink()
-    with pytest.raises(FormatError, match=r"shard-00000\.npy.* not there; mend it \(pairloom verify --repair\)"):
+    with pytest.raises(FormatError, match=r"shard-00000\.npy.* does not exist; repair it \(pairloom verify --repair\)"):
         tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
     (out / "manifest.json").write_text("{}")
     with pytest.raises(ValueError, match="manifest"):
@@ -265,9 +265,9 @@ def test_the_folder_of_the_shards_is_not_their_corpus(tmp_path: Path, format: st
     tokenize_files(TOKENIZER, tmp_path / "a.txt", out, format=format)
     before = contents(out)
     with warnings.catch_warnings():
-        # Of the files of some formats no corpus knows the suffix.
+        # A corpus does not know the suffix of some shard formats.
         warnings.simplefilter("ignore")
         for inputs in (out, [out, out], sorted(out.glob("*.parquet")) or out):
-            with pytest.raises(ValueError, match="no file to read beside the shards"):
+            with pytest.raises(ValueError, match="contain only the shards"):
                 tokenize_files(TOKENIZER, inputs, out, format=format, overwrite=True)
     assert contents(out) == before

@@ -1,4 +1,4 @@
-"""Shards as data sets of torch: the batches of `OpenShards.batches`, through any DataLoader."""
+"""Shards as torch datasets: the batches of `OpenShards.batches`, through any DataLoader."""
 
 import importlib
 import itertools

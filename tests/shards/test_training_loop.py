@@ -1,4 +1,4 @@
-"""ShardBatches as users of torch expect data sets to be: ranks, epochs, length and state; on a stub of torch."""
+"""ShardBatches behave as torch users expect of datasets (ranks, epochs, length, state); on a stub of torch."""
 
 import importlib
 import itertools
@@ -62,7 +62,7 @@ def test_ranks_are_those_of_torchrun_before_a_process_group(
     assert len(data) == len(_expected(folder, epochs=1, rank=1, world_size=2))
     torch.distributed.ranks = (1, 2)
     assert _lists(_batches(folder, epochs=1)) == _expected(folder, epochs=1, rank=1, world_size=2)
-    # What is passed is what is meant.
+    # Arguments take precedence.
     assert _lists(_batches(folder, epochs=1, rank=0, world_size=1)) == _expected(folder, epochs=1)
 
 
@@ -71,7 +71,7 @@ def test_a_process_group_that_comes_later_is_asked(folder: Path, torch: Any) -> 
     torch.distributed.ranks = (2, 3)
     expected = _expected(folder, epochs=1, seed=None, rank=2, world_size=3)
     assert len(data) == len(expected) and _lists(data) == expected
-    # A worker that is started anew has no group.
+    # A newly started worker has no process group.
     state = data.__getstate__()
     torch.distributed.ranks = None
     worker = object.__new__(type(data))
@@ -82,7 +82,7 @@ def test_a_process_group_that_comes_later_is_asked(folder: Path, torch: Any) -> 
 def test_a_world_size_alone_waits_for_a_process_group(
     folder: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As a script has that Lightning starts for each rank.
+    # As in a script that Lightning starts for each rank.
     _environment(monkeypatch, None, "3")
     data = _batches(folder, epochs=1)
     torch.distributed.ranks = (1, 3)
@@ -101,10 +101,10 @@ def test_a_step_counts_the_rows_of_ranks_that_come_later(folder: Path, torch: An
 @pytest.mark.parametrize(
     ("rank", "world_size", "group", "message"),
     [
-        ("1", "2", (0, 1), "torch.distributed has .*, but RANK and WORLD_SIZE of the environment are"),
+        ("1", "2", (0, 1), "torch.distributed has .*, but the environment variables RANK and WORLD_SIZE are"),
         ("1", None, None, "set both, or pass rank and world_size"),
         (None, "2", None, "set both, or pass rank and world_size"),
-        (None, "2", (0, 3), "torch.distributed has .*, but RANK and WORLD_SIZE of the environment are"),
+        (None, "2", (0, 3), "torch.distributed has .*, but the environment variables RANK and WORLD_SIZE are"),
         ("one", "2", None, "are {'rank': 'one', 'world_size': '2'}"),
         ("-1", "2", None, "set both, or pass rank and world_size"),
         ("2", "2", None, "rank is 2; the largest is 1"),
@@ -165,7 +165,7 @@ def test_a_state_resumes_at_the_row_with_other_ranks(folder: Path, torch: Any, s
     for rank in range(2):
         after = _batches(folder, epochs=epochs, batch=3, rank=rank, world_size=2)
         after.load_state_dict(state)
-        # As loops do that go on at an epoch.
+        # As in loops that continue at an epoch.
         after.set_epoch(epoch)
         expected = _expected(folder, epochs=epochs, batch=3, rank=rank, world_size=2, epoch=epoch, row=state["row"])
         assert _lists(torch_stub.through_workers(torch, after, workers)) == expected
@@ -186,7 +186,7 @@ def test_states_of_workers_resume_each_worker(folder: Path, torch: Any, workers:
             torch, data, workers, json.loads(json.dumps(states), object_hook=_numbered), taken
         )
         assert found + _lists(rest) == expected
-    with pytest.raises(ValueError, match=r"\[0, \d, 2\] of a DataLoader, not of None; take as many, or pass row"):
+    with pytest.raises(ValueError, match=r"\[0, \d, 2\] of a DataLoader, not None; use the same numbers, or pass row"):
         data.load_state_dict(states[0])
 
 
@@ -195,7 +195,9 @@ def test_a_workers_state_of_other_rows_a_step_is_refused(folder: Path, torch: An
     states: dict[int, Any] = {}
     next(torch_stub.through_workers(torch, _batches(folder, epochs=1), 2, states))
     rest = torch_stub.through_workers(torch, _batches(folder, epochs=1, **options), 2, states, 1)
-    with pytest.raises(ValueError, match=r"batch \* world_size\) \[0, 2, 2\] of a DataLoader, not of .*; take as many"):
+    with pytest.raises(
+        ValueError, match=r"batch \* world_size\) \[0, 2, 2\] of a DataLoader, not .*; use the same numbers"
+    ):
         next(rest)
 
 

@@ -1,4 +1,4 @@
-"""The part of torch that `pairloom.shards.torch` uses, so that its tests run without the wheel of some hundred MB."""
+"""The part of torch that `pairloom.shards.torch` uses, so that its tests run without the huge wheel."""
 
 import copy
 import itertools
@@ -40,9 +40,9 @@ def _distributed(ranks: tuple[int, int] | None) -> SimpleNamespace:
 def through_workers(
     torch: Any, dataset: Any, n: int, states: dict[int, Any] | None = None, turn: int = 0
 ) -> Iterator[Any]:
-    """The batches of one pass as a DataLoader with `n` workers takes them, from worker number `turn` on.
+    """The batches of one pass, as a DataLoader with `n` workers takes them, starting with worker number `turn`.
 
-    states: of each worker, loaded into it before and stored after each batch, as torchdata's StatefulDataLoader does.
+    states: one per worker, loaded before and stored after each batch, like torchdata's StatefulDataLoader.
     """
     if n == 0:
         yield from dataset
@@ -62,6 +62,6 @@ def through_workers(
         states[number % n] = worker.state_dict()
         data.worker = None
         if batch is None:
-            # The other workers have none left, either: each batch goes to the next one.
+            # The other workers have none left either, because each batch goes to the next worker.
             return
         yield batch

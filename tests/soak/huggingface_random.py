@@ -1,7 +1,7 @@
-"""Random tokenizer.json files and random sets of added tokens: the ids of HuggingFace's library, or refused.
+"""Random tokenizer.json files and random sets of added tokens: the same ids as HuggingFace's library, or refused.
 
-Each file is loaded, encodes texts, is saved as a tokenizer.json and loaded by the library again, which must give the
-same ids, also those that the post-processor puts around.
+Each file is loaded, encodes texts, and is saved as a tokenizer.json that the library loads. All must give the
+same ids, including those that the post-processor adds.
 """
 
 import json
@@ -86,7 +86,7 @@ def _is_kept(theirs: Any, text: str) -> bool:
     try:
         return bool(theirs.decode(_ids(theirs, text), skip_special_tokens=False) == text)
     except BaseException as error:
-        # The library panics where a token with lstrip begins inside of what another took along.
+        # The library panics if a token with lstrip starts inside the white space that another token absorbed.
         if type(error).__name__ != "PanicException":
             raise
         return False
@@ -183,7 +183,7 @@ def _add_tokens(rng: random.Random, file: dict[str, Any], most: int) -> None:
 def _texts(rng: random.Random, file: dict[str, Any]) -> list[str]:
     characters = [*_CHARACTERS, *3 * [entry["content"] for entry in file["added_tokens"]]]
     texts = ["", *("".join(rng.choices(characters, k=rng.randrange(1, 25))) for _ in range(_N_TEXTS))]
-    # What a step looks for is seldom in such a text where it is long.
+    # Long search strings of a step seldom occur in such a text.
     pre_tokenizer = file["pre_tokenizer"]
     steps = pre_tokenizer.get("pretokenizers", [pre_tokenizer])
     return texts + [literal for step in steps if (literal := step.get("pattern", {}).get("String"))]

@@ -1,9 +1,9 @@
-"""Ids equal to the owners' libraries over as much text as there is time for, with a running total.
+"""Ids equal those of the owners' libraries, over as much text as there is time for, with a running total.
 
 Seeded text is encoded by pairloom and by the library that owns each vocabulary: tiktoken, tokenizers, sentencepiece.
 `--total FILE` keeps the sum of all runs in a file, written after each round, and starts where the last run of the same
 seed stopped: `make soak ARGS="identity --total identity-total.json"` may be killed and started again at any time.
-Vocabularies are some that are trained here; from a count of 10 on also those of tests/parity/packages.txt.
+Some vocabularies are trained here; from a count of 10 on, those of tests/parity/packages.txt are used too.
 """
 
 import json
@@ -44,7 +44,7 @@ _FEW = "ab \u00e9\u4e1c\u2581"
 
 @dataclass(frozen=True)
 class _Family:
-    """A vocabulary: its owner, how pairloom and the owner encode a text, and how their texts of ids differ, if so."""
+    """A vocabulary: its owner, how pairloom and the owner encode, and how their decoded texts differ, if they do."""
 
     name: str
     owner: str
@@ -54,7 +54,7 @@ class _Family:
 
 
 def run(count: int, seed: int) -> Table:
-    """Runs `count` rounds and tabulates them, or all that the file of the total knows."""
+    """Runs `count` rounds and tabulates them, or all rounds in the file of the total."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     kept: dict[str, Any] = {"families": {}, "divergences": []}
     if total_file is not None and total_file.exists():
@@ -83,7 +83,7 @@ def run(count: int, seed: int) -> Table:
                             kept["divergences"].append(f"{key}, round {number}: {what}")
             if total_file is not None:
                 _write(total_file, kept)
-    except KeyboardInterrupt:  # the round that was not finished counts for nothing
+    except KeyboardInterrupt:  # an unfinished round does not count
         if total_file is None:
             raise
         kept = json.loads(total_file.read_text())
@@ -103,7 +103,7 @@ def _write(path: Path, kept: dict[str, Any]) -> None:
 
 
 def _shortest(family: _Family, text: str) -> str:
-    """A part of the text that still has other ids, from which nothing can be left out."""
+    """Returns a minimal part of the text that still has different ids."""
     size = len(text)
     while size := size // 2:
         at = 0
@@ -154,7 +154,7 @@ def _of_published(vocabulary: Vocabulary) -> Iterator[_Family]:
     else:
         tokenizer = Tokenizer.load(path)
     encoding = tiktoken_encoding(vocabulary, specials)
-    if vocabulary.kind == "tekken":  # its special tokens are no text
+    if vocabulary.kind == "tekken":  # its special tokens are not text
         yield _Family(name, "tiktoken", tokenizer.encode_ordinary_batch, encoding.encode_ordinary)
         return
     yield _of_tokenizer(name, "tiktoken", tokenizer, _in_tiktoken(encoding))
@@ -181,7 +181,7 @@ def _trained(pattern: str) -> Tokenizer:
 
 @cache
 def _sources() -> tuple[str, ...]:
-    """Texts as they are found: those of Python's library, of sixteen alphabets, and prose where it was fetched."""
+    """Real texts: Python's library, sixteen alphabets, and prose if it was fetched."""
     return (*texts.library_files(9_000_000), *texts.languages(2_000_000), *(each.text for each in prose.documents()))
 
 

@@ -20,13 +20,13 @@ MAX_BYTES_PER_FILE_BYTE = 10
 
 _CLEAR_REFS = Path("/proc/self/clear_refs")
 _STATUS = Path("/proc/self/status")
-# glibc's; other allocators have none.
+# Only glibc has it.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one case.
+    """The outcome of one case.
 
     result: what the case returned, None if its process died. death: how the process died ("signal 6", "no answer after
     60 s"), None if it did not. seconds: processor time of the case. n_bytes: by how much its peak memory was above the
@@ -42,11 +42,11 @@ class Outcome:
 def run_cases(
     case: Callable[[int], Any], count: int, *, first: int = 0, timeout: float = 60.0
 ) -> Iterator[tuple[int, Outcome]]:
-    """Runs case(first) to case(count - 1) in a child process and yields what became of each.
+    """Runs case(first) to case(count - 1) in a child process and yields the outcome of each.
 
-    A new child follows a dead one.
+    A new child replaces a dead one.
 
-    timeout: seconds after which a case without an answer is taken to hang, and its process is killed.
+    timeout: seconds after which a case without an answer counts as hanging, and its process is killed.
     """
     context = multiprocessing.get_context("fork")
     following = first
@@ -57,7 +57,7 @@ def run_cases(
         sender.close()
         while following < count:
             try:
-                # Second by second: while both processes are stopped (SIGSTOP) no more than one of them passes.
+                # Second by second, so that at most one second counts while both processes are stopped (SIGSTOP).
                 if not any(receiver.poll(1.0) for _ in range(max(1, round(timeout)))):
                     child.kill()
                     child.join()
@@ -80,15 +80,15 @@ def run_cases(
 def run_by_kind(
     table: Table, kinds: tuple[str, ...], count: int, seed: int, case: Callable[[int], tuple[str, int]]
 ) -> None:
-    """Runs cases of all kinds in turn and tabulates them; one that takes too much time or memory has failed.
+    """Runs cases of all kinds in turn and tabulates them; a case that takes too much time or memory fails.
 
-    case: returns what became of it, which begins with a column of the table or "FAILED", and the bytes of its file.
+    case: returns its outcome, which starts with a column of the table or "FAILED", and the bytes of its file.
     """
     by_kind: dict[str, list[tuple[str, float, int]]] = {kind: [] for kind in kinds}
     for number, outcome in run_cases(case, count):
         kind = kinds[number % len(kinds)]
         if outcome.result and outcome.seconds > MAX_SECONDS:
-            # A disk that is busy costs processor time of the system, too: the faster of two runs counts.
+            # A busy disk also costs system time, so the faster of two runs counts.
             ((_, second),) = run_cases(case, number + 1, first=number)
             outcome = min(outcome, second, key=lambda each: each.seconds) if second.result else outcome
         what, n_file_bytes = outcome.result or (f"FAILED {outcome.death}", 0)
@@ -118,16 +118,16 @@ def _child(case: Callable[[int], Any], first: int, count: int, sender: Connectio
 
 
 class Memory(NamedTuple):
-    """Bytes in memory: the most since the peak was reset, and pages of files now."""
+    """Returns bytes in memory: the peak since the last reset, and the file pages now."""
 
     peak: int
     files: int
 
 
 def reset_peak() -> Memory:
-    """Makes the peak of this process's memory what is in use now, and returns that.
+    """Resets the memory peak of this process to what is in use now, and returns that.
 
-    What the allocator keeps of memory that was freed is given back first: else a case could use it unseen.
+    Returns freed memory to the system first; otherwise a case could use it unnoticed.
     """
     if _TRIM is not None:
         _TRIM(0)
@@ -137,7 +137,7 @@ def reset_peak() -> Memory:
 
 
 def peak_growth(before: Memory) -> int:
-    """By how many bytes the peak has risen since `reset_peak` returned `before`, without pages of files.
+    """Returns by how many bytes the peak has risen since `reset_peak` returned `before`, without file pages.
 
     Such pages are those of libraries above all. A forked process has none of them at first, and the system takes them
     back when it likes, so a case would seem to take what it touches of them: seven megabytes for a run that writes

@@ -1,6 +1,6 @@
 """Trainings with a checkpoint, `pairloom tokenize` and `pairloom drop`, killed at a random moment and run again.
 
-Two fifths of the kills hit one of two runs in the same folder, the others a run that is alone in it.
+Two fifths of the kills hit one of two runs in the same folder; the others hit a single run.
 """
 
 import random
@@ -41,7 +41,7 @@ class _Run(NamedTuple):
 
 
 def run(count: int, seed: int) -> Table:
-    """A fifth of the kills for each program, alone and with another process on its folder."""
+    """Runs a fifth of the kills for each program, alone and with another process on its folder."""
     table = Table(("run", "kills", "lost or wrong"))
     is_quick = count <= QUICK
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
@@ -67,7 +67,7 @@ def run(count: int, seed: int) -> Table:
 
 
 def _training(folder: Path, n_words: int) -> _Run:
-    """A training with a checkpoint beside its model, on some megabytes of text that are the same every time."""
+    """A training with a checkpoint next to its model, on the same few megabytes of text every time."""
     draw = random.Random(5)
     words = ["".join(draw.choices("etaoinshrdlu", k=draw.randrange(2, 12))) for _ in range(30_000)]
     corpus = folder / "corpus.txt"
@@ -94,7 +94,7 @@ def _tokenizings(folder: Path, formats: tuple[str, ...], n_documents: int) -> li
 
 
 def _dropping(folder: Path, tokenizing: _Run) -> _Run:
-    """The removal of some documents from each input of a run; their ids are the same in both."""
+    """Removes some documents from each input of a run; their ids are the same in both inputs."""
     before, ids = folder / f"before-{tokenizing.name}", folder / "ids"
     subprocess.run([*tokenizing.command, str(before)], check=True, capture_output=True, timeout=120)
     ids.write_text("".join(f"{id}\n" for id in range(0, 700, 70)))
@@ -117,7 +117,7 @@ def _prepare(out: Path, before: Path | None) -> None:
 
 
 def _alone(run: _Run, out: Path, rng: random.Random) -> str | None:
-    """Kills a run, up to three times over, and runs it again; what is wrong then."""
+    """Kills a run up to three times and runs it again; returns what is wrong then."""
     _prepare(out, run.before)
     for _ in range(rng.randrange(1, 4)):
         with _started(run, out) as process:
@@ -129,7 +129,7 @@ def _alone(run: _Run, out: Path, rng: random.Random) -> str | None:
 
 
 def _pair(run: _Run, out: Path, rng: random.Random) -> str | None:
-    """Starts two at about the same time and kills one of them; the other ends well or is refused."""
+    """Starts two runs at about the same time and kills one; the other must succeed or be refused."""
     with _started(run, out) as first:
         time.sleep(rng.uniform(0, 0.5) * run.seconds)
         with _started(run, out) as second:
@@ -148,13 +148,13 @@ def _started(run: _Run, out: Path) -> subprocess.Popen[str]:
 
 
 def _lost(run: _Run, out: Path) -> str | None:
-    """The first file that a manifest names and that is neither as before nor as after."""
+    """Returns the first file of a manifest that is neither in its old nor in its new state."""
     if not any((out / name).exists() for name in MANIFESTS):
         return None
     earlier = {} if run.before is None else _contents(run.before)
     manifest = manifest_of(out)
     for entry in [*manifest["shards"], *manifest["indexes"]]:
-        # What a call of drop replaces is named in a hidden folder first, which it leaves for its place.
+        # drop first writes its replacements to a hidden folder, then moves them into place.
         path = out / entry["file"]
         path = path if path.exists() else out / path.name
         known = (run.whole[path.name], earlier.get(path.name))
@@ -164,7 +164,7 @@ def _lost(run: _Run, out: Path) -> str | None:
 
 
 def _ended(run: _Run, out: Path) -> str | None:
-    """Runs it once more, to its end, and clears the place."""
+    """Runs it once more, to its end, and cleans up."""
     done = subprocess.run([*run.command, str(out)], capture_output=True, text=True, timeout=120)
     found = _contents(out)
     damage = verify_shards(out, deep=True) if run.before is not None else []
@@ -178,7 +178,7 @@ def _ended(run: _Run, out: Path) -> str | None:
 
 
 def _contents(out: Path) -> dict[str, bytes]:
-    """The files of a folder of shards, or the model beside a checkpoint."""
+    """Returns the files of a folder of shards, or the model next to a checkpoint."""
     model = out.with_suffix(".json")
     paths = [model] if model.exists() else [*out.iterdir()]
     return {path.name: path.read_bytes() for path in paths}

@@ -1,7 +1,7 @@
-"""Calls of every kind while the process may not have more address space: a result, MemoryError or a documented error.
+"""Calls of every kind with limited address space: a result, MemoryError or a documented error.
 
 A process imports everything, makes the inputs and is never changed after that; each case is a fork of it. The fork
-sets RLIMIT_AS to what it has plus 0.25 to 80 MB, runs the call, lifts the limit and says what came of it. A result must
+sets RLIMIT_AS to its size plus 0.25 to 80 MB, runs the call, lifts the limit and reports the outcome. A result must
 equal that of the same call without a limit. After a MemoryError the objects of the call must still work. Panics,
 aborts, other errors and calls that do not return within a minute are failures. RUST_BACKTRACE=1 is set, because a panic
 that looks for its backtrace without memory hangs.
@@ -56,7 +56,7 @@ _OUTCOMES = ("equal", "MemoryError", "documented error", "failed")
 
 
 class Inputs:
-    """What the calls work on; made once, in a process without a limit."""
+    """The inputs of the calls; made once, in a process without a limit."""
 
     def __init__(self, folder: Path, scale: int) -> None:
         from pairloom import Tokenizer
@@ -86,7 +86,7 @@ Call = Callable[[Inputs], object]
 
 
 def _calls() -> dict[str, Call]:
-    """What is called, by the name that the table shows. A call returns what it made; an endless one returns never."""
+    """Returns the calls by their names in the table. A call returns its result; an endless one never returns."""
     import pairloom
     from pairloom import Corpus, PretokenCounts, Tokenizer
 
@@ -129,20 +129,20 @@ def _calls() -> dict[str, Call]:
 
 
 def run(count: int, seed: int) -> Table:
-    """Runs `count` cases in a process of its own; the seed has no part in them."""
+    """Runs `count` cases in a separate process; the seed is ignored."""
     table = Table(("call", "limits", *_OUTCOMES))
     command = [sys.executable, "-m", "tests.soak.memory_limits", str(count)]
     environment = {
         **os.environ,
         "RUST_BACKTRACE": "1",
-        # Threads of libraries would not be there after the fork.
+        # Threads of libraries do not survive the fork.
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
-        # Memory that was freed goes back to the system, so that the limit is felt at once.
+        # Freed memory goes back to the system, so that the limit takes effect at once.
         "MALLOC_ARENA_MAX": "1",
         "MALLOC_MMAP_THRESHOLD_": "65536",
         "MALLOC_TRIM_THRESHOLD_": "65536",
-        # Its own pool keeps a gigabyte of address space, within which the limit is not felt.
+        # Its own pool reserves a gigabyte of address space, which would hide the limit.
         "ARROW_DEFAULT_MEMORY_POOL": "system",
     }
     root = Path(__file__).parents[2]
@@ -163,18 +163,18 @@ def run(count: int, seed: int) -> Table:
 
 
 def cases(count: int, names: list[str]) -> list[tuple[str, int]]:
-    """(call, bytes of room): all calls at one limit, then all at the next, limits far from each other first."""
+    """Returns (call, extra bytes): all calls at one limit, then at the next; distant limits come first."""
     order = sorted(range(len(LIMITS)), key=lambda number: f"{number:05b}"[::-1])
     all_cases = [(name, LIMITS[number]) for number in order for name in names]
     if count < len(names):
-        # Every call would take too long: an even share of calls and limits.
+        # All of them would take too long, so use an even share of calls and limits.
         step = next(step for step in range(1, len(all_cases)) if len(all_cases) // step <= count or step > 1000)
         return all_cases[:: step + (step % 2 == 0)][:count]
     return all_cases[:count]
 
 
 def _main(count: int) -> list[tuple[str, int, str, str]]:
-    """(call, bytes of room, outcome, detail) of each case."""
+    """Yields (call, extra bytes, outcome, detail) for each case."""
     names = list(_calls())
     chosen = cases(count, names)
     with tempfile.TemporaryDirectory(prefix="pairloom-limits-") as folder:
@@ -185,7 +185,7 @@ def _main(count: int) -> list[tuple[str, int, str, str]]:
         gc.collect()
         gc.freeze()
         with contextlib.suppress(AttributeError):
-            # Memory that was freed would be used again before any is asked for.
+            # Freed memory would be reused before new memory is requested.
             ctypes.CDLL(None).malloc_trim(0)
         expected: dict[str, tuple[str, str]] = {}
         found = []
@@ -245,7 +245,7 @@ def _limited(call: Call, inputs: Inputs, room: int | None, messages: Path) -> tu
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     if error is None:
         return "done", _digest(result)
-    # What failed half way must not be left behind in the objects of the call.
+    # A failed call must not leave partial state in its objects.
     ids = inputs.tokenizer.encode("the cat ate <|endoftext|>")
     if inputs.tokenizer.decode(ids) != "the cat ate <|endoftext|>":
         return "failed", f"after {error!r} the tokenizer gives other results"
@@ -261,7 +261,7 @@ def _limited(call: Call, inputs: Inputs, room: int | None, messages: Path) -> tu
 
 
 def _is_documented(error: BaseException) -> bool:
-    """Whether it says that the system refused memory; OSError does so for threads, files and mappings."""
+    """Returns whether the error means that memory was refused; for threads, files and mappings it is an OSError."""
     return isinstance(error, OSError) and error.errno in (errno.ENOMEM, errno.EAGAIN)
 
 

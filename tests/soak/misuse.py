@@ -1,6 +1,6 @@
-"""Each of 75 values at each argument of each public call: a result or a documented error.
+"""Passes each of 75 values as each argument of each public call: a result or a documented error.
 
-A case makes a sound call and puts one of the values where one argument was. It runs in a child process, in an empty
+A case makes a valid call and replaces one argument by one of the values. It runs in a child process, in an empty
 folder. Errors are documented when they are one of `pairloom.errors`, a TypeError, a ValueError, an OSError or a
 MemoryError; an error that the value itself raises (`Mischief`) passes through. Messages of the library that the seam is
 written with are failures.
@@ -45,14 +45,14 @@ _SEAM_WORDS = ("cannot be converted to", "is not an instance of", "is not an exa
 
 
 class Mischief(Exception):
-    """What a hostile value raises."""
+    """The exception that hostile values raise."""
 
 
 # The values ------------------------------------------------------------------------------------------------------
 
 
 def _odd(value: Any, **methods: Any) -> Any:
-    """The value as an instance of a class in which these methods raise Mischief, or return what they are set to."""
+    """Returns the value as an instance of a class whose listed methods raise Mischief or return a given value."""
 
     def method(answer: Any) -> Any:
         return lambda *_, **__: _raise() if answer is Mischief else answer
@@ -65,7 +65,7 @@ def _raise(*_: Any) -> Any:
 
 
 class _Any:
-    """The base of objects of no other kind."""
+    """The base class of objects that are of no other type."""
 
     def __init__(self, _: Any = None) -> None:
         pass
@@ -98,7 +98,7 @@ VALUES: tuple[Callable[[], Any], ...] = (
     *(lambda: [["a"], [1]], lambda: {"a": -1}, lambda: {1: b"a"}, lambda: [(b"a", b"b")], lambda: [(1,)]),
     *(lambda: _nested(100_000), lambda: range(10**6), lambda: iter([]), lambda: io.BytesIO(b"a b")),
     *(lambda: iter(["a", None]), lambda: map(_raise, "ab")),
-    # Objects that lie or raise, and objects of other kinds.
+    # Objects that lie or raise, and objects of other types.
     *(lambda: _odd(["a"], __len__=10**12), lambda: _odd(_Any(), __fspath__=5), object, lambda: Path("missing")),
     lambda: _odd(_Any(), **dict.fromkeys(("__iter__", "__index__", "__fspath__", "__len__"), Mischief)),
     lambda: _odd(_Any(), **dict.fromkeys(("__eq__", "__hash__", "__bool__", "__repr__", "__str__"), Mischief)),
@@ -110,20 +110,20 @@ VALUES: tuple[Callable[[], Any], ...] = (
 
 
 class Call(NamedTuple):
-    """A public call, and a maker of sound values for each of its arguments."""
+    """A public call, and a factory of valid values for each of its arguments."""
 
     call: Callable[..., Any]
     arguments: dict[str, Callable[[], Any]]
 
 
 _TEXT = "the cat ate the théâtre 東京 <|endoftext|> ab ab"
-# They take nothing, ask the network, or say that other calls are meant.
+# They take no arguments, use the network, or only point to other calls.
 _LEFT_OUT = {"PretokenCounts", "ProgressEvent", "Tokenizer.from_pretrained", "cpu_tier"}
 _BATCHES = {"seq_len": 8, "batch": 2, "seed": 1, "epochs": 1, "pad_id": 0}
 
 
 def calls(folder: Path) -> dict[str, Call]:
-    """Each public function, class and method that takes arguments, by its name; the sound values need `folder`."""
+    """Returns each public function, class and method with arguments, by name; valid values are made in `folder`."""
     text, records, model = folder / "text.txt", folder / "records.jsonl", folder / "model.json"
     text.write_text(_TEXT * 5)
     records.write_text('{"text": "the cat"}\n{"text": "ab"}\n')
@@ -140,7 +140,7 @@ def calls(folder: Path) -> dict[str, Call]:
     column, ids = pyarrow.array([_TEXT, None, "ab"]), tokenizer.encode(_TEXT)
     fields = {name: getattr(PROFILES["bpetite"], name) for name in TrainingConfig.__dataclass_fields__}
     two = {"a": shards, "b": shards}
-    # What an argument of this name takes in most calls.
+    # What an argument with this name accepts in most calls.
     sound: dict[str, Any] = (
         {"text": _TEXT, "texts": [_TEXT], "corpus": [_TEXT], "iterable": [_TEXT], "ids": ids, "list_of_ids": [ids]}
         | {"token": "a", "tokens": [b"ab"], "id": 97, "vocab_size": 260, "special_tokens": ["<new>"], "min_count": 2}
@@ -223,7 +223,7 @@ def calls(folder: Path) -> dict[str, Call]:
 
 
 def _values(name: str, call: Callable[..., Any], sound: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """A sound value for each argument of a call: its own, the default, or what the name says."""
+    """Returns a valid value for each argument of a call: its own, the default, or the one for its name."""
     values = dict(own)
     for key, parameter in inspect.signature(call).parameters.items():
         if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
@@ -241,7 +241,7 @@ def _given(value: Any) -> Any:
 
 
 def _used(call: Callable[..., Any], **arguments: Any) -> Any:
-    """The result; an iterator is read to its end, since it may fail only then."""
+    """Returns the result; reads an iterator to its end, because it may fail only then."""
     result = call(**arguments)
     return list(itertools.islice(iter(result), 9)) if isinstance(result, (Iterator, Corpus)) else result
 
@@ -250,7 +250,7 @@ def _used(call: Callable[..., Any], **arguments: Any) -> Any:
 
 
 def run(count: int, seed: int) -> Table:
-    """Runs all cases, or `count` of them if those are fewer: an even share, beginning with case `seed`."""
+    """Runs all cases, or an even share of `count` cases, starting with case `seed`."""
     table = Table(("call", "cases", "accepted", "refused", "failed"))
     with tempfile.TemporaryDirectory(prefix="pairloom-misuse-") as name:
         folder = Path(name)
@@ -258,7 +258,7 @@ def run(count: int, seed: int) -> Table:
         places = [(call, argument) for call, target in targets.items() for argument in target.arguments]
         all_cases = [(*place, number) for place in places for number in range(len(VALUES))]
         if count < len(all_cases):
-            # A step that has no factor in common with their number visits each case once.
+            # A step that is coprime to the number of cases visits each case once.
             step = next(
                 step for step in itertools.count(len(all_cases) // count) if math.gcd(step, len(all_cases)) == 1
             )
@@ -285,7 +285,7 @@ def run(count: int, seed: int) -> Table:
 
 @cache
 def _limit_once() -> None:
-    """What a child process does before its first case: an absurd size is a MemoryError, nothing is read or shown."""
+    """Prepares a child process: an absurd size is a MemoryError, and nothing is read from or shown on the terminal."""
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     silent = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -315,7 +315,7 @@ def outcome_of(target: Call, argument: str, value: Callable[[], Any]) -> tuple[s
             return "failed", f"{type(error).__name__} in words of the seam's library: {text[:200]}"
         return "refused", ""
     except ImportError as error:
-        # The documented one names what to install.
+        # The documented error names what to install.
         return ("refused", "") if "install" in str(error) else ("failed", _described(error))
     except BaseException as error:
         return "failed", _described(error)

@@ -1,8 +1,8 @@
-"""Files changed at random: every loader gives a result or a documented error, in bounded time and memory.
+"""Randomly changed files: every loader returns a result or a documented error, in bounded time and memory.
 
-Each case takes a small sound file of one kind, changes a few bytes of it, or one or two values of its JSON, loads it,
-encodes and decodes with what was loaded, and saves it in every format. Changed values include what files in the wild
-hold: ids near 2**24, literals of tens of thousands of characters, thousands of entries, half surrogates.
+Each case takes a small valid file of one kind, changes a few bytes, or one or two values of its JSON, loads it,
+encodes and decodes with the result, and saves it in every format. Changed values include what real files
+contain: ids near 2**24, literals of tens of thousands of characters, thousands of entries, half surrogates.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ SUMMARY = (
 QUICK = 600
 FULL = 350_000
 
-# A value longer than this, written as JSON, is repeated a few times at most.
+# A value whose JSON is longer than this is repeated only a few times.
 _MAX_REPEATED_BYTES = 1000
 _SEPARATOR = b"\n--\n"
 _TEXT = "ab <|endoftext|> the théâtre 東京 ab\n\n 12345"
@@ -56,7 +56,7 @@ def run(count: int, seed: int) -> Table:
 
 
 def mutant(seed: int, number: int) -> tuple[str, bytes]:
-    """The kind and the bytes of a case."""
+    """Returns the kind and the bytes of a case."""
     kinds = tuple(_ORIGINALS)
     kind = kinds[number % len(kinds)]
     rng = random.Random(f"{seed} {number}")
@@ -69,13 +69,13 @@ def mutant(seed: int, number: int) -> tuple[str, bytes]:
         return kind, data if rng.random() < 0.8 else changed_bytes(data, rng)
     data = changed_bytes(original, rng)
     if kind == "counts" and rng.random() < 0.7:
-        # With a sound checksum, so that what lies behind it is reached.
+        # With a valid checksum, so that the code after the check is reached.
         data = data[:-32] + hashlib.sha256(data[:-32]).digest()
     return kind, data
 
 
 def _run_case(seed: int, number: int, folder: Path) -> tuple[str, int]:
-    """What became of a case ("loaded", "refused ..." or "FAILED ...") and how large its file was."""
+    """Returns the outcome of a case ("loaded", "refused ..." or "FAILED ...") and the size of its file."""
     kind, data = mutant(seed, number)
     try:
         with warnings.catch_warnings():
@@ -112,7 +112,7 @@ def _use_tokenizer(kind: str, data: bytes, folder: Path) -> str:
     for text in (_TEXT, "ab" * 40):
         try:
             ids = tokenizer.encode(text)
-        except PairloomError:  # a byte that is no token, or a pattern that gave up
+        except PairloomError:  # a byte without a token, or a pattern that gave up
             continue
         if tokenizer.is_lossless and tokenizer.decode_bytes(ids) != text.encode():
             return f"FAILED {text!r} is not decoded from its ids"
@@ -146,7 +146,7 @@ def _use_counts(kind: str, data: bytes, folder: Path) -> str:
     counts.save(file, overwrite=True)
     if PretokenCounts.load(file) != counts:
         return "FAILED the saved counts are others"
-    # Refused where the counts were cut in another way, or by a pattern that does not compile.
+    # Refused if the counts were split in another way, or by a pattern that does not compile.
     with contextlib.suppress(PairloomError):
         Tokenizer.train_from_counts(counts, 260, special_tokens=(), corpus_specials="text")
     return "loaded"
@@ -244,11 +244,11 @@ def _originals(kind: str) -> list[bytes]:
 
 
 def changed_bytes(data: bytes, rng: random.Random) -> bytes:
-    """A copy of the data with one to three places changed."""
+    """Returns a copy of the data with one to three changes."""
     changed = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         n = len(changed)
-        # Most of a file is its vocabulary or its text: its beginning and its end get as many changes.
+        # Most of a file is its vocabulary or its text, so its start and its end get as many changes.
         at = rng.choice((rng.randrange(n + 1), rng.randrange(min(n, 64) + 1), n - rng.randrange(min(n, 400) + 1)))
         how = rng.randrange(8)
         if how == 0:
@@ -294,11 +294,11 @@ _HOSTILE: tuple[Any, ...] = (
 
 
 def changed_value(value: Any, rng: random.Random) -> Any:
-    """A copy of the JSON value in which one value, key or entry is another."""
+    """Returns a copy of the JSON value with one value, key or entry changed."""
     changed = [copy.deepcopy(value)]
     holder: Any = changed
     place: Any = 0
-    # Down to a random depth; the long lists and maps of a vocabulary are entered as seldom as any other.
+    # Descends to a random depth; long lists and maps of a vocabulary are chosen no more often than others.
     while isinstance(holder[place], (dict, list)) and holder[place] and rng.random() < 0.85:
         holder = holder[place]
         place = rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
@@ -314,7 +314,7 @@ def changed_value(value: Any, rng: random.Random) -> Any:
     elif how == 3 and isinstance(holder, dict):
         holder[rng.choice(("x", place + "x", "", "merges", "vocab", "x" * 3000))] = old
     elif how == 4 and isinstance(holder, list) and holder is not changed:
-        # Not a whole vocabulary 2,000 times: files stay below a few megabytes. A second change meets one of the copies.
+        # Not a whole vocabulary 2,000 times, so that files stay below a few megabytes.
         text = json.dumps(old)
         n = rng.choice((1, 2, 2000 if len(text) < _MAX_REPEATED_BYTES else 3))
         holder[place:place] = json.loads(f"[{','.join([text] * n)}]")

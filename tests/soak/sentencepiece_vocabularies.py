@@ -1,7 +1,7 @@
-"""Vocabularies of SentencePiece's kind for the harness `identity`: random ones, and some that are trained here.
+"""SentencePiece vocabularies for the harness `identity`: random ones, and some that are trained here.
 
-A `.model` file is judged by sentencepiece, a tokenizer.json by tokenizers; without sentencepiece the .model files are
-left out.
+A .model file is compared with sentencepiece, a tokenizer.json with tokenizers; without sentencepiece, the former are
+skipped.
 """
 
 import importlib
@@ -48,7 +48,7 @@ class Case:
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """The vocabularies."""
+    """Returns the vocabularies."""
     has_owner = importlib.util.find_spec("sentencepiece") is not None
     if importlib.util.find_spec("tokenizers"):
         for kind in ("prepend", "first", "always", "none"):
@@ -70,7 +70,7 @@ def _of_sentencepiece(name: str, data: bytes) -> Case:
 
     theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
     ours = Tokenizer.from_model(formats.read("sentencepiece", data))
-    # sentencepiece decodes what is unknown, and the byte of a space, in its own way.
+    # sentencepiece decodes unknown pieces, and the byte of a space, in its own way.
     return _case(name, "sentencepiece", ours, theirs.encode, theirs.decode, {*ours.special_tokens, "<0x20>"})
 
 

@@ -1,4 +1,4 @@
-"""Folders of shards changed at random: what reads, resumes and packs them ends well or with a documented error.
+"""Randomly changed folders of shards: reading, resuming and packing succeed or raise a documented error.
 
 Each case changes a folder: values or bytes of its manifest (some with totals and digests that hold again), bytes of its
 files, types and order of its offsets. Then it is resumed, opened and read in every way, packed, verified or replaced.
@@ -43,7 +43,7 @@ _MANIFESTS = ("manifest.json", "_manifest.parquet")
 
 
 class _Original(NamedTuple):
-    """A sound folder; is_complete: whether its run is finished."""
+    """A valid folder; is_complete: whether its run is finished."""
 
     folder: Path
     format: str
@@ -54,7 +54,7 @@ def run(count: int, seed: int) -> Table:
     """Runs `count` cases and tabulates them by what was done with the folder."""
     table = Table(("use", "cases", "as the original", "other ids of the files", "refused", "failed"))
     outcomes: dict[str, Counter[str]] = {use: Counter() for use in _USES}
-    # A manifest may ask for a shard a token, and so for thousands of files.
+    # A manifest can demand one shard per token, and so thousands of files.
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
         world = _World(Path(name))
         for number, outcome in run_cases(lambda number: world.case(seed, number), count, timeout=300):
@@ -68,7 +68,7 @@ def run(count: int, seed: int) -> Table:
 
 
 class _World:
-    """Sound folders, the inputs, and files outside that nothing may touch."""
+    """Makes valid folders, the inputs, and files outside that nothing may touch."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -104,7 +104,7 @@ class _World:
         return out
 
     def _outside(self) -> dict[str, tuple[int, int, int]]:
-        """(inode, size, time of change) of all that is not of the case."""
+        """Returns (inode, size, time of change) for all files outside the case."""
         found = {}
         for path in self.root.rglob("*"):
             if "case" not in path.relative_to(self.root).parts:
@@ -127,7 +127,7 @@ class _World:
         n_vocab = self.tokenizer.n_vocab
         with contextlib.suppress(Exception):
             manifest = _manifest_of(self.folder)
-            # Without a tokenizer the manifest says which ids there are, and mending reads the inputs that it names.
+            # Without a tokenizer, the manifest defines the ids; repair reads the inputs that the manifest names.
             if use in ("open", "batches", "pack"):
                 n_vocab = manifest["n_vocab"]
             if use == "repair" and [entry["path"] for entry in manifest["inputs"]] != list(map(str, self.inputs)):
@@ -137,7 +137,7 @@ class _World:
                 warnings.simplefilter("ignore")
                 documents = _USES[use](self, original)
         except (FormatError, ResumeError, CorpusError, OSError) as error:
-            # An input that the manifest of a stranger names may be any name.
+            # An untrusted manifest can name any input.
             is_named = str(self.root) in str(error) or (use == "repair" and isinstance(error, OSError))
             what = "refused" if is_named else f"FAILED no name: {error}"
         except ValueError as error:
@@ -241,7 +241,7 @@ _USES: dict[str, Callable[[_World, _Original], list[list[int]]]] = {
 
 
 def _manifest_path(folder: Path) -> Path:
-    """The path of the manifest; StopIteration where it is no regular file any more."""
+    """Returns the path of the manifest; StopIteration if it is no longer a regular file."""
     return next(path for path in (folder / name for name in _MANIFESTS) if path.is_file() and not path.is_symlink())
 
 
@@ -262,7 +262,7 @@ def _write_manifest(folder: Path, manifest: Any) -> None:
 
 
 def _consistent(manifest: Any) -> Any:
-    """The manifest with sums and digests that hold."""
+    """Returns the manifest with correct sums and digests."""
     shards = manifest["shards"]
     manifest["totals"] |= {name: sum(shard[name] for shard in shards) for name in ("documents", "tokens", "bytes")}
     manifest["totals"] |= {"shards": len(shards), "skipped_files": len(manifest["skipped_files"])}
@@ -271,7 +271,7 @@ def _consistent(manifest: Any) -> Any:
 
 
 def _change_manifest(world: _World, original: _Original, rng: random.Random) -> None:
-    # What an earlier change has left may be no manifest any more.
+    # An earlier change may have left something that is not a manifest.
     with contextlib.suppress(Exception):
         manifest = _manifest_of(world.folder)
         for _ in range(rng.choice((1, 1, 3))):
@@ -283,7 +283,7 @@ def _change_manifest(world: _World, original: _Original, rng: random.Random) -> 
 
 
 def _hostile(manifest: Any, rng: random.Random) -> Any:
-    """A manifest with a value that an attacker would choose."""
+    """Returns a manifest with a value that an attacker would choose."""
     manifest = json.loads(json.dumps(manifest))
     entries = [*manifest["shards"], *manifest["indexes"], *manifest["inputs"]]
     of_manifest = {
@@ -344,14 +344,14 @@ def _change_offsets(world: _World, original: _Original, rng: random.Random) -> N
 
 
 def _is_as_in(path: Path, original: Path) -> bool:
-    """Whether both are files of one content, or neither is there."""
+    """Returns whether both files have the same content, or neither exists."""
     if path.is_symlink() or path.exists() != original.exists():
         return False
     return not path.exists() or (path.is_file() and path.read_bytes() == original.read_bytes())
 
 
 def _data_of(folder: Path) -> dict[str, bytes | None]:
-    """The content of the files of shards; None for what is no regular file."""
+    """Returns the content of the shard files; None for anything that is not a regular file."""
     return {
         path.name: path.read_bytes() if path.is_file() and not path.is_symlink() else None
         for path in folder.glob("shard-*")

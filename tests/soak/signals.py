@@ -1,4 +1,4 @@
-"""Signals: every command that can take long, interrupted while it waits for a silent pipe, or works."""
+"""Signals: interrupts every command that can take long, while it waits for a silent pipe or works."""
 
 import os
 import random
@@ -25,10 +25,10 @@ SUMMARY = (
 QUICK = 8
 FULL = 300
 
-# A full run is for a machine that does nothing else; the tests may share theirs.
+# A full run needs an idle machine; the normal tests may share theirs.
 _SECONDS, _QUICK_SECONDS = 1.0, 20.0
 _TEXT_BYTES = 600 << 20
-# When the signal comes, in seconds: a text of that size is at work then, but not done.
+# When the signal is sent, in seconds: a text of this size is being processed then.
 _DELAYS = {"works": (0.3, 0.6), "waits for a pipe": (0.6, 2.5)}
 
 
@@ -45,7 +45,7 @@ def run(count: int, seed: int) -> Table:
     limit = _SECONDS if count > QUICK else _QUICK_SECONDS
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     n_over: dict[tuple[str, str], int] = defaultdict(int)
-    # A command in the background of a script ignores SIGINT, and so would those that are tried.
+    # A background command of a script ignores SIGINT, and the tested commands would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     table = Table(("state", "command", "interrupted", "over before", "median s", "most s"))
     with tempfile.TemporaryDirectory() as name:
@@ -103,7 +103,7 @@ def _cases(folder: Path, n_bytes: int) -> list[_Case]:
 def _interrupted(
     case: _Case, which: signal.Signals, delay: float, limit: float, folder: Path
 ) -> tuple[float | None, str | None]:
-    """(seconds until it ended after the signal, None where it had ended before; what was wrong)."""
+    """Returns (seconds from the signal to the end, or None if it had ended before; what was wrong)."""
     command = [sys.executable, "-m", "pairloom", case.command, *case.arguments]
     with _writer(folder / "fifo"):
         process: Any = subprocess.Popen(
@@ -132,13 +132,13 @@ def _interrupted(
 def _problem(process: Any, which: signal.Signals, took: float, limit: float, folder: Path) -> str | None:
     error = process.stderr.read().decode()
     if "Traceback" in error:
-        # Before it comes to the program the interpreter shows tracebacks of its own.
+        # Before the program starts, the interpreter prints its own tracebacks.
         return error if "pairloom" in error.replace("pairloom: ", "") or which == signal.SIGTERM else None
     if process.returncode == 0:
         # It ended by itself at the same moment.
         return None
     if process.returncode == -which:
-        # The interpreter had not come to the program yet.
+        # The interpreter had not started the program yet.
         return None
     if process.returncode != 128 + which:
         return f"exit status {process.returncode}: {error}"
@@ -150,7 +150,7 @@ def _problem(process: Any, which: signal.Signals, took: float, limit: float, fol
 
 @contextmanager
 def _writer(fifo: Path) -> Iterator[None]:
-    """Holds the FIFO open for writing, in silence, once somebody reads it."""
+    """Keeps the FIFO open for writing, without writing, once a reader opens it."""
     descriptor = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
     silence = threading.Event()
     try:

@@ -1,4 +1,4 @@
-"""A killed training goes on from its counts and ends in the identical model; no checkpoint of anything else is used."""
+"""A killed training resumes from its counts and ends in the identical model; no other checkpoint is used."""
 
 import os
 import random
@@ -19,7 +19,7 @@ FILES: list[Path] = []
 
 @pytest.fixture(scope="module", autouse=True)
 def files(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The texts as FILES."""
+    """Writes the texts as FILES."""
     folder = tmp_path_factory.mktemp("corpus")
     FILES[:] = [folder / f"{number}.txt" for number in range(len(TEXTS))]
     for file, text in zip(FILES, TEXTS, strict=True):
@@ -83,7 +83,7 @@ def test_a_folder_of_other_files_is_refused_and_left_alone(tmp_path: Path) -> No
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """A file of which there is a checkpoint."""
+    """A file with a checkpoint."""
     file = tmp_path / "corpus.txt"
     file.write_text(TEXTS[0])
     Tokenizer.train_files(file, 270, checkpoint=tmp_path / "checkpoint")
@@ -105,7 +105,7 @@ def test_a_corpus_that_changed_is_refused(tmp_path: Path, name: str, keeps_size:
     corpus.write_text('{"text": "the rat"}\n' if keeps_size else '{"text": "the cat!"}\n')
     if keeps_size:
         os.utime(corpus, ns=(status.st_atime_ns, status.st_mtime_ns))
-    with pytest.raises(CheckpointError, match=r"of one that has changed.*delete the folder"):
+    with pytest.raises(CheckpointError, match=r"the corpus has changed.*delete the folder"):
         resumed(corpus)
 
 
@@ -121,7 +121,7 @@ def test_another_time_is_refused_where_the_content_is_not_known(
     shutil.rmtree(tmp_path / "checkpoint")
     assert resumed(corpus) == resumed(corpus)
     os.utime(corpus, ns=(1, 1))
-    with pytest.raises(CheckpointError, match="of one that has changed"):
+    with pytest.raises(CheckpointError, match="the corpus has changed"):
         resumed(corpus)
 
 
@@ -149,12 +149,12 @@ def test_a_corpus_that_changes_while_it_is_counted_is_refused(corpus: Path, tmp_
 def test_a_pipe_has_no_checkpoint(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     for corpus in (tmp_path / "pipe.txt", "-"):
-        with pytest.raises(CheckpointError, match="cannot tell whether a pipe brings the same"):
+        with pytest.raises(CheckpointError, match="cannot check that a pipe sends the same"):
             Tokenizer.train_files(corpus, 280, checkpoint=tmp_path / "checkpoint")
 
 
 def test_texts_in_memory_have_no_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="checkpoint goes with train_files"):
+    with pytest.raises(TypeError, match="checkpoint works only with train_files"):
         Tokenizer.train(TEXTS, 280, checkpoint=tmp_path / "checkpoint")
 
 

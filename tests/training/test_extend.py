@@ -44,13 +44,13 @@ def encode_by(model: Model, text: str, ignore_merges: bool) -> list[int]:
 
 
 def start_of(rng: random.Random, kind: str, corpus: list[str]) -> Tokenizer:
-    """A tokenizer to extend: trained by a profile, or with other tokens, rules and ids than training gives."""
+    """A tokenizer to extend: trained by a profile, or with tokens, rules and ids that training does not give."""
     specials = rng.choice([[], ["<s>"], ["<s>", "b"]])
     n = 259 + rng.randrange(1, 25)
     if kind in ("bpetite", "cs336", "huggingface"):
         return Tokenizer.train(corpus, n, kind, special_tokens=specials)
     trained = Tokenizer.train(corpus, n, special_tokens=[]).vocab
-    # Some tokens may be such that no merge makes them.
+    # Some tokens may be made by no merge.
     more = {"".join(rng.choices("abcé ", k=rng.randrange(2, 5))).encode() for _ in range(4)} - {*trained.values()}
     tokens = [*trained.values(), *sorted(more)]
     gaps = rng.sample(range(256, len(tokens) + 8), len(tokens) - 256)
@@ -139,7 +139,7 @@ def test_extend_with_moved_ids_is_training_to_that_size(profile: str, tie_break:
             start = Tokenizer.train(corpus, t, profile, **fields)
             assert start.extend(corpus, t) == start
             start.save(tmp_path / "model", overwrite=True)
-            # As one training numbers them, in one step, in several, and from a file, which says how it was trained.
+            # Ids as in a single training: in one step, in several, and from a file, which stores how it was trained.
             for road in (start, start.extend(corpus, n_tokens=2), Tokenizer.load(tmp_path / "model")):
                 assert road.extend(corpus, 330, keep_ids=False) == whole
             extended = Tokenizer.load(tmp_path / "model").extend(corpus, 330)
@@ -164,7 +164,7 @@ NOT_MADE = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b")])
         (lambda t: t.extend("ab", 257), "truncate_vocab"),
         (lambda t: t.truncate_vocab(999), "vocab_size is 999, but this tokenizer has .*; extend makes it larger"),
         (lambda t: t.extend("ab", n_tokens=1, trace=print), "trace is an option of Tokenizer.train, not of this call"),
-        (lambda t: NOT_TRAINED.extend("ab", 300), "nothing says how .* pass n_tokens"),
+        (lambda t: NOT_TRAINED.extend("ab", 300), "the tokenizer does not store how .* pass n_tokens"),
         (lambda t: t.extend("ab"), "either vocab_size or n_tokens"),
         (lambda t: t.extend("ab", 300, n_tokens=4), "either vocab_size or n_tokens"),
         (lambda t: t.extend("ab", 300, special_tokens=["<s>"]), "cannot change in extend"),
@@ -189,7 +189,7 @@ def test_extend_on_the_name_of_a_file_warns(tmp_path: Path) -> None:
 def test_extend_by_counts_of_another_pattern_warns() -> None:
     start = Tokenizer.train("ab ab", 258)
     counts = PretokenCounts.from_texts(["by the way\n" * 3], LINES)
-    with pytest.warns(UserWarning, match=r"splits texts by '\[\^.*', .* and no longer by 'gpt2'.* pass pattern="):
+    with pytest.warns(UserWarning, match=r"splits texts by '\[\^.*', .* instead of 'gpt2'.* pass pattern="):
         extended = start.extend(counts, 262)
     assert extended == start.extend(counts, 262, pattern=LINES) == start.extend("by the way\n" * 3, 262, pattern=LINES)
     start.extend(PretokenCounts.from_texts(["by the way"]), 259)
@@ -221,7 +221,7 @@ def test_files_say_how_a_tokenizer_was_trained(tmp_path: Path) -> None:
             data = path.read_bytes()
             loaded.save(path, overwrite=True)
             assert path.read_bytes() == data
-            # The bytes that identify a tokenizer do not say it.
+            # The bytes that identify a tokenizer do not contain it.
             assert (
                 tokenizer.native_file() == Tokenizer.from_model(tokenizer.model.replaced(training=None)).native_file()
             )
@@ -244,7 +244,7 @@ def test_schema_1_is_kept_where_it_says_enough() -> None:
         ({"profile": "gpt9"}, "training: unknown profile 'gpt9'"),
         ({}, "training: profile must be a str"),
         ({"profile": "cs336", "colour": 1}, "training: unknown training option 'colour'"),
-        ({"profile": "cs336", "pattern": "gpt2"}, "training: pattern is no field"),
+        ({"profile": "cs336", "pattern": "gpt2"}, "training: pattern is not a field"),
         ({"profile": "cs336", "min_frequency": "2"}, "training: min_frequency"),
         ([], "training is not the JSON of an object"),
     ],

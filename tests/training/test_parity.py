@@ -1,4 +1,4 @@
-"""Parity-aware training: the cases, equal to the reference, and what it refuses."""
+"""Parity-aware training: the cases, equality with the reference, and what it refuses."""
 
 import json
 import random
@@ -19,7 +19,7 @@ CASES = json.loads((Path(__file__).parents[2] / "testdata" / "parity.json").read
 
 
 def reference_merges(groups: Counts, references: Counts | None, n_merges: int, config: TrainingConfig) -> list[Any]:
-    """The merges of the reference, as bytes."""
+    """Returns the merges of the reference, as bytes."""
     ids = {byte: index for index, byte in enumerate(bytes_in_order(config.byte_order))}
     vocab = {index: bytes([byte]) for byte, index in ids.items()}
 
@@ -98,7 +98,7 @@ def test_parity_equals_the_reference(seed: int) -> None:
 def test_parity_on_one_group_is_plain_training() -> None:
     rng = random.Random(3)
     words = ["".join(rng.choices("abcdefgh", k=rng.randrange(2, 9))) for _ in range(9000)]
-    # So many words that the lists of positions have to be made anew.
+    # So many words that the position lists must be rebuilt.
     text = " ".join(rng.choice(words) for _ in range(40_000))
     assert Tokenizer.train(None, 3000, parity={"en": [text]}) == Tokenizer.train(text, 3000)
 
@@ -166,7 +166,7 @@ def test_parity_refuses_what_it_cannot_do(options: dict[str, Any], error: type[E
         Tokenizer.train(**{"corpus": None, "vocab_size": 300, **options})
 
 
-@pytest.mark.filterwarnings("ignore:pretokens that occur less than 3 times")
+@pytest.mark.filterwarnings("ignore:pretokens that occur fewer than 3 times")
 def test_parity_records_how_its_counts_were_pruned() -> None:
     counts = PretokenCounts.from_texts([LATIN, LATIN, LATIN]).pruned(3)
     config = Tokenizer.train(None, 260, parity={"en": counts, "el": [GREEK]}).config

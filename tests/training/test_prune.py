@@ -1,4 +1,4 @@
-"""Vocabularies that lose and exchange tokens: equal to the reference, ids unchanged."""
+"""Removing and replacing tokens: equal to the reference, with unchanged ids."""
 
 import dataclasses
 import importlib
@@ -23,7 +23,7 @@ from tests.training.test_extend import KINDS, corpus_of, encode_by, start_of
 @pytest.mark.parametrize("steps", [("lowercase",), ("nfc",), ("nfd", "lowercase"), ("nfc", "prefix_space")], ids=str)
 def test_normalised_corpora_equal_the_reference(steps: tuple[str, ...]) -> None:
     for seed in range(8):
-        # Some texts become a special token by normalising.
+        # Normalization turns some texts into a special token.
         written = ("B", "e\u0301", "<S>") if seed % 2 else ("b", "E\u0301", "<s>")
         corpus = [text.replace("b", written[0]).replace("\u00e9", written[1]) for text in corpus_of(seed + 1000)]
         corpus = [text.replace("<s>", written[2], 1) for text in corpus]
@@ -90,7 +90,7 @@ def test_prune_counts_the_uses_that_are_left_where_bytes_are_dropped() -> None:
 def test_counts_for_a_tokenizer_that_normalises_cause_a_warning() -> None:
     tokenizer = Tokenizer.train("low lower lowest", 259).with_normalizer("lowercase")
     counts = PretokenCounts.from_texts(["LOW lowest"])
-    with pytest.warns(UserWarning, match=r"changes texts by its normalizer \(lowercase\); pass the texts"):
+    with pytest.warns(UserWarning, match=r"normalizes texts \(lowercase\); pass the texts"):
         tokenizer.extend(counts, n_tokens=1)
 
 
@@ -102,7 +102,7 @@ def test_prune_and_adapt_equal_the_reference(kind: str, seeds: range) -> None:
         rng = random.Random(seed)
         tokenizer = start_of(rng, kind, corpus_of(seed))
         ignore_merges = tokenizer.model.ignore_merges
-        # Some tokens are used by no text.
+        # No text uses some of the tokens.
         corpus = corpus_of(rng.choice([seed, seed + 1000]))[: rng.randrange(1, 5)]
         specials = set(tokenizer.special_tokens.values())
         removable = [i for i, token in tokenizer.model.tokens().items() if len(token) > 1 and i not in specials]
@@ -118,7 +118,7 @@ def test_prune_and_adapt_equal_the_reference(kind: str, seeds: range) -> None:
         check(compacted, reference.compact(expected), corpus, ignore_merges)
         assert list(compacted.vocab) == list(range(len(pruned.vocab)))
         moved = dict(compacted.changes_from(tokenizer).moved.tolist())
-        # The map says what became of every id.
+        # The map says what happened to every id.
         assert compacted.encode("".join(corpus)) == [moved.get(i, i) for i in pruned.encode("".join(corpus))]
         options: dict[str, Any] = {"ignore_merges": ignore_merges}
         if (config := tokenizer.config) is not None:
@@ -169,8 +169,8 @@ def test_pruned_and_adapted_have_equal_ids_in_every_format(tmp_path: Path) -> No
             theirs = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
             assert theirs.encode(text).ids == ids and theirs.get_vocab() == tokenizer.get_vocab()
             if name == "adapted":
-                # New tokens have smaller ids than old ones that were merged before.
-                with pytest.raises(FormatError, match="ranks are ids in ascending order"):
+                # New tokens have smaller ids than old ones that merge earlier.
+                with pytest.raises(FormatError, match="the ids of merges must ascend"):
                     tokenizer.save(folder / "ranks.tiktoken")
                 continue
             tokenizer.save(folder / "ranks.tiktoken")
@@ -183,10 +183,10 @@ def test_pruned_and_adapted_have_equal_ids_in_every_format(tmp_path: Path) -> No
 
 def test_adapt_on_little_text_names_the_ids_that_stay_free() -> None:
     start = Tokenizer.train(DOMAIN, 300)
-    with pytest.warns(UserWarning, match="12 of the ids that became free stay without a token, .* unused:") as warned:
+    with pytest.warns(UserWarning, match="12 of the freed ids get no new token, .* unused:") as warned:
         adapted = start.adapt("zzzyyyxxx", 20)
     free = sorted(set(start.vocab) - set(adapted.vocab))
-    assert f": {free}; adapt by fewer tokens, or on more text" in str(warned[-1].message)
+    assert f": {free}; replace fewer tokens, or train on more text" in str(warned[-1].message)
 
 
 def test_pieces_of_new_tokens_spell_them() -> None:
@@ -234,10 +234,10 @@ SHARED = Tokenizer(
     ("make", "message"),
     [
         (lambda t: t.prune("ab", 260), "extend makes it larger"),
-        (lambda t: t.prune("ab", 255), "4 tokens cannot be removed.*there are 3"),
-        (lambda t: t.prune("ab", n_tokens=4), "there are 3"),
-        (lambda t: SHARED.prune("ab", n_tokens=1), "there are 0"),
-        (lambda t: SHARED.prune("ab", 256), "nothing says how .* the number of tokens to remove"),
+        (lambda t: t.prune("ab", 255), "4 tokens cannot be removed.*there are only 3"),
+        (lambda t: t.prune("ab", n_tokens=4), "there are only 3"),
+        (lambda t: SHARED.prune("ab", n_tokens=1), "there are only 0"),
+        (lambda t: SHARED.prune("ab", 256), "the tokenizer does not store how .* the number of tokens to remove"),
         (lambda t: t.prune(Path("ab"), 258), "Corpus"),
         (lambda t: t.adapt("ab", 1, special_tokens=["<s>"]), "cannot change in extend"),
     ],
@@ -257,6 +257,6 @@ def test_prune_refuses_counts_of_another_pattern() -> None:
 def test_a_corpus_without_text_removes_nothing() -> None:
     tokenizer = Tokenizer.train("the cat sat on the mat " * 9, 266)
     for change in (tokenizer.prune, tokenizer.adapt):
-        with pytest.raises(ValueError, match="the corpus holds no text"):
+        with pytest.raises(ValueError, match="the corpus contains no text"):
             change([], n_tokens=3)
     assert tokenizer.prune("", n_tokens=0) == tokenizer

@@ -54,7 +54,7 @@ def test_the_trace_of_a_large_corpus_keeps_the_merges() -> None:
     words = ["".join(rng.choices("abcdefgh", k=rng.randrange(2, 9))) for _ in range(9000)]
     text = " ".join(rng.choice(words) for _ in range(40_000))
     steps: list[TrainingStep] = []
-    # So many words that rare pairs are left out at first.
+    # So many words that rare pairs are skipped at first.
     traced = Tokenizer.train(text, 2000, trace=steps.append)
     assert traced == Tokenizer.train(text, 2000)
     assert [step.pair for step in steps] == traced.merges
@@ -66,7 +66,7 @@ def test_the_trace_of_a_large_corpus_keeps_the_merges() -> None:
 def test_ties_are_the_runners_up_of_equal_count() -> None:
     steps: list[TrainingStep] = []
     Tokenizer.train("ab ab cd cd ef", 257, trace=steps.append)
-    # "cd" begins no text, so that " c" is as frequent.
+    # No text starts with "cd", so " c" is as frequent.
     assert steps == [TrainingStep(0, (b" ", b"c"), 2, [(b"a", b"b", 2), (b"c", b"d", 2), *steps[0].runners_up[2:]])]
     assert steps[0].ties == [(b"a", b"b"), (b"c", b"d")]
 
@@ -82,7 +82,7 @@ def test_every_road_of_training_traces(tmp_path: Path) -> None:
     assert found[0] == found[1] == found[2] == found[3] != []
     with pytest.raises(TypeError, match="trace must be a function"):
         Tokenizer.train("ab", 256, trace=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="trace does not go with"):
+    with pytest.raises(ValueError, match="trace cannot be combined with"):
         Tokenizer.train("ab", 256, trace=print, tie_break="first_seen")
     with pytest.raises(ZeroDivisionError):
         Tokenizer.train("ab ab", 257, trace=lambda step: step.rank / 0)

@@ -1,4 +1,4 @@
-"""Training: configuration, what is refused, what is warned of, progress, sameness."""
+"""Training: configuration, errors, warnings, progress, and equal results of all calls."""
 
 import random
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def test_an_unknown_option_lists_those_of_the_run_too() -> None:
     for call in calls:
         with pytest.raises(
             TypeError,
-            match=r"'num_threads'; did you mean 'threads'\? The options are byte_order, .* also threads, progress",
+            match=r"'num_threads'; did you mean 'threads'\? The options are byte_order, .* also have threads, progress",
         ):
             call(vocab_size=300, num_threads=2)
 
@@ -77,13 +77,13 @@ def test_an_open_file_in_place_of_paths_is_a_type_error(kind: str, tmp_path: Pat
     for call in (lambda file: train_bpe(file, 300, []), lambda file: Tokenizer.train_files(file, 300), Corpus):
         with path.open("r" if kind == "text" else "rb") as file, pytest.raises(TypeError, match="pass the path of the"):
             call(file)
-        with pytest.raises(ValueError, match=r"'low lower.* is too long for the name of a file; pass a path"):
+        with pytest.raises(ValueError, match=r"'low lower.* is too long for a file name; pass the path"):
             call(path.read_text())
 
 
 @pytest.mark.parametrize("corpus", ["", [], [""], ["", ""], iter([])])
 def test_an_empty_corpus_gives_the_base_vocabulary(corpus: Any) -> None:
-    with pytest.warns(UserWarning, match="has 256 tokens, not the 300 .*there is no text to learn from"):
+    with pytest.warns(UserWarning, match="has 256 tokens instead of the requested 300.*there is no text to learn from"):
         tokenizer = Tokenizer.train(corpus, 300)
     assert tokenizer.merges == []
     assert tokenizer.special_tokens == {"<|endoftext|>": 256}
@@ -128,9 +128,9 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({}, "every pretoken of the corpus is one token"),
-        ({"min_count": 2}, "every pretoken of the corpus that min_count=2 keeps is one token"),
-        ({"min_frequency": 30}, "no pair that is left occurs min_frequency=30 times$"),
+        ({}, "every pretoken of the corpus is already one token"),
+        ({"min_count": 2}, "every pretoken of the corpus that min_count=2 keeps is already one token"),
+        ({"min_frequency": 30}, "none of the remaining pairs occurs min_frequency=30 times$"),
         ({"max_token_bytes": 2}, "longer than max_token_bytes=2$"),
         ({"min_frequency": 30, "max_token_bytes": 2}, "min_frequency=30 times and .*max_token_bytes=2$"),
     ],
@@ -138,23 +138,23 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.filterwarnings("error")
 def test_fewer_tokens_than_asked_for_warn_with_the_reason(profile: str, fields: dict[str, Any], reason: str) -> None:
-    with pytest.warns(UserWarning, match=f"the vocabulary has .* tokens, not the 1000 that were asked for: .*{reason}"):
+    with pytest.warns(UserWarning, match=f"the vocabulary has .* tokens instead of the requested 1000: .*{reason}"):
         tokenizer = Tokenizer.train(TEXT, 1000, profile, **fields)
     size = 256 + len(tokenizer.merges)
     assert Tokenizer.train(TEXT, size, profile, **fields) == tokenizer
-    with pytest.warns(UserWarning, match=f"has {size} tokens, not the {size + 1}"):
+    with pytest.warns(UserWarning, match=f"has {size} tokens instead of the requested {size + 1}"):
         Tokenizer.train(TEXT, size + 1, profile, **fields)
 
 
 def test_more_tokens_than_ids_can_number_are_asked_for() -> None:
     for vocab_size in (2**24, 2**24 + 1, 2**40, 2**63 - 1):
-        with pytest.warns(UserWarning, match="every pretoken of the corpus is one token"):
+        with pytest.warns(UserWarning, match="every pretoken of the corpus is already one token"):
             assert Tokenizer.train(TEXT, vocab_size) == Tokenizer.train(TEXT, 300)
 
 
 def test_ids_given_to_special_tokens_of_a_training_are_refused() -> None:
     ids: Any = {"<pad>": 0, "<s>": 1}
-    with pytest.raises(TypeError, match="must be a list of str, not a dict: training gives them their ids"):
+    with pytest.raises(TypeError, match="must be a list of str, not a dict, because training assigns their ids"):
         Tokenizer.train("ab ab", 260, special_tokens=ids)
 
 
@@ -172,7 +172,7 @@ def test_special_tokens_that_leave_uint16_cause_a_warning() -> None:
         assert Tokenizer.train_from_counts(counts, fits, special_tokens=special_tokens).id_dtype == np.uint16
     counted = Tokenizer.train_from_counts(counts, 65536, "huggingface", special_tokens=["<|endoftext|>"])
     assert counted.id_dtype == np.uint16
-    # Who asks for more than 65,536 knows that these do not fit.
+    # A caller who asks for more than 65,536 knows that they do not fit uint16.
     assert Tokenizer.train_from_counts(counts, 65537).id_dtype == np.uint32
 
 

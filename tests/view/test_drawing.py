@@ -1,4 +1,4 @@
-"""The drawing of tokens by display.js, in node: the page's text is the text; characters whole over their tokens."""
+"""How display.js draws tokens, in node: the page's text equals the text, and characters stay whole."""
 
 import json
 import random
@@ -18,7 +18,7 @@ from tests.view.test_view import payload_of
 from tests.view.texts import texts_of_all_scripts
 
 DISPLAY = Path(view_module.__file__).with_name("display.js")
-# Byte tokens but for some words: most characters of other scripts are cut.
+# Byte tokens except for some words, so most characters of other scripts are split.
 ENGLISH = "the cat sat on the mat, and the tokenizer trains on a corpus of the words caf\u00e9 caf\u00e9 " * 3
 
 
@@ -28,11 +28,11 @@ def english() -> Tokenizer:
 
 
 def drawn(folder: Path, view: Any) -> list[dict[str, Any]]:
-    """What display.js draws of the view's texts."""
+    """Returns what display.js draws for the view's texts."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed, which runs JavaScript")
-    module = folder / "display.mjs"  # node takes .js for CommonJS
+    module = folder / "display.mjs"  # node treats .js as CommonJS
     module.write_bytes(DISPLAY.read_bytes())
     command = [node, str(Path(__file__).with_name("draw.mjs")), str(module)]
     done = subprocess.run(
@@ -44,7 +44,7 @@ def drawn(folder: Path, view: Any) -> list[dict[str, Any]]:
 
 
 def test_the_text_of_the_page_is_the_text(english: Tokenizer, tmp_path: Path) -> None:
-    """Of each side, whether or not its tokens have elements: so what is copied is the text."""
+    """Copying a side gives its text, whether or not its tokens have elements."""
     texts = texts_of_all_scripts()
     other = Tokenizer.train(texts, 700, pattern="o200k", decode_errors="replace")
     for text, found in zip(texts, drawn(tmp_path, english.view(texts, other=other)), strict=True):
@@ -93,7 +93,7 @@ def test_units_without_a_script_are_the_same(english: Tokenizer, tmp_path: Path,
     tokens = [english.id_to_token(token_id) for token_id in english.encode(text)]
     static = list(units(tokens))
     assert "".join(shown for shown, _ in static) == text and sum(n for _, n in static) == len(tokens)
-    if text != "नमस्ते":  # whose last two letters a browser takes for one
+    if text != "नमस्ते":  # whose last two letters a browser treats as one
         (found,) = drawn(tmp_path, english.view(text))
         assert [shown for shown, n in static if n > 1] == found["units"]
 

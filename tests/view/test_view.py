@@ -1,4 +1,4 @@
-"""The view page: what it holds of texts and tokenizers, that hostile text cannot get out of it, and the command."""
+"""The view page: its data about texts and tokenizers, the escaping of hostile text, and the command."""
 
 import base64
 import hashlib
@@ -123,7 +123,7 @@ def test_hostile_text_and_names_stay_text() -> None:
     assert "<!--" not in page
     assert "\u2028" not in page.split('id="data">')[1].split("</script>")[0]
     assert text_of(payload_of(page), 0, 0) == HOSTILE
-    # The frame of a notebook: one attribute holds the page.
+    # In a notebook's frame, one attribute holds the page.
     framed = special.view(HOSTILE)._repr_html_()
     found = re.search(r'<iframe sandbox="allow-scripts" title="Tokens" srcdoc="([^"]*)"', framed)
     assert found and html.unescape(found[1]) == special.view(HOSTILE).html().replace(
@@ -133,7 +133,7 @@ def test_hostile_text_and_names_stay_text() -> None:
 
 
 def elements(page: str) -> tuple[list[tuple[str, dict[str, str | None]]], str]:
-    """(tag, attributes) of all elements, and the text; line breaks are line feeds."""
+    """Collects (tag, attributes) of all elements, and the text; line breaks become line feeds."""
     tags: list[tuple[str, dict[str, str | None]]] = []
     text: list[str] = []
 
@@ -151,7 +151,7 @@ def elements(page: str) -> tuple[list[tuple[str, dict[str, str | None]]], str]:
 
 
 def test_a_notebook_without_scripts_shows_coloured_tokens() -> None:
-    """What JupyterLab leaves of an untrusted notebook: no frame; inline styles, of which it knows these."""
+    """Keeps what JupyterLab keeps of an untrusted notebook: no frame, and these inline styles."""
     shown = [
         text
         for text in texts_of_all_scripts()
@@ -178,7 +178,7 @@ def test_a_notebook_without_scripts_says_what_it_leaves_out() -> None:
     many = TOKENIZER.view(["the cat " * 1000] * 30)._repr_html_().partition("<iframe")[0]
     assert "and 29 more texts" in many and many.count("<code") == 1000
     assert "A: the tokenizer" in shown and "B: the other" in shown
-    # Controls of direction change nothing around them.
+    # Direction controls affect nothing around them.
     assert "\u202e" not in TOKENIZER.view(HOSTILE)._repr_html_() and "[U+202E]" in TOKENIZER.view(HOSTILE)._repr_html_()
 
 
@@ -200,7 +200,7 @@ def test_only_the_own_script_and_style_may_run() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_merge_trees_are_those_of_the_encoder(seed: int) -> None:
-    """Replaying the trees of its tokens, as the page does, gives every pretoken the merges of the definition."""
+    """Replaying the merge trees of the tokens, as the page does, gives every pretoken the merges of the definition."""
     model = random_model(seed)
     tokenizer = Tokenizer.from_model(model)
     tokens = model.tokens()
@@ -217,8 +217,8 @@ def test_merge_trees_are_those_of_the_encoder(seed: int) -> None:
     for token_id, token in tokens.items():
         if token_id in nodes or not present.issuperset(token) or len(token) == 1:
             continue
-        # No merging makes it: where the encoder gives it for its own text, that is by looking it up, which it does
-        # under ignore_merges and, as tiktoken does, under ranks.
+        # No merge makes it. If the encoder returns it for its own text, it was looked up whole, as happens
+        # with ignore_merges and, like in tiktoken, with ranks.
         try:
             alone = tokenizer.encode_ordinary(token.decode())
         except UnicodeDecodeError:

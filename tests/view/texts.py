@@ -1,4 +1,4 @@
-"""Texts of all scripts, with what a page may lose: white space, invisible characters, joiners, marks."""
+"""Texts of all scripts, with everything that a page could lose: white space, invisible characters, joiners, marks."""
 
 import random
 import unicodedata
@@ -19,7 +19,7 @@ _ODD = (
 
 
 def texts_of_all_scripts(n: int = 300) -> list[str]:
-    """n texts; each script is in several."""
+    """Returns n texts; several contain each script."""
     rng = random.Random(11)
     texts = []
     for index in range(n):

@@ -1,6 +1,6 @@
 """The core as a WebAssembly module, run by node: the merges, pretokens and ids of the core that Python calls.
 
-The module is built here where rustc has the target, or given by PAIRLOOM_WASM.
+The module is built here if rustc has the target, or is taken from PAIRLOOM_WASM.
 """
 
 import base64
@@ -95,7 +95,7 @@ def _tokenizer_json(pattern: str = "gpt2") -> dict[str, Any]:
 
 
 def _assert_same_ids(module: Path, file: dict[str, Any]) -> None:
-    """The module reads the file, and gives the ids that the library gives, on 200 texts and some more."""
+    """Asserts that the module reads the file and gives the library's ids on 200 texts and some more."""
     data = json.dumps(file, ensure_ascii=False).encode()
     tokenizer = Tokenizer.from_model(formats.read("huggingface", data))
     literal = next((entry["content"] for entry in file["added_tokens"]), "<none>")
@@ -178,7 +178,7 @@ def test_a_tekken_json_gives_the_same_ids(module: Path) -> None:
     found = _run(module, {"file": data, "texts": [*_texts(), "ab<s>abc"]})["texts"]
     assert [result["ids"] for result in found] == [tokenizer.encode(text) for text in [*_texts(), "ab<s>abc"]]
     error = _run(module, {"file": data, "pattern": "gpt2"})["error"]
-    assert "a file of format 'tekken' carries its own pattern; leave out pattern=" in error
+    assert "a file of format 'tekken' contains its own pattern; leave out pattern=" in error
 
 
 def test_vocab_json_and_merges_txt_give_the_same_ids(module: Path) -> None:

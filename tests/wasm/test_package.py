@@ -27,7 +27,7 @@ def _packed(module: Path, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def project(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of a stranger's, in which the package is installed."""
+    """A separate project in which the package is installed."""
     folder = tmp_path_factory.mktemp("project")
     with tarfile.open(_packed(module, folder)) as archive:
         archive.extractall(folder / "node_modules", filter="data")

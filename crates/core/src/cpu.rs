@@ -71,7 +71,7 @@ impl CpuTier {
         if let Some(unknown) = names().find(|name| !is_known(name)) {
             let known = CpuTier::NAMES.join(", ");
             return Err(format!(
-                "{DISABLE_VARIABLE} names {unknown:?}; the names are {known}, separated by commas"
+                "{DISABLE_VARIABLE} contains {unknown:?}; allowed are {known}, separated by commas"
             ));
         }
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
@@ -201,7 +201,7 @@ mod tests {
         assert!(CpuTier::detect("avx512").unwrap() <= best);
         assert_eq!(CpuTier::detect(" AVX2 ,neon").unwrap(), CpuTier::Portable);
         assert!(
-            CpuTier::detect("avx2,sse9").unwrap_err().contains("\"sse9\"; the names are avx512, avx2, neon")
+            CpuTier::detect("avx2,sse9").unwrap_err().contains("\"sse9\"; allowed are avx512, avx2, neon")
         );
         assert_ne!(CpuTier::detect("avx512").unwrap().name(), "avx512");
     }

@@ -159,7 +159,7 @@ impl fmt::Display for Error {
                 write!(f, "{what} would exceed max_memory={limit} bytes; raise max_memory, or {remedy}")
             }
             Error::Interrupted => write!(f, "interrupted"),
-            Error::NotCharacters => write!(f, "the text holds a lone surrogate, which is no character"),
+            Error::NotCharacters => write!(f, "the text contains a lone surrogate, which is not a character"),
             Error::Invalid(message)
             | Error::Counts(message)
             | Error::Model(message)
@@ -168,22 +168,19 @@ impl fmt::Display for Error {
                 write!(f, "pattern {}: {}", quoted(pattern), last_part(message))
             }
             Error::DisallowedSpecial { token, offset } => {
-                write!(f, "the text holds the disallowed special token {} at byte {offset}", quoted(token))
+                write!(f, "the text contains the disallowed special token {} at byte {offset}", quoted(token))
             }
             Error::LiteralInData { location, token, offset } => {
                 let colon = if location.is_empty() { "" } else { ": " };
                 write!(
                     f,
-                    "{location}{colon}the special token {} stands at byte {offset}; encode such literals as plain \
-                     text with specials=\"ordinary\", or as the token's id with specials=\"recognise\"",
+                    "{location}{colon}found the special token {} at byte {offset}; encode such literals as plain text with \
+                     specials=\"ordinary\", or as the token's id with specials=\"recognise\"",
                     quoted(token)
                 )
             }
             Error::MissingByte { byte } => {
-                write!(
-                    f,
-                    "the vocabulary has no token for byte {byte} (0x{byte:02x}); add it to the vocabulary"
-                )
+                write!(f, "the vocabulary has no token for byte {byte} (0x{byte:02x}); add one")
             }
             Error::InText { index, source } => write!(f, "texts[{index}]: {source}"),
             Error::UnknownTokenId { id } => write!(f, "unknown token id {id}"),

@@ -90,7 +90,7 @@ impl CheckedColumns {
                 let index = index_of_byte.get(symbol as usize).copied().unwrap_or(symbol as usize);
                 let (Some(&id), Some(&end)) = (ids.get(index), ends.get(index)) else {
                     return Err(Error::Invalid(format!(
-                        "merge {} is of a later symbol, {symbol}",
+                        "merge {} uses symbol {symbol}, which is made later",
                         merges.len()
                     )));
                 };
@@ -188,8 +188,8 @@ impl CheckedColumns {
         for (byte, pair) in (0..=u8::MAX).zip(of_bytes[0].iter().zip(&of_bytes[1])) {
             let ((Some(inner), Some(last)), Some(space)) = (pair, of_bytes[0][usize::from(b' ')]) else {
                 return Err(Error::Invalid(format!(
-                    "byte 0x{byte:02x} has no token of its own, or none with {suffix} after it, which each byte needs where words \
-                     end so"
+                    "byte 0x{byte:02x} lacks a token, or a token that ends with {suffix}; with this word suffix, each byte \
+                     needs both"
                 )));
             };
             merges.push([*inner, space, *last]);
@@ -236,7 +236,7 @@ impl CheckedColumns {
             (self.vocabulary(ignore_merges)?, Pretokenizer::sequence(patterns)?)
         } else {
             return Err(Error::Invalid(format!(
-                "tokens with priorities merge from characters on, which needs the pattern {CHARACTERS:?}"
+                "tokens with priorities need the pattern {CHARACTERS:?}, because they merge characters"
             )));
         };
         Ok((vocabulary, pretokenizer.with_normalizer(normalizer)))
@@ -319,19 +319,22 @@ impl<'a> Columns<'a> {
     pub(crate) fn check_tokens(&self) -> Result<()> {
         if self.ids.len() != self.ends.len() {
             return Err(Error::Invalid(format!(
-                "there are {} token ids and {} ends of tokens; give one of each for a token",
+                "there are {} token ids but {} token ends; each token needs one id and one end",
                 self.ids.len(),
                 self.ends.len()
             )));
         }
         if let Some(pair) = self.ids.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return Err(Error::Invalid(format!("token id {} stands after {}; ids ascend", pair[1], pair[0])));
+            return Err(Error::Invalid(format!(
+                "token id {} comes after {}; ids must ascend",
+                pair[1], pair[0]
+            )));
         }
         if let Some(&largest) = self.ids.last()
             && largest as usize >= MAX_IDS
         {
             return Err(Error::Invalid(format!(
-                "token id {largest} is too large; ids end at {}",
+                "token id {largest} is too large; the largest id is {}",
                 MAX_IDS - 1
             )));
         }
@@ -339,7 +342,7 @@ impl<'a> Columns<'a> {
         for (&id, &end) in self.ids.iter().zip(self.ends) {
             if end <= start || end > self.bytes.len() as u64 {
                 return Err(Error::Invalid(format!(
-                    "token {id} goes from byte {start} to {end} of {}; a token has at least one byte",
+                    "token {id} goes from byte {start} to {end} of {}; a token needs at least one byte",
                     self.bytes.len()
                 )));
             }
@@ -353,7 +356,7 @@ impl<'a> Columns<'a> {
         }
         if !self.priorities.is_empty() && (self.priorities.len() != self.ids.len() || self.ranks) {
             return Err(Error::Invalid(format!(
-                "there are {} priorities for {} tokens; give each one, and no other rule",
+                "there are {} priorities for {} tokens; give each token one priority, and use no other rule",
                 self.priorities.len(),
                 self.ids.len()
             )));
@@ -365,7 +368,7 @@ impl<'a> Columns<'a> {
                 let token = self.token(index);
                 let first = (0..index).find(|&other| self.token(other) == token).unwrap_or_default();
                 return Err(Error::Invalid(format!(
-                    "ids {} and {id} have the same bytes {:?}; tokens are distinct",
+                    "ids {} and {id} have the same bytes {:?}; each token must be unique",
                     self.ids[first],
                     String::from_utf8_lossy(&token[..token.len().min(60)])
                 )));
@@ -377,11 +380,13 @@ impl<'a> Columns<'a> {
     /// Does the part of [`check`](Self::check) that is about merges, of tokens that are checked.
     pub(crate) fn check_merges(&self) -> Result<()> {
         if !self.priorities.is_empty() && !self.merges.is_empty() {
-            return Err(Error::Invalid("tokens with priorities have no merges; leave them out".into()));
+            return Err(Error::Invalid(
+                "tokens with priorities cannot have merges; remove the merges".into(),
+            ));
         }
         if self.ranks && !self.merges.is_empty() {
             return Err(Error::Invalid(format!(
-                "a tokenizer of ranks has no merges, but {} are given; leave them out",
+                "a tokenizer with ranks cannot have merges, but there are {}; remove them",
                 self.merges.len()
             )));
         }
@@ -391,19 +396,19 @@ impl<'a> Columns<'a> {
             let known = |id| {
                 self.token_of(id).ok_or_else(|| {
                     Error::Invalid(format!(
-                        "merge {rank} ({left}, {right}) -> {merged_id} names id {id}, which is no token; add the token or \
-                         drop the merge"
+                        "merge {rank} ({left}, {right}) -> {merged_id} uses id {id}, which is not a token; add the token or \
+                         remove the merge"
                     ))
                 })
             };
             if known(merged_id)?.strip_prefix(known(left)?) != Some(known(right)?) {
                 return Err(Error::Invalid(format!(
-                    "merge {rank} ({left}, {right}) makes token {merged_id}, whose bytes are not the two joined"
+                    "merge {rank} ({left}, {right}) makes token {merged_id}, whose bytes are not those of the two parts joined"
                 )));
             }
             if !seen.insert((left, right)) {
                 return Err(Error::Invalid(format!(
-                    "merge {rank} is the pair ({left}, {right}), which stands before it already; keep the first"
+                    "merge {rank} repeats the pair ({left}, {right}) of an earlier merge; keep only the first"
                 )));
             }
         }
@@ -424,7 +429,7 @@ impl<'a> Columns<'a> {
             let shown: String = text.chars().take(60).collect();
             if text.is_empty() {
                 return Err(Error::Invalid(
-                    "a special token is empty; give it at least one character".into(),
+                    "a special token is empty; it needs at least one character".into(),
                 ));
             }
             if *id as usize >= MAX_IDS {
@@ -434,11 +439,11 @@ impl<'a> Columns<'a> {
                 )));
             }
             if !texts.insert(text.as_str()) {
-                return Err(Error::Invalid(format!("special token {shown:?} is given twice; name it once")));
+                return Err(Error::Invalid(format!("special token {shown:?} is listed twice; list it once")));
             }
             if !ids.insert(*id) {
                 return Err(Error::Invalid(format!(
-                    "special token {shown:?} has id {id}, as has another; ids are distinct"
+                    "special token {shown:?} has id {id}, like another one; give each its own id"
                 )));
             }
             let is_other = |token: &[u8]| {
@@ -447,7 +452,7 @@ impl<'a> Columns<'a> {
             };
             if self.token_of(*id).is_some_and(is_other) {
                 return Err(Error::Invalid(format!(
-                    "special token {shown:?} has id {id}, which is that of a token of other bytes; give it another id"
+                    "special token {shown:?} has id {id}, which belongs to a token with other bytes; give it another id"
                 )));
             }
         }
@@ -532,16 +537,16 @@ mod tests {
         /// Ids, tokens, merges, special tokens and part of the message.
         type Case<'a> = (&'a [u32], &'a [&'a str], &'a [[u32; 3]], &'a [(&'a str, u32)], &'a str);
         let cases: [Case<'_>; 11] = [
-            (&[1], &["a", "b"], &[], &[], "1 token ids and 2 ends"),
-            (&[2, 1], &["a", "b"], &[], &[], "id 1 stands after 2"),
-            (&[1, 1], &["a", "b"], &[], &[], "id 1 stands after 1"),
+            (&[1], &["a", "b"], &[], &[], "1 token ids but 2 token ends"),
+            (&[2, 1], &["a", "b"], &[], &[], "id 1 comes after 2"),
+            (&[1, 1], &["a", "b"], &[], &[], "id 1 comes after 1"),
             (&[1, 2], &["a", ""], &[], &[], "at least one byte"),
             (&[1, 2], &["a", "a"], &[], &[], "ids 1 and 2 have the same bytes"),
-            (&[1, 2], &["a", "b"], &[[1, 2, 3]], &[], "names id 3"),
-            (&[1, 2, 3], &["a", "b", "ba"], &[[1, 2, 3]], &[], "not the two joined"),
-            (&[1, 3], &["a", "aa"], &[[1, 1, 3], [1, 1, 3]], &[], "stands before it"),
-            (&[97], &["a"], &[], &[("<s>", 97)], "of other bytes"),
-            (&[97], &["a"], &[], &[("<s>", 5), ("<t>", 5)], "as has another"),
+            (&[1, 2], &["a", "b"], &[[1, 2, 3]], &[], "uses id 3"),
+            (&[1, 2, 3], &["a", "b", "ba"], &[[1, 2, 3]], &[], "not those of the two parts joined"),
+            (&[1, 3], &["a", "aa"], &[[1, 1, 3], [1, 1, 3]], &[], "repeats the pair"),
+            (&[97], &["a"], &[], &[("<s>", 97)], "with other bytes"),
+            (&[97], &["a"], &[], &[("<s>", 5), ("<t>", 5)], "like another one"),
             (&[1, 1 << 24], &["a", "b"], &[], &[], "16777216 is too large"),
         ];
         for (ids, tokens, merges, specials, expected) in cases {

@@ -136,8 +136,8 @@ fn numpy(py: Python<'_>) -> PyResult<&NumPy> {
             let version = table.cast::<unsafe extern "C" fn() -> c_uint>().read()();
             if !matches!(version >> 24, 1 | 2) {
                 return Err(PyImportError::new_err(format!(
-                    "pairloom knows NumPy 1 and 2, and this NumPy has another binary interface ({version:#x}): \
-                     install an earlier NumPy"
+                    "pairloom supports NumPy 1 and 2, but this NumPy has another binary interface ({version:#x}): install an \
+                     older NumPy"
                 )));
             }
             Ok(NumPy {

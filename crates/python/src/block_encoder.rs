@@ -60,7 +60,9 @@ impl BlockEncoder {
     ) -> PyResult<Encoded<'py>> {
         let documents = documents.cast::<Documents>().map_err(|_| {
             let kind = type_name(documents);
-            PyTypeError::new_err(format!("documents must be the documents of a block, not {kind}"))
+            PyTypeError::new_err(format!(
+                "documents must be a pairloom object that holds documents, not {kind}"
+            ))
         })?;
         let documents = documents.get();
         let name = name.map(|name| name.cast().map_err(|_| not_a_str("name", name))).transpose()?;

@@ -139,7 +139,7 @@ fn open(state: &mut Option<counts::Counter>) -> PyResult<&mut counts::Counter> {
 }
 
 fn finished() -> PyErr {
-    PyRuntimeError::new_err("this counter is finished")
+    PyRuntimeError::new_err("this counter has finished; make a new one")
 }
 
 /// The name of what is allocated, for the message of a MemoryError.

@@ -41,9 +41,9 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             py,
             "SpecialTokenError",
             format!(
-                "{location}the text holds the disallowed special token {token} at byte {offset}; pass \
-                 allowed_special={{{token}}} to encode it as its id, or leave it out of disallowed_special to \
-                 encode it as plain text",
+                "{location}the text contains the disallowed special token {token} at byte {offset}; pass \
+                 allowed_special={{{token}}} to encode it as its id, or leave it out of disallowed_special to encode it as \
+                 plain text",
                 token = pairloom_core::error::quoted(&token)
             ),
         ),

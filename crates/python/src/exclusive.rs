@@ -53,11 +53,10 @@ impl<T> Shared<T> {
 fn refused<G>(name: &str, error: &TryLockError<G>) -> PyErr {
     PyRuntimeError::new_err(match error {
         TryLockError::WouldBlock => format!(
-            "this {name} is in use by another call; give each thread a {name} of its own, or guard it with a \
-             threading.Lock"
+            "this {name} is in use by another call; give each thread its own {name}, or guard it with a threading.Lock"
         ),
         TryLockError::Poisoned(_) => {
-            format!("an earlier call on this {name} broke off half way; make a new one")
+            format!("an earlier call on this {name} failed half way; make a new one")
         }
     })
 }

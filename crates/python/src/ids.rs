@@ -258,7 +258,7 @@ fn borrowed(ids: &Bound<'_, PyAny>, location: Location) -> PyResult<Array> {
         ids.call_method0("copy")?
     } else if is_integer {
         return Err(PyTypeError::new_err(format!(
-            "{location}ids must have the byte order of this machine, not that of {dtype}; convert them with \
+            "{location}ids must have this machine's byte order, not {dtype}; convert them with \
              ids.astype(ids.dtype.newbyteorder(\"=\"))"
         )));
     } else if ids.len()? == 0 && dtype.getattr("kind")?.extract::<char>()? == 'f' {

@@ -51,7 +51,7 @@ pub fn read_model<'py>(
     beside: Option<&[u8]>,
     are_ordinary: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let format = Format::named(format).ok_or_else(|| PyValueError::new_err("an unknown format"))?;
+    let format = Format::named(format).ok_or_else(|| PyValueError::new_err("unknown format"))?;
     let settings = CallerSettings { beside, are_ordinary, ..settings_of(pattern, special_tokens) };
     let read = py.detach(|| format::read(data, name, format, settings));
     fields(py, read.map_err(|error| exception(py, error))?)

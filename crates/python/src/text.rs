@@ -70,7 +70,7 @@ pub fn lone_surrogate(text: &Bound<'_, PyString>, location: &str) -> PyErr {
     let Err(error) = text.encode_utf8() else { return exception(text.py(), Error::NotCharacters) };
     let reason = format!(
         "surrogates not allowed{location}; text.encode(\"utf-16\", \"surrogatepass\").decode(\"utf-16\", \"replace\") \
-         joins pairs of them and puts U+FFFD in place of lone ones"
+         joins surrogate pairs and replaces lone surrogates by U+FFFD"
     );
     error.value(text.py()).setattr("reason", reason).err().unwrap_or(error)
 }

@@ -46,7 +46,7 @@ class Engine {
       this.#trap = error.message;
       const message = decoded(this.result());
       if (message.startsWith("panicked")) this.#trap = message;
-      throw new Error(`pairloom stopped: ${this.#trap}. Either its memory of 4 GiB is full, or this is a bug. Load the tokenizer again.`, { cause: error });
+      throw new Error(`pairloom stopped: ${this.#trap}. Either its 4 GiB of memory are full, or this is a bug. Load the tokenizer again.`, { cause: error });
     }
   }
   /** Copies each of these bytes into the module's memory, and calls `use` with their addresses and lengths. */
@@ -114,7 +114,7 @@ class Handle {
 
 function textOf(text, name = "text") {
   if (typeof text !== "string") throw new TypeError(`${name} must be a string, not ${kindOf(text)}`);
-  if (!text.isWellFormed()) throw new TypeError(`${name} has half of a surrogate pair, which is no character; text.toWellFormed() replaces it`);
+  if (!text.isWellFormed()) throw new TypeError(`${name} contains half of a surrogate pair, which is not a character; text.toWellFormed() replaces it`);
   return utf8.encode(text);
 }
 function bytesOf(bytes, name) {

@@ -76,7 +76,7 @@ impl Tokenizer {
 
     /// Returns the bytes of ids; with `is_text`, a text in which the tokenizer's rule has replaced malformed UTF-8.
     pub fn decode(&self, ids: &[u32], is_text: bool) -> Result<Vec<u8>> {
-        const HINT: &str = "; the ids hold a part of a character: decodeBytes(ids) returns the bytes";
+        const HINT: &str = "; the ids end or start inside a character: decodeBytes(ids) returns the bytes";
         let errors = if is_text { self.errors } else { DecodeErrors::Strict };
         let mut bytes = Vec::new();
         self.decoder.decode(ids, errors, &mut bytes)?;

@@ -107,29 +107,29 @@ def check_special_tokens(tokens: Any) -> tuple[str, ...]:
         raise TypeError(f"special_tokens must be a list of str, not {type(tokens).__name__}{remedy}")
     if isinstance(tokens, Set) and not isinstance(tokens, KeysView):
         raise TypeError(
-            f"special_tokens must be a list of str, not {type(tokens).__name__}: their ids follow their order, which "
-            "in a set changes from run to run; write a list, or sorted(...) of the set"
+            f"special_tokens must be a list of str, not {type(tokens).__name__}: their order decides their ids, and "
+            "the order of a set changes from run to run; pass a list, or sorted(...) of the set"
         )
     # Not tuple(tokens), which trusts the __len__ of a caller's object.
     checked = tuple([token for token in tokens])  # noqa: C416
     if len(checked) > MAX_SPECIAL_TOKENS:
         raise ValueError(
-            f"there are {len(checked)} special tokens; at most {MAX_SPECIAL_TOKENS} are taken: put others into the"
-            " vocabulary"
+            f"there are {len(checked)} special tokens, but at most {MAX_SPECIAL_TOKENS} are allowed; add the others "
+            "to the vocabulary"
         )
     for token in checked:
         if not isinstance(token, str):
             raise ValueError(f"a special token must be a str, not {type(token).__name__} ({shown(token)})")
         if not token:
-            raise ValueError("a special token is empty; give it at least one character")
+            raise ValueError("a special token is empty; it needs at least one character")
         try:
             token.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"special token {shown(token)} holds a lone surrogate, which is not text") from error
+            raise ValueError(f"special token {shown(token)} contains a lone surrogate, which is not text") from error
     seen: set[str] = set()
     for token in checked:
         if token in seen:
-            raise ValueError(f"special token {shown(token)} is given twice; name it once")
+            raise ValueError(f"special token {shown(token)} is listed twice; list it once")
         seen.add(token)
     return checked
 
@@ -193,15 +193,15 @@ def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
         remedy = "; use os.fsdecode" if isinstance(plain, bytes) else ""
         raise TypeError(f"{name} must be a str, not {type(plain).__name__}{remedy}")
     if not plain:
-        raise ValueError(f"{name} is empty; name a file or a folder, '.' if the current one is meant")
+        raise ValueError(f"{name} is empty; pass a file or a folder ('.' is the current folder)")
     if len(plain) > LONGEST_PATH:
-        raise ValueError(f"{name} {shown(plain)} is too long for the name of a file; pass a path, not the text in it")
+        raise ValueError(f"{name} {shown(plain)} is too long for a file name; pass the path of the file, not its text")
     if "\0" in plain:
-        raise ValueError(f"{name} {shown(plain)} holds a NUL character, which no file name can have")
+        raise ValueError(f"{name} {shown(plain)} contains a NUL character, which no file name can have")
     try:
         os.fsencode(plain)
     except UnicodeEncodeError as error:
-        raise ValueError(f"{name} {shown(plain)} holds characters that no file name can have") from error
+        raise ValueError(f"{name} {shown(plain)} contains characters that no file name can have") from error
     if "://" in plain and not may_be_url:
         from pairloom._internal.urls import public_url
 
@@ -219,7 +219,7 @@ def check_paths(paths: Any) -> list[str]:
     remedy = _remedy_for_table("paths", paths, _CORPUS_OF_TEXTS)
     if any(hasattr(paths, name) for name in ("__arrow_c_array__", "__arrow_c_stream__", "column_name")):
         # A column, also of a data set: its items would be taken for paths.
-        remedy = remedy or f"for a column of texts pass {_CORPUS_OF_TEXTS}(...)"
+        remedy = remedy or f"for a column of texts, pass {_CORPUS_OF_TEXTS}(...)"
     if hasattr(paths, "read"):
         # Iterating an open file returns its lines, iterating a Corpus its texts.
         remedy = "pass the path of the file, not the open file"

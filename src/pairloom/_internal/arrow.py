@@ -37,7 +37,7 @@ def _chunked(name: str, value: Any) -> Any:
     if pyarrow.types.is_struct(column.type):
         if column.type.num_fields != 1:
             names = ", ".join(f'"{field.name}"' for field in column.type)
-            raise ValueError(f"a table of {column.type.num_fields} columns ({names}); pass one of them")
+            raise ValueError(f"this is a table of {column.type.num_fields} columns ({names}); pass one of them")
         column = column.flatten()[0]
     return column
 
@@ -53,7 +53,7 @@ def _rows(name: str, value: Any) -> Any:
     if pyarrow.types.is_null(kind):
         return pyarrow.chunked_array([pyarrow.nulls(len(column), pyarrow.string())])
     if str(kind) not in _TEXT_TYPES:
-        raise ValueError(f"the column is {column.type}, not string or binary")
+        raise ValueError(f"the column has type {column.type}, not string or binary")
     if not is_dictionary:
         return column
     column.validate(full=True)
@@ -90,7 +90,7 @@ def _narrowed(offsets: npt.NDArray[np.int64], is_large: bool | None) -> tuple[np
     end = int(offsets[-1])
     if is_large is False and end >= 2**31:
         raise ValueError(
-            f"{end} items are more than the 32-bit offsets of the type can hold; pass a large type, or fewer rows"
+            f"{end} items are too many for the 32-bit offsets of this type; pass a large type, or fewer rows"
         )
     large = end >= 2**31 if is_large is None else is_large
     return (offsets if large else offsets.astype(np.int32)), large
@@ -106,10 +106,11 @@ def encoded(encoder: _core.Encoder, texts: Any, kind: Any, threads: int, special
             raise TypeError(shown)
         item = str(kind.value_type) if types.is_list(kind) or types.is_large_list(kind) else ""
         if item not in _LARGEST_ID_OF_TYPE:
-            raise ValueError(f"type is {kind}; ids come as list or large_list of uint16, uint32, int32 or int64")
+            raise ValueError(f"type is {kind}, but must be list or large_list of uint16, uint32, int32 or int64")
     if encoder.n_vocab - 1 > _LARGEST_ID_OF_TYPE[item]:
         raise ValueError(
-            f"type holds ids up to {_LARGEST_ID_OF_TYPE[item]}, but this tokenizer has {encoder.n_vocab - 1}"
+            f"type supports ids up to {_LARGEST_ID_OF_TYPE[item]}, but this tokenizer has ids up to "
+            f"{encoder.n_vocab - 1}"
         )
     ids, offsets = encoder.encode_batch_to_numpy(rows, threads, specials, are_rows=True)
     values = pyarrow.array(ids.astype(item, copy=False))
@@ -132,14 +133,14 @@ def decoded(list_of_ids: Any, decode: Callable[[list[npt.NDArray[Any]]], list[st
     types = pyarrow.types
     is_list = types.is_list(rows.type) or types.is_large_list(rows.type) or types.is_fixed_size_list(rows.type)
     if not is_list or not types.is_integer(rows.type.value_type):
-        raise ValueError(f"the column is {rows.type}, not list or large_list of integers")
+        raise ValueError(f"the column has type {rows.type}, not list or large_list of integers")
     lists = rows.chunk(0) if rows.num_chunks == 1 else rows.combine_chunks()
     ends = np.cumsum(compute.list_value_length(lists).fill_null(0).to_numpy(), dtype=np.int64)
     ids = lists.flatten()
     if ids.null_count:
         first = int(np.argmin(ids.is_valid().to_numpy(zero_copy_only=False)))
         row = int(np.searchsorted(ends, first, side="right"))
-        raise ValueError(f"list_of_ids[{row}] holds a null; only whole lists may be null")
+        raise ValueError(f"list_of_ids[{row}] contains a null; only whole lists can be null")
     texts = decode(np.split(ids.to_numpy(), ends[:-1])) if len(lists) else []
     is_large = 4 * sum(map(len, texts)) >= 2**31
     mask = lists.is_null().to_numpy(zero_copy_only=False)
@@ -157,18 +158,18 @@ def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], i
         table = pyarrow.table(table)
     names = table.column_names
     if "pretoken" not in names or "count" not in names:
-        raise ValueError(f'counts are a table with the columns "pretoken" and "count"; this has {names}')
+        raise ValueError(f'counts must be a table with the columns "pretoken" and "count", but this table has {names}')
     counts = table["count"]
     if not pyarrow.types.is_integer(counts.type):
         remedy = "; cast it to int64" if pyarrow.types.is_dictionary(counts.type) else ""
-        raise ValueError(f'the column "count" is {counts.type}, where integers are expected{remedy}')
+        raise ValueError(f'the column "count" is {counts.type}, but must be integers{remedy}')
     if counts.null_count:
         row = int(np.argmin(counts.is_valid().to_numpy()))
-        raise CountsError(f"row {row}: the count is null; counts are at least 0")
+        raise CountsError(f"row {row}: the count is null; counts must be at least 0")
     numbers = counts.to_numpy()
     if len(numbers) and numbers.min() < 0:
         row = int(np.argmax(numbers < 0))
-        raise CountsError(f"row {row}: the count is {numbers[row]}; counts are at least 0")
+        raise CountsError(f"row {row}: the count is {numbers[row]}; counts must be at least 0")
     n_text_bytes = counter.add_rows(table["pretoken"], np.ascontiguousarray(numbers, np.uint64))
     return table.schema.metadata or {}, n_text_bytes
 
@@ -178,7 +179,7 @@ def counts_table(counts: _core.PretokenCounts, metadata: list[tuple[bytes, bytes
     pyarrow = import_pyarrow()
     text, ends, numbers = counts.sorted_columns()
     if len(numbers) and numbers.max() >= 2**63:
-        raise CountsError(f"a count of {numbers.max()}, which int64 cannot hold")
+        raise CountsError(f"the count {numbers.max()} does not fit int64")
     offsets = np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)])
     buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(text)]
     pretokens = pyarrow.Array.from_buffers(pyarrow.large_binary(), len(ends), buffers, 0)

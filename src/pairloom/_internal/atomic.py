@@ -33,9 +33,9 @@ def check_file(path: Path, overwrite: bool) -> None:
     """
     check_free(path, overwrite)
     if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "is a directory; name a file", str(path))
+        raise IsADirectoryError(errno.EISDIR, "is a directory; pass a file", str(path))
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "is a pipe, a socket or a device, not a file; name a file", str(path))
+        raise OSError(errno.EINVAL, "is a pipe, a socket or a device; pass a regular file", str(path))
 
 
 def check_folder(path: Path, names: Iterable[str], overwrite: bool) -> None:
@@ -48,7 +48,7 @@ def check_folder(path: Path, names: Iterable[str], overwrite: bool) -> None:
         for name in names:
             check_file(path / name, overwrite)
     elif path.exists() or path.is_symlink():
-        raise NotADirectoryError(errno.ENOTDIR, "is not a folder; name a new one", str(path))
+        raise NotADirectoryError(errno.ENOTDIR, "is not a folder; pass a new one", str(path))
 
 
 def write_file(path: Path, data: bytes, overwrite: bool, *, follows_link: bool = True) -> None:
@@ -131,7 +131,7 @@ def open_regular(path: Path) -> BufferedReader:
         # A link (ELOOP, EMLINK) or a socket (ENXIO).
         if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
             raise
-    raise FormatError(f"{path}: is a link, a pipe, a device or a folder; put the file itself there")
+    raise FormatError(f"{path}: is a link, a pipe, a device or a folder; replace it by a regular file")
 
 
 def _resolved(path: Path) -> Path:
@@ -172,7 +172,7 @@ def _rename_to_free(temporary: Path, path: Path) -> None:
 
 
 def _exists(path: Path) -> FileExistsError:
-    return FileExistsError(errno.EEXIST, "exists already; pass overwrite=True to replace it", str(path))
+    return FileExistsError(errno.EEXIST, "already exists; pass overwrite=True to replace it", str(path))
 
 
 def _temporary_name(path: Path) -> Path:

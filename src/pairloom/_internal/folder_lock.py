@@ -44,7 +44,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
         if is_held is False or (is_held and not _is_same_folder(folder, handle)):
             raise _folder_in_use(folder)
         if is_held is None:
-            warn(f"{folder}: the file system has no locks; see to it that no other run writes into this folder")
+            warn(f"{folder}: the file system does not support locks; make sure that no other run writes to this folder")
         yield
 
 
@@ -122,5 +122,5 @@ def _file_locked(handle: int, wait: bool) -> Iterator[bool | None]:
 
 
 def _folder_in_use(folder: Path) -> FileExistsError:
-    message = "another run is writing here; wait until it ends, or name another folder"
+    message = "another run is writing here; wait until it ends, or pass another folder"
     return FileExistsError(errno.EEXIST, message, str(folder))

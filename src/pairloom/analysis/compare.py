@@ -225,7 +225,7 @@ def _tiktoken_encoding(name: str) -> Any:
         known = ", ".join(tiktoken.list_encoding_names())
         raise ValueError(f"tiktoken:{name}: tiktoken has no encoding of that name; it has {known}") from error
     except OSError as error:
-        raise OSError(f"tiktoken:{name}: tiktoken could not fetch it: {error}") from error
+        raise OSError(f"tiktoken:{name}: tiktoken could not download it: {error}") from error
 
 
 def _huggingface_tokenizer(name: str) -> Any:
@@ -243,7 +243,7 @@ def _huggingface_tokenizer(name: str) -> Any:
     except MemoryError:
         raise
     except Exception as error:  # tokenizers raises plain Exception for every failure
-        raise FormatError(f"hf:{name}: neither a tokenizer.json nor a name that can be fetched: {error}") from error
+        raise FormatError(f"hf:{name}: neither a tokenizer.json nor a name that can be downloaded: {error}") from error
 
 
 def side_of(tokenizer: Any, name: str) -> Side:

@@ -34,15 +34,15 @@ def training_curve(tokenizer: Tokenizer, stats: CorpusStats) -> TrainingCurve:
         raise TypeError(f"stats must be a CorpusStats, not {type(stats).__name__}")
     merges, counts = model.merges, stats.token_counts
     if len(counts) != tokenizer.n_vocab:
-        raise ValueError(f"the figures are of {len(counts)} ids, and the tokenizer has {tokenizer.n_vocab}")
+        raise ValueError(f"the stats are for {len(counts)} ids, but the tokenizer has {tokenizer.n_vocab}")
     ranks = np.full(len(counts), -1, dtype=np.int64)
     ranks[merges[:, 2]] = np.arange(len(merges))
     if model.rule != "pairs" or model.ignore_merges:
-        raise ValueError("the tokenizer does not only merge pairs, so its merges have no order of their own")
+        raise ValueError("the tokenizer does more than merge pairs, so its merges have no order")
     if np.any(ranks[merges[:, 2]] != np.arange(len(merges))) or np.any(ranks[list(model.special_tokens.values())] >= 0):
-        raise ValueError("a token is made by several merges, or is a special token too")
+        raise ValueError("a token is made by several merges, or is also a special token")
     if np.any(ranks[merges[:, :2]] >= np.arange(len(merges))[:, None]):
-        raise ValueError("a merge stands before the merges that make its parts")
+        raise ValueError("a merge comes before the merges that make its parts")
     left_over, times = counts.tolist(), [0] * len(merges)
     for rank, (left, right, merged_id) in reversed(list(enumerate(merges.tolist()))):
         times[rank] = left_over[merged_id]

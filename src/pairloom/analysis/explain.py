@@ -112,8 +112,8 @@ def explain_difference(
     if n_mine < min(rank + 1, len(merges[0])):
         return explained(
             "corpus",
-            f"Training on this corpus learns other merges than the first tokenizer's from merge {n_mine} on, so it was"
-            " trained on another corpus, or with options that its file does not say",
+            f"From merge {n_mine} on, training on this corpus learns other merges than the first tokenizer has, so it "
+            "was trained on another corpus, or with options that its file does not store",
         )
     if None in pairs:
         n_more = abs(len(merges[0]) - len(merges[1]))
@@ -124,8 +124,8 @@ def explain_difference(
         count = counts[0] or counts[1] or 0
         last = next(_pair_counts(documents, config, learned[: rank - 1], [merges[0][rank - 1]], threads)) if rank else 0
         if count < (last or 0):
-            why += f"; or min_frequency={count + 1} left the rarer pairs out"
-        return explained("vocab_size", f"All others are the same, so vocab_size was counted otherwise: {why}")
+            why += f"; or min_frequency={count + 1} skipped the rarer pairs"
+        return explained("vocab_size", f"All others are the same, so vocab_size was counted differently: {why}")
     best, cause, why = 0, "unknown", "No single change of training gives the second tokenizer's merge"
     for what, how, changed, texts in _changes(config, theirs.pattern, documents, specials, corpora):
         n_equal = _n_equal(_learned(texts, changed, n_steps, threads), merges[1])
@@ -133,7 +133,7 @@ def explain_difference(
             best, cause = n_equal, what
             why = f"{how}, training learns {n_equal} of the {len(merges[1])} merges of the second one"
     if cause == "unknown" and counts[0] == counts[1]:
-        cause, why = "tie", "Both occur equally often; no tie rule that pairloom knows takes the second one's"
+        cause, why = "tie", "Both occur equally often, and no tie rule that pairloom knows chooses the second one's"
     return explained(cause, why, max(best, rank))
 
 
@@ -166,23 +166,23 @@ def _changes(
     }
     for how, converted in ends.items():
         if (texts := [converted(text) for text in documents]) != documents:
-            yield "line ends", f"Line ends: with {how}", config, texts
+            yield "line ends", f"Line endings: with {how}", config, texts
     own = set(config.special_tokens) if config.corpus_specials == "split" else set()
     for literals in dict.fromkeys([(), *specials, tuple(dict.fromkeys(token for each in specials for token in each))]):
         # Skip changes of literals that do not occur in the corpus.
         if any(literal in text for literal in own ^ set(literals) for text in documents):
             split = replace(config, special_tokens=literals, corpus_specials="split")
-            how = f"split on {', '.join(literals)}" if literals else "taken for text"
-            yield "specials", f"Special tokens in the corpus: with those {how}", split, documents
+            how = f"split on {', '.join(literals)}" if literals else "treated as text"
+            yield "specials", f"Special tokens in the corpus: with them {how}", split, documents
     if pattern_text(pattern) != pattern_text(config.pattern):
         name = pattern_name(pattern) or pattern
         yield "pattern", f"Another pattern: with {name}", replace(config, pattern=pattern), documents
     lines = [line for text in documents for line in text.splitlines(keepends=True)]
     for how, texts in {
         "with all documents joined": ["".join(documents)],
-        "with all documents joined by a line end": ["\n".join(documents)],
+        "with all documents joined by a line ending": ["\n".join(documents)],
         "with each line a document": lines,
-        "with each line a document, without its end": [line.rstrip("\r\n") for line in lines],
+        "with each line a document, without its line ending": [line.rstrip("\r\n") for line in lines],
     }.items():
         if texts != documents:
             yield "documents", f"Document boundaries: {how}", config, texts

@@ -46,24 +46,24 @@ def changes(side: Side, text: str) -> list[str]:
     """
     head, _, rest = text.partition("\n")
     if head.strip() != _FIRST_LINE:
-        raise FormatError(f"line 1 is {head[:40]!r}, not {_FIRST_LINE!r}; write the lock with pairloom lock")
+        raise FormatError(f"line 1 is {head[:40]!r}, not {_FIRST_LINE!r}; create the lock with pairloom lock")
     known = {line.partition(" ")[0]: line.split(" ")[1:] for line in rest.splitlines() if line}
     found = []
     n_before = " ".join(known.pop("n_vocab", []))
     n_blocks = -(-int(n_before) // _BLOCK) if n_before.isdecimal() else 0
     if n_before != str(len(side.lengths)):
-        found.append(f"n_vocab: {len(side.lengths)} ids, where the lock has {n_before or 'no number'}")
+        found.append(f"n_vocab: {len(side.lengths)} ids, but the lock has {n_before or 'no number'}")
     for name, digests in _digests(side):
         before = known.pop(name.replace(" ", "_"), None)
         if before is None:
-            raise FormatError(f"the lock has no class {name!r}; write it again with pairloom lock")
+            raise FormatError(f"the lock has no class {name!r}; create it again with pairloom lock")
         if len(before) != (n := n_blocks if name in _OWN_TOKENS_SEPARATORS else len(digests)):
-            raise FormatError(f"{name} has {len(before)} digests, not {n}; write the lock again")
+            raise FormatError(f"{name} has {len(before)} digests, not {n}; create the lock again")
         changed = [at for at, (old, new) in enumerate(zip(before, digests, strict=False)) if old != new]
         if changed:
             found.append(f"{name}: {len(changed)} of {len(digests)} texts, first {_block_text(name, changed[0])}")
     if known:
-        raise FormatError(f"the lock has a class {next(iter(known))!r} that is not known; write it again")
+        raise FormatError(f"the lock has a class {next(iter(known))!r} that is unknown; create the lock again")
     return found
 
 

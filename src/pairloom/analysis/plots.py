@@ -55,7 +55,7 @@ def check_plot(path: Path, overwrite: bool = False) -> None:
     """Checks the arguments of a plot before the work begins; ImportError, ValueError, OSError."""
     _figure()
     if path.suffix.lower() not in _SUFFIXES:
-        raise ValueError(f"{path}: a plot is written as {', '.join(_SUFFIXES)}; give it such a suffix")
+        raise ValueError(f"{path}: a plot must be named {', '.join(_SUFFIXES)}; change its suffix")
     check_free(path, overwrite)
 
 
@@ -191,7 +191,7 @@ def _draw_curve(axes: Any, curve: TrainingCurve, n_bytes: int) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("merges, in the order in which they are learned")
-    axes.set_ylabel("times the merge is done in the corpus")
+    axes.set_ylabel("times the merge is applied in the corpus")
     axes.grid()
     (first,) = axes.plot(shown, times, color=FIRST, label="times (left)")
     right = axes.twinx()
@@ -209,7 +209,7 @@ def _draw_lengths(axes: Any, stats: CorpusStats) -> None:
     values = {
         name: np.bincount(lengths, weights=of, minlength=_MAX_LENGTH_SHOWN + 1)[1:] for name, of in weights.items()
     }
-    _draw_bars(axes, "how long tokens are", np.arange(1, _MAX_LENGTH_SHOWN + 1), values)
+    _draw_bars(axes, "token lengths", np.arange(1, _MAX_LENGTH_SHOWN + 1), values)
     ticks = [1, *range(4, _MAX_LENGTH_SHOWN + 1, 4)]
     axes.set_xticks(ticks, [*map(str, ticks[:-1]), f"{_MAX_LENGTH_SHOWN}+"])
     axes.set_xlabel("bytes of a token")
@@ -218,9 +218,9 @@ def _draw_lengths(axes: Any, stats: CorpusStats) -> None:
 def _draw_documents(axes: Any, stats: ShardStats) -> None:
     at = np.arange(len(stats.lengths))
     values = {name: np.array([getattr(each, name) for each in stats.lengths]) for name in ("documents", "tokens")}
-    _draw_bars(axes, "how long documents are", at, values)
+    _draw_bars(axes, "document lengths", at, values)
     axes.set_xticks(at, [f"{each.least:,}" for each in stats.lengths], rotation=45, ha="right")
-    axes.set_xlabel("tokens of a document, from each number to the next")
+    axes.set_xlabel("tokens per document, from each number to the next")
 
 
 def _draw_bars(axes: Any, title: str, at: npt.NDArray[np.int64], values: dict[str, npt.NDArray[Any]]) -> None:
@@ -250,8 +250,8 @@ def _draw_inputs(axes: Any, stats: ShardStats) -> None:
 
 def _draw_frequencies(axes: Any, stats: CorpusStats) -> None:
     counts = np.sort(stats.token_counts[stats.token_counts > 0])[::-1]
-    axes.set_title("how often tokens come")
-    axes.set_xlabel(f"tokens, the most frequent first ({len(stats.unused):,} never came)")
+    axes.set_title("token frequencies")
+    axes.set_xlabel(f"tokens, most frequent first ({len(stats.unused):,} never occur)")
     axes.set_ylabel("times in the corpus")
     axes.set_xscale("log")
     axes.set_yscale("log")

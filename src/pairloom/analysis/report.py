@@ -101,7 +101,7 @@ def report(
         if not isinstance(given, Mapping):
             raise TypeError(f"{what} must be a dict from a name, not {type(given).__name__}")
         if not given:
-            raise ValueError(f"{what} is empty; name at least one")
+            raise ValueError(f"{what} is empty; pass at least one")
     corpora = {name: each if isinstance(each, Corpus) else Corpus(each) for name, each in corpora.items()}
     for name, corpus in corpora.items() if len(tokenizers) > 1 else ():
         if any(source.name == STDIN or is_stream(source.name) for source in corpus.sources):

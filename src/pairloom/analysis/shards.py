@@ -118,12 +118,12 @@ def shard_stats_text(stats: ShardStats) -> str:
         "records skipped": f"{stats.n_skipped:,}",
     }
     if not stats.is_complete:
-        rows["unfinished"] = "the run that writes it has not ended; these are its finished shards"
+        rows["unfinished"] = "the run that writes it has not finished; these are its finished shards"
     lines = [f"{name:<20} {value}" for name, value in rows.items()]
     if stats.percentiles:
         half, most, nearly, longest = stats.percentiles.values()
         lines.append(
-            f"{'tokens per document':<20} {stats.n_tokens / stats.n_documents:,.1f} on average; half of them up to"
+            f"{'tokens per document':<20} {stats.n_tokens / stats.n_documents:,.1f} on average; half have up to"
         )
         lines[-1] += f" {half:,}, 90 % up to {most:,}, 99 % up to {nearly:,}, the longest {longest:,}"
         lines += ["", f"{'length in tokens':>21} {'documents':>15} {'share':>7} {'of tokens':>9}"]
@@ -141,5 +141,5 @@ def shard_stats_text(stats: ShardStats) -> str:
             figures = f"{n_tokens:>21,} {n_documents:>15,} {n_tokens / total:>7.1%}"
         lines.append(f"{figures} {as_text(path)}")
     if len(largest) > _MAX_INPUTS:
-        lines.append(f"and {len(largest) - _MAX_INPUTS:,} inputs more; --json has all")
+        lines.append(f"and {len(largest) - _MAX_INPUTS:,} more inputs; --json lists all")
     return "\n".join(lines) + "\n"

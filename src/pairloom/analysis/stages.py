@@ -34,7 +34,7 @@ def stages(tokenizer: Tokenizer, text: str) -> list[str]:
         )
     if model.pattern == CHARACTERS:
         lines += [f"token {(literals.get(i) or tokens[i].decode())!r}: {i}" for i in ids.tolist()]
-        return [*lines, "merging starts with characters; its steps are not shown"]
+        return [*lines, "merging starts from characters; its steps are not shown"]
     is_special = recognised(tokenizer, text, ids)
     ends = np.cumsum(pretoken_lengths(tokenizer, text, ids, "recognise"), dtype=np.int64)
     for start, end in pairwise([0, *ends.tolist()]):
@@ -47,12 +47,12 @@ def stages(tokenizer: Tokenizer, text: str) -> list[str]:
         merges = merged([id_of.get(pretoken[at : at + 1]) for at in range(len(pretoken))], lookup)
         lines.append(f"pretoken {shown_token(pretoken)}: {' '.join(map(str, found))}")
         if whole is not None:
-            lines.append("  it is a token, and ignore_merges takes it without merging")
+            lines.append("  it is a token, so ignore_merges uses it without merging")
         else:
             lines += [
                 f"  merge of rank {rank}: {shown_token(tokens[left])} + {shown_token(tokens[right])} = {merged_id}"
                 for rank, left, right, merged_id in merges.done
             ]
         if found != ([whole] if whole is not None else merges.symbols):
-            lines.append(f"  the definition gives {merges.symbols if whole is None else [whole]}: report this")
+            lines.append(f"  the definition says {merges.symbols if whole is None else [whole]}: report this")
     return lines

@@ -138,7 +138,7 @@ def corpus_stats(
     Raises OSError, and CorpusError (file and place).
     """
     if isinstance(inputs, Corpus) and options:
-        raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
+        raise TypeError(f"{next(iter(options))} belongs to the Corpus; pass it there")
     corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
     reading = corpus.read()
     encoder = tokenizer.block_encoder(specials=specials, threads=resolve_threads(threads))

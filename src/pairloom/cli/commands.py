@@ -73,10 +73,10 @@ class _CommandParser(argparse.ArgumentParser):
                 self.error(f"there is no option {name}" + (f"; did you mean {close[0]}?" if close else ""))
         namespace, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            options = {"--text": "a text is given", "--input": "files are named"}
+            options = {"--text": "text", "--input": "files"}
             ways = [f"{what} with {name}" for name, what in options.items() if name in self._option_string_actions]
-            remedy = f"; {', '.join(ways)} {unknown[0]}" if ways else ""
-            self.error(f"the argument {unknown[0]} belongs to no option{remedy}")
+            remedy = f"; pass {' or '.join(ways)} {unknown[0]}" if ways else ""
+            self.error(f"unexpected argument {unknown[0]}{remedy}")
         names = [argument.partition("=")[0] for argument in args or ()]
         for action in self._actions:
             # argparse would drop all but the last one without a word.
@@ -88,9 +88,9 @@ class _CommandParser(argparse.ArgumentParser):
             for value in (given if isinstance(given, list) else [given]) if action.metavar in _FILES else ():
                 name = "/".join(action.option_strings) or action.dest
                 if value == "":
-                    self.error(f"{name} is empty; name a file or a folder")
+                    self.error(f"{name} is empty; pass a file or a folder")
                 if value == "-" and name == "--output":
-                    self.error("--output - would make a file of that name, and not write to stdout; name a file")
+                    self.error("--output - would create a file named -, not write to stdout; pass a file")
                 may_be_url = action.dest in ("input", "model") or action.metavar == "DIR"
                 if value is not None and is_url(value) and not may_be_url:
                     self.error(f"{name} must be on this machine, not at the URL {value}; copy it first")

@@ -22,7 +22,7 @@ from pairloom.cli.models import add_format_arguments, load_at
 from pairloom.cli.report import add_plot_options, add_report_options, print_report
 from pairloom.formats import INCOMPLETE, format_of
 
-HELP = "compare two tokenizers: ids, token boundaries, tokens and bytes per token"
+HELP = "compare two tokenizers: ids, token boundaries, token counts and bytes per token"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,15 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="MODEL",
-        help="given twice, with --corpus any number of times: a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME; the"
-        " latter two encode with the libraries tiktoken and tokenizers",
+        help="a tokenizer file, tiktoken:NAME or hf:PATH_OR_NAME (which encode with the libraries tiktoken and "
+        "tokenizers); pass it twice, or with --corpus any number of times",
     )
     add_format_arguments(group)
-    add_plot_options(parser, "with --corpus: also draw bytes per token and premium of each")
+    add_plot_options(parser, "with --corpus: also plot the bytes per token and the premium of each corpus")
     parser.add_argument(
         "--merges",
         action="store_true",
-        help="say why the models learned different merges from the corpus: a tie, line ends, ...",
+        help="explain why the models learned different merges from the corpus: a tie, line endings, ...",
     )
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
     add_report_options(parser)
@@ -52,20 +52,20 @@ def run(args: argparse.Namespace) -> None:
     """Prints the comparison. The exit status is 0 even if they differ."""
     if args.corpus is not None:
         if args.merges:
-            args.wrong_usage("--merges takes --input, not --corpus")
+            args.wrong_usage("--merges needs --input, not --corpus")
         print_report(args, {name: _load_own(name, args, "--corpus") for name in args.model})
         return
     if args.input is None:
-        args.wrong_usage("give either --input or --corpus")
+        args.wrong_usage("pass either --input or --corpus")
     if args.parallel:
-        args.wrong_usage("--parallel goes with --corpus")
+        args.wrong_usage("--parallel needs --corpus")
     if args.plot is not None:
-        args.wrong_usage("--plot draws named corpora: give --corpus NAME=PATH in the place of --input")
+        args.wrong_usage("--plot needs named corpora: pass --corpus NAME=PATH instead of --input")
     if len(args.model) != 2:
-        args.wrong_usage(f"--model must be given twice, not {len(args.model)} times")
+        args.wrong_usage(f"pass --model twice, not {len(args.model)} times")
     for option, given in (("--pattern", args.pattern), ("--special", args.special)):
         if given and not any(map(_is_incomplete, args.model)):
-            raise ValueError(f"both models store what {option} gives; leave it out")
+            raise ValueError(f"both models already contain what {option} sets; leave it out")
     if args.merges:
         mine, theirs = (_load_own(name, args, "--merges") for name in args.model)
         explanation = explain_difference(mine, theirs, corpus_of(args))
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> None:
 def _load_own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
     """Loads a file's tokenizer, for options that need pairloom's own."""
     if name.startswith(LIBRARIES):
-        raise ValueError(f"{name}: {option} reads files, not libraries; save it as a file")
+        raise ValueError(f"{name}: {option} needs files, not libraries; save the tokenizer as a file")
     return _tokenizer(name, args)
 
 
@@ -109,12 +109,13 @@ def _report(comparison: Comparison) -> str:
         f"{comparison.n_documents} documents, {comparison.n_bytes} bytes",
         f"tokens           A {tokens_a}  B {tokens_b}  ({more})",
         f"bytes per token  A {ratio_a}  B {ratio_b}",
-        f"documents with different ids {comparison.n_differing_ids}, with different cuts {comparison.n_differing_cuts}",
+        f"documents with different ids {comparison.n_differing_ids}, with different boundaries "
+        f"{comparison.n_differing_cuts}",
     ]
     for letter, n_altered in zip("AB", comparison.n_altered, strict=True):
         if n_altered:
             lines.append(
-                f"{letter} does not reproduce the text of {n_altered} documents: it changes text, or lacks bytes"
+                f"{letter} does not reproduce the text of {n_altered} documents: it normalizes text, or lacks bytes"
             )
     if comparison.ids is None:
         lines.append("the ids are the same")
@@ -122,9 +123,9 @@ def _report(comparison: Comparison) -> str:
         lines += _difference_lines("first different ids", comparison.ids)
     if comparison.cuts is None:
         if comparison.ids is not None:
-            lines.append("the token boundaries are the same: only the ids differ")
+            lines.append("the token boundaries are the same; only the ids differ")
     elif comparison.cuts != comparison.ids:
-        lines += _difference_lines("first different cut", comparison.cuts)
+        lines += _difference_lines("first different boundary", comparison.cuts)
     return "\n".join(lines) + "\n"
 
 

@@ -76,7 +76,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
     told = parser.add_mutually_exclusive_group()
     told.add_argument("--quiet", action="store_true", help="write only warnings and errors to stderr")
     told.add_argument(
-        "--log-json", action="store_true", help="write progress and messages to stderr as JSON, one object a line"
+        "--log-json", action="store_true", help="write progress and messages to stderr as JSON, one object per line"
     )
 
 
@@ -111,7 +111,7 @@ def text_argument(text: str) -> str:
 def read_stdin() -> str:
     """Reads all of stdin as text, without translating newlines."""
     if sys.stdin is None:
-        raise UsageError("stdin is closed; name an input, or redirect one")
+        raise UsageError("stdin is closed; pass an input, or redirect one")
     raw, data = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), bytearray()
     # Reading a non-blocking pipe returns what is there, or None if nothing is yet.
     while (piece := raw.read(_PIECE_BYTES)) != b"":

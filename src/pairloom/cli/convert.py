@@ -5,7 +5,7 @@ import argparse
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.formats import WRITABLE
 
-HELP = "write a tokenizer in another format, or fail with the reason if that format cannot express it exactly"
+HELP = "convert a tokenizer to another format; fails with the reason if that format cannot express it exactly"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drop-post-processor",
         action="store_true",
-        help="leave out what HuggingFace adds around a text (BOS, EOS), for formats that cannot store it",
+        help="drop what HuggingFace adds around a text (BOS, EOS), for formats that cannot store it",
     )
     parser.add_argument("--force", action="store_true", help="replace the output if it exists")
 

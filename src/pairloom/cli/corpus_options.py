@@ -42,15 +42,22 @@ def add_corpus_options(parser: argparse.ArgumentParser, *, required: bool = True
         help="key or column of the text (%(default)s); nested: a.b, each text of a list: messages[].content",
     )
     separators = group.add_mutually_exclusive_group()
-    separators.add_argument("--separator", metavar="S", help=r"the text between documents of plain text (\n, \t, \0)")
+    separators.add_argument(
+        "--separator", metavar="S", help=r"the text that separates documents in plain text (\n, \t, \0)"
+    )
     separators.add_argument("--lines", action="store_true", help="each line of plain text is a document")
-    group.add_argument("--max-bytes", type=whole_number, metavar="N", help="most bytes of text, after --doc-cap")
+    group.add_argument(
+        "--max-bytes",
+        type=whole_number,
+        metavar="N",
+        help="stop after this many bytes of text, counted after --doc-cap",
+    )
     group.add_argument("--doc-cap", type=whole_number, metavar="N", help="truncate each document to this many bytes")
     group.add_argument("--skip-bad", action="store_true", help="skip records that cannot be read, and report how many")
     group.add_argument(
         "--skip-bad-files",
         action="store_true",
-        help="leave out files that cannot be read to their end, and list them; each file is read twice",
+        help="skip files that cannot be read to their end, and list them; reads each file twice",
     )
     group.add_argument(
         "--input-format", choices=get_args(InputFormat), help="format of the files; overrides their suffixes"
@@ -105,7 +112,7 @@ def check_reads_nothing(args: argparse.Namespace) -> None:
     if args.text_field != "text":
         given.append("text_field")
     if args.input is None and getattr(args, "parity", None) is None and given:
-        raise UsageError(f"--{given[0].replace('_', '-')} goes with --input: it says how texts are read")
+        raise UsageError(f"--{given[0].replace('_', '-')} needs --input: it controls how texts are read")
 
 
 def check_not_replaced(args: argparse.Namespace, inputs: list[str]) -> None:
@@ -115,7 +122,7 @@ def check_not_replaced(args: argparse.Namespace, inputs: list[str]) -> None:
         if path is not None and Path(path).is_file():
             place = os.path.realpath(path)
             if any(os.path.realpath(name) == place for name in inputs):
-                raise UsageError(f"--{option} {path}: is one of the inputs; name another file")
+                raise UsageError(f"--{option} {path}: is one of the inputs; pass another file")
 
 
 def named_corpora(
@@ -126,7 +133,7 @@ def named_corpora(
     for each in given:
         name, sign, path = each.partition("=")
         if not (sign and name and path):
-            raise UsageError(f"{option} {each}: give NAME=PATH, as in en=english.txt")
+            raise UsageError(f"{option} {each}: pass NAME=PATH, for example en=english.txt")
         paths.setdefault(name, []).append(path)
     corpora = {}
     for name, args.input in paths.items():
@@ -146,10 +153,13 @@ def add_pretoken_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--corpus-specials",
         choices=["text", "split"],
-        help="literals of special tokens in the input stay text, or split documents and are removed",
+        help="literals of special tokens in the input stay text, or split documents and are dropped",
     )
     parser.add_argument(
-        "--max-memory", type=whole_number, metavar="BYTES", help="fail if counting or training needs more memory"
+        "--max-memory",
+        type=whole_number,
+        metavar="BYTES",
+        help="fail if counting or training needs more memory than this",
     )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
 

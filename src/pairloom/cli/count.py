@@ -16,7 +16,7 @@ from pairloom.cli.corpus_options import (
     pretoken_fields,
 )
 
-HELP = "count the pretokens (pieces of about a word) of a corpus into a file, to train on later"
+HELP = "count the pretokens (word-like pieces) of a corpus into a file, to train on later"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--errors",
         choices=["strict", "replace", "ignore"],
-        help="malformed bytes are an error, become U+FFFD, or are dropped",
+        help="whether malformed bytes are an error, become U+FFFD, or are dropped",
     )
 
 

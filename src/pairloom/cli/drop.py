@@ -14,8 +14,8 @@ _MAX_LISTED = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom drop`."""
-    parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize --provenance wrote")
-    parser.add_argument("--ids", required=True, metavar="FILE", help="the ids, a line each; - for stdin")
+    parser.add_argument("folder", metavar="FOLDER", help="a folder written by pairloom tokenize --provenance")
+    parser.add_argument("--ids", required=True, metavar="FILE", help="the file of ids, one per line; - for stdin")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,14 +28,14 @@ def run(args: argparse.Namespace) -> int:
     try:
         ids = [line.rstrip("\r") for line in lines.decode().split("\n") if line.strip()]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{args.ids}: is not UTF-8: {error}; write an id a line") from None
+        raise ValueError(f"{args.ids}: not UTF-8: {error}; write one id per line") from None
     if not ids:
-        raise ValueError(f"{args.ids}: holds no ids; write an id a line")
+        raise ValueError(f"{args.ids}: contains no ids; write one id per line")
     done = drop_documents(args.folder, ids)
     if done.missing:
         some = ", ".join(map(repr, done.missing[:_MAX_LISTED]))
         more = f" and {len(done.missing) - _MAX_LISTED} others" if len(done.missing) > _MAX_LISTED else ""
-        warn(f"{args.folder}: no document has {len(done.missing)} of the ids: {some}{more}")
+        warn(f"{args.folder}: {len(done.missing)} of the ids belong to no document: {some}{more}")
     counts = {"documents": done.n_documents, "tokens": done.n_tokens, "shards": len(done.shards)}
     print(json.dumps({**counts, "missing": len(done.missing), "dropped_earlier": len(done.earlier)}))
     return 0 if done.n_documents or done.earlier else 1

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_specials_option(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="T", help="the text itself")
-    source.add_argument("--input", metavar="PATH", help="a UTF-8 file; stdin for -, or when neither is given")
+    source.add_argument("--input", metavar="PATH", help="a UTF-8 file; - or nothing for stdin")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -21,13 +21,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         default=1 << 25,
         metavar="N",
-        help="bytes to read in all, about (%(default)s); a corpus of less than twice as many may be counted",
+        help="about how many bytes to read in all (%(default)s); a corpus smaller than twice this may be read "
+        "completely",
     )
     parser.add_argument(
-        "--pieces", type=whole_number, default=256, metavar="N", help="most places to read at (%(default)s)"
+        "--pieces",
+        type=whole_number,
+        default=256,
+        metavar="N",
+        help="the maximum number of places to read at (%(default)s)",
     )
     parser.add_argument(
-        "--shard-tokens", type=whole_number, default=SHARD_TOKENS, metavar="N", help="tokens of a shard (%(default)s)"
+        "--shard-tokens", type=whole_number, default=SHARD_TOKENS, metavar="N", help="tokens per shard (%(default)s)"
     )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     add_corpus_options(parser)
@@ -40,7 +45,7 @@ def run(args: argparse.Namespace) -> None:
     if found.tokens_error is None:
         args.console.say(
             "note",
-            "how wrong tokens may be is unknown: that takes at least three pieces; pass a larger --sample-bytes, or "
-            "more files if these can only be read from their beginning",
+            "the error of the estimate is unknown, because that needs at least three pieces; pass a larger "
+            "--sample-bytes, or more files if these can be read only from their start",
         )
     print(json.dumps(dataclasses.asdict(found)))

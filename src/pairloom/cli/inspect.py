@@ -12,7 +12,10 @@ from pairloom.analysis.stages import stages
 from pairloom.cli.console import text_argument, write_stdout
 from pairloom.cli.models import add_model_arguments, load_model
 
-HELP = "show sizes, pattern, special tokens, longest, unreachable and duplicate tokens; a text in colour"
+HELP = (
+    "show sizes, pattern, special tokens, and the longest, unreachable and duplicate tokens; or show how a text is "
+    "split"
+)
 
 _N_SHOWN = 10
 
@@ -21,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom inspect`."""
     add_model_arguments(parser)
     parser.add_argument(
-        "--text", metavar="T", help="show how this text is cut: in colour on a terminal, else as a list of tokens"
+        "--text", metavar="T", help="show the tokens of this text: in colour on a terminal, otherwise as a list"
     )
     parser.add_argument(
         "--stages", metavar="T", help="show how this text is normalised, split and merged, step by step"
@@ -32,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Prints the inspection."""
     if args.stages is not None and (args.json or args.text is not None):
-        args.wrong_usage("--stages goes with neither --text nor --json")
+        args.wrong_usage("--stages cannot be combined with --text or --json")
     text = None if args.text is None else text_argument(args.text)
     tokenizer = load_model(args)
     if args.stages is not None:
@@ -55,7 +58,7 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
     rule = {"ranks": ", by ranks", "pairs": "", "priorities": ", by scores"}[inspection.rule]
     rows = {
         "ids": f"{inspection.n_vocab} ({tokenizer.id_dtype}), {inspection.n_unassigned} of them unassigned",
-        "tokens": f"{inspection.n_tokens}, of one byte {inspection.n_single_bytes}",
+        "tokens": f"{inspection.n_tokens}, single-byte {inspection.n_single_bytes}",
         "merges": f"{inspection.n_merges}{rule}",
         "ignore_merges": "yes" if inspection.ignore_merges else "no",
         "pattern": inspection.pattern_name or repr(inspection.pattern),
@@ -70,7 +73,7 @@ def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
     lines += [f"  {token_id} {shown_token(token)} ({len(token)} bytes)" for token_id, token in inspection.longest]
     for what, ids in (
         ("unreachable by merging", inspection.unreachable),
-        ("split by the pattern when alone", inspection.cut_alone),
+        ("split by the pattern", inspection.cut_alone),
     ):
         lines.append(f"{what}: {len(ids)}")
         lines += _first_few([f"{token_id} {shown_token(tokenizer.id_to_token(token_id))}" for token_id in ids])

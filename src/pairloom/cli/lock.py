@@ -20,8 +20,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="a tokenizer file or folder, tiktoken:NAME or hf:PATH_OR_NAME; the latter two encode with the libraries"
-        " tiktoken and tokenizers",
+        help="a tokenizer file or folder, tiktoken:NAME or hf:PATH_OR_NAME (which encode with the libraries tiktoken "
+        "and tokenizers)",
     )
     add_format_arguments(parser.add_argument_group("model"))
 

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="FILE",
-        help="counts of documents that the corpus lost, to take away",
+        help="counts to subtract, for documents that left the corpus",
     )
     parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet if it ends in .parquet")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
@@ -49,7 +49,7 @@ def load_merged(paths: list[str]) -> PretokenCounts:
     """Returns the sum of the counts files. Only one file at a time is in memory besides the sum."""
     times = Counter(map(os.path.realpath, paths))
     if doubled := next((path for path in paths if times[os.path.realpath(path)] > 1), None):
-        warn(f"{doubled} is added {times[os.path.realpath(doubled)]} times: it is named more than once")
+        warn(f"{doubled} is added {times[os.path.realpath(doubled)]} times: it is passed more than once")
     total = PretokenCounts.load(paths[0])
     for path in paths[1:]:
         try:

@@ -25,19 +25,20 @@ def add_format_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--pattern",
         metavar="P",
-        help=f"for formats that store none (tiktoken, gpt2): a regex or one of {', '.join(PATTERNS)}",
+        help=f"for formats without a pattern (tiktoken, gpt2): a regex or one of {', '.join(PATTERNS)}",
     )
     group.add_argument(
         "--special",
         action="append",
         default=[],
         metavar="T[=ID]",
-        help="for formats that store none (tiktoken, gpt2): a special token and its id; without one, the next free id",
+        help="for formats without special tokens (tiktoken, gpt2): a special token and its id (default: the next free "
+        "id)",
     )
     group.add_argument(
         "--missing-bytes",
         choices=MISSING_BYTES,
-        help="where the vocabulary lacks a byte of a text: an error (and no warning when it is loaded), or left out",
+        help="bytes that the vocabulary lacks are an error (without a warning at load time), or are dropped",
     )
 
 
@@ -72,7 +73,7 @@ def _specials(all_given: list[str]) -> tuple[dict[str, int], list[str]]:
         has_id = bool(sign) and number.isascii() and number.isdigit()
         literal = literal if has_id else given
         if literal in with_id or literal in without_id:
-            raise ValueError(f"--special names {literal!r} twice; name it once")
+            raise ValueError(f"--special lists {literal!r} twice; list it once")
         if has_id:
             with_id[literal] = int(number[:20])
         else:

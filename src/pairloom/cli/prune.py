@@ -21,21 +21,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom prune`."""
     add_model_arguments(parser)
     size = parser.add_mutually_exclusive_group(required=True)
-    size.add_argument("--vocab-size", type=whole_number, metavar="N", help="size of the vocabulary that is left")
+    size.add_argument("--vocab-size", type=whole_number, metavar="N", help="size of the remaining vocabulary")
     size.add_argument("--n-tokens", type=whole_number, metavar="N", help="remove N tokens")
     parser.add_argument("--output", required=True, metavar="FILE", help="the tokenizer file to write")
     parser.add_argument(
-        "--format", choices=WRITABLE, help="its format; by default tiktoken for FILE.tiktoken, else pairloom's own"
+        "--format", choices=WRITABLE, help="its format (default: tiktoken for FILE.tiktoken, otherwise pairloom's own)"
     )
     parser.add_argument("--compact", action="store_true", help="close the gaps between ids (default: all ids stay)")
-    parser.add_argument(
-        "--adapt", action="store_true", help="then learn as many tokens from the corpus, in the place of those removed"
-    )
-    parser.add_argument(
-        "--counts", action="extend", nargs="+", metavar="FILE", help="counts files in the place of --input"
-    )
+    parser.add_argument("--adapt", action="store_true", help="then learn the same number of new tokens from the corpus")
+    parser.add_argument("--counts", action="extend", nargs="+", metavar="FILE", help="counts files instead of --input")
     add_corpus_options(parser, required=False)
-    parser.add_argument("--max-memory", type=whole_number, metavar="BYTES", help="fail if more memory is needed")
+    parser.add_argument(
+        "--max-memory", type=whole_number, metavar="BYTES", help="fail if more memory than this is needed"
+    )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 
@@ -43,9 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Removes tokens, saves, and prints one JSON line."""
     if (args.input is None) == (args.counts is None):
-        args.wrong_usage("give either --input or --counts")
+        args.wrong_usage("pass either --input or --counts")
     if args.adapt and args.vocab_size is not None:
-        args.wrong_usage("--adapt leaves the size as it is: give --n-tokens, how many to replace, not --vocab-size")
+        args.wrong_usage(
+            "--adapt does not change the size: pass --n-tokens, the number of tokens to replace, not --vocab-size"
+        )
     check_target(args.output, args.format, args.force)
     tokenizer = load_model(args)
     n_tokens = n_to_remove(tokenizer.model, args.vocab_size, args.n_tokens)

@@ -17,17 +17,19 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         "--corpus",
         action="append",
         metavar="NAME=PATH",
-        help="in the place of --input: a named corpus, as of a language; several give premiums, the Gini coefficient"
-        " and the tokens of no use",
+        help="instead of --input: a named corpus, such as one language; several add premiums, the Gini coefficient "
+        "and useless tokens",
     )
     parser.add_argument(
-        "--parallel", action="store_true", help="each --corpus says the same: compare tokens as a whole, not a byte"
+        "--parallel",
+        action="store_true",
+        help="the corpora are translations of each other: compare total tokens, not tokens per byte",
     )
 
 
 def add_plot_options(parser: argparse.ArgumentParser, what: str) -> None:
     """Adds the options of a plot, which draws `what`."""
-    help = f"{what}; .svg, .png or .pdf; needs matplotlib"
+    help = f"{what} (.svg, .png or .pdf; needs matplotlib)"
     parser.add_argument("--plot", metavar="FILE", help=help)
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
 
@@ -35,7 +37,7 @@ def add_plot_options(parser: argparse.ArgumentParser, what: str) -> None:
 def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> None:
     """Prints the tokenizers' report on each --corpus, as text or JSON; writes the plot first."""
     if args.input is not None:
-        raise UsageError("give either --input or --corpus")
+        raise UsageError("pass either --input or --corpus")
     corpora = named_corpora(args, "--corpus", args.corpus)
     if args.plot is not None:
         check_plot(Path(args.plot), args.force)

@@ -9,14 +9,14 @@ from pairloom.analysis.shards import shard_stats, shard_stats_text
 from pairloom.cli.console import write_stdout
 from pairloom.cli.report import add_plot_options
 
-HELP = "show what a folder of shards holds: documents, tokens, lengths of documents, tokens of each input"
+HELP = "show what a folder of shards contains: documents, tokens, document lengths, tokens of each input"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom shards`."""
-    parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote, or is writing")
+    parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote or is writing")
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
-    add_plot_options(parser, "also draw lengths of documents and tokens of inputs")
+    add_plot_options(parser, "also plot document lengths and tokens per input")
 
 
 def run(args: argparse.Namespace) -> None:

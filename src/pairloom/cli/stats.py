@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom stats`."""
     add_model_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
-    what = "token lengths, how often tokens come, compression against vocabulary size and the training curve"
-    add_plot_options(parser, f"also draw {what}")
+    what = "token lengths, token frequencies, compression by vocabulary size and the training curve"
+    add_plot_options(parser, f"also plot {what}")
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     add_specials_option(parser)
     add_report_options(parser)
@@ -34,9 +34,9 @@ def run(args: argparse.Namespace) -> None:
         print_report(args, {args.model: load_model(args)})
         return
     if args.input is None:
-        args.wrong_usage("give either --input or --corpus")
+        args.wrong_usage("pass either --input or --corpus")
     if args.parallel:
-        args.wrong_usage("--parallel goes with --corpus")
+        args.wrong_usage("--parallel needs --corpus")
     corpus = corpus_of(args)
     if args.plot is not None:
         check_plot(Path(args.plot), args.force)

@@ -40,13 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         default=SHARD_TOKENS,
         metavar="N",
-        help="end a shard at N tokens (%(default)s)",
+        help="end each shard after N tokens (%(default)s)",
     )
     parser.add_argument(
         "--split",
         type=_split_of,
         metavar="NAME=FRACTION,...",
-        help="write each part into a folder NAME of its own, as train=0.99,val=0.01: a document's id or text decides",
+        help="write each part into its own folder NAME, for example train=0.99,val=0.01; the id or text of a document "
+        "decides",
     )
     duplicates = parser.add_mutually_exclusive_group()
     duplicates.add_argument(
@@ -55,25 +56,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="drop",
         default="keep",
-        help="leave out documents with the text of an earlier one, byte for byte; texts that are nearly equal stay",
+        help="drop documents whose text is identical to an earlier one; near duplicates stay",
     )
     duplicates.add_argument(
-        "--count-duplicates", dest="duplicates", action="store_const", const="count", help="count them, and keep them"
+        "--count-duplicates",
+        dest="duplicates",
+        action="store_const",
+        const="count",
+        help="count such documents, but keep them",
     )
     packing = parser.add_argument_group("rows for a training loop")
     packing.add_argument(
         "--pack",
         type=whole_number,
         metavar="N",
-        help="write rows of N tokens, one document after another, as documents",
+        help="concatenate the documents and write rows of N tokens instead",
     )
     packing.add_argument(
-        "--shuffle", type=whole_number, metavar="SEED", help="with --pack: take documents in an order that SEED names"
+        "--shuffle", type=whole_number, metavar="SEED", help="with --pack: shuffle the documents with this seed"
     )
     packing.add_argument("--rank", type=whole_number, metavar="R", help="with --pack: only rows R, R + W, R + 2 W, ...")
     packing.add_argument("--world-size", type=whole_number, metavar="W", help="with --rank: the number of ranks")
     parser.add_argument(
-        "--provenance", action="store_true", help="write a table beside each shard: where its documents come from"
+        "--provenance",
+        action="store_true",
+        help="also write a table for each shard that says where its documents come from",
     )
     parser.add_argument(
         "--id-field", metavar="F", help="with --provenance: key or column of a document's id; nested: a.b"
@@ -83,11 +90,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument(
         "--resume",
         action="store_true",
-        help="resume an interrupted run; inputs after the point where it stopped may have changed",
+        help="resume an interrupted run; inputs that it has not read yet may change",
     )
     again.add_argument("--force", action="store_true", help="replace the shards in the folder")
     parser.add_argument(
-        "--takeover", action="store_true", help="at a URL: remove the lock that a killed run has left there"
+        "--takeover", action="store_true", help="at a URL: remove the lock that a killed run left there"
     )
     parser.add_argument(
         "--rewrite", action="store_true", help="with --resume: write finished shards again if their inputs changed"
@@ -103,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     if args.id_field is not None and not args.provenance:
         args.wrong_usage("--id-field needs --provenance")
     if args.takeover and not is_url(args.output):
-        args.wrong_usage("--takeover is for a URL as --output: the lock of a local folder ends with its run")
+        args.wrong_usage("--takeover needs a URL as --output: the lock of a local folder ends with its run")
     pack = _pack_options(args)
     started = time.perf_counter()
     names = ("format", "eot", "bos", "specials", "shard_tokens", "resume", "duplicates", "provenance", "id_field")
@@ -116,13 +123,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         result = tokenize_packed(tokenizer, corpus, args.output, pack, run=how, **options)
     if result.was_complete:
-        args.console.say("note", f"{args.output} is finished already; nothing to do")
+        args.console.say("note", f"{args.output} is already finished; nothing to do")
     else:
         args.console.wrote(args.output, f"shards of {result.n_tokens} tokens")
     if result.n_documents == 0:
         # With packing, a rank can end up with no rows although there are documents.
-        nothing = "the input holds no document" if pack is None else "the input holds no token for a row of this rank"
-        warn(f"{nothing}; there are no shards")
+        nothing = (
+            "the input contains no documents" if pack is None else "the input has too few tokens for a row of this rank"
+        )
+        warn(f"{nothing}; no shards were written")
     report = {
         "corpus_bytes": result.n_bytes,
         "documents": result.n_documents,
@@ -149,17 +158,19 @@ def _split_of(text: str) -> dict[str, float]:
     try:
         split = {name: float(share) for name, _, share in parts}
         if len(split) < len(parts):
-            raise ValueError(f"{text!r} names a part twice")
+            raise ValueError(f"{text!r} lists a part twice")
         split_configs(split)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}; write train=0.99,val=0.01") from None
+        raise argparse.ArgumentTypeError(f"{error}; write for example train=0.99,val=0.01") from None
     return split
 
 
 def _pack_options(args: argparse.Namespace) -> dict[str, Any] | None:
     """Returns the options of `pack_shards`; None without --pack."""
     if args.pack is not None and args.split is not None:
-        args.wrong_usage("--pack and --split: tokenize with --split, then pack each part (pairloom.pack_shards)")
+        args.wrong_usage(
+            "--pack and --split cannot be combined: tokenize with --split, then pack each part (pairloom.pack_shards)"
+        )
     if args.pack is None:
         for name in ("shuffle", "rank", "world_size"):
             if getattr(args, name) is not None:

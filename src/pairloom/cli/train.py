@@ -38,19 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocab-size", type=whole_number, metavar="N", help="size of the vocabulary")
     parser.add_argument("--output", required=True, metavar="FILE", help="the tokenizer file to write")
     parser.add_argument(
-        "--format", choices=WRITABLE, help="its format; by default tiktoken for FILE.tiktoken, else pairloom's own"
+        "--format", choices=WRITABLE, help="its format (default: tiktoken for FILE.tiktoken, otherwise pairloom's own)"
     )
     parser.add_argument(
         "--extend",
         metavar="MODEL",
-        help="continue training from this tokenizer; --pattern may be another (its own if not given); --special T[=ID]"
-        " is for a file that stores none (tiktoken, gpt2)",
+        help="continue training from this tokenizer; --pattern can change its pattern; --special T[=ID] is only for a "
+        "file without special tokens (tiktoken, gpt2)",
     )
     parser.add_argument("--n-tokens", type=whole_number, metavar="N", help="with --extend: add N tokens")
     parser.add_argument(
         "--renumber",
         action="store_true",
-        help="with --extend: number ids as one training would have, special tokens too (default: all ids stay)",
+        help="with --extend: number all ids as a single training would, including special tokens (default: all ids "
+        "stay)",
     )
     parser.add_argument(
         "--counts", action="extend", nargs="+", metavar="FILE", help="counts files to train on instead of --input"
@@ -59,23 +60,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parity",
         action="append",
         metavar="NAME=PATH",
-        help="instead of --input: a corpus of several, as of a language; each merge is by the one that takes the most"
-        " tokens a byte",
+        help="instead of --input: one of several corpora, such as one language; each merge is learned from the corpus "
+        "with the most tokens per byte",
     )
     parser.add_argument(
         "--parity-reference",
         action="append",
         metavar="NAME=PATH",
-        help="with --parity: a text of each that says the same; each merge is by the one that takes the most tokens",
+        help="with --parity: translations of the same text, one per corpus; each merge is learned from the corpus "
+        "whose translation has the most tokens",
     )
     add_corpus_options(parser, required=False)
     add_pretoken_options(parser)
-    parser.add_argument("--min-frequency", type=whole_number, metavar="N", help="merge no pair rarer than this")
-    parser.add_argument("--max-token-bytes", type=whole_number, metavar="N", help="learn no token longer than this")
+    parser.add_argument(
+        "--min-frequency", type=whole_number, metavar="N", help="do not merge pairs that are rarer than this"
+    )
+    parser.add_argument(
+        "--max-token-bytes", type=whole_number, metavar="N", help="do not learn tokens longer than this"
+    )
     parser.add_argument(
         "--trace",
         metavar="FILE",
-        help="write a line of JSON for each merge: the pair, its count, the pairs that came next",
+        help="write a line of JSON for each merge: the pair, its count, and the runners-up",
     )
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 
@@ -83,15 +89,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Trains, saves, and prints one JSON line."""
     if sum(given is not None for given in (args.input, args.counts, args.parity)) != 1:
-        args.wrong_usage("give one of --input, --counts and --parity")
+        args.wrong_usage("pass exactly one of --input, --counts and --parity")
     if args.parity_reference is not None and args.parity is None:
-        args.wrong_usage("--parity-reference goes with --parity")
+        args.wrong_usage("--parity-reference needs --parity")
     if args.parity is not None and (args.extend is not None or args.trace is not None):
-        args.wrong_usage("--parity does not go with --extend or --trace")
+        args.wrong_usage("--parity cannot be combined with --extend or --trace")
     if args.extend is None and (args.n_tokens is not None or args.renumber):
-        args.wrong_usage("--n-tokens and --renumber go with --extend")
+        args.wrong_usage("--n-tokens and --renumber need --extend")
     if args.extend is not None and args.trace is not None:
-        args.wrong_usage("--trace does not go with --extend")
+        args.wrong_usage("--trace cannot be combined with --extend")
     if (args.vocab_size is None) == (args.n_tokens is None):
         args.wrong_usage("give --vocab-size" + ("" if args.extend is None else " or --n-tokens"))
     profile = args.profile or DEFAULT_PROFILE
@@ -105,7 +111,7 @@ def run(args: argparse.Namespace) -> None:
     check_target(args.output, args.format, args.force)
     if args.trace is not None:
         if Path(args.trace).resolve() == Path(args.output).resolve():
-            args.wrong_usage("--trace and --output name the same file")
+            args.wrong_usage("--trace and --output are the same file")
         check_free(Path(args.trace), args.force)
     check_reads_nothing(args)
     check_not_replaced(args, args.counts or [])

@@ -7,20 +7,20 @@ from pairloom.cli.messages import with_option_names
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.shards.verify import verify_shards
 
-HELP = "find damage in a folder of shards, and mend it from the inputs"
+HELP = "find damage in a folder of shards, and repair it from the inputs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom verify`."""
     parser.add_argument("folder", metavar="FOLDER", help="a folder that pairloom tokenize wrote")
-    parser.add_argument("--deep", action="store_true", help="compare the SHA-256 of every file, too")
-    parser.add_argument("--repair", action="store_true", help="encode again what --deep finds damaged; needs --model")
+    parser.add_argument("--deep", action="store_true", help="also compare the SHA-256 of every file")
+    parser.add_argument("--repair", action="store_true", help="encode damaged shards again; needs --model")
     parser.add_argument(
         "--input",
         action="extend",
         nargs="+",
         metavar="PATH",
-        help="with --repair: the inputs, if they are not where they were",
+        help="with --repair: the inputs, if they have moved",
     )
     parser.add_argument("--threads", type=whole_number, default=0, metavar="N", help="threads (0: all)")
     add_model_arguments(parser, required=False)
@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
     )
     for message in found:
         # A repaired part needs no remedy, so cut it off.
-        print(f"mended: {message.partition(';')[0]}" if args.repair else with_option_names(message))
-    args.console.say("note", f"{args.folder}: {len(found) or 'no'} damage{' mended' if args.repair and found else ''}")
+        print(f"repaired: {message.partition(';')[0]}" if args.repair else with_option_names(message))
+    args.console.say(
+        "note", f"{args.folder}: {len(found) or 'no'} damaged parts{', repaired' if args.repair and found else ''}"
+    )
     return 1 if found and not args.repair else 0

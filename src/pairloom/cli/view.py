@@ -13,7 +13,10 @@ from pairloom.cli.corpus_options import add_corpus_options, add_specials_option,
 from pairloom.cli.models import add_format_arguments, load_at
 from pairloom.view.view import MAX_BYTES, View
 
-HELP = "write a page that shows texts as tokens: ids, ranks, merge trees, merges step by step; two tokenizers compared"
+HELP = (
+    "write a page that shows texts as tokens, with ids, ranks, merge trees and merges step by step; can compare two "
+    "tokenizers"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,14 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="FILE",
-        help="a tokenizer: a file of any format, or a folder for gpt2; given twice, both are shown side by side",
+        help="a tokenizer: a file of any format, or a folder for gpt2; pass it twice to compare two side by side",
     )
     add_format_arguments(group)
     parser.add_argument("--text", action="append", default=[], metavar="T", help="a text to show; may be repeated")
     parser.add_argument(
         "--output",
         metavar="FILE",
-        help="the page, an HTML file that needs neither network nor server; stdout if not given and no terminal",
+        help="the page, an HTML file that needs neither network nor server (default: stdout, unless that is a "
+        "terminal)",
     )
     parser.add_argument("--force", action="store_true", help="replace the page if it exists")
     parser.add_argument("--open", action="store_true", help="show the page in the browser; needs --output")
@@ -42,14 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Writes the page."""
     if len(args.model) > 2:
-        args.wrong_usage(f"--model can be given once or twice, not {len(args.model)} times")
+        args.wrong_usage(f"pass --model once or twice, not {len(args.model)} times")
     if not args.text and args.input is None:
-        args.wrong_usage("there is no text: give --text or --input")
+        args.wrong_usage("there is no text: pass --text or --input")
     check_reads_nothing(args)
     if args.open and args.output is None:
-        args.wrong_usage("--open needs a page to open: give --output FILE")
+        args.wrong_usage("--open needs a file: pass --output FILE")
     if args.output is None and sys.stdout is not None and sys.stdout.isatty():
-        args.wrong_usage("a page is HTML, which a terminal does not show: give --output FILE, and --open to see it")
+        args.wrong_usage("the page is HTML, which a terminal cannot show: pass --output FILE, and --open to see it")
     output = None if args.output is None else Path(args.output)
     if output is not None:
         check_file(output, args.force)
@@ -61,8 +65,8 @@ def run(args: argparse.Namespace) -> None:
             left -= len(text.encode())
             if left < 0:
                 raise ValueError(
-                    f"a page shows at most {MAX_BYTES >> 20} MB of text; leave inputs out, or show the beginning with"
-                    f" --max-bytes {MAX_BYTES} or --doc-cap"
+                    f"a page can show at most {MAX_BYTES >> 20} MB of text; pass fewer inputs, or only their start "
+                    f"with --max-bytes {MAX_BYTES} or --doc-cap"
                 )
             texts.append((name, text))
     view = View(tokenizers, texts, specials=args.specials)

@@ -8,7 +8,7 @@ from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.shards.config import model_digest
 from pairloom.shards.reading import open_shards
 
-HELP = "tell where a token of a folder of shards comes from, or where a document went"
+HELP = "find where a token in a folder of shards comes from, or where a document went"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints a line for each document found, or each part of it in packed rows. Exit status 1 if there is none."""
     if (args.shard is None) != (args.token is None) or (args.id is None) == (args.shard is None):
-        args.wrong_usage("name --shard and --token, or --id")
+        args.wrong_usage("pass --shard and --token, or --id")
     shards = open_shards(args.folder, incomplete=True)
     model = None if args.model is None else load_model(args)
     if model is not None and model_digest(model) != shards.manifest.model:
-        raise ValueError(f"{args.folder}: was made with another model than {args.model}; name the one that made it")
+        raise ValueError(f"{args.folder}: was made with another model than {args.model}; pass the model that made it")
     found = shards.where(shard=args.shard, token=args.token, id=args.id)
     for origin in found:
         line = origin._asdict()
@@ -42,5 +42,5 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         args.console.say("error", f"{args.folder}: no document has the id {args.id!r}")
     elif not shards.manifest.has_provenance:
-        args.console.say("note", f"{args.folder}: was made without --provenance, which tells record and id")
+        args.console.say("note", f"{args.folder}: was made without --provenance, so record and id are unknown")
     return 0 if found else 1

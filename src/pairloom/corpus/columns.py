@@ -118,8 +118,8 @@ class RowsReader:
                 if n_read != n_there:
                     # pyarrow reads too few rows, without an error, for dictionaries within lists.
                     raise CorpusError(
-                        f"{self._name}: only {n_read} of the {n_there} rows of row group {number} are read; the file is"
-                        f" damaged, or write {self._shown} without dictionaries"
+                        f"{self._name}: only {n_read} of the {n_there} rows of row group {number} could be read; the "
+                        f"file is damaged, or its dictionaries are too large: write {self._shown} without dictionaries"
                     )
 
     def arrow(self, file: BinaryIO) -> Iterator[Rows]:
@@ -145,12 +145,13 @@ class RowsReader:
                 del column
             if begin != b"ARROW1" and file.read(1):
                 raise CorpusError(
-                    f"{self._name}: something follows the end of its Arrow stream; put each stream into its own file"
+                    f"{self._name}: there are more bytes after the end of its Arrow stream; put each stream into its "
+                    "own file"
                 )
             if begin == b"ARROW1" and source.furthest and source.n_bytes_before_footer() > _MAX_BEFORE_FOOTER:
                 raise CorpusError(
-                    f"{self._name}: something stands between its last batch and its footer, as where Arrow files were"
-                    " joined, of which each should be a file of its own"
+                    f"{self._name}: there are unexpected bytes between its last batch and its footer, as if Arrow "
+                    "files were concatenated; put each one into its own file"
                 )
 
     def tables(self, tables: Iterator[Any], n_rows: int | None) -> Iterator[Rows]:
@@ -171,15 +172,15 @@ class RowsReader:
             if first in names:
                 raise CorpusError(f"{self._name}: {names.count(first)} columns are named {first!r}")
             raise CorpusError(
-                f"{self._name}: no column {first!r}; the columns are {', '.join(map(repr, names))}; "
-                "name one with text_field"
+                f"{self._name}: no column {first!r}; the columns are {', '.join(map(repr, names))}; choose one with "
+                "text_field"
             )
         types = pyarrow.types
         kind = schema.field(first).type
         for number, step in enumerate(self._field):
             if number:
                 if not types.is_struct(kind) or kind.get_field_index(step.name) < 0:
-                    remedy = f"; name the elements of its lists with {first}[]" if _is_list(kind) else ""
+                    remedy = f"; read the elements of its lists with {first}[]" if _is_list(kind) else ""
                     raise CorpusError(
                         f"{self._name}: no field {step.name!r} in column {first!r}, which is {kind}{remedy}"
                     )
@@ -187,14 +188,14 @@ class RowsReader:
             for _ in range(step.n_lists):
                 if not _is_list(kind):
                     raise CorpusError(
-                        f"{self._name}: {self._shown!r} asks for the elements of {kind}, which is no list"
+                        f"{self._name}: {self._shown!r} asks for the elements of {kind}, which is not a list"
                     )
                 kind = kind.value_type
         if types.is_dictionary(kind):
             kind = kind.value_type
         if _is_list(kind):
             raise CorpusError(
-                f"{self._name}: column {self._shown!r} is {kind}, not string; name its elements with {self._shown}[]"
+                f"{self._name}: column {self._shown!r} is {kind}, not string; read its elements with {self._shown}[]"
             )
         if kind not in _bytes_types():
             raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
@@ -206,16 +207,16 @@ class RowsReader:
         types, name = import_pyarrow().types, ".".join(self._id_field)
         if len(schema.get_all_field_indices(self._id_field[0])) != 1:
             columns = ", ".join(repr(field.name) for field in schema)
-            raise CorpusError(f"{self._name}: no column {name!r}; the columns are {columns}; name one with id_field")
+            raise CorpusError(f"{self._name}: no column {name!r}; the columns are {columns}; choose one with id_field")
         kind = schema.field(self._id_field[0]).type
         for step in self._id_field[1:]:
             if not types.is_struct(kind) or kind.get_field_index(step) < 0:
-                raise CorpusError(f"{self._name}: column {name!r} is not there; name one with id_field")
+                raise CorpusError(f"{self._name}: column {name!r} is not there; choose one with id_field")
             kind = kind.field(kind.get_field_index(step)).type
         if types.is_dictionary(kind):
             kind = kind.value_type
         if not types.is_integer(kind) and str(kind) not in ("string", "large_string", "string_view", "null"):
-            raise CorpusError(f"{self._name}: column {name!r} is {kind}; an id is a string or an integer")
+            raise CorpusError(f"{self._name}: column {name!r} is {kind}, but ids must be strings or integers")
 
     def _ids(self, batch: Any) -> list[str | None] | None:
         """Returns the ids of the rows of a batch."""
@@ -289,13 +290,13 @@ class RowsReader:
     def _checked_nulls(self, lists: Any) -> int:
         """Returns how many lists are null; CorpusError if there are any, unless such rows are left out."""
         if lists.null_count and not self._skip:
-            raise CorpusError(f"{self._name}: a row: the list is null; leave such rows out with skip_bad")
+            raise CorpusError(f"{self._name}: a row: the list is null; skip such rows with skip_bad")
         return int(lists.null_count)
 
     def _damaged(self, kind: str, file: BinaryIO, error: Exception) -> CorpusError:
         file.seek(0)
         begin = file.read(BEGIN_BYTES)
-        what = "the file is empty" if not begin else "the file is damaged or was cut short"
+        what = "the file is empty" if not begin else "the file is damaged or truncated"
         if not begin.startswith(b"PAR1" if kind == "Parquet" else b"ARROW1"):
             what = _core.not_text(begin) or what
         return CorpusError(f"{self._name}: not readable as {kind}: {error}; {what}")

@@ -120,8 +120,8 @@ def pieces_of(
             yield piece
         if n_bytes is not None and at < n_bytes:
             raise CorpusError(
-                f"{name}: the file became shorter while it was read, {at} bytes of {n_bytes}; leave it alone and start"
-                " again"
+                f"{name}: the file was truncated while it was read, at byte {at} of {n_bytes}; start again, and "
+                "do not change it meanwhile"
             )
         return
     parts: list[bytes] = []
@@ -164,9 +164,9 @@ def _decompressed(file: BinaryIO, compression: str, name: str, at_once: int, mos
             if part:
                 yield part
     if not begin:
-        raise CorpusError(f"{name}: the file is empty, which no file of {compression} is; copy it again")
+        raise CorpusError(f"{name}: the file is empty, so it is not {compression}; copy it again")
     if not decoder.eof:
-        raise CorpusError(f"{name}: the {compression} data break off; the file was cut short, copy it again")
+        raise CorpusError(f"{name}: the {compression} data end too early; the file is truncated, so copy it again")
 
 
 def _error_of(error: Exception, compression: str, name: str, begin: bytes) -> Exception:

@@ -133,7 +133,7 @@ class Corpus:
     ) -> None:
         if not isinstance(text_field, str) or not all(text_field.split(".")):
             raise ValueError(
-                f"text_field must name a key or column, with dots between nested fields, not {shown(text_field)}"
+                f"text_field must be a key or column, with dots between nested fields, not {shown(text_field)}"
             )
         if separator is not None and (not isinstance(separator, str) or not separator):
             raise ValueError(f"separator must be a str of at least one character, not {shown(separator)}")
@@ -151,8 +151,8 @@ class Corpus:
         if is_dataset(paths):
             if getattr(paths, "format", {}).get("type") == "custom":
                 raise ValueError(
-                    "the data set has a transform, which its columns do not show; apply it with map, or pass "
-                    "with_format(None) of the data set"
+                    "the dataset has a transform that its columns do not contain; apply it with map, or pass "
+                    "dataset.with_format(None)"
                 )
             self._texts = paths
         elif isinstance(paths, _Texts):
@@ -161,9 +161,9 @@ class Corpus:
             self.sources = resolve(check_paths(paths), input_format)
             formats = {source.format for source in self.sources}
             if separator is not None and "text" not in formats:
-                warn("separator is ignored: it is for plain text, and no input is")
+                warn("separator is ignored: it applies to plain text only, and no input is plain text")
             if text_field != "text" and formats <= {"text", "warc"}:
-                warn("text_field is ignored: it is for records, and the inputs are plain text")
+                warn("text_field is ignored: it applies to records only, and the inputs are plain text")
 
     @classmethod
     def of_texts(
@@ -243,17 +243,15 @@ class Corpus:
     def check_id_field(self, id_field: str) -> None:
         """Raises ValueError unless each source can have a field or column of that name."""
         if not isinstance(id_field, str) or not all(id_field.split(".")) or "[]" in id_field:
-            raise ValueError(f"id_field must name a key or column, not {shown(id_field)}")
+            raise ValueError(f"id_field must be a key or column, not {shown(id_field)}")
         for source in self.sources:
             if source.format not in ("jsonl", "parquet", "arrow"):
                 raise ValueError(
-                    f"{source.shown}: id_field names a field of JSON lines or a column of Parquet or Arrow, this is "
-                    f"{source.format or 'standard input, whose format input_format says'}"
+                    f"{source.shown}: id_field applies to JSON lines, Parquet and Arrow only, but this is "
+                    f"{source.format or 'standard input, which needs input_format'}"
                 )
         if self._texts is not None:
-            raise ValueError(
-                "id_field names a field of JSON lines or a column of Parquet or Arrow, not of texts in memory"
-            )
+            raise ValueError("id_field applies to JSON lines, Parquet and Arrow only, not to texts in memory")
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
@@ -371,11 +369,11 @@ class Reading:
         warn_of(self._doubts)
         if self.n_skipped:
             shown = "".join(f"\n  {message}" for message in self.messages)
-            warn(f"{self.n_skipped} records that cannot be read were left out; the first:{shown}")
+            warn(f"{self.n_skipped} records that could not be read were skipped; the first:{shown}")
         if self.skipped_files:
             some = self.skipped_files[:_MAX_MESSAGES]
             shown = "".join(f"\n  {file.reason}" for file in some)
-            warn(f"{len(self.skipped_files)} files that cannot be read were left out; the first:{shown}")
+            warn(f"{len(self.skipped_files)} files that could not be read were skipped; the first:{shown}")
 
     def _expected_total(self) -> int:
         """Returns the total to read, in the unit of `Block.done`."""
@@ -413,8 +411,8 @@ class Reading:
                 reason = str(error) if isinstance(error, CorpusError) else f"{source.shown}: {error.strerror or error}"
                 if state.left_out:
                     raise CorpusError(
-                        f"{reason}; it cannot be left out, because {state.left_out} of its documents were used before; "
-                        "start again without them"
+                        f"{reason}; it cannot be skipped, because {state.left_out} of its documents were already "
+                        "used; start again without the file"
                     ) from error
                 self.skipped_files.append(SkippedFile(number, source.name, reason))
 
@@ -570,7 +568,7 @@ class Reading:
         is_text = source.format in ("text", None)
         if is_text and "\n" in separator and "\r" not in separator and piece.partition(b"\n")[0].endswith(b"\r"):
             wanted = separator.replace("\n", "\r\n").encode("unicode_escape").decode()
-            return f'lines that end with CR LF, where the separator has LF alone; pass separator="{wanted}"'
+            return f'lines that end with CR LF, but the separator has only LF; pass separator="{wanted}"'
         if "\0" in separator:
             return None
         return doubt_of(piece[:BEGIN_BYTES], is_meant=not is_text or self._corpus.input_format is not None)

@@ -36,7 +36,7 @@ def of_files(paths: list[str]) -> dict[str, Any]:
         known: dict[str, Any] = {"path": source.name, "bytes": source.n_bytes, "modified_ns": source.mtime_ns}
         if source.n_bytes is None and not source.is_remote:
             raise CheckpointError(
-                f"{source.shown}: a checkpoint cannot tell whether a pipe brings the same text again; train on a file, "
+                f"{source.shown}: a checkpoint cannot check that a pipe sends the same text again; train on a file, "
                 "or without a checkpoint"
             )
         if is_digested and not source.is_remote:

@@ -26,15 +26,15 @@ def doubt_of(begin: bytes, *, is_meant: bool = False) -> str | None:
     """
     if len(begin) > 0 and begin.count(0) * 4 >= len(begin):
         return (
-            "many NUL characters: it may be UTF-16 without a byte order mark, or no text at all; convert it to UTF-8, "
-            "or leave it out"
+            "many NUL characters: it may be UTF-16 without a byte order mark, or not text at all; convert it to "
+            "UTF-8, or leave it out"
         )
     if not is_meant and begin.startswith(b"WARC/1."):
-        return 'WARC that is read as plain text, with its headers; give it the suffix .warc or pass input_format="warc"'
+        return 'WARC that is read as plain text, including its headers; name it .warc or pass input_format="warc"'
     if not is_meant and _RECORD.match(begin):
         return (
-            "JSON that is read as plain text, with keys, quotes and escapes; for JSON lines give it the suffix .jsonl "
-            'or pass input_format="jsonl", or, if all of it is meant, pass input_format="text"'
+            "JSON that is read as plain text, including keys, quotes and escapes; for JSON lines, name it .jsonl or "
+            'pass input_format="jsonl"; to use all of it as text, pass input_format="text"'
         )
     return None
 

@@ -103,7 +103,7 @@ def copy_remote(url: str, to: Path, n_bytes: int | None = None) -> str:
                 digest.update(piece)
                 n_copied += len(piece)
     if n_bytes is not None and n_copied != n_bytes:
-        raise OSError(errno.EIO, f"{n_copied} bytes came instead of {n_bytes}; run again", name)
+        raise OSError(errno.EIO, f"{n_copied} bytes arrived instead of {n_bytes}; run again", name)
     return digest.hexdigest()
 
 
@@ -219,7 +219,7 @@ class RangesFile(io.RawIOBase):
                     return data
                 if len(data) == self._n_bytes:
                     raise _NoRanges
-                problem = f"{len(data)} bytes came instead of {end - start}"
+                problem = f"{len(data)} bytes arrived instead of {end - start}"
             except (_NoRanges, *_FINAL_ERRORS):
                 raise
             except Exception as error:
@@ -231,6 +231,6 @@ class RangesFile(io.RawIOBase):
                 time.sleep(wait)
                 wait *= 2
         message = (
-            f"the connection broke {_MAX_TRIES} times at byte {start}: {problem}; run again, or copy the file first"
+            f"the connection failed {_MAX_TRIES} times at byte {start}: {problem}; run again, or copy the file first"
         )
         raise OSError(errno.EIO, message, self._name)

@@ -119,7 +119,7 @@ def resolve(paths: list[str], input_format: str | None = None, *, warns: bool = 
     left_out = _LeftOut()
     sources = [source for path in paths for source in _resolve_one(path, left_out)]
     if not sources:
-        raise CorpusError("no input: name at least one file, folder, glob or URL")
+        raise CorpusError("no input: pass at least one file, folder, glob or URL")
     if warns:
         left_out.warn()
         if len(paths) > 1:
@@ -146,15 +146,16 @@ class _LeftOut:
             verb = "files have" if len(self.unknown) > 1 else "file has"
             warn(
                 f"{len(self.unknown)} {verb} no suffix of a corpus ({', '.join(FORMATS)}) and will not be read: "
-                f"{as_text(self.unknown[0])}{', ...' if len(self.unknown) > 1 else ''}; name what is to be read, or "
+                f"{as_text(self.unknown[0])}{', ...' if len(self.unknown) > 1 else ''}; pass the files by name, or "
                 "pass a glob"
             )
         if self.linked:
-            warn(f"{_first_and_others(self.linked)} will not be read: by way of a link it is what is read already")
+            warn(f"{_first_and_others(self.linked)} will not be read: it is a link to a file that is already read")
         if self.skipped_by_name:
             warn(
-                f"{_first_and_others(self.skipped_by_name)} will not be read: names in folders that begin with _ or ."
-                " are for what is no data; name what is to be read"
+                f"{_first_and_others(self.skipped_by_name)} will not be read: in folders, names that start with _ or "
+                ". usually are "
+                "not data; pass the files by name to read them"
             )
 
 
@@ -167,8 +168,8 @@ def _warn_of_tables(sources: list[Source]) -> None:
     for source in sources:
         if _suffix(source.name)[0] in _TABLES:
             warn(
-                f"{source.shown} is read as plain text, with separators, quotes and all columns; write the column of "
-                'the text to .jsonl or .parquet, or, if all of it is meant, pass input_format="text"'
+                f"{source.shown} is read as plain text, including separators, quotes and all columns; write the text "
+                'column to .jsonl or .parquet, or, to use all of it as text, pass input_format="text"'
             )
             return
 
@@ -180,14 +181,17 @@ def _warn_of_doubled(sources: list[Source]) -> None:
     alike = [source for source in sources if status[source.n_bytes, source.mtime_ns] > 1]
     files = Counter(source.name if source.is_remote else os.path.realpath(source.name) for source in alike)
     if doubled := [name for name, n in files.items() if n > 1]:
-        warn(f"{_first_and_others(doubled)} will be read {files[doubled[0]]} times: the inputs name it more than once")
+        warn(
+            f"{_first_and_others(doubled)} will be read {files[doubled[0]]} times: it is among the inputs more than "
+            "once"
+        )
 
 
 def _warn_of_empty(sources: list[Source]) -> None:
     # In a compressed, Parquet or Arrow file, having no bytes is damage, which is an error.
     plain = (source for source in sources if source.compression is None and source.format in ("text", "jsonl"))
     if empty := [source.name for source in plain if source.n_bytes == 0]:
-        warn(f"{_first_and_others(empty)} will give no documents: no byte is in it")
+        warn(f"{_first_and_others(empty)} contains no documents: it is empty")
 
 
 def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
@@ -205,7 +209,7 @@ def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
     else:
         names = [name for name in matching(path) if not Path(name).is_dir()]
         if not names:
-            raise CorpusError(f"{path}: the glob matches no file")
+            raise CorpusError(f"{path}: the glob matches no files")
         yield from _local_sources(_without_descriptions(names), left_out)
 
 
@@ -233,8 +237,9 @@ def _known_files(folder: str, names: list[str], left_out: _LeftOut) -> list[str]
     known = [name for name in names if _by_suffix(name)[0] is not None]
     if not known:
         raise CorpusError(
-            f"{folder}: the folder holds no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
-            f"{', '.join(COMPRESSIONS)}) and a name that does not begin with _ or .; name the files or pass a glob"
+            f"{folder}: the folder contains no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
+            f"{', '.join(COMPRESSIONS)}) and a name that does not start with _ or .; pass the files by name, or pass "
+            "a glob"
         )
     left_out.unknown += sorted((name for name in names if _by_suffix(name)[0] is None), key=path_order)
     return _without_descriptions(known)
@@ -264,8 +269,8 @@ def _remote(url: str, left_out: _LeftOut) -> list[Source]:
         name, info = public_url(address), files.info(path)
         if info.get("mimetype") == "text/html" and _suffix(path)[0] not in (".html", ".htm"):
             raise CorpusError(
-                f"{name}: a web page came (text/html), not a file; check the address, or whether it asks to log in; if "
-                "the page is meant, download it"
+                f"{name}: the server sent a web page (text/html), not a file; check the address, and whether it needs "
+                "a login. To read the page itself, download it first"
             )
         format, compression = _by_suffix(path)
         status = info.get("size"), modified_ns(info)
@@ -280,14 +285,14 @@ def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
         files, path = import_optional("fsspec", "reading URLs").core.url_to_fs(url)
     except ImportError as error:
         # fsspec brings few protocols itself; its message names the missing libraries.
-        raise ImportError(f"{name}: cannot be read before a library is installed: {error}") from error
+        raise ImportError(f"{name}: cannot be read without another library: {error}") from error
     is_http = "http" in files.protocol
     # In HTTP, "?" begins the query, and isdir() downloads all of a file.
     is_glob = bool(_GLOB_CHARACTERS.intersection(path.partition("?")[0] if is_http else path))
     if is_glob and not files.exists(path):
         paths = [name for name in files.glob(path) if not files.isdir(name)]
         if not paths:
-            raise CorpusError(f"{name}: the glob matches no file")
+            raise CorpusError(f"{name}: the glob matches no files")
     elif not (is_http and _by_suffix(path)[0] is not None) and files.isdir(path):
         names = []
         for found in files.find(path):

@@ -72,5 +72,5 @@ def _documents_of(column: Any) -> Iterator[_core.Documents]:
             documents, _ = columns.read(chunk, 0)
         except CorpusError as error:
             # A `Corpus` has options for such rows; these callers have none, so give other advice.
-            raise CorpusError(f"{str(error).partition(';')[0]}; mend such rows, or leave them out, first") from None
+            raise CorpusError(f"{str(error).partition(';')[0]}; correct or remove such rows first") from None
         yield documents

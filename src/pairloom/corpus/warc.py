@@ -70,11 +70,11 @@ class WarcReader:
                 if len(held) > _MAX_HEADER_BYTES:
                     raise self._damaged("its header does not end")
                 if not is_there(len(held) + 1):
-                    raise self._damaged("its header breaks off; the file was cut short")
+                    raise self._damaged("its header is incomplete; the file is truncated")
                 end = held.find(b"\r\n\r\n")
             lines = bytes(held[:end]).decode("utf-8", "replace").split("\r\n")
             if not lines[0].startswith("WARC/"):
-                raise self._damaged(f"it begins with {lines[0][:40]!r}, not with WARC/")
+                raise self._damaged(f"it starts with {lines[0][:40]!r}, not with WARC/")
             headers = {}
             for line in lines[1:]:
                 key, _, value = line.partition(":")
@@ -84,7 +84,7 @@ class WarcReader:
                 raise self._damaged(f"its Content-Length is {length[:40]!r}")
             stop = end + 4 + int(length)
             if not is_there(stop):
-                raise self._damaged("its text breaks off; the file was cut short")
+                raise self._damaged("its text is incomplete; the file is truncated")
             body = bytes(memoryview(held)[end + 4 : stop])
             del held[:stop]
             yield _Record(headers.get("warc-type", "").lower(), headers.get("content-type", "").lower(), body)
@@ -99,8 +99,8 @@ class WarcReader:
         message = f"{self._name}: record {self._n_records} is a {record.type or 'record'} of {record.content_type}"
         if not self._skip:
             raise CorpusError(
-                f"{message}, not text; read the WET files of the crawl, extract the text, or leave such records out "
-                "with skip_bad"
+                f"{message}, not text; read the WET files of the crawl, extract the text, or skip such records with "
+                "skip_bad"
             )
         self.n_skipped += 1
         self.messages.append(message)
@@ -115,7 +115,7 @@ class WarcReader:
                 if not self._skip:
                     raise CorpusError(
                         f"{self._name}: text {number} is not UTF-8, at its byte {error.start}; replace malformed bytes "
-                        'with input_errors="replace", or leave such records out with skip_bad'
+                        'with input_errors="replace", or skip such records with skip_bad'
                     ) from error
                 n_skipped += 1
         self._n_texts += len(bodies)

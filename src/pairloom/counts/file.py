@@ -84,7 +84,7 @@ def _checked(columns: CountsColumns, name: str) -> CountsColumns:
     """Returns the columns; CountsError unless the pretokens are distinct and sorted and each count is at least 1."""
     if len(columns.counts) and not columns.counts.all():
         row = int(np.flatnonzero(columns.counts == 0)[0])
-        raise CountsError(f"{name}: row {row}: a count of 0; leave such rows out")
+        raise CountsError(f"{name}: row {row}: the count is 0; remove such rows")
     try:
         _core.check_ascending(columns.text, columns.ends)
     except ValueError as error:
@@ -120,15 +120,15 @@ def _read_native(file: BinaryIO, name: str) -> CountsColumns:
     """
     begin = file.read(_BEGIN_BYTES)
     if begin[:8] != MAGIC:
-        hint = "; it looks like Parquet: give it the suffix .parquet" if begin[:4] == b"PAR1" else ""
-        raise CountsError(f"{name}: not a counts file (it begins with {begin[:8]!r}){hint}")
+        hint = "; it looks like Parquet: name it .parquet" if begin[:4] == b"PAR1" else ""
+        raise CountsError(f"{name}: not a counts file (it starts with {begin[:8]!r}){hint}")
     version = int.from_bytes(begin[8:12], "little")
     if version != VERSION:
         raise CountsError(f"{name}: counts file version {version} at byte 8; this pairloom reads version {VERSION}")
     start = _BEGIN_BYTES + int.from_bytes(begin[12:16], "little")
     encoded = file.read(min(start - _BEGIN_BYTES, _MAX_HEADER_BYTES))
     if _BEGIN_BYTES + len(encoded) < start:
-        raise CountsError(f"{name}: cut short in the header, at byte {_BEGIN_BYTES + len(encoded)}; copy it again")
+        raise CountsError(f"{name}: truncated in the header, at byte {_BEGIN_BYTES + len(encoded)}; copy it again")
     header = _from_json(encoded, f"{name}: the header at byte 16")
     metadata = _checked_metadata(header, name)
     n, n_text = (_size(header, key, name) for key in ("n_pretokens", "n_pretoken_bytes"))
@@ -139,7 +139,7 @@ def _read_native(file: BinaryIO, name: str) -> CountsColumns:
     rest = memoryview(file.read(expected - start + 1) if is_as_long else b"")
     n_found = start + len(rest) if is_as_long else status.st_size
     if n_found != expected:
-        raise CountsError(f"{name}: {n_found} bytes where the header asks for {expected}; the file was cut or padded")
+        raise CountsError(f"{name}: {n_found} bytes, but the header says {expected}; the file was truncated or padded")
     digest = hashlib.sha256(begin + encoded)
     digest.update(rest[:-_DIGEST_BYTES])
     if digest.digest() != rest[-_DIGEST_BYTES:]:
@@ -157,7 +157,7 @@ def _from_json(encoded: bytes, what: str) -> Any:
     except ValueError as error:
         raise CountsError(f"{what} is not JSON: {error}") from error
     except RecursionError as error:
-        raise CountsError(f"{what} is not JSON of counts: it is nested too deeply") from error
+        raise CountsError(f"{what} is nested too deeply to be the JSON of a counts file") from error
 
 
 def _size(header: dict[str, Any], key: str, name: str) -> int:
@@ -192,7 +192,7 @@ def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str
             continue
         found = sorted(str(file) for file in path.glob("*.parquet") if file.name[0] not in "._" and file.is_file())
         if not found:
-            raise CountsError(f"{path}: no *.parquet in this folder; name the folder that holds the parts")
+            raise CountsError(f"{path}: no *.parquet in this folder; pass the folder that contains the parts")
         files += found
     return files
 
@@ -212,7 +212,7 @@ def read_parquet(path: str) -> Iterator[Any]:
         names = ["pretoken", "count"]
         if any(schema.names.count(name) != 1 for name in names):
             raise CountsError(
-                f"{path}: the columns pretoken and count are needed, each once; it has {shown(schema.names)}"
+                f"{path}: needs exactly one column pretoken and one column count; it has {shown(schema.names)}"
             )
         yield schema.empty_table()
         n_rows = 0
@@ -223,7 +223,7 @@ def read_parquet(path: str) -> Iterator[Any]:
             yield batch.replace_schema_metadata(None)
         if n_rows != opened.metadata.num_rows:
             raise CountsError(
-                f"{path}: {n_rows} rows where the file says {opened.metadata.num_rows}; the file is damaged"
+                f"{path}: {n_rows} rows could be read, but the file says {opened.metadata.num_rows}; it is damaged"
             )
 
 
@@ -259,7 +259,7 @@ def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
     for key, kind in _KEYS.items():
         value = header.get(key)
         if key not in header:
-            raise CountsError(f"{name}: the metadata lack {key!r}; they say how the corpus was cut and are needed")
+            raise CountsError(f"{name}: the metadata lack {key!r}, which is needed to know how the corpus was split")
         strings = value if isinstance(value, list) else [value] if isinstance(value, str) else []
         if not isinstance(value, kind) or isinstance(value, bool) or not all(map(_is_text, strings)):
             raise CountsError(f"{name}: metadata {key!r} must not be {shown(value)}")

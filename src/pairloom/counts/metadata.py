@@ -33,13 +33,14 @@ class CountsMetadata:
                 if field.name == "pattern":
                     mine, theirs = pattern_name(mine) or mine, pattern_name(theirs) or theirs
                 raise CountsError(
-                    f"counts made in different ways cannot be added or subtracted: {field.name} is {mine!r} here and"
-                    f" {theirs!r} there; count both with the same pattern and special tokens"
+                    f"counts made with different settings cannot be added or subtracted: {field.name} is {mine!r} "
+                    f"here and {theirs!r} there; count both with the same pattern and special tokens"
                 )
         if max(self.min_count, other.min_count) > 1:
             raise CountsError(
-                f"counts that were pruned (min_count {max(self.min_count, other.min_count)}) cannot be added or"
-                " subtracted: what was left out of each may be frequent in all; prune the sum or the difference"
+                f"counts that were pruned (min_count {max(self.min_count, other.min_count)}) cannot be added or "
+                "subtracted, because a pretoken that is rare in each can be frequent in the sum; add first, then "
+                "prune"
             )
 
     def as_stored(self) -> dict[str, Any]:

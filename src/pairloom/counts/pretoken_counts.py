@@ -132,9 +132,9 @@ class PretokenCounts:
             counts = cls(counter.finish(), metadata)
         if corpus_specials == "text" and counts.columns.n_special_literals:
             warn(
-                f"the corpus holds {counts.columns.n_special_literals} literals of the special tokens "
-                f"({', '.join(metadata.special_tokens)}), counted as ordinary text; "
-                'pass corpus_specials="split" to cut documents there and leave them out'
+                f"the corpus contains {counts.columns.n_special_literals} literals of the special tokens "
+                f"({', '.join(metadata.special_tokens)}), which were counted as ordinary text; "
+                'pass corpus_specials="split" to split documents there and drop them'
             )
         return counts
 
@@ -183,7 +183,7 @@ class PretokenCounts:
         if n_bytes is None:
             n_bytes = sum(len(pretoken) * count for pretoken, count in pairs)
             if n_bytes > _LARGEST_COUNT:
-                raise CountsError(f"the pretokens make {n_bytes} bytes, more than 64 bits can count")
+                raise CountsError(f"the pretokens have {n_bytes} bytes in all, which does not fit 64 bits")
         columns = _core.PretokenCounts.from_columns(
             b"".join(pretoken for pretoken, _ in pairs),
             np.cumsum([len(pretoken) for pretoken, _ in pairs], dtype=np.uint64),
@@ -302,7 +302,7 @@ class PretokenCounts:
             if not isinstance(part, PretokenCounts):
                 raise TypeError(f"parts must be PretokenCounts, not {type(part).__name__}")
         if not listed:
-            raise ValueError("no counts to merge; give at least one")
+            raise ValueError("no counts to merge; pass at least one")
         for part in listed[1:]:
             listed[0].metadata.check_addable(part.metadata)
         return PretokenCounts(_core.PretokenCounts.merged([part.columns for part in listed]), listed[0].metadata)
@@ -462,8 +462,8 @@ class CountBuilder:
                 raise CountsError(f"{name}: {error}") from None
         elif self._metadata is None:
             raise CountsError(
-                f"{name}: the table does not say how its text was cut (no metadata 'pairloom.pattern'); pass pattern"
-                " to PretokenCounts.from_parquet or from_arrow"
+                f"{name}: the table does not store the pattern that split its text (no metadata 'pairloom.pattern'); "
+                "pass pattern to PretokenCounts.from_parquet or from_arrow"
             )
 
     def _check_same_metadata(self, metadata: CountsMetadata) -> None:
@@ -475,7 +475,7 @@ class CountBuilder:
     def finish(self) -> PretokenCounts:
         """Returns the counts of everything added; RuntimeError when called again."""
         if self._metadata is None:
-            raise CountsError("no counts to add; give at least one")
+            raise CountsError("no counts to add; pass at least one")
         # Tables with equal totals that together count no more bytes than these say are parts of one table, which was
         # written to many files, each with the metadata of the whole.
         for (n_bytes, n_documents, n_literals), (n_tables, n_counted) in self._totals.items():

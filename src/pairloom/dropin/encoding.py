@@ -189,7 +189,7 @@ class Encoding:
             self._replace_with(self._part(0, 0, {}, [whole]))
             return
         if stride >= max_length:
-            raise ValueError(f"stride must be less than max_length={max_length}, special tokens taken off")
+            raise ValueError(f"stride must be less than max_length={max_length} minus the special tokens")
         step = max_length - stride
         spans: list[Span] = []
         if direction == "right":

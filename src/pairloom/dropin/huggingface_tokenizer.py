@@ -92,7 +92,7 @@ class HuggingFaceTokenizer:
         room = max_length - self._post_processor.n_added(False)
         # A stride equal to the room is refused only when a text is cut, as in the library.
         if 0 <= room < stride:
-            raise ValueError(f"stride is {stride}, which must be less than max_length without special tokens: {room}")
+            raise ValueError(f"stride is {stride}, but must be less than max_length minus the special tokens ({room})")
         self._truncation = {
             "max_length": max_length,
             "stride": stride,
@@ -243,7 +243,7 @@ class HuggingFaceTokenizer:
             ids = self._tokenizer.encode(check_str("a text", given), **self._specials())
             return self._encoding_of_ids(ids, given, type_id)
         if not isinstance(given, (list, tuple, np.ndarray)) or not all(isinstance(word, str) for word in given):
-            raise TypeError("with is_pretokenized=True a text is a list of str, its words")
+            raise TypeError("with is_pretokenized=True, a text must be a list of words (str)")
         words = []
         for index, word in enumerate(given):
             encoding = self._encode_input(word, False, type_id=type_id)
@@ -443,7 +443,7 @@ class HuggingFaceTokenizer:
                 found = next_id
                 next_id += 1
             elif self._tokenizer.id_to_token(found) != literal.encode():
-                raise ValueError(f"the vocabulary writes other bytes as {shown(literal)}; name another special token")
+                raise ValueError(f"in the vocabulary, {shown(literal)} means other bytes; choose another special token")
             new[literal] = found
         if new:
             self._init_from_tokenizer(self._tokenizer.add_special_tokens(new))
@@ -452,7 +452,7 @@ class HuggingFaceTokenizer:
     def to_str(self, pretty: bool = False) -> str:
         """Returns the tokenizer.json, with truncation and padding as loaded. FormatError if no file is exact."""
         if self._truncation is not None or self._padding is not None:
-            warn("truncation and padding are not written; enable them again after loading")
+            warn("truncation and padding are not saved; enable them again after loading")
         return write(self._tokenizer.model, indent=2 if pretty else None).decode()
 
     def save(self, path: str, pretty: bool = True) -> None:
@@ -468,7 +468,7 @@ def _literal(token: Any) -> str:
         raise TypeError(f"a special token must be a str or an AddedToken, not {type(token).__name__}")
     for name in ("lstrip", "rstrip", "single_word"):
         if getattr(token, name, False):
-            raise ValueError(f"{shown(literal)} has {name}=True; write it into the tokenizer.json and load that")
+            raise ValueError(f"{shown(literal)} has {name}=True; add it to the tokenizer.json and load that")
     return literal
 
 

@@ -239,5 +239,5 @@ def _decoded(decode: Callable[[Sequence[int]], T], tokens: Sequence[int]) -> T:
         return decode(tokens)
     except UnknownTokenIdError:
         if any(not 0 <= int(token) < 1 << 32 for token in tokens):
-            raise OverflowError("an id is not in the range of 0 to 4294967295") from None
+            raise OverflowError("an id is not between 0 and 4294967295") from None
         raise

@@ -85,7 +85,9 @@ def fast(tokenizer: Any, **settings: Any) -> Any:
     elif isinstance(tokenizer, (str, os.PathLike)):
         theirs = transformers.AutoTokenizer.from_pretrained(tokenizer, **settings)
     elif settings:
-        raise TypeError(f"{next(iter(settings))}= is for a folder; set it on the {type(tokenizer).__name__} itself")
+        raise TypeError(
+            f"{next(iter(settings))}= applies only to a folder; set it on the {type(tokenizer).__name__} itself"
+        )
     else:
         theirs = tokenizer
     if isinstance(theirs, _Fast):
@@ -164,8 +166,9 @@ class _Backend:
             for token_id, added in self.original.get_added_tokens_decoder().items():
                 if ids.get(added.content) != token_id:
                     raise FormatError(
-                        f"added token {shown(added.content)} has id {token_id}, but {ids.get(added.content)} once this"
-                        " tokenizer is saved and read again by tokenizers: some ids below it have no token"
+                        f"added token {shown(added.content)} has id {token_id}, but {ids.get(added.content)} once "
+                        "this tokenizer is saved and loaded again by the library tokenizers: some ids below it have "
+                        "no token"
                     )
             made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
             made.encode_special_tokens = self.original.encode_special_tokens
@@ -219,8 +222,8 @@ class _Backend:
         new = [added.content for added in trial.get_added_tokens_decoder().values()]
         if next_id > n_entries and None in map(self.original.token_to_id, new):
             raise FormatError(
-                f"{method}: a new token gets id {next_id}, but {n_entries} once this tokenizer is saved and read again"
-                " by tokenizers: some ids below it have no token"
+                f"{method}: a new token gets id {next_id}, but {n_entries} once this tokenizer is saved and loaded "
+                "again by the library tokenizers: some ids below it have no token"
             )
         n_added: int = getattr(self.original, method)(tokens)
         self.__dict__["made"] = None

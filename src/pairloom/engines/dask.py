@@ -50,7 +50,7 @@ def count_files(
     counting = {name: options.pop(name) for name in ("special_tokens", "corpus_specials") if name in options}
     files = check_paths(paths)
     if not files:
-        raise ValueError("no files to count; name at least one")
+        raise ValueError("no files to count; pass at least one")
     delayed = _dask().delayed
     # Not pure: a cluster would return counts that it still holds, even if a file has changed since.
     count, add = delayed(_counted, pure=False), delayed(_sum_parts, pure=True)
@@ -118,7 +118,7 @@ def encode_files(
     dask = _dask()
     files = check_paths(paths)
     if not files:
-        raise ValueError("no files to encode; name at least one")
+        raise ValueError("no files to encode; pass at least one")
     with ShardJob(folder, tokenizer, **options) as job:
         # Send the tokenizer once, not with each task.
         task = dask.delayed(job.task, pure=True)
@@ -147,10 +147,10 @@ def encode_partition(
     """
     pandas, pyarrow = import_optional("pandas", "encode_partition"), import_optional("pyarrow", "encode_partition")
     if text_field not in frame.columns:
-        raise KeyError(f"no column {text_field!r}; the columns are {list(frame.columns)}; name one with text_field")
+        raise KeyError(f"no column {text_field!r}; the columns are {list(frame.columns)}; choose one with text_field")
     try:
         texts = pyarrow.array(frame[text_field], pyarrow.large_string(), from_pandas=True)
     except pyarrow.ArrowTypeError as error:
-        raise TypeError(f"column {text_field!r} is no text: {error}; name another with text_field") from error
+        raise TypeError(f"column {text_field!r} is not text: {error}; choose another with text_field") from error
     ids = tokenizer.encode_arrow(texts, threads=threads, **specials_options(specials))
     return frame.assign(**{column: pandas.Series(pandas.arrays.ArrowExtensionArray(ids), index=frame.index)})

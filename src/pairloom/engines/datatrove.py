@@ -65,7 +65,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
         around = post_processor_of(tokenizer.post_processor).surrounded([-1])
         before, after = around[: around.index(-1)], around[around.index(-1) + 1 :]
         if len(before) > 1 or len(after) > 1:
-            raise ValueError(f"the tokenizer puts {before} and {after} around a text; pass eos_token to put that alone")
+            raise ValueError(f"the tokenizer adds {before} and {after} around a text; pass eos_token to add only that")
         return tokenizer, {name: ids[0] for name, ids in (("begin_id", before), ("end_id", after)) if ids}
 
     @cached_property

@@ -43,7 +43,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         if reading is not None and input_folder is None:
-            raise ValueError("reading is for files; pass input_folder, or leave reading out")
+            raise ValueError("reading applies only to files; pass input_folder, or leave out reading")
         self.output_folder = _io.get_datafolder(output_folder)
         self.input_folder = None if input_folder is None else _io.get_datafolder(input_folder)
         self._reading = reading or {}
@@ -61,7 +61,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
             counts = builder.finish()
         else:
             if data:
-                raise ValueError("with input_folder the counter is the first step; leave the reader out")
+                raise ValueError("with input_folder, the counter must be the first step; remove the reader")
             with self.track_time(unit="task"):
                 counts = self._count_files(self.input_folder, rank, world_size)
         self.stat_update("pretokens", value=len(counts), unit="task")
@@ -108,7 +108,9 @@ class CountsMerger(_Step):  # type: ignore[misc]
         with self.track_time(unit="task"), tempfile.TemporaryDirectory() as local:
             names = sorted(name for name in self.input_folder.list_files() if name.endswith(".parquet"))
             if not names:
-                raise CountsError(f"{self.input_folder.path}: no *.parquet in this folder; name that of the counters")
+                raise CountsError(
+                    f"{self.input_folder.path}: no *.parquet in this folder; pass the output folder of the counters"
+                )
             paths = [Path(local) / f"{number}.parquet" for number in range(len(names))]
             for name, path in zip(names, paths, strict=True):
                 self.input_folder.get_file(name, str(path))

@@ -65,7 +65,7 @@ def count_files(
     check_counting_options(options, "count_files()", reading=True)
     files = check_paths(paths)
     if not files:
-        raise ValueError("no files to count; name at least one")
+        raise ValueError("no files to count; pass at least one")
     builder = CountBuilder(pattern, max_memory=max_memory, **options)
 
     def count(some: list[str]) -> PretokenCounts:

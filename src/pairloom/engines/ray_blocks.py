@@ -14,8 +14,8 @@ def block_results(ds: Any, work: Callable[[Any], Any], in_order: bool = False) -
     """
     if n := ds.context.max_errored_blocks:
         raise ValueError(
-            f"max_errored_blocks of the DataContext is {n}: Ray would leave out documents of blocks that fail, and"
-            " the result would not say so; set it to 0"
+            f"max_errored_blocks of the DataContext is {n}: Ray would silently drop the documents of blocks that "
+            "fail; set it to 0"
         )
 
     def run(table: Any) -> Any:

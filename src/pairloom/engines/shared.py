@@ -26,10 +26,10 @@ def column_of(table: Any, text_field: str) -> Any:
         raise TypeError(f'a batch must be an Arrow table, not {type(table).__name__}; pass batch_format="pyarrow"')
     names = table.schema.names
     if text_field not in names:
-        raise CorpusError(f"no column {text_field!r}; the columns are {names}; name one with text_field")
+        raise CorpusError(f"no column {text_field!r}; the columns are {names}; choose one with text_field")
     kind = table.schema.field(text_field).type
     if str(getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind) not in _TEXT_TYPES:
-        raise CorpusError(f"column {text_field!r} is {kind}, not string or binary; name another with text_field")
+        raise CorpusError(f"column {text_field!r} is {kind}, not string or binary; choose another with text_field")
     return table.column(text_field)
 
 
@@ -37,7 +37,7 @@ def kept_names(names: list[str], text_field: str, column: str, keep: bool) -> li
     """Returns the columns to keep beside `column`, the text only if `keep`; ValueError if `column` is one of them."""
     kept = [name for name in names if keep or name != text_field]
     if column in kept:
-        raise ValueError(f"there is a column {column!r}; name another with column")
+        raise ValueError(f"there is already a column {column!r}; pass another name with column")
     return kept
 
 

@@ -75,12 +75,12 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
         options = dict(self.options)
         folder, model = options.pop("path", None), options.pop("model", None)
         if folder is None or model is None:
-            raise ValueError("pass the folder to save() and .option('model', path), the file of a tokenizer")
+            raise ValueError("pass the folder to save(), and the tokenizer file with .option('model', path)")
         # Spark passes option names in lower case.
         options.setdefault("text_field", "text")
         if options["text_field"] not in schema.names:
             raise ValueError(
-                f"no column {options['text_field']!r}; the columns are {schema.names}; name it by text_field"
+                f"no column {options['text_field']!r}; the columns are {schema.names}; choose it with text_field"
             )
         kind = schema[options["text_field"]].dataType
         if kind.typeName() not in ("string", "varchar", "char", "binary", "void"):

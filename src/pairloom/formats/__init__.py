@@ -86,7 +86,9 @@ def load(
             )
     file = Path(check_path("path", path))
     if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)) and not file.parent.exists():
-        remedy = f"if it is a repository of the HuggingFace hub, Tokenizer.from_pretrained({str(path)!r}) fetches it"
+        remedy = (
+            f"if it is a repository on the HuggingFace hub, use Tokenizer.from_pretrained({str(path)!r}) fetches it"
+        )
         raise FileNotFoundError(errno.ENOENT, f"there is no such file or folder; {remedy}", str(path))
     companions, folder, incomplete = None, str(file), False
     if file.is_dir():
@@ -114,7 +116,7 @@ def load(
         if format is None:
             format = _core.format_of(data[:_HEAD_BYTES], as_text(str(file)))
         if special_tokens is not None and format != "tiktoken":
-            what = f"{file}: a file of format {format!r} carries its own special_tokens"
+            what = f"{file}: a file of format {format!r} contains its own special_tokens"
             raise ValueError(f"{what}; leave out special_tokens=")
         model = read(format, data, str(file), pattern=pattern, special_tokens=special_tokens, beside=companions)
     if format != "pairloom" or missing_bytes is not None:
@@ -124,8 +126,8 @@ def load(
         return model
     if format != "huggingface" and model.post_processor is None and (said := pretrained.bos_eos_settings(companions)):
         warn(
-            f"{folder}: {pretrained.CONFIG_NAME} says {said}, and the tokenizer has no post-processor:"
-            " add_special_tokens=True adds nothing; put the id there, or let transformers save a tokenizer.json"
+            f"{folder}: {pretrained.CONFIG_NAME} says {said}, but the tokenizer has no post-processor, so "
+            "add_special_tokens=True adds nothing; add the id yourself, or let transformers save a tokenizer.json"
         )
     return pretrained.apply(model, companions, folder, incomplete=incomplete)
 
@@ -170,8 +172,8 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
     if (unknown := model.unknown) is not None:
         leaves_out = any(step.startswith(WORDS) for step in model.normalizer)
         warn(
-            f"{name}{': ' * bool(name)}a character without a token becomes id {unknown[0]}, as in its"
-            f" owner's library, and decoding does not bring it back{', nor white space' * leaves_out}"
+            f"{name}{': ' * bool(name)}a character without a token becomes id {unknown[0]}, as in the library that "
+            f"made the file, so decoding cannot restore it{', nor restore white space' * leaves_out}"
         )
         return model
     # UTF-8 never holds 0xc0, 0xc1 and 0xf5 to 0xff.
@@ -179,15 +181,17 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
         return model
     if choice == "drop" and DROP_STEP not in model.normalizer:
         if model.ignore_merges:
-            raise FormatError(f'{name}: missing_bytes="drop" is not supported where whole pretokens are looked up')
+            raise FormatError(
+                f'{name}: missing_bytes="drop" is not supported for a tokenizer that looks up whole pretokens'
+            )
         return model.replaced(normalizer=(DROP_STEP, *model.normalizer))
     if choice is None and DROP_STEP not in model.normalizer:
         from pairloom.vocabulary import missing_bytes_text
 
         warn(
-            f"{name}{': ' * bool(name)}{missing_bytes_text(model)}; text that holds one cannot be encoded"
-            ' (MissingByteError). Load it with missing_bytes="drop" to leave such bytes out, as HuggingFace does,'
-            ' or "raise" if that is meant'
+            f"{name}{': ' * bool(name)}{missing_bytes_text(model)}; text that contains one cannot be encoded"
+            ' (MissingByteError). Load it with missing_bytes="drop" to drop such bytes, as HuggingFace does,'
+            ' or "raise" if that is intended'
         )
     return model
 
@@ -209,7 +213,7 @@ def save(model: Model, path: PathLike, *, overwrite: bool = False, format: str |
         atomic.write_folder(target, translated, overwrite)
     if format == "gpt2" and (target / huggingface.FILE_NAME).is_file():
         warn(
-            f"{target}: the folder also holds a {huggingface.FILE_NAME}, which loading the folder prefers; load with"
+            f"{target}: the folder also contains a {huggingface.FILE_NAME}, which is loaded first; load with"
             ' format="gpt2", or remove that file'
         )
     if not_stored := _not_stored_message(model, format):
@@ -223,18 +227,18 @@ def _not_stored_message(model: Model, format: str) -> str:
         missing.append("the pattern")
         arguments.append(f"pattern={shown(pattern_name(model.pattern) or model.pattern)}")
     if format in INCOMPLETE and model.special_tokens:
-        missing.append("which tokens are special")
+        missing.append("the special tokens")
         arguments.append(f"special_tokens={shown(dict(model.special_tokens))}")
     remedy = f"; when it is loaded, pass {' and '.join(arguments)}" if arguments else ""
     if format in (*INCOMPLETE, "tekken") and model.plain_specials:
-        missing.append(f"that HuggingFace does not call {shown(sorted(model.plain_specials))} special")
+        missing.append(f"that HuggingFace does not treat {shown(sorted(model.plain_specials))} as special")
     if format != "pairloom" and config_of(model).keys() - ({KEPT_TOKENIZER_JSON} if format == "huggingface" else ()):
         missing.append("the names of special tokens (bos_token, eos_token) and the chat template")
         remedy += "; save_pretrained(folder) stores them"
     if format != "pairloom" and model.decode_errors != model.usual_errors:
         missing.append(f"decode_errors={model.decode_errors!r}")
         remedy += f'; it will load with decode_errors="{model.usual_errors}"'
-    return f"format {format!r} does not say {', '.join(missing)}{remedy}" if missing else ""
+    return f"format {format!r} does not store {', '.join(missing)}{remedy}" if missing else ""
 
 
 def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) -> None:
@@ -246,7 +250,7 @@ def save_pretrained(model: Model, path: PathLike, *, overwrite: bool = False) ->
     atomic.write_folder(target, {huggingface.FILE_NAME: tokenizer_json, **pretrained.write(model)}, overwrite)
     if model.decode_errors != model.usual_errors:
         warn(
-            f"{target}: the folder does not say decode_errors={model.decode_errors!r}; it will load with"
+            f"{target}: the folder does not store decode_errors={model.decode_errors!r}; it will load with"
             f' decode_errors="{model.usual_errors}"'
         )
 
@@ -280,8 +284,8 @@ def check_expressible(model: Model, path: PathLike, format: str | None) -> None:
 # Names and suffixes that other programs use for their own files, and the format that writes those.
 _FOREIGN_FILE_NAMES = {
     "tokenizer.json": ("HuggingFace's format", "huggingface"),
-    "vocab.json": ("a file of GPT-2's", "gpt2"),
-    "merges.txt": ("a file of GPT-2's", "gpt2"),
+    "vocab.json": ("a GPT-2 file", "gpt2"),
+    "merges.txt": ("a GPT-2 file", "gpt2"),
     "tekken.json": ("Mistral's format", "tekken"),
     ".pkl": ("a pickle", None),
     ".pickle": ("a pickle", None),
@@ -294,8 +298,8 @@ def _format_for(target: Path, format: str | None) -> str:
             what, theirs = other
             for_theirs = f'format="{theirs}" for that{" (a folder)" * (theirs == "gpt2")}, or ' if theirs else ""
             raise FormatError(
-                f"{target}: this is the name of {what}, not of pairloom's own format; pass"
-                f' {for_theirs}format="pairloom" if that is meant'
+                f"{target}: this name is for {what}, not for pairloom's own format; pass"
+                f' {for_theirs}format="pairloom" if you want that format'
             )
         return "tiktoken" if target.suffix == ".tiktoken" else "pairloom"
     check_choice("format", format, WRITABLE)
@@ -335,7 +339,9 @@ def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
         return folder / _TEKKEN_NAME, "tekken"
     if format in (None, "tiktoken") and (files := _tiktoken_files(folder)):
         if len(files) > 1:
-            raise FormatError(f"{folder}: the folder holds {files[0].name} and {files[1].name}; give the path of one")
+            raise FormatError(
+                f"{folder}: the folder contains {files[0].name} and {files[1].name}; pass the path of one of them"
+            )
         return files[0], "tiktoken"
     if format in (None, "sentencepiece") and (folder / _SENTENCEPIECE_NAME).is_file():
         return folder / _SENTENCEPIECE_NAME, None
@@ -344,6 +350,6 @@ def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
     names = (huggingface.FILE_NAME, f"{gpt2.VOCAB_NAME} with {gpt2.MERGES_NAME}", _TEKKEN_NAME, "*.tiktoken")
     wanted = f"{', '.join(names)}, {_SENTENCEPIECE_NAME} or one *.gguf"
     raise FormatError(
-        f"{folder}: the folder holds no tokenizer{'' if format is None else f' of format {format!r}'} (looked for"
-        f" {wanted}); give the path of a file in it"
+        f"{folder}: the folder contains no tokenizer{'' if format is None else f' of format {format!r}'} (looked for"
+        f" {wanted}); pass the path of a file in it"
     )

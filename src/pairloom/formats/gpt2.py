@@ -34,7 +34,7 @@ def read(path: Path, *, pattern: Pattern | None = None, special_tokens: Specials
     for file in (vocab, merges):
         if not file.is_file():
             raise FormatError(
-                f"{path}: the folder has no {file.name}; a gpt2 folder holds {VOCAB_NAME} and {MERGES_NAME}"
+                f"{path}: the folder has no {file.name}; a gpt2 folder needs {VOCAB_NAME} and {MERGES_NAME}"
             )
     return read_pair(vocab, merges, pattern=pattern, special_tokens=special_tokens)
 
@@ -61,13 +61,13 @@ def write(model: Model) -> dict[str, bytes]:
     check_none(model, "a folder of GPT-2's files")
     if model.rule != "pairs" or model.ignore_merges:
         raise FormatError(
-            "GPT-2's files cannot express a tokenizer that looks whole pretokens up or merges by ranks; save it as"
-            " 'huggingface' or 'pairloom'"
+            "GPT-2's files cannot store a tokenizer that looks up whole pretokens or merges by ranks; save it as "
+            "'huggingface' or 'pairloom'"
         )
     if model.pattern != GPT2:
         raise FormatError(
-            "GPT-2's files carry no pattern, and who reads them takes GPT-2's; save a tokenizer of another pattern as"
-            " 'huggingface' or 'pairloom'"
+            "GPT-2's files do not store a pattern, and readers assume GPT-2's; save a tokenizer with another pattern "
+            "as 'huggingface' or 'pairloom'"
         )
     tokens = model.tokens()
     text_of = {token_id: to_alphabet(token) for token_id, token in tokens.items()}

@@ -125,7 +125,8 @@ def to_huggingface(model: Model) -> tokenizers.Tokenizer:
     if ordinary:
         if ordinary != model.special_tokens.keys() - model.plain_specials:
             raise FormatError(
-                "a tokenizers.Tokenizer takes all of its special tokens for text or none; save as 'pairloom'"
+                "a tokenizers.Tokenizer encodes either all of its special tokens as text or none of them; save as "
+                "'pairloom'"
             )
         made.encode_special_tokens = True
     return made

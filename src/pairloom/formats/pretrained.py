@@ -137,7 +137,7 @@ def bos_eos_settings(config: Companions) -> str:
         else _CLASSES_WITH_TOKENS_AROUND | _CLASSES_WITH_BOS
     )
     if not said and _short_class(config) in kinds:
-        said = [f"tokenizer_class {config['tokenizer_class']!r}, which puts tokens around a text"]
+        said = [f"tokenizer_class {config['tokenizer_class']!r}, which adds tokens around a text"]
     return " and ".join(said)
 
 
@@ -150,9 +150,9 @@ def check_class(config: Companions, name: str) -> None:
     if _short_class(config) not in _CLASSES_LIKE_GPT2:
         kind = str(config["tokenizer_class"])
         raise FormatError(
-            f"{name}: {CONFIG_NAME} names the class {shown(kind)}, which may not split a text as GPT-2's does, and"
-            ' vocab.json does not say how; pass pattern= ("gpt2" if it does), or load a tokenizer.json that'
-            " transformers saves"
+            f"{name}: {CONFIG_NAME} names the class {shown(kind)}, which may split text differently from GPT-2,"
+            ' and vocab.json does not store a pattern; pass pattern= ("gpt2" if it splits like GPT-2), or load a'
+            " tokenizer.json that transformers saves"
         )
 
 
@@ -161,8 +161,8 @@ def check_listed(special_tokens: Mapping[str, int], vocab: Path) -> None:
     ids = dict(sorted(special_tokens.items(), key=lambda entry: entry[1]))
     if n := n_misplaced(ids, parse(vocab.read_bytes(), str(vocab))):
         raise FormatError(
-            f"{vocab.parent}: added token {shown(list(ids)[n - 1])} is listed with an id that tokenizers would not give"
-            f" it; put it into {vocab.name} under its id"
+            f"{vocab.parent}: added token {shown(list(ids)[n - 1])} is listed with an id that the library tokenizers "
+            f"would not assign to it; add it to {vocab.name} with its id"
         )
 
 
@@ -178,8 +178,8 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
     for literal, token_id in ids.items():
         if model.special_tokens.get(literal, token_id) != token_id:
             raise FormatError(
-                f"{name}: {CONFIG_NAME} gives special token {shown(literal)} id {token_id}, and the tokenizer gives it"
-                f" {model.special_tokens[literal]}; do the files belong together?"
+                f"{name}: {CONFIG_NAME} gives special token {shown(literal)} id {token_id}, but the tokenizer has id "
+                f"{model.special_tokens[literal]}; check that the files belong to the same tokenizer"
             )
     if incomplete:
         known = tuple(rule for rule in rules if rule[0] in model.special_tokens)
@@ -232,15 +232,15 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
             model = model.replaced(special_rules=(*model.special_rules, *ordinary))
         if config.get(_PREFIX_SPACE_KEY) is (not has_prefix):
             warn(
-                f"{name}: {CONFIG_NAME} says {_PREFIX_SPACE_KEY} = {not has_prefix}, and the tokenizer itself"
-                f" {has_prefix}; releases of transformers go by the one or the other, pairloom by the tokenizer;"
-                " with_normalizer changes that"
+                f"{name}: {CONFIG_NAME} says {_PREFIX_SPACE_KEY} = {not has_prefix}, but the tokenizer itself says "
+                f"{has_prefix}; releases of transformers differ in which one they use, and pairloom uses the "
+                "tokenizer; with_normalizer changes that"
             )
         kept = {key: value for key, value in config_of(model).items() if key == KEPT_TOKENIZER_JSON}
         kept |= {key: value for key, value in config.items() if key not in _DROPPED_KEYS and (key, value) != _DEFAULT}
         return model.replaced(tokenizer_config=canonical_json(kept) if kept else None)
     except ValueError as error:
-        place = "" if isinstance(error, FormatError) else f"; the special tokens are those of {CONFIG_NAME}"
+        place = "" if isinstance(error, FormatError) else f"; the special tokens come from {CONFIG_NAME}"
         raise FormatError(f"{name}: {str(error).removeprefix(f'{name}: ')}{place}") from None
 
 
@@ -262,15 +262,15 @@ def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:
         expected = n_ids if token is None else id_of.get(token, n_ids)
         if expected == n_ids and not is_known:
             raise FormatError(
-                f"{name}: {CONFIG_NAME} adds token {shown(literal)}, which the tokenizer lacks, and its vocabulary has"
-                f" unused ids below {n_ids}, so tokenizers may give it the id of another token; write it into the"
-                " tokenizer.json"
+                f"{name}: {CONFIG_NAME} adds token {shown(literal)}, which the tokenizer lacks, and its vocabulary "
+                f"has unused ids below {n_ids}, so the library tokenizers could assign it the id of another token; "
+                "add it to the tokenizer.json"
             )
         n_ids = max(n_ids, expected + 1)
         if token_id != expected:
             raise FormatError(
-                f"{name}: {CONFIG_NAME} gives added token {shown(literal)} id {token_id}, and the tokenizer, which"
-                f" lacks it, would give it {expected}; do the files belong together?"
+                f"{name}: {CONFIG_NAME} gives added token {shown(literal)} id {token_id}, but the tokenizer, which "
+                f"lacks it, would assign it {expected}; check that the files belong to the same tokenizer"
             )
 
 
@@ -284,8 +284,8 @@ def _check_overlaps(model: Model, joining: Collection[str], name: str) -> None:
         ]
         if read_added_tokens(entries, name).rules:
             raise FormatError(
-                f"{name}: {CONFIG_NAME} adds tokens ({', '.join(map(shown, joining))}) that hold, or meet the end of,"
-                " those of the tokenizer, so it is unknown which one counts; write all of them into the tokenizer.json"
+                f"{name}: {CONFIG_NAME} adds tokens ({', '.join(map(shown, joining))}) that contain or overlap those "
+                "of the tokenizer, so it is unclear which one a text contains; add all of them to the tokenizer.json"
             )
 
 
@@ -344,7 +344,9 @@ def _entries(config: Companions, name: str) -> list[dict[str, Any]]:
     entries = []
     for text, entry in decoder.items():
         if not (text.isascii() and text.isdigit() and len(text) < 10 and type(entry) is dict):
-            raise FormatError(f"{where}: added_tokens_decoder[{shown(text)}] must be an object under a numeric id")
+            raise FormatError(
+                f"{where}: added_tokens_decoder[{shown(text)}] must be an object whose key is a numeric id"
+            )
         entry = {key: value for key, value in entry.items() if key != "__type"}
         special = entry.get("special", False) or entry.get("content") in roles
         entries.append({**entry, "special": special, "id": int(text)})

@@ -36,10 +36,11 @@ def columns_of(ranks: Mapping[bytes, int], name: str) -> _core.ModelColumns:
     tokens: dict[int, bytes] = {}
     for token, rank in ranks.items():
         if type(token) is not bytes or not token:
-            raise FormatError(f"{name}: a token must be bytes, at least one, not {shown(token)}")
+            raise FormatError(f"{name}: a token must be at least one byte, not {shown(token)}")
         if tokens.setdefault(take_id(rank, f"{name}: token {shown(token)}"), token) is not token:
             raise FormatError(
-                f"{name}: rank {rank} is given to {shown(tokens[rank])} and to {shown(token)}; ranks are distinct"
+                f"{name}: rank {rank} belongs to {shown(tokens[rank])} and to {shown(token)}; give each token its own "
+                "rank"
             )
     return Model.from_tokens(tokens, rule="ranks", pattern="").columns
 
@@ -53,10 +54,10 @@ def write(model: Model) -> dict[bytes, int]:
     if len(alone) and not model.ignore_merges:
         first = int(model.token_ids[alone[0]])
         raise FormatError(
-            f"ranks cannot express this tokenizer: no merging makes id {first}, {shown(tokens[first])}, yet a pretoken"
-            " of its bytes would become it. If it is a special token, say so when the tokenizer is loaded or made:"
-            f" pass special_tokens=[{shown(tokens[first].decode(errors='replace'))}]. Else save as 'huggingface' or"
-            " 'pairloom'"
+            f"ranks cannot express this tokenizer: no merge makes id {first}, {shown(tokens[first])}, yet a pretoken "
+            "with its bytes would be encoded as it. If it is a special token, declare it when you load or make the "
+            f"tokenizer: pass special_tokens=[{shown(tokens[first].decode(errors='replace'))}]. Otherwise save as "
+            "'huggingface' or 'pairloom'"
         )
     return {token: token_id for token_id, token in tokens.items()}
 
@@ -70,8 +71,8 @@ def pairs(model: Model) -> npt.NDArray[np.uint32]:
     if len(with_missing_byte):
         id = model.token_ids[with_missing_byte[0]]
         raise FormatError(
-            f"merges cannot express these ranks: id {id} is made of a byte that is no token;"
-            " add that byte to the vocabulary, or save as 'tiktoken' or 'pairloom'"
+            f"merges cannot express these ranks: id {id} needs a byte that is not in the "
+            "vocabulary; add that byte, or save as 'tiktoken' or 'pairloom'"
         )
     return model.token_ids[rows]
 
@@ -89,15 +90,15 @@ def _why_not_ranks(model: Model) -> str | None:
     if len(descents):
         rank = int(descents[0]) + 1
         before, after = merged_ids[rank - 1 : rank + 1].tolist()
-        return f"merge {rank} makes id {after} after {before}, and ranks are ids in ascending order"
+        return f"merge {rank} makes id {after} after {before}, but the ids of merges must ascend"
     rows, _, with_missing_byte = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
     if len(with_missing_byte):
-        return f"id {model.token_ids[with_missing_byte[0]]} would be made of a byte that is no token"
+        return f"id {model.token_ids[with_missing_byte[0]]} needs a byte that is not in the vocabulary"
     needed = model.token_ids[rows]
     if np.array_equal(needed, model.merges):
         return None
     given = set(map(tuple, model.merges.tolist()))
     for left, right, token_id in needed.tolist():
         if (left, right, token_id) not in given:
-            return f"by ranks, ids {left} and {right} would merge to {token_id}, and no merge says so"
+            return f"by ranks, ids {left} and {right} would merge to {token_id}, but there is no such merge"
     return None

@@ -53,7 +53,10 @@ def read(
     model = model_of(fields, name)
     kept = config_of(model).get(KEPT_TOKENIZER_JSON, {}) if format == "huggingface" else {}
     if set_there := [key for key in ("padding", "truncation") if key in kept]:
-        warn(f"{name} sets {' and '.join(set_there)}: kept for the next tokenizer.json, not applied when encoding here")
+        warn(
+            f"{name} sets {' and '.join(set_there)}: pairloom keeps this for the next tokenizer.json, but does not "
+            "apply it when it encodes"
+        )
     return model
 
 

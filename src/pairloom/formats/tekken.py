@@ -23,8 +23,8 @@ def write(model: Model) -> bytes:
     ids = [*(model.special_tokens[literal] for literal in literals), *tokens.values()]
     if ids != list(range(len(ids))) or list(tokens)[:256] != [bytes((byte,)) for byte in range(256)]:
         raise FormatError(
-            "a tekken.json gives the first ids to special tokens, the next 256 to the bytes by value, and others to the"
-            " rest without a gap, and this tokenizer does not; save as 'huggingface' or 'pairloom'"
+            "a tekken.json needs special tokens at the first ids, the 256 bytes by value after them, and all other "
+            "tokens after that without a gap; this tokenizer differs, so save it as 'huggingface' or 'pairloom'"
         )
     file = {
         "config": {

@@ -50,8 +50,8 @@ def to_tiktoken(model: Model, name: str = "pairloom") -> tiktoken.Encoding:
     for shorter, longer in pairwise(sorted(model.special_tokens)):
         if longer.startswith(shorter):
             raise FormatError(
-                f"the special token {shown(longer)} begins with {shown(shorter)}: tiktoken finds either, by chance; use"
-                " as_tiktoken, which finds the longer one"
+                f"the special token {shown(longer)} starts with {shown(shorter)}: tiktoken finds one or the other at "
+                "random; use as_tiktoken, which finds the longer one"
             )
     made: tiktoken.Encoding = library.Encoding(
         name,
@@ -74,7 +74,7 @@ def from_tiktoken(encoding: Any) -> Model:
     _core.check_run_as_written(pattern)
     if (lost := left_out(pattern)) is not None:
         warn(
-            f"tiktoken leaves out what the pattern {shown(pattern)} does not match, such as {shown(lost)};"
-            " pairloom keeps it, as pretokens of their own"
+            f"tiktoken drops what the pattern {shown(pattern)} does not match, such as {shown(lost)}; pairloom keeps "
+            "it as separate pretokens"
         )
     return model

@@ -93,8 +93,8 @@ def refuse(text: str, disallowed: Collection[str], model: Model) -> None:
         if literal is not None:
             offset = len("".join(piece for piece, _ in pieces[:index]).encode())
             raise ValueError(
-                f"the text holds the disallowed special token {literal!r} at byte {offset};"
-                " allow it, or drop it from disallowed_special to take it for plain text"
+                f"the text contains the disallowed special token {literal!r} at byte {offset}; allow it, or remove it "
+                "from disallowed_special to encode it as plain text"
             )
 
 

@@ -26,7 +26,7 @@ class Session:
     def truncate(self, n_chars: int) -> tuple[int, list[int]]:
         """Cuts the text back to its first `n_chars` characters; returns (keep, ids)."""
         if not 0 <= n_chars <= len(self.text):
-            raise ValueError(f"a session of {len(self.text)} characters cannot be cut back to {n_chars}")
+            raise ValueError(f"a session of {len(self.text)} characters cannot be truncated to {n_chars}")
         return self._change(self.text[:n_chars])
 
     def fork(self) -> "Session":

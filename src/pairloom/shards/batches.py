@@ -183,7 +183,7 @@ class FolderRows(Rows):
         dtype: np.dtype[Any],
     ) -> None:
         if pad_id is None and not order.is_stream:
-            raise ValueError("mode padded needs pad_id, the id that fills rows")
+            raise ValueError("mode 'padded' needs pad_id, the id that fills rows")
         self._shards, self._order = shards, order
         self.seq_len, self.epochs, self.pad_id, self.dtype = seq_len, epochs, pad_id, dtype
         self.n_tokens = shards.n_tokens
@@ -277,15 +277,14 @@ class Batches(Iterator[npt.NDArray[Any]]):
         asked = batch * world_size * seq_len
         if asked > max(_FEW_IDS, _MAX_EPOCHS * n_tokens * (rows.epochs or 1)):
             raise ValueError(
-                f"a step has room for {asked:,} ids (batch {batch:,} * world_size {world_size:,} * "
-                f"seq_len {seq_len:,}), but the shards hold {n_tokens:,}: more than {_MAX_EPOCHS} times as many; "
-                "take smaller numbers"
+                f"a step takes {asked:,} ids (batch {batch:,} * world_size {world_size:,} * seq_len {seq_len:,}), but "
+                f"the shards have {n_tokens:,}: more than {_MAX_EPOCHS} times as many; choose smaller numbers"
             )
         n_bytes = batch * seq_len * dtype.itemsize
         if n_bytes > machine_memory():
             raise ValueError(
                 f"a batch takes {n_bytes:,} bytes (batch {batch:,} * seq_len {seq_len:,} * {dtype.itemsize} of "
-                f"{dtype}), but this machine has {machine_memory():,} bytes of memory; take smaller numbers"
+                f"{dtype}), but this machine has {machine_memory():,} bytes of memory; choose smaller numbers"
             )
         self._rows, self._batch = rows, batch
         self._rank, self.rows_per_step = rank, batch * world_size
@@ -303,8 +302,8 @@ class Batches(Iterator[npt.NDArray[Any]]):
             n_steps, n_missing = -(-left // units_per_step), -left % units_per_step
         if n_missing and self._rows.pad_id is None:
             raise ValueError(
-                f"the last step has room for {n_missing} more ids than the epochs have left; pass pad_id to fill it, "
-                "or epochs=None to go on with the next epoch"
+                f"the last step needs {n_missing} more ids than the epochs have; pass pad_id to fill it, or "
+                "epochs=None to continue with the next epoch"
             )
         self._epoch, self._row, self._step, self.n_steps = epoch, row, 0, n_steps
 
@@ -327,7 +326,9 @@ class Batches(Iterator[npt.NDArray[Any]]):
         mine = self._stream_before(row if isinstance(row, int) else 0)
         other = {name: state.get(name) for name in mine}
         if other != mine:
-            raise ValueError(f"the state is of batches with {other}, these have {mine}: their rows differ")
+            raise ValueError(
+                f"the state is from batches with {other}, but these batches have {mine}, so their rows differ"
+            )
         self._start(check_int("epoch", state.get("epoch"), least=0), check_int("row", row, least=0))
 
     @property

@@ -53,7 +53,10 @@ class ShardCache:
         self.manifest = manifest or self._fetched_manifest()
         self._sizes = [sum(file["size"] for file in files) for files in map(self._files, range(self.n_shards))]
         if self.max_bytes < 2 * max(self._sizes, default=0):
-            raise ValueError(f"cache_bytes is {max_bytes:,}, but must hold two shards, {2 * max(self._sizes):,} bytes")
+            raise ValueError(
+                f"cache_bytes is {max_bytes:,}, but the cache must have space for two shards, "
+                f"{2 * max(self._sizes):,} bytes"
+            )
         self._last = -1
         self._ahead: threading.Thread | None = None
 
@@ -113,7 +116,7 @@ class ShardCache:
                 # Try twice: a wrong answer need not be wrong the second time.
                 if not any(copy_remote(url, partial / file["file"], file["size"]) == file["sha256"] for _ in range(2)):
                     raise FormatError(
-                        f"{public_url(url)}: its content is not that of the manifest; write the shards again, or copy "
+                        f"{public_url(url)}: its content differs from the manifest; write the shards again, or copy "
                         "them there again"
                     )
             partial.rename(place)
@@ -147,7 +150,9 @@ class ShardCache:
                     copy_remote(f"{self.url}/{name}", folder / name)
                     break
             else:
-                message = "is no folder of shards: it has no manifest; name a folder that tokenize_files wrote"
+                message = (
+                    "is not a folder of shards, because it has no manifest; pass a folder that tokenize_files wrote"
+                )
                 raise FileNotFoundError(errno.ENOENT, message, public_url(self.url))
             try:
                 return Manifest.load(folder)

@@ -35,7 +35,7 @@ def run_config(
     if check_bool("provenance", provenance):
         import_pyarrow("pyarrow.parquet")
     elif id_field is not None:
-        raise ValueError("id_field names the ids of a table of provenance; pass provenance=True")
+        raise ValueError("id_field is used only with provenance; pass provenance=True")
     chosen = {"eot": _special_named("eot", eot, tokenizer), "bos": _special_named("bos", bos, tokenizer)}
     ids = {f"{name}_id": None if token is None else tokenizer.special_tokens[token] for name, token in chosen.items()}
     selection = {} if duplicates == "keep" else {"duplicates": duplicates}
@@ -52,13 +52,13 @@ def _special_named(name: str, token: Any, tokenizer: Tokenizer) -> str | None:
     if token is None or token is False:
         return None
     if not specials:
-        raise ValueError(f"{name} asks for a special token, but the tokenizer has none; add one to it")
+        raise ValueError(f"{name} needs a special token, but the tokenizer has none; add one to it")
     if token is True:
         if len(specials) > 1:
-            raise ValueError(f"{name} must name one of the tokenizer's {len(specials)} special tokens: {shown}")
+            raise ValueError(f"{name} must be one of the tokenizer's {len(specials)} special tokens: {shown}")
         return specials[0]
     if not isinstance(token, str):
-        raise TypeError(f"{name} must be a special token as str, or a bool, not {type(token).__name__}")
+        raise TypeError(f"{name} must be a special token (str) or a bool, not {type(token).__name__}")
     if token not in tokenizer.special_tokens:
         raise ValueError(f"{name} must be a special token of the tokenizer, which has {shown}; not {token!r}")
     return token

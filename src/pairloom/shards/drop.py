@@ -89,17 +89,17 @@ def _digest(id: str) -> str:
 def _check_may_drop(folder: Path, manifest: Manifest) -> None:
     if manifest.config.get("id_field") is None:
         raise ResumeError(
-            f"{folder}: has no ids by which documents are found; tokenize with provenance=True and id_field=, or "
-            "tokenize inputs without them"
+            f"{folder}: has no ids to find documents by; tokenize with provenance=True and id_field=, or tokenize "
+            "inputs without these documents"
         )
     if "pack" in manifest.config:
         raise ResumeError(
-            f"{folder}: holds packed rows, which all change with a document; drop it from shards that are not packed "
-            "and pack these, or tokenize and pack inputs without it"
+            f"{folder}: contains packed rows, which would all change; drop the documents from the unpacked shards and "
+            "pack those, or tokenize and pack inputs without them"
         )
     if not manifest.complete:
         raise ResumeError(
-            f"{folder}: the run that writes it has not ended; resume it (resume=True), then drop documents"
+            f"{folder}: the run that writes it has not finished; resume it (resume=True), then drop documents"
         )
 
 

@@ -70,7 +70,7 @@ def estimate(
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
     corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
     if not corpus.sources or any(source.n_bytes is None for source in corpus.sources):
-        raise CorpusError("the size of the corpus is unknown, so nothing can be extrapolated; name files")
+        raise CorpusError("the size of the corpus is unknown, so its tokens cannot be estimated; pass files")
     encoder = tokenizer.block_encoder(specials="ordinary", threads=resolve_threads(threads))
     sample = Sample(corpus, sample_bytes, pieces)
     max_bytes = math.inf if corpus.max_bytes is None else corpus.max_bytes
@@ -141,7 +141,7 @@ def _extrapolated(rows: Amounts, sample: Sample) -> tuple[Amounts, int | None]:
     shares = n_places / n_places.sum()
     means = shares @ rows
     if not means[0]:
-        raise CorpusError("no record begins where the sample was taken; pass a larger sample_bytes")
+        raise CorpusError("no record starts in the sample; pass a larger sample_bytes")
     # The effective number of pieces: this many pieces of equal shares would vary as much.
     n = 1 / float((shares**2).sum())
     error = None

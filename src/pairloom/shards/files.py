@@ -89,7 +89,7 @@ def remove_any(path: Path) -> None:
 def refuse_symlink(folder: Path) -> Path:
     """Returns the folder; FormatError if it is a link."""
     if folder.is_symlink():
-        raise FormatError(f"{folder}: is a link; put the folder itself there")
+        raise FormatError(f"{folder}: is a symbolic link; replace it by the folder itself")
     return folder
 
 
@@ -110,9 +110,9 @@ def damage_reported(path: Path, what: str, remedy: str) -> Iterator[None]:
 def check_is_folder(folder: Path) -> None:
     """Raises FileExistsError if the path exists and is not a folder."""
     if folder.exists() and not folder.is_dir():
-        raise FileExistsError(errno.EEXIST, "is not a folder; name a new one, or an empty one", str(folder))
+        raise FileExistsError(errno.EEXIST, "is not a folder; pass a new or an empty folder", str(folder))
 
 
 def not_empty_error(folder: str | os.PathLike[str], name: str) -> FileExistsError:
     """Returns the error for a folder that holds `name`, which a run must not remove."""
-    return FileExistsError(errno.EEXIST, f"is not empty: it holds {name}; name a new folder", str(folder))
+    return FileExistsError(errno.EEXIST, f"is not empty: it contains {name}; pass a new folder", str(folder))

@@ -133,7 +133,7 @@ class ShardTask:
         ValueError if the job has options of reading, which belong to the corpus.
         """
         if self.text_field is not None or self.skip_bad or self.input_errors != "strict":
-            raise ValueError("text_field, input_errors and skip_bad belong to the Corpus; give them there")
+            raise ValueError("text_field, input_errors and skip_bad belong to the Corpus; pass them there")
         name = _checked_name(task)
         with self._attempt() as (attempt, number, shards, manifest):
             reading, _ = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report)
@@ -181,7 +181,7 @@ class ShardTask:
             except (KeyError, IndexError, TypeError):
                 names = getattr(getattr(batch, "schema", None), "names", None) or getattr(batch, "columns", "unknown")
                 raise CorpusError(
-                    f"no column {self.text_field!r}; the columns are {names}; name one with text_field"
+                    f"no column {self.text_field!r}; the columns are {names}; choose one with text_field"
                 ) from None
         found, left_out = columns.read(batch, first)
         return found, len(left_out)
@@ -271,7 +271,7 @@ class ShardJob:
             for name in hidden:
                 if name.endswith(_MOVES_SUFFIX):
                     self._finish(name.removesuffix(_MOVES_SUFFIX), _checked_moves(storage.url, storage.read(name)))
-                    warn(f"{storage.url}: the commit of an earlier job, which was cut off, is finished now")
+                    warn(f"{storage.url}: finished the interrupted commit of an earlier job")
             if in_the_way := self._blocking_files():
                 raise not_empty_error(storage.url, in_the_way[0])
             for name in hidden:
@@ -304,7 +304,7 @@ class ShardJob:
         time.
         """
         if not self._is_open:
-            raise RuntimeError("the job has ended; a job is committed once, within its with block")
+            raise RuntimeError("the job has ended; commit it once, inside its with block")
         storage, manifest = self._storage, self._manifest()
         moves: list[tuple[str, str]] = []
         for receipt, part in self._first_receipts(receipts):
@@ -357,20 +357,20 @@ class ShardJob:
         chosen: dict[str, tuple[Receipt, Manifest]] = {}
         for number, receipt in enumerate(receipts):
             if not isinstance(receipt, Receipt):
-                raise TypeError(f"a receipt is what ShardTask.write returns, not {shown(receipt)}")
+                raise TypeError(f"a receipt must be the value that ShardTask.write returned, not {shown(receipt)}")
             if receipt.run != self.task.run:
                 raise ResumeError(
-                    f"receipt {number} is of another job ({shown(receipt.run)}); run its task again in this one"
+                    f"receipt {number} is from another job ({shown(receipt.run)}); run its task again in this one"
                 )
             try:
                 part = _checked(receipt, empty)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise ResumeError(
-                    f"receipt {number} was not written by a task: {error}; pass on what ShardTask.write returns"
+                    f"receipt {number} is not from a task: {error}; pass the value that ShardTask.write returned"
                 ) from error
             chosen.setdefault(receipt.task or f"\0{number}", (receipt, part))
         if len({receipt.attempt for receipt, _ in chosen.values()}) < len(chosen):
-            raise ResumeError("two tasks have one attempt; pass on what ShardTask.write returns")
+            raise ResumeError("two receipts have the same attempt; pass each value that ShardTask.write returned once")
         return list(chosen.values())
 
     def _finish(self, hidden: str, moves: Sequence[tuple[str, str]]) -> None:
@@ -457,6 +457,6 @@ def _checked_moves(folder: str, data: bytes) -> list[tuple[str, str]]:
             raise ValueError("no manifest")
     except (ValueError, TypeError, AttributeError, IndexError) as error:
         raise ResumeError(
-            f"{folder}: the list of a commit that was cut off is damaged: {error}; remove the folder"
+            f"{folder}: the list of an interrupted commit is damaged: {error}; remove the folder"
         ) from error
     return moves

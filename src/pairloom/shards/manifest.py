@@ -229,7 +229,7 @@ class Manifest:
             raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
         shards, indexes = content["shards"], content["indexes"]
         hidden = shards[0]["file"].rpartition("/")[0] if shards else ""
-        _check(not hidden or HIDDEN_FOLDER.fullmatch(hidden), "the files are in no folder of a run")
+        _check(not hidden or HIDDEN_FOLDER.fullmatch(hidden), "the files are not in the folder of a run")
         found = cls(
             **{name: content[name] for name in _PLAIN_KEYS},
             shards=[{**entry, "file": entry["file"].removeprefix(f"{hidden}/")} for entry in shards],
@@ -249,7 +249,7 @@ class Manifest:
     def check_values(self) -> None:
         """Raises an error for values that no run writes, so that no later code has to check them."""
         _check(type(self.model) is type(self.version) is str and self.format in FORMATS, f"format is {self.format!r}")
-        _check(type(self.complete) is bool, "complete is neither true nor false")
+        _check(type(self.complete) is bool, "complete must be true or false")
         _check(_is_number(self.n_vocab) and 0 < self.n_vocab <= _MAX_IDS, f"n_vocab is {self.n_vocab!r}")
         _check(self.dtype == dtype_of(self.format, self.n_vocab).str, f"dtype is {self.dtype!r}")
         _check(type(self.config) is dict, "config is not an object")
@@ -275,14 +275,20 @@ class Manifest:
         numbers += [entry["bytes"] for entry in self.inputs if entry["bytes"] is not None]
         for entry in self.shards:
             found = [sum(column) for column in zip(*(part[1:] for part in entry.get("inputs", [])), strict=True)]
-            _check(found in ([], [entry["documents"], entry["tokens"]]), "the inputs of a shard hold other documents")
-        _check(all(part[0] < len(self.inputs) for part in parts), "documents of a shard are of no input")
-        _check(all(map(_is_number, numbers)), "a number of tokens, documents or bytes is none")
-        _check(all(map(_is_number, (self.tokens, self.documents, self.text_bytes))), "the shards hold too much")
-        _check(all(_SHA256.fullmatch(entry["sha256"]) for entry in self.files), "a digest is none")
+            _check(
+                found in ([], [entry["documents"], entry["tokens"]]),
+                "the documents of a shard differ from those of its inputs",
+            )
+        _check(all(part[0] < len(self.inputs) for part in parts), "documents of a shard belong to no input")
+        _check(all(map(_is_number, numbers)), "a number of tokens, documents or bytes is not a valid number")
+        _check(
+            all(map(_is_number, (self.tokens, self.documents, self.text_bytes))),
+            "the totals of the shards are too large",
+        )
+        _check(all(_SHA256.fullmatch(entry["sha256"]) for entry in self.files), "a digest is not valid")
         _check(
             all(type(entry["path"]) is str and type(entry["mtime_ns"]) in (int, type(None)) for entry in self.inputs),
-            "an input has no path or no time",
+            "an input lacks its path or its time",
         )
         before = Position()
         for entry, point in zip(self.shards, points, strict=True):
@@ -292,7 +298,7 @@ class Manifest:
             # Shards of a job, which cannot be resumed, have no resume points.
             _check(
                 (fits and is_among) or point == before == Position(),
-                f"{entry['file']} does not end where its next says",
+                f"{entry['file']} does not end at its 'next'",
             )
             before = point
         _check(

@@ -33,14 +33,14 @@ class MixedShards:
 
     def __init__(self, sources: Mapping[str, Any], weights: Any) -> None:
         if not sources:
-            raise ValueError("the dict of folders is empty; name at least one")
+            raise ValueError("the dict of folders is empty; pass at least one")
         self.sources = dict(sources)
         models = {source.manifest.model: name for name, source in self.sources.items()}
         if len(models) > 1:
             one, other, *_ = models.values()
             raise ValueError(
                 f"{shown(one)} and {shown(other)} were written with different tokenizers, so their ids mean different "
-                "tokens; tokenize both with one"
+                "tokens; tokenize both with the same one"
             )
         self.weights = weights
         self._steps = _steps(weights, list(self.sources))
@@ -108,7 +108,9 @@ def _steps(weights: Any, names: list[str]) -> list[tuple[int, Parts]]:
     """Returns (first step, rows of each source in a period) for each set of weights."""
     if weights is None:
         example = ", ".join(f"{name!r}: {1 / len(names):.2g}" for name in names)
-        raise ValueError(f"weights are missing; give each folder its share of the tokens, as in weights={{{example}}}")
+        raise ValueError(
+            f"weights are missing; give each folder its share of the tokens, for example weights={{{example}}}"
+        )
     given = [(0, weights)] if isinstance(weights, Mapping) else weights
     if (
         not isinstance(given, Sequence)
@@ -130,7 +132,7 @@ def _check_names(what: str, given: Any, names: list[str], may_lack: bool = False
     unknown = [name for name in given if name not in names]
     lacking = [] if may_lack else [name for name in names if name not in given]
     if unknown:
-        raise ValueError(f"{what} names {shown(unknown[0])}, which is no folder; there are {shown(names)}")
+        raise ValueError(f"{what} names {shown(unknown[0])}, which is not one of the folders {shown(names)}")
     if lacking:
         raise ValueError(f"{what} lacks {shown(lacking[0])}; give each of {shown(names)} a number")
 
@@ -146,7 +148,7 @@ def _parts(weights: Any, names: list[str]) -> Parts:
     exact = [Fraction(float(weights[name])) for name in names]
     total = sum(exact)
     if not total:
-        raise ValueError("weights add up to 0; give a folder a share")
+        raise ValueError("the weights add up to 0; give at least one folder a share")
     exact = [weight * _ROWS_PER_PERIOD / total for weight in exact]
     parts = [int(share) for share in exact]
     by_rest = sorted(range(len(names)), key=lambda number: (parts[number] - exact[number], number))
@@ -155,8 +157,9 @@ def _parts(weights: Any, names: list[str]) -> Parts:
     for name, share, part in zip(names, exact, parts, strict=True):
         if share and not part:
             raise ValueError(
-                f"weights[{name!r}] is less than 1/{_ROWS_PER_PERIOD} of their sum; make it 0, or join the folder with"
-                " another"
+                f"weights[{name!r}] is less than 1/{_ROWS_PER_PERIOD} of their sum; set it to 0, or merge the folder "
+                "with "
+                "another"
             )
     return tuple(parts)
 

@@ -66,7 +66,7 @@ def pack_shards(
     check_bool("overwrite", overwrite)
     _check_numbers(seq_len, rank, world_size)
     if source.has_provenance and "pack" in source.config:
-        raise ValueError(f"{opened.folder}: holds packed rows with provenance; pack the shards that they were made of")
+        raise ValueError(f"{opened.folder}: contains rows that are already packed; pack the original shards")
     dtype = dtype_of(format, source.n_vocab)
     order: dict[str, Any] = {"seed": seed, "shuffle": shuffle, "rank": rank, "world_size": world_size}
     rows = (
@@ -84,11 +84,11 @@ def pack_shards(
     )
     folder = local_folder("output", output)
     if folder.resolve() == opened.folder.resolve():
-        raise ValueError(f"output is {shown(str(folder))}, the folder of the shards themselves; name another")
+        raise ValueError(f"output is {shown(str(folder))}, which is the folder of the shards themselves; pass another")
     if source.config.get("eot") is None and source.config.get("bos") is None and len(opened) > 1:
         warn(
-            "nothing stands between the documents of these shards, so rows join the end of one with the beginning of"
-            " the next; tokenize with eot= or bos= to put a special token there"
+            "these shards have no token between documents, so rows join the end of one to the start of the next; "
+            "tokenize with eot= or bos= to put a special token there"
         )
     with locked_new_folder(folder, parents=True):
         _check_room(folder, overwrite)
@@ -167,7 +167,7 @@ def _check_room(folder: Path, overwrite: bool) -> None:
         raise not_empty_error(folder, others[0])
     if manifest_file.exists(folder) and not overwrite:
         raise FileExistsError(
-            errno.EEXIST, "holds a run already; replace it (overwrite=True), or name a new folder", str(folder)
+            errno.EEXIST, "already contains a run; replace it (overwrite=True), or pass a new folder", str(folder)
         )
 
 
@@ -197,7 +197,7 @@ def tokenize_packed(
     between = refuse_symlink(folder.with_name(f".{folder.name}.unpacked"))
     if manifest_file.exists(folder) and (found := Manifest.load(folder)).complete and not overwrite:
         if not resume:
-            raise FileExistsError(errno.EEXIST, "holds a run already; replace it (overwrite=True)", str(folder))
+            raise FileExistsError(errno.EEXIST, "already contains a run; replace it (overwrite=True)", str(folder))
         config = run_config(tokenizer, format=format, shard_tokens=shard_tokens, **options)
         check_options(folder, found, new_manifest(tokenizer, {**config, **corpus.options, "pack": pack}, []))
         inputs = corpus.listing

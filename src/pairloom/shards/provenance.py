@@ -90,7 +90,7 @@ def read(file: BinaryIO, n_inputs: int) -> Any:
     table = table.select(_schema().names).cast(_schema())
     inputs = table.column("input").to_numpy()
     if not ((inputs >= 0) & (inputs < n_inputs)).all():
-        raise ValueError("an input is none of the manifest's")
+        raise ValueError("an input is not in the manifest")
     return table
 
 

@@ -92,7 +92,7 @@ class Mirror:
         """Downloads the manifest into the local folder; FileExistsError if there is a run and it is not resumed."""
         names = sorted(filter(is_run_file, self.storage.names()))
         if names and not resume:
-            remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
+            remedy = "already contains a run; resume it (resume=True), or replace it (overwrite=True)"
             raise FileExistsError(errno.EEXIST, remedy, self.storage.url)
         for name in MANIFESTS:
             if name in names:
@@ -104,8 +104,8 @@ class Mirror:
         for entry in manifest.files:
             if sizes.get(entry["file"]) != entry["size"]:
                 raise FormatError(
-                    f"{self.storage.url}/{entry['file']}: is not there with the {entry['size']:,} bytes of the "
-                    "manifest; write the shards again (overwrite=True)"
+                    f"{self.storage.url}/{entry['file']}: is missing, or does not have the {entry['size']:,} bytes of "
+                    "the manifest; write the shards again (overwrite=True)"
                 )
 
     def clear(self, manifest: Manifest) -> None:
@@ -198,7 +198,7 @@ def put_in_place(folder: Path, manifest: Manifest) -> None:
     hidden = manifest.hidden_folder
     if hidden:
         if not refuse_symlink(folder / hidden).is_dir():
-            raise FormatError(f"{folder / hidden}: is gone, but the manifest names it; write the shards again")
+            raise FormatError(f"{folder / hidden}: is missing, but the manifest lists it; write the shards again")
         for name in manifest.file_names:
             with contextlib.suppress(FileNotFoundError):
                 (folder / hidden / name).replace(folder / name)

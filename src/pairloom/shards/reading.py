@@ -82,14 +82,14 @@ def open_shards(
         }
         return MixedShards(opened, weights)
     if weights is not None:
-        raise ValueError("weights are those of a mixture; pass the folders as a dict by name")
+        raise ValueError("weights need several folders; pass the folders as a dict by name")
     remote = ShardCache(folder, cache, cache_bytes) if isinstance(folder, str) and is_url(folder) else None
     path = shard_folder(folder) if remote is None else Path(public_url(remote.url))
     manifest = Manifest.load(path) if remote is None else remote.manifest
     if not manifest.complete and not incomplete:
         shown_path = path if remote is None else public_url(remote.url)
-        remedy = "resume it, or read what there is: open_shards(folder, incomplete=True)"
-        raise FormatError(f"{shown_path}: the run that writes it has not ended; {remedy}")
+        remedy = "resume it, or read the finished shards: open_shards(folder, incomplete=True)"
+        raise FormatError(f"{shown_path}: the run that writes it has not finished; {remedy}")
     # Shards are opened again later, by workers too, where the working directory may be another.
     return OpenShards(path.absolute() if remote is None else path, manifest, remote)
 
@@ -101,11 +101,11 @@ def shard_folder(folder: str | os.PathLike[str]) -> Path:
         parts = sorted(part.name for part in path.iterdir() if exists(part)) if path.is_dir() else []
         if parts:
             raise FileNotFoundError(
-                errno.ENOENT, f"is not one folder of shards, but holds {', '.join(parts)}; name one of them", str(path)
+                errno.ENOENT, f"is not a folder of shards, but contains {', '.join(parts)}; pass one of them", str(path)
             )
         raise FileNotFoundError(
             errno.ENOENT,
-            "is no folder of shards: it has no manifest; name a folder that tokenize_files wrote",
+            "is not a folder of shards, because it has no manifest; pass a folder that tokenize_files wrote",
             str(path),
         )
     return path
@@ -143,7 +143,7 @@ class OpenShards(Sequence[Ids]):
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 name = self.manifest.shards[number]["file"]
-                raise MemoryError(f"{self.folder / name}: no address space to map it") from error
+                raise MemoryError(f"{self.folder / name}: there is not enough address space to map it") from error
             raise
 
     def __len__(self) -> int:
@@ -340,7 +340,7 @@ class OpenShards(Sequence[Ids]):
         if pad_id is not None:
             check_int("pad_id", pad_id, least=int(np.iinfo(wanted).min), most=int(np.iinfo(wanted).max))
         if not self.n_tokens:
-            raise ValueError(f"{self.folder} holds no tokens, so there are no batches")
+            raise ValueError(f"{self.folder} contains no tokens, so there are no batches")
         if mode == "padded":
             order = padded_rows(self.lengths(), seq_len, seed, shuffle)
         elif seed is None or shuffle == "block":

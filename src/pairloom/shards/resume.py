@@ -13,8 +13,8 @@ from pairloom.corpus.content import content_digest
 from pairloom.errors import ResumeError
 from pairloom.shards.manifest import Manifest
 
-_REWRITE_REMEDY = "write such shards again (resume=True, rewrite=True)"
-_REMEDY = f"put it back as it was, start in a new folder, or {_REWRITE_REMEDY}"
+_REWRITE_REMEDY = "write these shards again (resume=True, rewrite=True)"
+_REMEDY = f"restore it, start in a new folder, or {_REWRITE_REMEDY}"
 
 
 def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite: bool) -> tuple[Manifest, list[str]]:
@@ -30,7 +30,7 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
     begins = [[entry.get("first_sha256") for entry in manifest.inputs] for manifest in (found, fresh)]
     if None not in (*begins[0], *begins[1]) and begins[0] != begins[1]:
         if not rewrite:
-            raise ResumeError(f"{folder}: was made of other texts; start in a new folder, or {_REWRITE_REMEDY}")
+            raise ResumeError(f"{folder}: was made from other texts; start in a new folder, or {_REWRITE_REMEDY}")
         kept = first_shards(found, 0)
     point, was_complete = kept.next, kept.complete
     n_concerned = len(kept.inputs) if was_complete else point.source + (1 if point.documents else 0)
@@ -42,14 +42,14 @@ def plan_resume(folder: Path | str, found: Manifest, fresh: Manifest, *, rewrite
         is_there = number < len(fresh.inputs) and fresh.inputs[number]["path"] == kept.inputs[number]["path"]
         # Comparing the documents of the input in which the run stopped would cost as much as encoding them again.
         if not rewrite and not (number == point.source and is_there and not was_complete):
-            raise ResumeError(
-                f"{folder}: {problem}, but finished shards hold its documents, or were made without them; {_REMEDY}"
-            )
+            raise ResumeError(f"{folder}: {problem}, but the finished shards depend on it; {_REMEDY}")
         kept = first_shards(kept, sum(shard["next"]["source"] < number for shard in kept.shards))
-        notes = [f"{problem}; {len(found.shards) - len(kept.shards)} finished shards are written again"]
+        notes = [f"{problem}; {len(found.shards) - len(kept.shards)} finished shards will be written again"]
     known = kept.inputs[:n_concerned] if kept.shards else []
     if piped := [entry["path"] for entry in known if entry["bytes"] is None and "first_sha256" not in entry]:
-        notes.append(f"what {piped[0]} brings is not compared with what the earlier run read; pass the same again")
+        notes.append(
+            f"what {piped[0]} sends cannot be compared with what the earlier run read; pass the same data again"
+        )
     for shard in found.shards[len(kept.shards) :]:
         check_nothing_dropped(folder, shard)
     if not kept.complete:
@@ -64,8 +64,8 @@ def check_nothing_dropped(folder: Path | str, shard: dict[str, Any]) -> None:
     """Raises ResumeError if documents were dropped from a shard: written again, it would contain them again."""
     if shard.get("dropped"):
         raise ResumeError(
-            f"{folder}/{shard['file']}: documents were dropped from it, which would come back if it was written again;"
-            " put a copy of the file there, or tokenize inputs without them (overwrite=True)"
+            f"{folder}/{shard['file']}: documents were dropped from it, and writing it again would restore them; put "
+            "a copy of the file there, or tokenize inputs without them (overwrite=True)"
         )
 
 
@@ -73,13 +73,15 @@ def check_not_of_job(folder: Path | str, found: Manifest) -> None:
     """Raises ResumeError for a folder without resume points."""
     if found.shards and not found.next.documents:
         what = "packed rows" if "pack" in found.config else "shards of a ShardJob"
-        raise ResumeError(f"{folder}: holds {what}, which are not resumed or mended; write them again")
+        raise ResumeError(f"{folder}: holds {what}, which cannot be resumed or repaired; write them again")
 
 
 def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
     """Raises ResumeError naming an option that differs between the run in `folder` and `fresh`."""
     if (found.model, found.n_vocab) != (fresh.model, fresh.n_vocab):
-        raise ResumeError(f"{folder}: was made with another model; resume with the same, or start in a new folder")
+        raise ResumeError(
+            f"{folder}: was made with another model; resume with the same model, or start in a new folder"
+        )
     # Differing values first: a run without provenance also lacks id_field, even if that is None in the other run.
     for key in sorted({**fresh.config, **found.config}, key=lambda key: found.config.get(key) == fresh.config.get(key)):
         old, new = found.config.get(key), fresh.config.get(key)
@@ -124,7 +126,7 @@ def _why_not_resumable(found: Manifest, fresh: Manifest, number: int, rewrite: b
     new = fresh.inputs[number] if number < len(fresh.inputs) else None
     if new is None or new["path"] != old["path"]:
         if any(entry["path"] == old["path"] for entry in fresh.inputs[number:]):
-            return f"{new['path'] if new else ''} stands before {old['path']} now"
+            return f"{new['path'] if new else ''} is before {old['path']} now"
         if new is not None and Path(new["path"]).name == Path(old["path"]).name:
             # Such as from another working directory.
             return f"{old['path']} is named {new['path']} now (give the same path to resume)"
@@ -135,7 +137,7 @@ def _why_not_resumable(found: Manifest, fresh: Manifest, number: int, rewrite: b
         return f"{old['path']} has changed"
     if old["bytes"] != new["bytes"]:
         return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
-    return f"{old['path']} has other content than when it was read"
+    return f"{old['path']} has different content than when it was read"
 
 
 def _reopen_last_shard(found: Manifest, shard_tokens: int) -> Manifest:

@@ -30,11 +30,13 @@ _Halves = npt.NDArray[np.uint64]
 def split_configs(split: Any) -> dict[str, dict[str, Any]]:
     """Returns the option `split` of each part, by name; ValueError or TypeError for an invalid split."""
     if not isinstance(split, Mapping):
-        raise TypeError(f'split must be a dict of fractions, as {{"train": 0.99, "val": 0.01}}, not {shown(split)}')
+        raise TypeError(
+            f'split must be a dict of fractions, for example {{"train": 0.99, "val": 0.01}}, not {shown(split)}'
+        )
     configs, end = {}, Fraction(0)
     for name, share in split.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name) or is_run_file(name):
-            raise ValueError(f"split: {shown(name)} cannot name a folder; use letters and digits")
+            raise ValueError(f"split: {shown(name)} cannot be the name of a folder; use letters and digits")
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
             raise ValueError(
                 f"split: the fraction of {name} must be a number above 0 and at most 1, not {shown(share)}"

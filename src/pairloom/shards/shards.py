@@ -27,7 +27,7 @@ from pairloom.shards.files import MODULES, damage_reported, file_names, partial_
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows, ProvenanceWriter
 
-REMEDY = "mend it (pairloom verify --repair), or write the shards again"
+REMEDY = "repair it (pairloom verify --repair), or write the shards again"
 
 
 class Batch(NamedTuple):
@@ -60,7 +60,7 @@ def open_file(folder: Path, manifest: Manifest, name: str) -> BufferedReader:
     for place in [refuse_symlink(folder / manifest.hidden_folder), folder] if manifest.hidden_folder else [folder]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return open_regular(place / name)
-    raise FormatError(f"{folder / name}: is in the manifest, but not there; {REMEDY}")
+    raise FormatError(f"{folder / name}: is in the manifest, but does not exist; {REMEDY}")
 
 
 def check_file(folder: Path, manifest: Manifest, entry: dict[str, Any], *, deep: bool = False) -> None:
@@ -72,7 +72,7 @@ def check_file(folder: Path, manifest: Manifest, entry: dict[str, Any], *, deep:
                 f"{folder / entry['file']}: has {size:,} bytes, not {entry['size']:,} as the manifest says; {REMEDY}"
             )
         if deep and hashlib.file_digest(file, "sha256").hexdigest() != entry["sha256"]:
-            raise FormatError(f"{folder / entry['file']}: its content is not that of the manifest; {REMEDY}")
+            raise FormatError(f"{folder / entry['file']}: its content differs from the manifest; {REMEDY}")
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
@@ -100,9 +100,7 @@ def read_shard(folder: Path, manifest: Manifest, number: int) -> tuple[npt.NDArr
         with damage_reported(path, "not readable" + "".join(f", or {name} is not" for name in names[1:]), REMEDY):
             ids, offsets = MODULES[manifest.format].read(files, np.dtype(manifest.dtype))
     if offsets.dtype.kind not in "iu" or not ids.ndim == offsets.ndim == 1:
-        raise FormatError(
-            f"{path}: its offsets are {offsets.dtype}, not integers, or it has other than one dimension; {REMEDY}"
-        )
+        raise FormatError(f"{path}: its offsets are {offsets.dtype}, not integers, or not one-dimensional; {REMEDY}")
     sound = len(ids) == entry["tokens"] and len(offsets) == entry["documents"] + 1 and ids.dtype == manifest.dtype
     if not sound or offsets[0] != 0 or offsets[-1] != len(ids):
         raise FormatError(
@@ -124,7 +122,7 @@ def check_order(path: Path, offsets: npt.NDArray[Any]) -> None:
     """Raises FormatError unless the offsets of the shard at `path` ascend."""
     # Compare instead of subtracting: differences of hostile offsets overflow.
     if not (offsets[1:] >= offsets[:-1]).all():
-        raise FormatError(f"{path}: the bounds of its documents are not in order; {REMEDY}")
+        raise FormatError(f"{path}: the boundaries of its documents are not in order; {REMEDY}")
 
 
 def check_ids(path: Path, ids: npt.NDArray[Any], n_vocab: int) -> None:
@@ -132,7 +130,7 @@ def check_ids(path: Path, ids: npt.NDArray[Any], n_vocab: int) -> None:
     # As unsigned numbers, negative ids are large.
     largest = int(ids.view(f"<u{ids.itemsize}").max(initial=0))
     if largest >= n_vocab:
-        raise FormatError(f"{path}: holds the id {largest}, but the vocabulary has {n_vocab}; {REMEDY}")
+        raise FormatError(f"{path}: contains id {largest}, but the vocabulary has {n_vocab}; {REMEDY}")
 
 
 class Shard(NamedTuple):

@@ -21,9 +21,9 @@ HIDDEN = ".pairloom-job-"
 """Prefix of everything that belongs to a job before it is committed: its folder, and its lock at a URL."""
 
 _LOCK = ".lock"
-_JOB_IS_RUNNING = "another job writes here; wait until it ends, or pass takeover=True if its driver is dead"
-_JOBS_BEGAN_TOGETHER = "another job began at the same moment; run one of them again"
-_FOLDER_TAKEN_OVER = "another job has taken the folder over; what this one wrote does not count"
+_JOB_IS_RUNNING = "another job is writing here; wait until it ends, or pass takeover=True if its driver is dead"
+_JOBS_BEGAN_TOGETHER = "another job started at the same moment; run one of them again"
+_FOLDER_TAKEN_OVER = "another job has taken over the folder, so the output of this one is lost"
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -145,12 +145,12 @@ def tokenize_files(
     )
     parts = {} if split is None else split_configs(split)
     if rewrite and not resume:
-        raise ValueError("rewrite belongs to resume=True; to replace all shards pass overwrite=True")
+        raise ValueError("rewrite needs resume=True; to replace all shards pass overwrite=True")
     if resume and overwrite:
-        raise ValueError("resume continues a run and overwrite replaces it; pass one of them")
+        raise ValueError("resume continues a run and overwrite replaces it; pass only one of them")
     if isinstance(inputs, Corpus):
         if options:
-            raise TypeError(f"{next(iter(options))} belongs to the Corpus; give it there")
+            raise TypeError(f"{next(iter(options))} belongs to the Corpus; pass it there")
         corpus = inputs
     else:
         corpus = Corpus(inputs, **options)
@@ -162,7 +162,7 @@ def tokenize_files(
         if overwrite:
             if parts or duplicates != "keep" or provenance:
                 what = "split, duplicates and provenance"
-                raise ValueError(f"{public_url(url)}: {what} cannot overwrite there; name a new folder")
+                raise ValueError(f"{public_url(url)}: {what} cannot overwrite there; pass a new folder")
             return _tokenize_to_url(tokenizer, corpus, url, config, takeover, threads, progress)
         with contextlib.ExitStack() as stack:
             local = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pairloom-")))
@@ -187,8 +187,8 @@ def tokenize_files(
         corpus = without_run_files(corpus, place)
         if overwrite and not corpus.names and manifest_file.exists(place):
             raise ValueError(
-                f"inputs hold no file to read beside the shards in {shown(str(place))}, the output; name the files of "
-                "the corpus, or another output"
+                f"inputs contain only the shards in {shown(str(place))}, the output; pass the files of the corpus, or "
+                "another output"
             )
     with contextlib.ExitStack() as stack:
         if parts:
@@ -212,7 +212,8 @@ def _result(folder: Path | str, parts: Collection[str], done: Sequence[tuple[Man
     if empty := [name for name, manifest in manifests.items() if not manifest.shards]:
         n_documents = sum(manifest.documents for manifest in manifests.values())
         warn(
-            f"no document fell to {' and '.join(empty)}: the corpus has {n_documents:,}, and a text file is one;"
+            f"no document was assigned to {' and '.join(empty)}: the corpus has {n_documents:,}, since each text file "
+            "is one;"
             ' pass separator="\\n" if its lines are documents'
         )
     return TokenizedFiles(folder, _joined(manifests), all(was_complete for _, was_complete in done), results)
@@ -298,13 +299,13 @@ def _check_room(folder: Path, *, resume: bool, overwrite: bool) -> None:
     has_manifest = manifest_file.exists(folder)
     names = sorted(path.name for path in folder.iterdir())
     if has_manifest and not (resume or overwrite):
-        remedy = "holds a run already; resume it (resume=True), or replace it (overwrite=True)"
+        remedy = "already contains a run; resume it (resume=True), or replace it (overwrite=True)"
         raise FileExistsError(errno.EEXIST, remedy, str(folder))
     others = [name for name in names if not is_run_file(name)]
     if others and not (has_manifest and resume):
         raise not_empty_error(folder, others[0])
     if names and not (resume or overwrite):
-        raise FileExistsError(errno.EEXIST, "holds files of a killed run; resume it (resume=True)", str(folder))
+        raise FileExistsError(errno.EEXIST, "contains files of a killed run; resume it (resume=True)", str(folder))
 
 
 def without_run_files(corpus: Corpus, folder: Path) -> Corpus:
@@ -395,14 +396,17 @@ def warn_of_literals(literals: dict[str, int]) -> None:
     listed = ", ".join(f"{token!r} {literals[token]:,}" for token in some)
     more = f" and {len(literals) - len(some)} others" if len(literals) > len(some) else ""
     warn(
-        f"the text holds {sum(literals.values()):,} literals of special tokens, which are plain text in the shards "
-        f'({listed}{more}); to make them ids pass specials="recognise"'
+        f"the text contains {sum(literals.values()):,} literals of special tokens, which are encoded as plain text "
+        f'({listed}{more}); to encode them as their ids, pass specials="recognise"'
     )
 
 
 def _disk_full_error(error: OSError, folder: Path, n_shards: int | None) -> OSError:
     """Returns the error for a full disk. n_shards: how many are complete; None if the run replaces another."""
-    message = f"no space left; {n_shards} shards are complete: make space, then resume (resume=True)"
+    message = f"no space left; {n_shards} shards are complete: free space, then resume (resume=True)"
     if n_shards is None:
-        message = "no space left for a new run beside the old one, which stays as it is; make space, then begin again"
+        message = (
+            "no space left for a new run while the old one exists; the old one is unchanged: free space, then "
+            "start again"
+        )
     return OSError(error.errno, message, str(folder))

@@ -88,7 +88,9 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         if (rank is None) != (world_size is None):
-            raise ValueError("rank and world_size belong together; pass both, or none for those of torch.distributed")
+            raise ValueError(
+                "rank and world_size belong together; pass both, or neither to use those of torch.distributed"
+            )
         self._shards = shards if isinstance(shards, (OpenShards, MixedShards)) else open_shards(shards)
         self._options = {"dtype": np.int64, **options}
         self._given: dict[str, Any] | None = None if rank is None else {"rank": rank, "world_size": world_size}
@@ -132,8 +134,8 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         """
         if _data.get_worker_info() is None and int(self._shared[4]):
             raise RuntimeError(
-                "the workers of a DataLoader read these batches, so only they know where they are; take torchdata's "
-                "StatefulDataLoader, or store the number of batches that the loop took and pass it as step"
+                "the workers of a DataLoader read these batches, so only they know the position; use torchdata's "
+                "StatefulDataLoader, or store the number of batches that your loop took and pass it as step"
             )
         at = self._at or self._batches(*self._shared.tolist()[:3])
         return {**at.state_dict(), **_worker(at)}
@@ -144,8 +146,9 @@ class ShardBatches(_data.IterableDataset):  # type: ignore[misc]
         mine = _worker(at).get("worker")
         if state.get("worker") != mine:
             raise ValueError(
-                f"the state is of (worker, workers, batch * world_size) {state.get('worker')} of a DataLoader, not of "
-                f"{mine}; take as many, or pass row, the batches that the loop took * batch * world_size of then"
+                f"the state is of (worker, workers, batch * world_size) {state.get('worker')} of a DataLoader, not "
+                f"{mine}; use the same numbers, or pass row = (batches that the loop took) * batch * world_size, with "
+                "the old values"
             )
         at.load_state_dict(state)
         if mine is None:
@@ -199,7 +202,9 @@ def _current_ranks() -> dict[str, int] | None:
     distributed = _torch.distributed
     is_alone = not (distributed.is_available() and distributed.is_initialized())
     if texts and ((is_alone and len(texts) < 2) or not all(map(str.isdecimal, texts.values()))):
-        raise ValueError(f"RANK and WORLD_SIZE of the environment are {texts}; set both, or pass rank and world_size")
+        raise ValueError(
+            f"the environment variables RANK and WORLD_SIZE are {texts}; set both, or pass rank and world_size"
+        )
     environment = {name: int(text) for name, text in texts.items()}
     if is_alone:
         return environment or None
@@ -207,7 +212,7 @@ def _current_ranks() -> dict[str, int] | None:
     # Compare only the variables that are set: Lightning sets WORLD_SIZE without RANK.
     if {**group, **environment} != group:
         raise ValueError(
-            f"torch.distributed has {group}, but RANK and WORLD_SIZE of the environment are {environment}; pass rank "
-            "and world_size"
+            f"torch.distributed has {group}, but the environment variables RANK and WORLD_SIZE are {environment}; "
+            "pass rank and world_size"
         )
     return group

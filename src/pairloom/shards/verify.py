@@ -53,10 +53,12 @@ def verify_shards(
     check_bool("deep", deep)
     if not check_bool("repair", repair):
         if model is not None or inputs is not None:
-            raise ValueError("model and inputs are for repair; pass repair=True, or leave them out")
+            raise ValueError("model and inputs are used only for repair; pass repair=True, or leave them out")
         return [message for _, message in _damage(path, Manifest.load(path), deep)]
     if model is None:
-        raise ValueError("model is missing: repair encodes damaged shards again; pass the tokenizer or its file")
+        raise ValueError(
+            "model is missing, but repair must encode damaged shards again; pass the tokenizer or its file"
+        )
     tokenizer = model if isinstance(model, Tokenizer) else Tokenizer.load(model)
     with locked_folder(path):
         manifest = Manifest.load(path)
@@ -83,10 +85,10 @@ def _damage(folder: Path, manifest: Manifest, deep: bool) -> Iterator[tuple[int 
     named = {*manifest.file_names, manifest.file()[0]}
     for name in sorted(path.name for path in folder.iterdir()):
         if is_run_file(name) and not name.startswith(".") and name not in named:
-            why = "a killed run left it, or the manifest is an older one"
+            why = "it was left by a killed run, or the manifest is outdated"
             yield None, f"{folder / name}: is not in the manifest: {why}; resume the run (resume=True)"
     if not manifest.complete:
-        yield None, f"{folder}: the run that writes it has not ended; resume it (resume=True)"
+        yield None, f"{folder}: the run that writes it has not finished; resume it (resume=True)"
 
 
 def _check_shard(folder: Path, manifest: Manifest, number: int, deep: bool) -> None:
@@ -108,9 +110,11 @@ class _Repairer:
     def __init__(self, folder: Path, manifest: Manifest, tokenizer: Tokenizer, inputs: Any, threads: int) -> None:
         config = manifest.config
         if "pack" in config:
-            raise ResumeError(f"{folder}: holds packed rows, which are not mended; pack the shards again")
+            raise ResumeError(f"{folder}: contains packed rows, which cannot be repaired; pack the shards again")
         if any(entry["bytes"] is None for entry in manifest.inputs):
-            raise ResumeError(f"{folder}: was made of what cannot be read again, a pipe or texts; tokenize again")
+            raise ResumeError(
+                f"{folder}: was made from a pipe or from texts, which cannot be read again; tokenize again"
+            )
         self._folder, self._manifest, self._tokenizer, self._threads = folder, manifest, tokenizer, threads
         check_not_of_job(folder, manifest)
         with self._options_checked():
@@ -126,7 +130,9 @@ class _Repairer:
         if inputs is not None:
             self._paths = [source.name for source in self._corpus(inputs).sources]
         if len(self._paths) != len(manifest.inputs):
-            raise ResumeError(f"{folder}: was made of {len(manifest.inputs)} inputs; {len(self._paths)} are named")
+            raise ResumeError(
+                f"{folder}: was made of {len(manifest.inputs)} inputs, but {len(self._paths)} were passed"
+            )
 
     def _options_checked(self) -> contextlib.AbstractContextManager[None]:
         return damage_reported(self._folder, "its options are not those of a run", "tokenize again (overwrite=True)")
@@ -146,7 +152,7 @@ class _Repairer:
             # A path that was a file may be a folder now.
             if new["path"] != path or has_changed(old, new):
                 raise ResumeError(
-                    f"{path}: has changed since {entry['file']} was made of it; put it back as it was, or write such "
+                    f"{path}: has changed since {entry['file']} was made from it; restore it, or write these "
                     "shards again (resume=True, rewrite=True)"
                 )
         # This corpus begins with input `first`, so renumber.
@@ -173,9 +179,7 @@ class _Repairer:
 
     def _other_shard(self, name: str) -> ResumeError:
         path = self._folder / name
-        return ResumeError(
-            f"{path}: its inputs make another one than the manifest records; tokenize again (overwrite=True)"
-        )
+        return ResumeError(f"{path}: encoding its inputs again does not reproduce it; tokenize again (overwrite=True)")
 
     def close(self) -> None:
         """Does nothing: there is nothing to wait for."""

@@ -39,16 +39,18 @@ def find_origins(
     """Implements `OpenShards.where`."""
     ways = [shard is not None or token is not None, id is not None, document is not None]
     if ways.count(True) != 1 or (shard is None) != (token is None):
-        raise ValueError("where takes shard and token, or id, or document")
+        raise ValueError("pass shard and token, or id, or document")
     entries = shards.manifest.shards
     if id is not None:
         check_str("id", id)
         if shards.manifest.config.get("id_field") is None:
-            raise ValueError(f"{shards.folder}: has no ids; tokenize with provenance=True and id_field=, their field")
+            raise ValueError(
+                f"{shards.folder}: has no ids; tokenize with provenance=True and id_field=, the field of the ids"
+            )
         rows_of = (rows_with(shards.provenance(number), [id]) for number in range(len(entries)))
         return [origin for number, rows in enumerate(rows_of) for origin in _origins(shards, number, rows)]
     if not entries:
-        raise ValueError(f"{shards.folder}: holds no documents")
+        raise ValueError(f"{shards.folder}: contains no documents")
     if document is not None:
         check_int("document", document, least=0, most=len(shards) - 1)
         firsts = np.cumsum([0, *(entry["documents"] for entry in entries)])

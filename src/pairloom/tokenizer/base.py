@@ -61,7 +61,7 @@ class TokenizerBase:
         compile, FormatError for a model that is too large for the core's tables.
         """
         if not isinstance(model, Model):
-            raise TypeError(f"model must be a Model, not {type(model).__name__}; files are for Tokenizer.load")
+            raise TypeError(f"model must be a Model, not {type(model).__name__}; use Tokenizer.load for files")
         tokenizer = cls.__new__(cls)
         try:
             tokenizer._init_from_model(model)

@@ -98,12 +98,14 @@ class EncodeMethods(TokenizerBase):
         policy = self._policies.of(allowed_special, disallowed_special)
         if max_tokens is not None:
             if pair is not None or add_special_tokens or dropout is not None or seed is not None:
-                raise ValueError("max_tokens takes one text and no tokens around it; cut the ids that encode returns")
+                raise ValueError(
+                    "max_tokens needs one text without added tokens around it; truncate the ids that encode returns"
+                )
             return self._first_tokens(text, check_int("max_tokens", max_tokens, least=0), policy)
         if dropout is None and seed is None:
             ids = self._core.encode(text, policy, _resolved(threads))
         elif pair is not None:
-            raise ValueError("dropout takes one text; encode the pair apart")
+            raise ValueError("dropout needs one text; encode the two texts of the pair separately")
         else:
             ids = dropouts.encode(self._core, text, policy, dropout, seed)
         second = None if pair is None else self._core.encode(check_str("pair", pair), policy)

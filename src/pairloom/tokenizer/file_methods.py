@@ -140,11 +140,11 @@ class FileMethods(TokenizerBase):
         """Returns a tiktoken.Encoding with the same ids; FormatError if that is impossible. Needs the extra "tiktoken".
 
         Like tiktoken, it decodes malformed bytes to U+FFFD, and warns if this tokenizer's decode_errors differ. It also
-        warns about special tokens that HuggingFace does not call special, since tiktoken has one kind only.
+        warns about special tokens that HuggingFace does not treat as special, since tiktoken has one kind only.
         """
         self._warn_of_decode_errors("a tiktoken.Encoding")
         if plain := sorted(self._model.plain_specials):
-            warn(f"a tiktoken.Encoding does not say that HuggingFace does not call {shown(plain)} special")
+            warn(f"a tiktoken.Encoding cannot store that HuggingFace does not treat {shown(plain)} as special")
         return formats.tiktoken.to_tiktoken(self._model, name)
 
     @classmethod

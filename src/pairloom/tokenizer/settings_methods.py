@@ -120,13 +120,15 @@ class SettingsMethods(TokenizerBase):
                 and value is not None
                 and (not isinstance(value, str) or value not in self._model.special_tokens)
             ):
-                raise ValueError(f"{name} is {shown(value)}, which is no special token; add_special_tokens adds it")
+                raise ValueError(
+                    f"{name} is {shown(value)}, which is not a special token; add it with add_special_tokens"
+                )
             config[name] = value
         kept = {name: value for name, value in config.items() if value is not None or name not in settings}
         try:
             text = canonical_json(kept) if kept else None
         except (TypeError, ValueError) as error:
-            raise ValueError(f"the settings must be what JSON can hold: {error}") from None
+            raise ValueError(f"the settings must be values that JSON can represent: {error}") from None
         return self.from_model(self._model.replaced(tokenizer_config=text))
 
     def _config_token_id(self, name: str) -> int | None:

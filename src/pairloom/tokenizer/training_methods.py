@@ -62,7 +62,7 @@ class TrainingMethods(TokenizerBase):
             from pairloom.training.parity import train_parity
 
             if not (corpus is None and trace is None):
-                raise ValueError("parity does not go with a corpus or a trace; pass None for them")
+                raise ValueError("parity cannot be combined with a corpus or a trace; pass None for them")
             for each in (parity, parity_reference):
                 for named in each.values() if isinstance(each, Mapping) else ():
                     check_reading(named, fields)

@@ -22,7 +22,7 @@ from pairloom.errors import CheckpointError, CountsError
 from pairloom.training.config import TrainingConfig
 
 _PREFIX = "counts-"
-_REMEDY = "delete the folder to count again, or name another checkpoint path"
+_REMEDY = "delete the folder to count again, or pass another checkpoint path"
 
 
 @contextlib.contextmanager
@@ -49,11 +49,13 @@ def counts_kept_in(
                 entry.unlink()
             elif entry.name.startswith(_PREFIX) and entry != file:
                 raise CheckpointError(
-                    f"{folder}: is the checkpoint of another corpus, or of one that has changed, or was counted with"
-                    f" another pattern, input_errors or special tokens; {_REMEDY}"
+                    f"{folder}: the checkpoint is from another corpus, the corpus has changed, or it was counted with "
+                    f"another pattern, input_errors or special tokens; {_REMEDY}"
                 )
             elif not entry.name.startswith(".") and entry != file:
-                raise CheckpointError(f"{folder}: holds {entry.name!r}, which is no checkpoint; name another path")
+                raise CheckpointError(
+                    f"{folder}: contains {entry.name!r}, which is not a checkpoint; pass another path"
+                )
         if file.exists():
             try:
                 counts = PretokenCounts.load(file)

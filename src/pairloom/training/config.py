@@ -70,8 +70,8 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         if isinstance(self.special_tokens, Mapping):
             raise TypeError(
-                "special_tokens must be a list of str, not a dict: training gives them their ids, by special_ids; write"
-                " list(...) of the dict, or add them afterwards by add_special_tokens"
+                "special_tokens must be a list of str, not a dict, because training assigns their ids (special_ids); "
+                "pass list(...) of the dict, or add them afterwards with add_special_tokens"
             )
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
         if isinstance(self.pattern, list):
@@ -101,15 +101,17 @@ class TrainingConfig:
             from pairloom.corpus import check_not_of_corpus
 
             if unknown[0] == "checkpoint":
-                raise TypeError("checkpoint goes with train_files; of texts count once, and save PretokenCounts")
+                raise TypeError(
+                    "checkpoint works only with train_files; for texts, count once and save the PretokenCounts"
+                )
             if unknown[0] in _RUN_OPTIONS:
                 raise TypeError(f"{unknown[0]} is an option of Tokenizer.train, not of this call")
             check_not_of_corpus(unknown, "Tokenizer.train")
             close = difflib.get_close_matches(unknown[0], [*known, *_RUN_OPTIONS], n=1)
             meant = f"; did you mean {close[0]!r}?" if close else "."
             raise TypeError(
-                f"unknown training option {unknown[0]!r}{meant} The options are {', '.join(sorted(known))}, and of a"
-                f" call that trains also {', '.join(_RUN_OPTIONS)}"
+                f"unknown training option {unknown[0]!r}{meant} The options are {', '.join(sorted(known))}; calls "
+                f"that train also have {', '.join(_RUN_OPTIONS)}"
             )
         return dataclasses.replace(PROFILES[profile], **fields)
 
@@ -132,7 +134,7 @@ class TrainingConfig:
         """Returns the config of a record, with `fields` from the Model; TypeError or ValueError for a wrong record."""
         recorded = json.loads(record)
         if wrong := recorded.keys() & set(_MODEL_FIELDS):
-            raise ValueError(f"{min(wrong)} is no field of a record")
+            raise ValueError(f"{min(wrong)} is not a field of a record")
         return cls.from_profile(**{"profile": None, **recorded, **fields})
 
     @classmethod

@@ -59,7 +59,7 @@ class Extension:
         own = {"pattern": model.pattern if pattern is None else pattern, "special_tokens": tuple(specials)}
         config = dataclasses.replace(recorded or base, **{**own, **fields})
         if (vocab_size is None) == (n_tokens is None):
-            raise ValueError("give either vocab_size or n_tokens, the number of tokens to add")
+            raise ValueError("pass either vocab_size or n_tokens, the number of tokens to add")
         if n_tokens is not None:
             check_int("n_tokens", n_tokens, least=0)
         else:
@@ -96,8 +96,9 @@ def pattern_of_counts(counts: PretokenCounts, model: Model) -> Pattern:
     if pattern != model.pattern:
         new, old = (pattern_name(each) or each for each in (pattern, model.pattern))
         warn(
-            f"the new tokenizer splits texts by {shown(new)}, the pattern of the counts, and no longer by {shown(old)},"
-            " so texts that it knew can get other ids; pass pattern= if that is meant, or count by its own pattern"
+            f"the new tokenizer splits texts by {shown(new)}, the pattern of the counts, instead of {shown(old)}, so "
+            "the same texts can get other ids; pass pattern= if that is intended, or count with the tokenizer's own "
+            "pattern"
         )
     return pattern
 
@@ -107,8 +108,8 @@ def n_counted(model: Model, config: TrainingConfig | None, verb: str) -> int:
     n_specials = len(model.special_tokens)
     if config is None and n_specials:
         raise ValueError(
-            "nothing says how this tokenizer was trained, so it is unknown whether vocab_size counts its"
-            f" {n_specials} special tokens; pass n_tokens, the number of tokens to {verb}"
+            "the tokenizer does not store how it was trained, so it is unknown whether vocab_size counts its "
+            f"{n_specials} special tokens; pass n_tokens, the number of tokens to {verb}"
         )
     return model.columns.n_tokens + (n_specials if config is not None and config.specials_counted else 0)
 
@@ -158,7 +159,7 @@ def extend_counted(
     if n_lacking := core.n_vocab + extension.n_tokens - next_id:
         reason = shortage_text(counts.n_bytes, config, shortage)
         n = extension.n_tokens
-        warn(f"{n - n_lacking} tokens were added, not the {n} that were asked for: {reason}")
+        warn(f"{n - n_lacking} tokens were added instead of the requested {n}: {reason}")
     extended = model.with_tokens(
         tokens,
         np.concatenate([model.merges, np.array(rows, dtype=np.uint32).reshape(-1, 3)]),

@@ -23,7 +23,9 @@ def check_run(run: Mapping[str, Any]) -> None:
     """Raises ValueError for options of a run that this rule does not support."""
     for name in ("checkpoint", "max_memory", "trace"):
         if run.get(name) is not None:
-            raise ValueError(f'{name} does not go with tie_break="first_seen", which keeps the order of the corpus')
+            raise ValueError(
+                f'{name} cannot be combined with tie_break="first_seen", which needs the order of the corpus'
+            )
 
 
 def check_rule(config: TrainingConfig) -> None:
@@ -31,7 +33,7 @@ def check_rule(config: TrainingConfig) -> None:
     if config.tie_break == FIRST_SEEN:
         raise ValueError(
             'tie_break="first_seen" needs the order of the corpus, which counts do not keep; train on texts or files'
-            " by Tokenizer.train or train_files, or pass another tie_break"
+            " with Tokenizer.train or train_files, or pass another tie_break"
         )
 
 
@@ -51,8 +53,8 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
                 counts[pretoken] = counts.get(pretoken, 0) + 1
     if n_literals:
         warn(
-            f"the corpus holds {n_literals} literals of special tokens, which are trained on as text;"
-            ' corpus_specials="split" takes them for ends of documents'
+            f"the corpus contains {n_literals} literals of special tokens, which are learned from as text;"
+            ' corpus_specials="split" treats them as ends of documents'
         )
     return {pretoken: count for pretoken, count in counts.items() if count >= config.min_count}
 

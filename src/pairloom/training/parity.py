@@ -23,7 +23,7 @@ def check_names(parity: Any, reference: Any) -> None:
         if not isinstance(given, Mapping):
             raise TypeError(f"{what} must be a dict from a name to a corpus, not {type(given).__name__}")
     if not parity:
-        raise ValueError("parity is empty; name at least one corpus")
+        raise ValueError("parity is empty; pass at least one corpus")
     if reference is not None and (differing := sorted(parity.keys() ^ reference.keys())):
         raise ValueError(f"parity and parity_reference must have the same names; only one has {differing[0]!r}")
 

@@ -55,13 +55,13 @@ def counts_of(
     if isinstance(corpus, PretokenCounts):
         if normalizer:
             warn(
-                "counts are of texts as they are, and this tokenizer changes texts by its normalizer"
-                f" ({', '.join(normalizer)}); pass the texts, or counts of texts that it leaves as they are"
+                f"counts are of unchanged texts, but this tokenizer normalizes texts ({', '.join(normalizer)}); pass "
+                "the texts, or counts of normalized texts"
             )
         elif has_rules:
             warn(
-                "counts are cut at special tokens wherever they stand, and some of this tokenizer's have rules"
-                " (special_rules); pass the texts"
+                "counts are split at every special token, but some of this tokenizer's have rules (special_rules); "
+                "pass the texts"
             )
         return corpus
     corpus = checked_texts(corpus)
@@ -98,7 +98,7 @@ def n_to_remove(model: Model, vocab_size: int | None, n_tokens: int | None) -> i
     """Returns the number of tokens that `prune` removes; ValueError for invalid arguments."""
     model.check_merges_bytes("prune")
     if (vocab_size is None) == (n_tokens is None):
-        raise ValueError("give either vocab_size or n_tokens, the number of tokens to remove")
+        raise ValueError("pass either vocab_size or n_tokens, the number of tokens to remove")
     if vocab_size is not None:
         n_old = n_counted(model, TrainingConfig.of_model(model), "remove")
         n_tokens = n_old - check_int("vocab_size", vocab_size)
@@ -129,7 +129,9 @@ def pruned(
             max_memory=check_max_memory(max_memory),
         )
     if n_tokens and not len(ids):
-        raise ValueError("the corpus holds no text, which says of no token that it is used less; pass one with text")
+        raise ValueError(
+            "the corpus contains no text, so it cannot tell which tokens are used least; pass a corpus with text"
+        )
     uses = np.zeros(core.n_vocab, dtype=np.uint64)
     np.add.at(uses, ids, np.repeat(times, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
     smaller = without_tokens(model, _least_used_ids(model, uses.tolist(), n_tokens))
@@ -155,7 +157,8 @@ def _least_used_ids(model: Model, uses: list[int], n_tokens: int) -> set[int]:
     while len(removed) < n_tokens:
         if not leaves:
             raise ValueError(
-                f"{n_tokens} tokens cannot be removed: but for bytes and special tokens there are {len(removed)}"
+                f"{n_tokens} tokens cannot be removed: apart from bytes and special tokens there are only "
+                f"{len(removed)}"
             )
         count, negative = heapq.heappop(leaves)
         removed.add(-negative)

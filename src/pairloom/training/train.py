@@ -68,7 +68,9 @@ def train_on_files(
     def count(**options: Any) -> PretokenCounts:
         counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
         if identity and identity != fingerprint.of_files(files):
-            raise CheckpointError("a file has changed while it was counted; leave the corpus alone and train again")
+            raise CheckpointError(
+                "a file changed while it was counted; train again, and do not change the corpus meanwhile"
+            )
         return counts
 
     identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
@@ -78,7 +80,7 @@ def train_on_files(
 def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
     """Raises ValueError if `fields` contradict a Corpus about how it is read."""
     if isinstance(corpus, Corpus) and fields.get("input_errors", corpus.input_errors) != corpus.input_errors:
-        raise ValueError("input_errors belongs to the Corpus; give it there")
+        raise ValueError("input_errors belongs to the Corpus; pass it there")
 
 
 def checked_texts(corpus: Any) -> Any:
@@ -112,8 +114,8 @@ def _warn_of_a_file_named(text: str) -> None:
         return
     if is_file:
         warn(
-            f"training on the text {text!r} itself, though a file of that name exists; "
-            "use pairloom.Corpus(path) to train on the file"
+            f"training on the text {text!r} itself, though a file of that name exists; use pairloom.Corpus(path) to "
+            "train on the file"
         )
 
 
@@ -199,12 +201,12 @@ def finished(
     if len(pairs) < n_merges:
         actual = vocab_size - n_merges + len(pairs)
         reason = shortage_text(n_bytes, config, shortage)
-        warn(f"the vocabulary has {actual} tokens, not the {vocab_size} that were asked for: {reason}")
+        warn(f"the vocabulary has {actual} tokens instead of the requested {vocab_size}: {reason}")
     n_vocab = N_BYTES + len(config.special_tokens) + len(pairs)
     if vocab_size <= _MAX_UINT16_IDS < n_vocab:
         warn(
-            f"the tokenizer has {n_vocab} ids, because special tokens are not counted in vocab_size={vocab_size}; they "
-            "do not fit uint16, so arrays and shards of ids are uint32, twice as large; "
+            f"the tokenizer has {n_vocab} ids, because vocab_size={vocab_size} does not count special tokens; they do "
+            "not fit uint16, so arrays and shards of ids use uint32, twice as large; "
             f"vocab_size={_MAX_UINT16_IDS - len(config.special_tokens)} fits uint16"
         )
     return lay_out(pairs, config)
@@ -231,17 +233,17 @@ def byte_order(config: TrainingConfig) -> bytes:
 def shortage_text(n_bytes: int, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
     """Returns a message that says why fewer merges were learned than requested, and the remedy."""
     if shortage is None:
-        return f"an id is at most {LARGEST_ID}"
+        return f"the largest id is {LARGEST_ID}"
     if not n_bytes:
         return "there is no text to learn from"
     has_rare, has_long = shortage
     reasons = []
     if has_rare:
-        reasons.append(f"no pair that is left occurs min_frequency={config.min_frequency} times")
+        reasons.append(f"none of the remaining pairs occurs min_frequency={config.min_frequency} times")
     if has_long:
-        reasons.append(f"the pairs that are left make tokens longer than max_token_bytes={config.max_token_bytes}")
+        reasons.append(f"all remaining pairs make tokens longer than max_token_bytes={config.max_token_bytes}")
     kept = f" that min_count={config.min_count} keeps" if config.min_count > 1 else ""
-    every = f"every pretoken of the corpus{kept} is one token, so no pair is left; train on more text"
+    every = f"every pretoken of the corpus{kept} is already one token, so no pairs remain; train on more text"
     return " and ".join(reasons) or every
 
 
@@ -251,7 +253,8 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     if metadata.pattern != pattern_text(config.pattern):
         made, asked = (pattern_name(each) or each for each in (metadata.pattern, pattern_text(config.pattern)))
         raise CountsError(
-            f"the counts were made with pattern {made!r}, not {asked!r}; count again with that, or leave out pattern="
+            f"the counts were made with pattern {made!r}, not {asked!r}; count again with that "
+            "pattern, or leave out pattern="
         )
     if metadata.unicode_version != _core.UNICODE_VERSION:
         raise CountsError(
@@ -259,16 +262,15 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
         )
     if metadata.min_count > 1:
         warn(
-            f"pretokens that occur less than {metadata.min_count} times were left out of the counts, so the merges are "
-            "not those of the whole corpus"
+            f"pretokens that occur fewer than {metadata.min_count} times were dropped from the counts, so the merges "
+            "can differ from those of the whole corpus"
         )
     wanted = set(config.special_tokens) if config.corpus_specials == "split" else set()
     split = set(metadata.special_tokens) if metadata.corpus_specials == "split" else set()
     if wanted != split:
         raise CountsError(
             f"the counts were split on special tokens {sorted(split)}, but the configuration asks for "
-            f"{sorted(wanted)}; "
-            "count again with the same special_tokens and corpus_specials"
+            f"{sorted(wanted)}; count again with the same special_tokens and corpus_specials"
         )
 
 

@@ -597,7 +597,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   function rankOf(token, tokenizer) {
     if (token.special) return "special token: never merged";
     if (token.rank !== null) return tokenizer.rule === "ranks" ? `${token.rank} (its id)` : `${token.rank}`;
-    return token.bytes.length === 1 ? "a byte: merging starts from these" : "none: pretokens that are this token are looked up whole";
+    return token.bytes.length === 1 ? "a byte: merging starts from bytes" : "none: a pretoken equal to this token is looked up whole";
   }
   function countOf(side, id) {
     if (!side.counts) {
@@ -711,7 +711,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     step.value = steps.length;
     if (!reason && !steps.length) {
       reason = start.length === 1 && start[0].bytes.length > 1
-        ? "The whole pretoken is a token, which is looked up before any merging."
+        ? "The whole pretoken is a token, so it is looked up before any merging."
         : "Nothing merges here: each byte stays a token.";
     }
     onStep = () => drawStep(side.tokenizer, Number(step.value), reason);
@@ -730,7 +730,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     }), ...(now.length > 600 ? [span("node", `… ${now.length - 600} more`)] : []));
     // The sentence in parts: tokens are parts of their own.
     const parts = made ? [tokenizer.token(made.token.left), " + ", tokenizer.token(made.token.right), " → ", made.token, `, rank ${made.token.rank}.`] : [`${start.length} bytes.`];
-    const after = next >= 0 ? ` Next: rank ${steps[n].token.rank}.` : " No pair is left that merges.";
+    const after = next >= 0 ? ` Next: rank ${steps[n].token.rank}.` : " No more pairs can be merged.";
     const sentence = reason ? [reason] : [`Step ${n} of ${steps.length}: `, ...parts, after];
     said.replaceChildren(...sentence.flatMap((each) => (each.bytes ? ["‘", named(each.bytes), `’ (${each.id})`] : [each])));
     step.setAttribute("aria-valuetext", sentence.map((each) => (each.bytes ? `‘${spoken(each.bytes)}’ (${each.id})` : each)).join(""));

@@ -71,13 +71,15 @@ class View:
         specials: str = "recognise",
     ) -> None:
         if len(tokenizers) not in (1, 2):
-            raise ValueError(f"a view shows one or two tokenizers, not {len(tokenizers)}")
+            raise ValueError(f"a view needs one or two tokenizers, not {len(tokenizers)}")
         self._tokenizers = [(_printable(name), tokenizer) for name, tokenizer in tokenizers]
         n_bytes = 0
         for name, text in texts:
             n_bytes += len(check_str(f"the text {name!r}", text).encode())
             if n_bytes > MAX_BYTES:
-                raise ValueError(f"the texts have more than {MAX_BYTES >> 20} MB; show fewer, or the beginning of them")
+                raise ValueError(
+                    f"the texts have more than {MAX_BYTES >> 20} MB; show fewer of them, or only their start"
+                )
         used: list[set[int]] = [set() for _ in tokenizers]
         self.counts: list[TextCounts] = []
         self._texts = [text for _, text in texts]

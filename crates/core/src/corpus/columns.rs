@@ -50,7 +50,7 @@ impl TextColumns {
 pub(crate) fn not_utf8(location: String, error: Utf8Error) -> Error {
     let message = format!(
         "invalid UTF-8 at byte {}; the text may be Latin-1 or Windows-1252: replace malformed bytes with \
-         input_errors=\"replace\", or leave such rows out with skip_bad",
+         input_errors=\"replace\", or skip such rows with skip_bad",
         error.valid_up_to()
     );
     Error::Record { location, message }

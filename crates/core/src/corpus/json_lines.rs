@@ -57,7 +57,7 @@ impl JsonLines {
         let field: Vec<Step> = field.iter().map(|name| Step::new(name)).collect();
         if field.is_empty() || field.iter().any(|step| step.key.is_empty()) {
             return Err(Error::Invalid(
-                "the field has an empty name; name a key, or keys apart by dots".into(),
+                "the field has an empty name; give a key, or keys separated by dots".into(),
             ));
         }
         Ok(JsonLines {
@@ -276,8 +276,8 @@ fn surrogate(bytes: &[u8]) -> Option<u16> {
 /// Returns the error message, with the column, for a line that cannot be read. `is_first`: it is the file's first line.
 fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step]) -> String {
     if is_first && matches!(line.trim_ascii(), b"{" | b"[" | b"[{") {
-        return "the file is one JSON text over several lines, not a record a line; write it anew with `jq -c .`, \
-                of a list with `jq -c '.[]'`"
+        return "the file is a single JSON value that spans several lines, not one record per line; convert it with `jq -c .`, \
+        or with `jq -c '.[]'` if it is a list"
             .into();
     }
     let text = error.to_string();
@@ -287,10 +287,10 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
         None => text,
     };
     if error.is_eof() {
-        text.push_str("; the line is cut short");
+        text.push_str("; the line is truncated");
     } else if error.is_syntax() && is_nan_or_infinity(line, error.column()) {
         text.push_str(
-            "; NaN and Infinity are no JSON: write null for them, or leave such records out with skip_bad",
+            "; NaN and Infinity are not JSON: write null instead, or skip such records with skip_bad",
         );
     } else if error.is_syntax() && looks_like_utf16(line) {
         text.push_str(likely_cause(line, false));
@@ -307,9 +307,9 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
         && std::str::from_utf8(line).is_ok()
         && matches!(with_replacements(line), Ok(Some(_)))
     {
-        text.push_str("; a lone surrogate is no character: replace it with input_errors=\"replace\"");
+        text.push_str("; a lone surrogate is not a character: replace it with input_errors=\"replace\"");
     } else if error.is_syntax() {
-        text.push_str("; the line is no JSON: mend it, or leave such lines out with skip_bad");
+        text.push_str("; the line is not JSON: correct it, or skip such lines with skip_bad");
     } else if error.is_data()
         && let Ok(serde_json::Value::Object(record)) = serde_json::from_slice(line)
         && field.first().is_some_and(|step| !record.contains_key(&step.key))
@@ -319,18 +319,18 @@ fn message(error: &serde_json::Error, line: &[u8], is_first: bool, field: &[Step
         let name = shown(field);
         text = format!("no field {name:?}; the record has {keys}");
         if record.contains_key(&name) {
-            text.push_str("; dots separate nested fields, so a key that holds one has to be renamed");
+            text.push_str("; dots separate nested fields, so rename the key that contains one");
         } else {
-            text.push_str("; name the key of the text with text_field, or leave such rows out with skip_bad");
+            text.push_str("; name the key of the text with text_field, or skip such rows with skip_bad");
         }
     } else if error.is_data() && line.trim_ascii_start().starts_with(b"[") {
-        text.push_str("; write one record a line, not a list of records");
+        text.push_str("; write one record per line, not a list of records");
     } else if error.is_data() && text.starts_with("invalid type: sequence, expected") {
-        text.push_str("; name the texts of a list with []");
+        text.push_str("; add [] to the field to read the texts of a list");
     } else if error.is_data() && text.starts_with("invalid type: map, expected a string") {
-        text.push_str("; name the key in it with dots");
+        text.push_str("; name a nested key with a dot, as in a.b");
     } else if error.is_data() {
-        text.push_str("; leave such rows out with skip_bad");
+        text.push_str("; skip such rows with skip_bad");
     }
     text
 }
@@ -406,7 +406,7 @@ impl<'de> Visitor<'de> for Field<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
         let Some((step, rest)) = self.path.split_first() else {
-            return Err(A::Error::custom("an object where a string is wanted"));
+            return Err(A::Error::custom("invalid type: map, expected a string"));
         };
         let Field { in_list, documents, nulls, .. } = self;
         let (start, n_nulls) = ((documents.text.len(), documents.ends.len()), nulls.n);
@@ -486,7 +486,7 @@ impl<'de> Visitor<'de> for IdAt<'_> {
     type Value = Option<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or an integer as id")
+        f.write_str("a string or an integer as the id")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
@@ -512,7 +512,7 @@ impl<'de> Visitor<'de> for IdAt<'_> {
         if self.0.is_empty() {
             Ok(Some(id.to_owned()))
         } else {
-            Err(E::invalid_type(Unexpected::Str(id), &"an object with the id"))
+            Err(E::invalid_type(Unexpected::Str(id), &"an object that contains the id"))
         }
     }
 

@@ -7,35 +7,33 @@
 pub fn not_text(begin: &[u8]) -> Option<&'static str> {
     Some(match begin {
         [0x1f, 0x8b, ..] => {
-            "the file is compressed by gzip: decompress it, or give it the suffix .gz in a corpus"
+            "the file is compressed with gzip: decompress it, or name it .gz and read it as a corpus"
         }
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-            "the file is compressed by zstd: decompress it, or give it the suffix .zst in a corpus"
+            "the file is compressed with zstd: decompress it, or name it .zst and read it as a corpus"
         }
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-            "the file is compressed by xz: decompress it, or give it the suffix .xz in a corpus"
+            "the file is compressed with xz: decompress it, or name it .xz and read it as a corpus"
         }
         [b'B', b'Z', b'h', _, b'1', b'A', b'Y', b'&', b'S', b'Y', ..] => {
-            "the file is compressed by bzip2: decompress it, or give it the suffix .bz2 in a corpus"
+            "the file is compressed with bzip2: decompress it, or name it .bz2 and read it as a corpus"
         }
         // 0x15 is the Thrift code of the first field of a page.
-        [b'P', b'A', b'R', b'1', 0x15, ..] => {
-            "the file is Parquet: read it as a corpus, with the suffix .parquet"
-        }
+        [b'P', b'A', b'R', b'1', 0x15, ..] => "the file is Parquet: name it .parquet and read it as a corpus",
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, ..] => {
-            "the file is Arrow: read it as a corpus, with the suffix .arrow"
+            "the file is Arrow: name it .arrow and read it as a corpus"
         }
         [b'P', b'K', 3, 4, ..] => {
-            "the file is a zip archive, as .docx, .xlsx and .epub are, too: unpack it, and name the text in it"
+            "the file is a zip archive (so are .docx, .xlsx and .epub): unpack it, and pass the text files"
         }
         [b'%', b'P', b'D', b'F', b'-', ..] => {
-            "the file is a PDF: extract its text first, for instance with pdftotext"
+            "the file is a PDF: extract its text first, for example with pdftotext"
         }
         _ if begin.starts_with(b"version https://git-lfs.github.com/spec/") => {
-            "the file is a pointer of Git LFS, not the data: fetch them with `git lfs pull`"
+            "the file is a Git LFS pointer, not the data: fetch the data with `git lfs pull`"
         }
         _ if begin.get(257..262) == Some(b"ustar") => {
-            "the file is a tar archive: unpack it, and name the folder with its files"
+            "the file is a tar archive: unpack it, and pass the folder with its files"
         }
         _ => return None,
     })

@@ -118,7 +118,7 @@ impl<'a> Rows<'a> {
             }
             let Some(bytes) = (if is_valid { bytes(row) } else { Some(&[][..]) }) else {
                 let row = self.items.len();
-                let message = "of the column lies outside its buffers; its producer is at fault";
+                let message = "of the column lies outside its buffers; this is an error in the library that made the column";
                 return Err(Error::Invalid(format!("row {row} {message}")));
             };
             self.items.push(Utf8Row(bytes));
@@ -163,7 +163,7 @@ impl<'a> Rows<'a> {
                 _ if leaves_out => others.try_push(number, ROWS)?,
                 _ => {
                     let location = format!("{name}: row {number}");
-                    let message = "the text is null; leave such rows out with skip_bad".into();
+                    let message = "the text is null; skip such rows with skip_bad".into();
                     return Err(match std::str::from_utf8(row.0) {
                         Err(error) => not_utf8(location, error),
                         Ok(_) => Error::Record { location, message },
@@ -179,7 +179,7 @@ impl<'a> Rows<'a> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_reserved(self.items.len(), ROWS)?);
         for (index, row) in self.items.iter().enumerate() {
             if row.0.is_empty() {
-                let message = format!("row {index}: the pretoken is null or empty; leave such rows out");
+                let message = format!("row {index}: the pretoken is null or empty; remove such rows");
                 return Err(Error::Counts(message));
             }
             bytes.try_extend(row.0, ROWS)?;

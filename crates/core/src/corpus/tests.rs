@@ -126,12 +126,15 @@ fn json_lines_with_lists_give_each_text() {
     }
     assert_eq!(json(b"{\"t\":[[\"a\"],[],[\"b\",\"c\"]]}", "t[][]", 9, STRICT).unwrap(), ["a", "b", "c"]);
     let message = |line: &[u8], field: &str| json(line, field, 9, STRICT).unwrap_err().to_string();
-    assert!(message(b"{\"t\":[\"a\"]}", "t").ends_with("name the texts of a list with []"));
-    assert!(message(b"{\"t\":[{\"c\":\"a\"}]}", "t.c").ends_with("name the texts of a list with []"));
+    assert!(message(b"{\"t\":[\"a\"]}", "t").ends_with("add [] to the field to read the texts of a list"));
+    assert!(
+        message(b"{\"t\":[{\"c\":\"a\"}]}", "t.c")
+            .ends_with("add [] to the field to read the texts of a list")
+    );
     assert!(message(b"{\"t\":\"a\"}", "t[]").contains("expected a list"));
     assert!(message(b"{\"t\":[\"a\", null]}", "t[]").contains("expected a string"));
     assert!(message(b"{\"u\":[]}", "t[].c").contains("no field \"t[].c\"; the record has \"u\""));
-    assert!(message(b"{\"t.c\":\"\"}", "t.c").contains("a key that holds one has to be renamed"));
+    assert!(message(b"{\"t.c\":\"\"}", "t.c").contains("rename the key that contains one"));
     assert!(JsonLines::new("a".into(), vec!["[]".into()], STRICT).is_err());
     // Only the null itself is skipped in a list; any other damage skips the whole line.
     let skip = RecordErrors { replaces: false, skips: true };
@@ -152,7 +155,7 @@ fn json_lines_with_invalid_record_fails_or_skips() {
         "{}",
         message("{\"text\": \"cut", "text")
     );
-    assert!(message("{\"text\": \"cut", "text").ends_with("the line is cut short"));
+    assert!(message("{\"text\": \"cut", "text").ends_with("the line is truncated"));
     assert!(
         message("{\"body\": 1, \"id\": 2}", "text")
             .contains("no field \"text\"; the record has \"body\", \"id\"")
@@ -195,7 +198,7 @@ fn json_lines_that_are_a_list_fail_before_the_line_ends() {
             let pushed = reader.push(begin.as_bytes());
             assert_eq!(pushed.is_ok(), skips);
             if let Err(error) = pushed {
-                assert!(error.to_string().contains("record a line"), "{error}");
+                assert!(error.to_string().contains("record per line"), "{error}");
             }
             // A line can only be skipped once it has ended.
             assert!(!skips || (reader.finish().is_ok() && reader.n_skipped() == 1));

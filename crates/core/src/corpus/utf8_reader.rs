@@ -234,7 +234,7 @@ impl<'a> Utf8Reader<'a> {
             };
             match read {
                 Ok(0) if size.is_some() => {
-                    let message = "the file became shorter while it was read; leave it alone and start again";
+                    let message = "the file was truncated while it was read; start again, and do not change it meanwhile";
                     let source = io::Error::new(io::ErrorKind::UnexpectedEof, message);
                     return Err(Error::Io { path: path.to_owned(), source });
                 }

@@ -86,7 +86,7 @@ impl Counter {
         for path in paths {
             let metadata = fs::metadata(path).map_err(Error::io(path))?;
             if metadata.is_dir() {
-                let source = io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name the files in it");
+                let source = io::Error::new(io::ErrorKind::IsADirectory, "is a folder; pass the files in it");
                 return Err(Error::Io { path: path.clone(), source });
             }
             // Files in /proc have content but report size 0: they are read to their end.
@@ -158,7 +158,11 @@ impl Counter {
     /// Returns the counts of everything that was added.
     pub fn finish(self) -> Result<PretokenCounts> {
         if self.has_failed {
-            return Err(Error::Counts("counting failed before; count again from the start".into()));
+            return Err(Error::Counts(
+                "an earlier call failed, so the counts are incomplete; count again from the \
+            start"
+                    .into(),
+            ));
         }
         let n_locals = self.locals.len();
         parallel::for_each(n_locals, self.locals.into_iter(), |mut local| local.flush(&self.table))?;

@@ -111,8 +111,8 @@ impl PretokenCounts {
     pub fn minus(&self, other: &PretokenCounts) -> Result<PretokenCounts> {
         let not_part = |what: &str, mine: u64, theirs: u64| {
             Error::Counts(format!(
-                "counts: {what} {mine} times here, and {theirs} times in the counts to subtract; subtract only what \
-                 was counted here"
+                "counts: {what} {mine} times here, but {theirs} times in the counts to subtract; subtract only counts that \
+                 were added before"
             ))
         };
         let mut counts = copied(&self.counts, DIFFERENCE)?;
@@ -217,14 +217,14 @@ impl SharedTable {
 pub(super) fn check_columns(bytes: &[u8], ends: &[u64], counts: &[u64]) -> Result<()> {
     if ends.len() != counts.len() {
         return Err(Error::Counts(format!(
-            "counts: {} pretokens have {} counts; give one count to each pretoken",
+            "counts: there are {} pretokens but {} counts; each pretoken needs one count",
             ends.len(),
             counts.len()
         )));
     }
     if ends.last().copied().unwrap_or(0) != bytes.len() as u64 {
         return Err(Error::Counts(format!(
-            "counts: the last pretoken ends at {}, but there are {} bytes; the two must agree",
+            "counts: the last pretoken ends at {}, but there are {} bytes; it must end at the last byte",
             ends.last().copied().unwrap_or(0),
             bytes.len()
         )));
@@ -254,7 +254,7 @@ pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
         };
         if row > 0 && pretoken <= previous {
             return Err(Error::Invalid(format!(
-                "row {row}: the pretoken is not greater than the one before it; sort by bytes, each once"
+                "row {row}: the pretoken is not greater than the one before it; sort the rows by bytes and remove duplicates"
             )));
         }
         (previous, start) = (pretoken, start + pretoken.len());
@@ -272,6 +272,6 @@ pub fn check_ascending(bytes: &[u8], ends: &[u64]) -> Result<()> {
 pub(super) fn sum(counts: impl Iterator<Item = u64>) -> Result<u64> {
     let sum: u128 = counts.map(u128::from).sum();
     u64::try_from(sum).map_err(|_| {
-        Error::Counts(format!("counts: they add up to {sum}, more than 2**64 - 1; the parts are damaged"))
+        Error::Counts(format!("counts: they add up to {sum}, which exceeds 2**64 - 1; the parts are damaged"))
     })
 }

@@ -68,8 +68,8 @@ impl DecodeErrors {
 }
 
 /// What to do if strict decoding fails, for messages.
-pub const PARTIAL_CHARACTER: &str = "; the ids hold a part of a character: decode_bytes(ids) returns the bytes, and \
-     decode(ids, errors=\"replace\") puts U+FFFD there, as a tokenizer of decode_errors=\"replace\" always does";
+pub const PARTIAL_CHARACTER: &str = "; the ids end or start inside a character: decode_bytes(ids) returns the bytes, and \
+decode(ids, errors=\"replace\") puts U+FFFD there, as a tokenizer with decode_errors=\"replace\" always does";
 
 /// Decodes ids one by one.
 #[derive(Debug)]

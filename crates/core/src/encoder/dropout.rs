@@ -60,8 +60,8 @@ impl Encoder {
         specials.check(0, text)?;
         if self.vocabulary().characters().is_some() || self.pretokenizer().leaves_words() {
             return Err(Error::Invalid(
-                "dropout is for tokenizers that merge bytes; this one merges characters, as SentencePiece does, or the ends of \
-                 words first, as CLIP does"
+                "dropout needs a tokenizer that merges bytes; this one merges characters (like SentencePiece) or marks the \
+                 ends of words (like CLIP)"
                     .into(),
             ));
         }

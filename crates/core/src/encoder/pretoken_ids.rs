@@ -15,7 +15,7 @@ const JOB_BYTES: u64 = 1 << 18;
 const WHAT: &str = "the ids of pretokens";
 
 /// The message for a pretoken that is longer than the ends of a job can express.
-const TOO_LONG: &str = "a pretoken has more than 4 GiB; leave it out of the counts";
+const TOO_LONG: &str = "a pretoken has more than 4 GiB; remove it from the counts";
 
 impl Encoder {
     /// Returns the ids of each pretoken.
@@ -29,7 +29,7 @@ impl Encoder {
         let WeightedPretokens { bytes, ends, counts } = pretokens;
         if !ends.is_sorted() || ends.last().is_some_and(|&end| end > bytes.len() as u64) {
             return Err(Error::Invalid(
-                "the ends of pretokens must ascend, and lie within their bytes".into(),
+                "the ends of pretokens must ascend and must not exceed the number of bytes".into(),
             ));
         }
         let held_bytes = (size_of_val(bytes) + size_of_val(ends) + size_of_val(counts)) as u64;

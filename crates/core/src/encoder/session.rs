@@ -166,7 +166,7 @@ impl Session {
         if n_chars > self.n_chars() {
             let all = self.n_chars();
             return Err(Error::Invalid(format!(
-                "a session of {all} characters cannot be cut back to {n_chars}; append makes it longer"
+                "a session of {all} characters cannot be truncated to {n_chars}; use append to make it longer"
             )));
         }
         let Replaced { keep, ids, .. } = self.replace(n_chars..usize::MAX, "", monitor)?;

@@ -542,7 +542,7 @@ fn encode_file_that_becomes_shorter_is_an_error() {
     let error = reader.window(0, 100).map(|window| window.text.len()).unwrap_err();
     let Error::Io { source, .. } = error else { panic!("{error}") };
     assert_eq!(source.kind(), std::io::ErrorKind::UnexpectedEof);
-    assert!(source.to_string().contains("became shorter"), "{source}");
+    assert!(source.to_string().contains("was truncated"), "{source}");
     std::fs::remove_file(&path).unwrap();
 }
 

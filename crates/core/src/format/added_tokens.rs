@@ -39,8 +39,8 @@ pub struct Beside<'n> {
 impl<'n> Beside<'n> {
     /// Reads a list of two values: an object of tokens under any keys, or null; and a list of the literals that have a role.
     pub fn new(node: &'n Node<'n>) -> Result<Self> {
-        let [listed, roles] = node.as_list("what stands beside")? else {
-            return Err(Error::Model("what stands beside must be two values".into()));
+        let [listed, roles] = node.as_list("the settings of added tokens")? else {
+            return Err(Error::Model("the settings of added tokens must be a list of two values".into()));
         };
         let content = |node: &'n Node<'n>| match &node.get("content")?.value {
             Value::String(text) => Some((text.as_ref(), node)),
@@ -79,7 +79,7 @@ pub fn read<'n>(
     let entries = entries.as_list("added_tokens")?;
     if entries.len() > MAX_TOKENS {
         let n = entries.len();
-        return Err(Error::Model(format!("holds {n} added tokens; at most {MAX_TOKENS} are read")));
+        return Err(Error::Model(format!("contains {n} added tokens; at most {MAX_TOKENS} are allowed")));
     }
     let mut found = AddedTokens::default();
     let (mut literals, mut ids) = (HashSet::new(), HashSet::new());
@@ -136,7 +136,7 @@ impl<'n> Entry<'n> {
         let id = node.take("id")?.text;
         let Some(id) = id.parse().ok().filter(|&id| id <= LARGEST_ID) else {
             return Err(Error::Model(format!(
-                "'id' must be an integer of 0 to {LARGEST_ID}, not {}",
+                "'id' must be an integer from 0 to {LARGEST_ID}, not {}",
                 shown(id)
             )));
         };
@@ -163,8 +163,8 @@ impl<'n> Entry<'n> {
             }
         } else if is_normalized && !forms.is_empty() && (!rules.is_empty() || !is_unchanged(literal, forms)) {
             return Err(Error::Model(format!(
-                "{} is normalized: it is found in the text after {}, where pairloom looks for it before; set normalized to \
-                 false if that is meant",
+                "{} has normalized=true, so its owner searches for it after the normalizer ({}); pairloom searches before it. \
+                 Set normalized to false if that is intended",
                 quoted(literal),
                 forms.join(", ")
             )));
@@ -221,8 +221,8 @@ fn check_meeting(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     let found = with("lstrip").find(|(literal, _)| literal.starts_with(char::is_whitespace));
     let (Some((literal, _)), Some(_)) = (found, with("rstrip").next()) else { return Ok(()) };
     Err(Error::Model(format!(
-        "added token {} begins with white space, and another takes that along (rstrip): where the two meet tokenizers loses \
-         its place; unset one of the two flags",
+        "added token {} starts with white space, and another one with rstrip=true absorbs it; where the two meet, the library \
+         tokenizers loses its position. Set rstrip or lstrip to false",
         quoted(literal)
     )))
 }
@@ -233,7 +233,8 @@ fn check_cases(tokens: &[(&str, Vec<&str>)]) -> Result<()> {
     for (literal, _) in tokens.iter().filter(|(_, rules)| rules.contains(&"any_case")) {
         if let Some(other) = lowered.insert(literal.to_ascii_lowercase(), literal) {
             return Err(Error::Model(format!(
-                "added tokens {} and {} are normalized to the same text, in which only one of them is found; leave one out",
+                "added tokens {} and {} become the same text after normalization, so only one of them can be found; remove \
+                 the other",
                 quoted(other),
                 quoted(literal)
             )));
@@ -251,7 +252,8 @@ pub fn check_assigned(tokens: &[(String, u32)], vocabulary: &Vocabulary) -> Resu
         let assigned = listed.unwrap_or(next);
         if assigned != *id {
             return Err(Error::Model(format!(
-                "added token {} has id {id}, but tokenizers would give it {assigned}; put it into the vocabulary under its id",
+                "added token {} has id {id}, but the library tokenizers would assign it {assigned}; add it to the vocabulary \
+                 with its id",
                 quoted(literal)
             )));
         }

@@ -120,7 +120,7 @@ impl Vocabulary {
     fn push(&mut self, id: u32, text: &str) -> Result<()> {
         let Vocabulary { bytes, entries, .. } = self;
         if text.is_empty() {
-            return Err(Error::Model(format!("id {id} has an empty token; remove the entry")));
+            return Err(Error::Model(format!("the token with id {id} is empty; remove it")));
         }
         let start = bytes.len();
         let is_foreign = !append_bytes(text, bytes)?;
@@ -141,7 +141,7 @@ impl Vocabulary {
             if index > 0 && self.entries[index - 1].id == id {
                 let (first, second) = (quoted(&self.text(index - 1)), quoted(&self.text(index)));
                 return Err(Error::Model(format!(
-                    "id {id} is given to {first} and to {second}; ids are distinct"
+                    "{first} and {second} have the same id, {id}; give each token its own id"
                 )));
             }
             let slot = Slot {
@@ -238,7 +238,8 @@ impl Vocabulary {
         for (id, text) in row.iter_mut().zip([left, right, &joined]) {
             *id = self.id_of(text)?.ok_or_else(|| {
                 Error::Model(format!(
-                    "{} and {} are merged, but the vocabulary lacks {}; do the two belong together?",
+                    "{} and {} are merged, but the vocabulary has no {}; check that the merges and the vocabulary belong to \
+                     the same tokenizer",
                     quoted(left),
                     quoted(right),
                     quoted(text)
@@ -260,7 +261,7 @@ impl Vocabulary {
             match ranks.entry((left, right)) {
                 MapEntry::Vacant(free) => free.insert(rank),
                 MapEntry::Occupied(first) => {
-                    let message = format!("is the same merge as {}; keep the first", place(*first.get()));
+                    let message = format!("repeats {}; keep only the first", place(*first.get()));
                     return Err(Error::Model(format!("{} {message}", place(rank))));
                 }
             };
@@ -298,7 +299,7 @@ impl Vocabulary {
             let is_merged = merged.contains(id);
             let is_literal = is_same || self.id_of(literal)? == Some(*id);
             if !is_literal || is_merged && !is_same {
-                let owner = if is_literal { "by which merges mean" } else { "which the vocabulary gives to" };
+                let owner = if is_literal { "which the merges use for" } else { "which belongs to" };
                 let (literal, text) = (quoted(literal), quoted(&self.text(index)));
                 return Err(Error::Model(format!("special token {literal} has id {id}, {owner} {text}")));
             }
@@ -318,7 +319,10 @@ impl Vocabulary {
             has_foreign |= entry.is_foreign;
             if has_foreign && ignore_merges {
                 let text = quoted(&self.text(index));
-                return Err(Error::Model(format!("token {text} is not written in the GPT-2 byte alphabet")));
+                return Err(Error::Model(format!(
+                    "token {text} has characters outside the GPT-2 byte alphabet; rewrite or \
+                remove it"
+                )));
             }
             ids.push(entry.id);
             bytes.extend_from_slice(&self.bytes[entry.start..entry.end]);
@@ -366,7 +370,8 @@ impl Vocabulary {
             if text.contains(' ') {
                 let text = quoted(&text);
                 return Err(Error::Model(format!(
-                    "token {text} holds a space, which no text makes; remove it"
+                    "token {text} contains a space, but every space becomes another character before merging, so no text can \
+                     produce it; remove it"
                 )));
             }
             let text = if are_words { text } else { text.replace(SPACE_SYMBOL, " ") };

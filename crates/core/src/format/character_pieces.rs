@@ -11,7 +11,8 @@ use crate::error::{Error, Result, quoted};
 use crate::model_file::json::Within;
 
 pub const SYMBOL: &str = "\u{2581}";
-const REMEDY: &str = "which is not known of a tokenizer that merges characters; pairloom.dropin.tokenizers.Tokenizer encodes by it";
+const REMEDY: &str = "which pairloom cannot read in a tokenizer that merges characters; use \
+pairloom.dropin.tokenizers.Tokenizer for it";
 
 /// How encoding changes a text before it merges.
 pub struct Rewriting {
@@ -33,7 +34,9 @@ pub fn rewriting(normalizer: Option<&Node<'_>>, pre_tokenizer: Option<&Node<'_>>
         found.add_pre_tokenizer(node).within(|| "pre_tokenizer".into())?;
     }
     if !found.replaces {
-        return Err(Error::Model(format!("no Replace and no Metaspace makes spaces {SYMBOL}, {REMEDY}")));
+        return Err(Error::Model(format!(
+            "neither Replace nor Metaspace turns spaces into {SYMBOL}, {REMEDY}"
+        )));
     }
     let mut steps = found.forms;
     steps.push("spaces".to_owned());
@@ -124,7 +127,9 @@ pub fn check_decoder(decoder: Option<&Node<'_>>, has_prefix: bool, has_fallback:
     }
     if fused != 7 || strips != has_prefix {
         let decoder = shown(decoder.text);
-        return Err(Error::Model(format!("decoder {decoder} does not undo what encoding does, {REMEDY}")));
+        return Err(Error::Model(format!(
+            "decoder {decoder} does not reverse the normalizer and the pre_tokenizer, {REMEDY}"
+        )));
     }
     Ok(false)
 }

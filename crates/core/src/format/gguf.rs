@@ -58,12 +58,12 @@ fn read_metadata(data: &[u8]) -> Result<Metadata<'_>> {
     let version = reader.number(4)?;
     if magic != b"GGUF" {
         return Err(Error::Model(
-            "the file does not begin as GGUF does; leave the format out to have it detected".into(),
+            "the file does not start with \"GGUF\"; leave out format= to have the format detected".into(),
         ));
     }
     if !(2..=3).contains(&version) {
         return Err(Error::Model(format!(
-            "not little-endian GGUF of version 2 or 3 (it says {version}); convert it again"
+            "GGUF version {version} is not supported, only little-endian files of version 2 or 3; convert the model again"
         )));
     }
     reader.number(8)?;
@@ -85,7 +85,7 @@ impl<'a> Metadata<'a> {
         match self.0.get(key) {
             Some(Item::Texts(texts)) => Ok(texts),
             _ => Err(Error::Model(format!(
-                "{PREFIX}{key} is no list of texts; the file holds no tokenizer of this kind"
+                "{PREFIX}{key} is missing or is not a list of strings; the file contains no such tokenizer"
             ))),
         }
     }
@@ -115,9 +115,10 @@ impl<'a> Metadata<'a> {
             Some(Item::Numbers(numbers)) if numbers.len() == n => {
                 numbers.iter().map(|&number| Kind::numbered(number)).collect()
             }
-            _ => {
-                Err(Error::Model(format!("{PREFIX}token_type does not hold a number for each of {n} tokens")))
-            }
+            _ => Err(Error::Model(format!(
+                "{PREFIX}token_type does not contain one number for each of the {n} tokens; the file \
+                is damaged"
+            ))),
         }
     }
 
@@ -128,7 +129,7 @@ impl<'a> Metadata<'a> {
         if pattern.is_some() && kind != "gpt2" {
             let kind = quoted(kind);
             return Err(Error::Model(format!(
-                "a model {kind} splits no text by a pattern; leave out pattern="
+                "a tokenizer of model {kind} does not split text by a pattern; leave out pattern="
             )));
         }
         let model = match kind {
@@ -136,7 +137,7 @@ impl<'a> Metadata<'a> {
             "gemma4" => self.merged(texts, &kinds, None),
             "llama" => self.scored(texts, &kinds),
             _ => Err(Error::Model(format!(
-                "{PREFIX}model is {}, which is no BPE that is read; known are gpt2, llama and gemma4",
+                "{PREFIX}model is {}; pairloom reads only gpt2, llama and gemma4",
                 quoted(kind)
             ))),
         };
@@ -168,11 +169,13 @@ impl<'a> Metadata<'a> {
     /// Reads pieces that merge by scores.
     fn scored(&self, texts: &[&str], kinds: &[Kind]) -> Result<Model> {
         let Some(Item::Singles(scores)) = self.0.get("scores") else {
-            return Err(Error::Model(format!("{PREFIX}scores is no list of numbers; the file is damaged")));
+            return Err(Error::Model(format!(
+                "{PREFIX}scores is not a list of numbers; the file is damaged"
+            )));
         };
         if scores.len() != texts.len() {
             return Err(Error::Model(format!(
-                "there are {} scores for {} tokens",
+                "the file has {} scores for {} tokens; it is damaged",
                 scores.len(),
                 texts.len()
             )));
@@ -207,7 +210,7 @@ impl<'a> Metadata<'a> {
     fn merged(&self, texts: &[&str], kinds: &[Kind], pattern: Option<Option<PatternText>>) -> Result<Model> {
         let mut vocabulary = Vocabulary::from_texts(texts)?;
         for (rank, merge) in self.texts("merges")?.iter().enumerate() {
-            let pair = split(merge).ok_or_else(|| Error::Model("is no pair of tokens".into()));
+            let pair = split(merge).ok_or_else(|| Error::Model("is not a pair of tokens".into()));
             let added = pair.and_then(|(left, right)| vocabulary.add_merge(left, right));
             added.within(|| format!("merges[{rank}]"))?;
         }
@@ -269,13 +272,14 @@ fn pattern_of(name: Option<&str>) -> Result<PatternText> {
             .as_object("the table")
             .map_or(Vec::new(), |entries| entries.iter().map(|(name, _)| name.as_ref()).collect());
         format!(
-            "load it with pattern=, the name or the text of the pattern by which text is split. Known are {}",
+            "load it with pattern=, the name or the regular expression of the pattern that splits its text. Known \
+             pre-tokenizers: {}",
             known.join(", ")
         )
     };
     let Some(name) = name else {
         return Err(Error::Model(format!(
-            "the file does not name its pre-tokenizer ({PREFIX}pre): {}",
+            "{PREFIX}pre, the name of the pre-tokenizer, is missing: {}",
             remedy()
         )));
     };
@@ -290,7 +294,7 @@ fn pattern_of(name: Option<&str>) -> Result<PatternText> {
         Some(node) => Ok(pre_tokenizer::read(Some(node))?.0),
         None => {
             let name = quoted(name);
-            Err(Error::Model(format!("the pre-tokenizer {name} ({PREFIX}pre) is not known: {}", remedy())))
+            Err(Error::Model(format!("{PREFIX}pre names the unknown pre-tokenizer {name}: {}", remedy())))
         }
     }
 }
@@ -305,7 +309,7 @@ impl<'a> Reader<'a> {
         let end = usize::try_from(n).ok().and_then(|n| self.at.checked_add(n));
         let Some(bytes) = end.and_then(|end| self.data.get(self.at..end)) else {
             return Err(Error::Model(format!(
-                "the metadata ends after {} bytes within a value; the file is cut off, or no tokenizer",
+                "the file ends after {} bytes, in the middle of a metadata value; it is truncated or not a GGUF file",
                 self.data.len()
             )));
         };
@@ -322,7 +326,13 @@ impl<'a> Reader<'a> {
     fn text(&mut self) -> Result<&'a str> {
         let n = self.number(8)?;
         let bytes = self.bytes(n)?;
-        std::str::from_utf8(bytes).map_err(|_| Error::Model("a text of the metadata is not UTF-8".into()))
+        std::str::from_utf8(bytes).map_err(|_| {
+            Error::Model(
+                "a string in the metadata is not UTF-8; the file is \
+        damaged"
+                    .into(),
+            )
+        })
     }
 
     /// Reads a value. Lists are skipped, and left empty, unless `wanted`.
@@ -334,7 +344,7 @@ impl<'a> Reader<'a> {
                 let (kind, n) = (self.number(4)?, self.number(8)?);
                 if kind == 9 {
                     return Err(Error::Model(
-                        "the metadata has a list of lists, which no tokenizer has".into(),
+                        "the metadata contains a list of lists, which pairloom does not read".into(),
                     ));
                 }
                 let (mut texts, mut numbers, mut singles) = (Vec::new(), Vec::new(), Vec::new());
@@ -359,7 +369,7 @@ impl<'a> Reader<'a> {
             0..=11 => Item::Number(self.number([1, 1, 2, 2, 4, 4, 0, 1, 0, 0, 8, 8][kind as usize])?),
             _ => {
                 return Err(Error::Model(format!(
-                    "the metadata has a value of the unknown type {kind}; the file is damaged"
+                    "the metadata contains a value of unknown type {kind}; the file is damaged"
                 )));
             }
         })

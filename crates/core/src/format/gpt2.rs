@@ -96,7 +96,7 @@ fn split_merge_line<'a>(line: &'a str, vocabulary: &Vocabulary) -> Result<(&'a s
         _ => {
             let line = quoted(line);
             Err(Error::Model(format!(
-                "is {line}, not two tokens of the vocabulary with a space between them"
+                "is {line}, but must be two tokens of the vocabulary separated by a space"
             )))
         }
     }

@@ -51,16 +51,19 @@ const FORMATS: [(&str, Format); 6] = [
 
 /// The first bytes of files that are not a tokenizer as they are, and what to do about it.
 const FOREIGN: [(&[u8], &str); 14] = [
-    (b"\xef\xbb\xbf", "a byte order mark (BOM), which its owner refuses, too; save it as UTF-8 without one"),
-    (b"\xff\xfe", "a byte order mark of UTF-16; save it as UTF-8"),
-    (b"\xfe\xff", "a byte order mark of UTF-16; save it as UTF-8"),
+    (
+        b"\xef\xbb\xbf",
+        "a byte order mark (BOM), which the file's own library rejects too; save it as UTF-8 without a BOM",
+    ),
+    (b"\xff\xfe", "a UTF-16 byte order mark; save it as UTF-8"),
+    (b"\xfe\xff", "a UTF-16 byte order mark; save it as UTF-8"),
     (
         b"\x1f\x8b",
-        "what gzip writes; unpack it first (gunzip). CLIP's bpe_simple_vocab_16e6.txt.gz is not read: load the tokenizer.json, or the \
-         vocab.json and merges.txt, of a CLIP of transformers",
+        "the gzip signature; decompress it first (gunzip). CLIP's bpe_simple_vocab_16e6.txt.gz cannot be read: load \
+         tokenizer.json, or vocab.json and merges.txt, from a CLIP model for transformers",
     ),
-    (b"\x28\xb5\x2f\xfd", "what Zstandard writes; unpack it first (unzstd)"),
-    (b"PK\x03\x04", "what zip writes; unpack it first (unzip)"),
+    (b"\x28\xb5\x2f\xfd", "the Zstandard signature; decompress it first (unzstd)"),
+    (b"PK\x03\x04", "the zip signature; unpack it first (unzip)"),
     (b"\x80\x02", PICKLE),
     (b"\x80\x03", PICKLE),
     (b"\x80\x04", PICKLE),
@@ -75,26 +78,33 @@ const OTHER_TEXTS: [(&[u8], &str); 11] = [
     (b"<!DOCTYPE", PAGE),
     (b"<!doctype", PAGE),
     (b"<html", PAGE),
-    (b"version https://git-lfs", "a pointer of Git LFS, not the file itself; fetch that with git lfs pull"),
-    (b"#version:", "GPT-2's merges.txt; give its folder, or Tokenizer.from_files(vocab_json, merges_txt)"),
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself; fetch the file with git lfs pull"),
+    (
+        b"#version:",
+        "the header of GPT-2's merges.txt; load its folder, or use Tokenizer.from_files(vocab_json, merges_txt)",
+    ),
     (
         b"\"bpe_simple_vocab",
-        "CLIP's merges as OpenCLIP has them; load the tokenizer.json, or the vocab.json and merges.txt, of a CLIP of transformers",
+        "the header of OpenCLIP's merges; load tokenizer.json, or vocab.json and merges.txt, from a CLIP model for \
+         transformers",
     ),
     (b"[PAD]\n", WORD_PIECE),
     (b"[PAD]\r\n", WORD_PIECE),
     (b"[UNK]\n", WORD_PIECE),
-    (b"<unk>\t", "the .vocab that sentencepiece writes for people; load the .model beside it"),
+    (
+        b"<unk>\t",
+        "a line of sentencepiece's human-readable .vocab; load the .model file from the same folder",
+    ),
     (
         b"1 '\\x00' 1\n",
-        "RWKV's vocabulary, whose longest token is taken, which is no BPE; use rwkv's own tokenizer",
+        "a line of RWKV's vocabulary, which matches the longest token instead of merging (not BPE); use the tokenizer of rwkv",
     ),
 ];
-const PAGE: &str = "the HTML of a page, not the file that it shows; download the raw file";
+const PAGE: &str = "HTML: it is a web page about the file, not the file itself; download the raw file";
 const WORD_PIECE: &str =
-    "the lines of a vocab.txt of WordPiece (BERT), which is no BPE; use the library tokenizers";
-const PICKLE: &str = "the first bytes of a Python pickle, which pairloom never opens, since a pickle can run any code. If you trust it, load it \
-    yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)";
+    "a line of a WordPiece vocab.txt (BERT), which is not BPE; use the library tokenizers";
+const PICKLE: &str = "the signature of a Python pickle. pairloom never opens one, because a pickle can run arbitrary code. If \
+you trust it, load it yourself: Tokenizer(pickle.load(vocab_file), pickle.load(merges_file), special_tokens)";
 
 impl Format {
     /// Returns the format of a name such as "pairloom" or "huggingface".
@@ -130,7 +140,8 @@ impl Format {
             let (begin, known) = (head[..head.len().min(16)].escape_ascii(), FORMATS.map(|(name, _)| name));
             let known = known.join(", ");
             return Err(Error::Model(format!(
-                "not a tokenizer file that pairloom knows (it begins with \"{begin}\"); name its format with format=, one of {known}, gpt2"
+                "the format of this tokenizer file cannot be detected (it starts with \"{begin}\"); name its format with \
+                 format=, one of {known}, gpt2"
             )));
         })
     }
@@ -139,7 +150,7 @@ impl Format {
 /// Refuses a file whose first bytes show that no format can read it.
 fn check_begin(head: &[u8], kinds: &[(&[u8], &str)]) -> Result<()> {
     let Some((_, what)) = kinds.iter().find(|(begin, _)| head.starts_with(begin)) else { return Ok(()) };
-    Err(Error::Model(format!("not a tokenizer file as it is: it begins with {what}")))
+    Err(Error::Model(format!("this is not a tokenizer file that pairloom can read: it starts with {what}")))
 }
 
 /// What the caller has to say about a file because the file itself does not.
@@ -170,7 +181,7 @@ pub fn read(data: &[u8], name: &str, format: Format, settings: CallerSettings<'_
     check_begin(data, &FOREIGN).within(|| name.to_owned())?;
     if settings.pattern.is_some() && !matches!(format, Format::Tiktoken | Format::Gguf) {
         return Err(Error::Invalid(format!(
-            "{name}: a file of format '{}' carries its own pattern; leave out pattern=",
+            "{name}: a file of format '{}' contains its own pattern; leave out pattern=",
             format.name()
         )));
     }
@@ -184,8 +195,8 @@ pub fn read(data: &[u8], name: &str, format: Format, settings: CallerSettings<'_
             let Some(pattern) = settings.pattern else {
                 let known: Vec<String> = names().map(|name| format!("'{name}'")).collect();
                 return Err(Error::Invalid(format!(
-                    "{name}: a .tiktoken file does not say how text is split; load it with pattern=, a regular expression or one of {}, \
-                     and with special_tokens=, which it does not hold either",
+                    "{name}: a .tiktoken file contains neither the pattern that splits text nor the special tokens; load it \
+                     with pattern=, a regular expression or one of {}, and with special_tokens=",
                     known.join(", ")
                 )));
             };

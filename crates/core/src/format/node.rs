@@ -40,7 +40,7 @@ impl<'a> Node<'a> {
         if depth > MAX_DEPTH {
             let at = json.offset();
             return Err(Error::Model(format!(
-                "byte {at} is nested too deeply to be a tokenizer; the file is damaged"
+                "the JSON is nested too deeply at byte {at}; the file is damaged or is not a tokenizer"
             )));
         }
         let (first, start) = (json.peek(), json.offset());
@@ -180,12 +180,12 @@ pub fn check_known(key: &str, known: &[&str]) -> Result<()> {
     if known.contains(&key) {
         return Ok(());
     }
-    Err(Error::Model(format!("key {} is unknown and could not be kept; remove it", quoted(key))))
+    Err(Error::Model(format!("the key {} is unknown, and saving would lose it; remove it", quoted(key))))
 }
 
 #[cold]
 pub fn duplicate_key_error(key: &str) -> Error {
-    Error::Model(format!("key {} is given twice; keep one of them", shown(&format!("{key:?}"))))
+    Error::Model(format!("key {} appears twice; keep one of them", shown(&format!("{key:?}"))))
 }
 
 #[cold]

@@ -9,7 +9,7 @@
 //! - a repetition of what can match nothing: Oniguruma stops after one more round;
 //! - `.*` in a pattern with assertions: Oniguruma may try it only at the start of each line;
 //! - two letters under `(?i:` that together equal one letter, such as "ss" and "ß";
-//! - a negated class in a negated class, and U+0000 in a negated class in a class: bugs of Oniguruma.
+//! - a negated class in a negated class, and U+0000 in a negated class inside a class: bugs of Oniguruma.
 
 use std::mem;
 use std::sync::LazyLock;
@@ -83,9 +83,9 @@ fn check_engine(ours: &str, pattern: &str) -> Result<()> {
     if is_run_as_written(ours)? {
         return Ok(());
     }
-    let message = "pairloom's regex engine simplifies it, HuggingFace's library does not: it has a repetition of a \
-                   repetition, two equal ones with an optional part between them, or alternatives that all begin with a \
-                   repetition; write it without these";
+    let message = "pairloom's regex engine simplifies it and HuggingFace's does not, so they could split differently: it has \
+    a repetition of a repetition, two equal repetitions with an optional part between them, or alternatives that all start \
+    with a repetition; rewrite it without these";
     Err(Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() })
 }
 
@@ -120,10 +120,10 @@ impl<'a> Translation<'a> {
         check_length(&[self.pattern])?;
         let can_be_empty = self.alternatives()?;
         if self.at < self.pattern.len() {
-            return Err(self.refusal(self.at, "a parenthesis that closes no group"));
+            return Err(self.refusal(self.at, "an unmatched closing parenthesis"));
         }
         if let Some(at) = self.repeated_dot.filter(|_| self.has_assertion) {
-            return Err(self.refusal(at, "a dot repeated without a limit, in a pattern with assertions,"));
+            return Err(self.refusal(at, "an unlimited repetition of a dot (in a pattern with assertions)"));
         }
         Ok((self.written, can_be_empty))
     }
@@ -151,7 +151,7 @@ impl<'a> Translation<'a> {
         let end = self.at;
         let Some((least, most)) = self.bounds()? else { return Ok(can_be_empty) };
         if can_be_empty {
-            return Err(self.refusal(start, "a repetition of what may match nothing"));
+            return Err(self.refusal(start, "a repetition of something that can match nothing"));
         }
         let quantifier = &self.pattern[end..self.at];
         let is_interval = quantifier.len() > 1;
@@ -195,7 +195,7 @@ impl<'a> Translation<'a> {
                 match (number(least), number(most)) {
                     (Some(least), Some(most)) if least <= most && most > 0 => (least, Some(most)),
                     (Some(least), None) if most.is_empty() => (least, None),
-                    _ => return Err(self.refusal(self.at, "a brace that begins no repetition")),
+                    _ => return Err(self.refusal(self.at, "a brace that does not start a repetition")),
                 }
             }
             _ => return Ok(None),
@@ -247,7 +247,7 @@ impl<'a> Translation<'a> {
         self.depth -= 1;
         self.ignores_case = ignored_case;
         if self.peek() != Some(')') {
-            return Err(self.refusal(start, "a group that is not closed"));
+            return Err(self.refusal(start, "an unclosed group"));
         }
         self.copy(1);
         let is_assertion = kind == "(?=" || kind == "(?!";
@@ -260,7 +260,7 @@ impl<'a> Translation<'a> {
         if self.depth <= MAX_DEPTH {
             return Ok(());
         }
-        Err(self.refusal(start, &format!("more than {MAX_DEPTH} groups or classes in each other")))
+        Err(self.refusal(start, &format!("more than {MAX_DEPTH} nested groups or classes")))
     }
 
     /// Translates a class that is inside `outer`.
@@ -268,7 +268,7 @@ impl<'a> Translation<'a> {
         let start = self.at;
         let is_negated = self.rest().starts_with("[^");
         if is_negated && outer == Place::NegatedClass {
-            return Err(self.refusal(start, "a negated class in a negated one"));
+            return Err(self.refusal(start, "a negated class inside a negated class"));
         }
         let place =
             if is_negated || outer == Place::NegatedClass { Place::NegatedClass } else { Place::Class };
@@ -302,14 +302,14 @@ impl<'a> Translation<'a> {
                     self.copy(1);
                     last = self.member(place)?;
                     if first.is_none() || last < first {
-                        return Err(self.refusal(at, "a range of no two characters in order"));
+                        return Err(self.refusal(at, "a range whose ends are not two characters in order"));
                     }
                 }
                 if outer != Place::Outside && is_negated && first == Some('\0') {
-                    return Err(self.refusal(at, "U+0000 in a negated class in a class"));
+                    return Err(self.refusal(at, "U+0000 in a negated class inside a class"));
                 }
                 if self.ignores_case && last.is_some_and(|last| !last.is_ascii()) {
-                    return Err(self.refusal(at, "a character outside of ASCII, where case is ignored,"));
+                    return Err(self.refusal(at, "a non-ASCII character where case is ignored"));
                 }
             }
         }
@@ -369,13 +369,15 @@ impl<'a> Translation<'a> {
         let before = mem::take(&mut self.letter);
         let (Some(character), true) = (character, self.ignores_case) else { return Ok(()) };
         if !character.is_ascii() {
-            return Err(self.refusal(at, "a character outside of ASCII, where case is ignored,"));
+            return Err(self.refusal(at, "a non-ASCII character where case is ignored"));
         }
         let letter = character.to_ascii_lowercase();
         let pair: String = before.into_iter().chain([letter]).collect();
         if PAIRS.contains(&pair.as_str()) {
-            let what =
-                format!("{}, of which both letters are equal to one where case is ignored,", quoted(&pair));
+            let what = format!(
+                "{}, whose letters together equal a single character where case is ignored,",
+                quoted(&pair)
+            );
             return Err(self.refusal(at, &what));
         }
         self.letter = Some(letter);
@@ -405,14 +407,16 @@ impl<'a> Translation<'a> {
     fn refusal(&self, at: usize, what: &str) -> Error {
         let nth = self.pattern.get(..at).map_or(0, |before| before.chars().count()) + 1;
         let why = match self.is_read {
-            true => "is not taken from a tokenizer.json, since pairloom's engine may run it otherwise;",
+            true => {
+                "cannot be read from a tokenizer.json, because pairloom's regex engine could treat it differently;"
+            }
             false => {
-                "cannot be written to a tokenizer.json, whose engine may run it otherwise; save as 'pairloom', or"
+                "cannot be written to a tokenizer.json, because HuggingFace's regex engine could treat it differently; save \
+                 as 'pairloom', or"
             }
         };
         let message = format!(
-            "{what} at character {nth} {why} write the regex with characters, classes, alternatives, repetitions, \
-             lookaheads and anchors"
+            "{what} at character {nth} {why} use only characters, classes, alternatives, repetitions, lookaheads and anchors"
         );
         Error::Pattern { pattern: self.pattern.to_owned(), message }
     }

@@ -39,7 +39,7 @@ pub const CLIP: [&str; 2] = [
     r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
 ];
 /// The remedy for files that are refused here.
-pub const REMEDY: &str = "pairloom.dropin.tokenizers.Tokenizer encodes by it";
+pub const REMEDY: &str = "use pairloom.dropin.tokenizers.Tokenizer for it";
 const MAX_DEPTH: usize = 8;
 /// Published pre-tokenizers have up to 7 steps and 604 characters.
 const MAX_STEPS: usize = 32;
@@ -71,11 +71,12 @@ pub fn read(node: Option<&Node<'_>>) -> Result<(PatternText, bool)> {
     let Splits { mut patterns, has_prefix, .. } = splits;
     if !patterns.iter().any(|pattern| pattern == BYTE_LEVEL) {
         return refused(format!(
-            "there is no ByteLevel, and the model has neither unk_token nor byte_fallback, so that text could be lost; {REMEDY}"
+            "there is no ByteLevel, and the model has neither unk_token nor byte_fallback, so encoding could lose text; \
+             {REMEDY}"
         ));
     }
     if splits.drops_spaces {
-        return refused(format!("white space is left out before ByteLevel; {REMEDY}"));
+        return refused(format!("a step drops white space before ByteLevel; {REMEDY}"));
     }
     patterns.pop_if(|last| last == BYTE_LEVEL);
     let pattern = match patterns.len() {
@@ -103,9 +104,7 @@ struct Splits {
 impl Splits {
     fn add(&mut self, node: &Node<'_>, depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {
-            return refused(format!(
-                "it is nested too deeply: more than {MAX_DEPTH} sequences lie in each other"
-            ));
+            return refused(format!("more than {MAX_DEPTH} sequences are nested; flatten them"));
         }
         let kind = node.string("type")?;
         if kind == "Sequence" {
@@ -117,8 +116,7 @@ impl Splits {
         }
         if self.n_steps > MAX_STEPS || self.n_characters > MAX_CHARACTERS {
             return refused(format!(
-                "it has more than {MAX_STEPS} steps, or patterns of more than {MAX_CHARACTERS} characters together, which are \
-                 not read; make it shorter"
+                "it has more than {MAX_STEPS} steps, or more than {MAX_CHARACTERS} characters in its patterns; make it shorter"
             ));
         }
         match kind {
@@ -143,8 +141,8 @@ impl Splits {
             _ => {
                 let kind = quoted(kind);
                 return refused(format!(
-                    "the step {kind} is not taken, only ByteLevel, Split, Digits and Punctuation are, and with an unk_token \
-                     Whitespace, WhitespaceSplit, BertPreTokenizer and Metaspace"
+                    "the step {kind} is not supported. pairloom reads ByteLevel, Split, Digits and Punctuation; if the model \
+                     has an unk_token, also Whitespace, WhitespaceSplit, BertPreTokenizer and Metaspace"
                 ));
             }
         }
@@ -158,14 +156,14 @@ impl Splits {
 
     fn add_byte_level(&mut self, node: &Node<'_>) -> Result<()> {
         if self.patterns.iter().any(|pattern| pattern == BYTE_LEVEL) {
-            return refused("a second ByteLevel writes the bytes of the first one's letters; leave it out");
+            return refused("a second ByteLevel would encode the output of the first one again; remove it");
         }
         let flag = |key: &str| if node.has(key) { node.bool(key) } else { Ok(true) };
         self.has_prefix = flag("add_prefix_space")?;
         if self.has_prefix && !self.patterns.is_empty() {
             return refused(
-                "ByteLevel puts a space before every piece that another step has split off (add_prefix_space), which cannot be \
-                 expressed",
+                "ByteLevel with add_prefix_space after another step puts a space before every piece, which pairloom does not \
+                 support; set add_prefix_space to false",
             );
         }
         if flag("use_regex")? {
@@ -184,7 +182,7 @@ fn is_clip(node: &Node<'_>) -> bool {
 }
 
 fn removal<T>(what: &str) -> Result<T> {
-    refused(format!("{what} leaves parts of the text out; ids could not be decoded to it"))
+    refused(format!("{what} drops parts of the text, so ids could not be decoded back to it"))
 }
 
 fn split(node: &Node<'_>) -> Result<String> {
@@ -198,7 +196,7 @@ fn split(node: &Node<'_>) -> Result<String> {
         [(kind, regex)] if kind == "Regex" => oniguruma::read(regex.as_string("'Regex'")?)?,
         _ => {
             let found = shown(pattern.text);
-            return refused(format!("a Split's pattern has one of String and Regex, not {found}"));
+            return refused(format!("the pattern of a Split must be a String or a Regex, not {found}"));
         }
     };
     if behavior == "Removed" {
@@ -209,7 +207,7 @@ fn split(node: &Node<'_>) -> Result<String> {
         behavior = "Isolated";
     }
     let Some((_, comment, inverted)) = BEHAVIORS.iter().find(|(known, ..)| *known == behavior) else {
-        return refused(format!("a Split has no behavior {}", quoted(behavior)));
+        return refused(format!("{} is not a behavior of Split", quoted(behavior)));
     };
     let comment = if invert { inverted } else { comment };
     let comment = if behavior == "Isolated" && !can_be_empty { "" } else { comment };

@@ -26,7 +26,7 @@ impl RankList {
         let start = self.bytes.len();
         base64::append(coded, &mut self.bytes)?;
         if self.bytes.len() == start {
-            return Err(Error::Model("a token is empty; it has at least one byte".into()));
+            return Err(Error::Model("a token is empty; remove it".into()));
         }
         self.tokens.try_push((rank, start, self.bytes.len()), WHAT)
     }
@@ -41,7 +41,7 @@ impl RankList {
         self.tokens.sort_by_key(|&(rank, ..)| rank);
         if let Some(twice) = self.tokens.windows(2).find(|two| two[0].0 == two[1].0) {
             let rank = twice[0].0;
-            return Err(Error::Model(format!("rank {rank} is given to two tokens; ranks are distinct")));
+            return Err(Error::Model(format!("two tokens have rank {rank}; give each token its own rank")));
         }
         let n_tokens = self.n_tokens();
         let (mut ids, mut ends) = (Vec::with_reserved(n_tokens, WHAT)?, Vec::with_reserved(n_tokens, WHAT)?);
@@ -63,7 +63,7 @@ pub(super) fn number_of(digits: &[u8]) -> Result<u32> {
         Ok(rank) if is_number && rank <= LARGEST_ID => Ok(rank),
         _ => {
             let digits = quoted(&String::from_utf8_lossy(digits));
-            Err(Error::Model(format!("{digits} is not an integer of 0 to {LARGEST_ID}")))
+            Err(Error::Model(format!("{digits} is not an integer from 0 to {LARGEST_ID}")))
         }
     }
 }

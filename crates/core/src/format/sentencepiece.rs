@@ -36,7 +36,7 @@ impl Kind {
         use Kind::{Byte, Control, Normal, Unknown, Unused, UserDefined};
         let kinds = [Normal, Unknown, Control, UserDefined, Unused, Byte];
         let found = kinds.into_iter().find(|&kind| kind as u64 == number);
-        found.ok_or_else(|| Error::Model(format!("a piece has the unknown type {number}")))
+        found.ok_or_else(|| Error::Model(format!("a piece has unknown type {number}")))
     }
 }
 
@@ -99,19 +99,19 @@ pub fn read(data: &[u8]) -> Result<Model> {
         Ok(())
     })?;
     let refused = match kind {
-        2 if is_suffix => "treat_whitespace_as_suffix",
-        2 if !escapes => "escape_whitespaces=false",
+        2 if is_suffix => "with treat_whitespace_as_suffix",
+        2 if !escapes => "with escape_whitespaces=false",
         2 => {
             let unknown = (0..).zip(&pieces).find(|(_, piece)| piece.kind == Kind::Unknown).map(|(id, _)| id);
             return model(pieces, &normalization, true, unknown.filter(|_| !has_fallback));
         }
-        1 => "type unigram (pieces are chosen by probability)",
-        3 => "type word",
-        4 => "type char",
-        _ => "an unknown type",
+        1 => "of type unigram (not BPE)",
+        3 => "of type word",
+        4 => "of type char",
+        _ => "of an unknown type",
     };
     Err(Error::Model(format!(
-        "a SentencePiece model of {refused} cannot be expressed; use the package sentencepiece"
+        "pairloom cannot read a SentencePiece model {refused}; use the package sentencepiece"
     )))
 }
 
@@ -121,7 +121,9 @@ fn read_piece(data: &[u8]) -> Result<Piece> {
         match (number, field) {
             (1, Field::Bytes(text)) => {
                 let text = std::str::from_utf8(text);
-                piece.text = text.map_err(|_| Error::Model("a piece is not UTF-8".into()))?.to_owned();
+                piece.text = text
+                    .map_err(|_| Error::Model("a piece is not UTF-8; the file is damaged".into()))?
+                    .to_owned();
             }
             (2, Field::Single(bits)) => piece.score = f32::from_bits(bits),
             (3, Field::Number(number)) => piece.kind = Kind::numbered(number)?,
@@ -158,19 +160,23 @@ pub(super) fn model(
             }
             Kind::Unused => {
                 return Err(Error::Model(format!(
-                    "piece {id}, {}, is marked unused (set_vocabulary), which cannot be expressed; use the file as it was trained",
+                    "piece {id}, {}, is marked unused (set_vocabulary), which pairloom does not support; use the original file",
                     quoted(&text)
                 )));
             }
         };
         if (kind == Kind::Byte) != fallback_byte(text.as_bytes()).is_some() {
             let text = quoted(&text);
-            return Err(Error::Model(format!("piece {id}, {text}, is of another type than its text says")));
+            return Err(Error::Model(format!(
+                "piece {id}, {text}: only pieces such as <0x41> can have type BYTE, and they must \
+            have it; correct its type"
+            )));
         }
         if kind == Kind::UserDefined && !normalization.charsmap.is_empty() && text.contains(SPACE_SYMBOL) {
             let text = quoted(&text);
             return Err(Error::Model(format!(
-                "the user-defined piece {id}, {text}, holds a space, which the charsmap may change; this cannot be expressed"
+                "the user-defined piece {id}, {text}, contains a space, which the charsmap may change; pairloom does not \
+                 support that"
             )));
         }
         if kind == Kind::UserDefined && !are_ordinary {
@@ -180,7 +186,8 @@ pub(super) fn model(
         if are_ordinary && text.contains(' ') {
             let text = quoted(&text);
             return Err(Error::Model(format!(
-                "piece {id}, {text}, holds a space, which no text makes: write {SPACE_SYMBOL} for it, or remove the piece"
+                "piece {id}, {text}, contains a space, but every space becomes {SPACE_SYMBOL} before merging, so no text can \
+                 produce it: write {SPACE_SYMBOL}, or remove the piece"
             )));
         }
         ids.try_push(id, WHAT)?;
@@ -225,8 +232,11 @@ enum Field<'a> {
 
 /// Calls `take` with the number and value of each field in a message.
 fn fields<'a>(mut data: &'a [u8], mut take: impl FnMut(u64, Field<'a>) -> Result<()>) -> Result<()> {
-    let damaged =
-        || Error::Model("the file ends within a value: it is damaged, or no SentencePiece model".into());
+    let damaged = || {
+        Error::Model(
+            "the file ends in the middle of a value: it is damaged or is not a SentencePiece model".into(),
+        )
+    };
     while !data.is_empty() {
         let tag = varint(&mut data).ok_or_else(damaged)?;
         let mut bytes = |n: u64| {

@@ -73,20 +73,23 @@ pub fn read(data: &[u8]) -> Result<Model> {
     let n_ranks = n_ids.checked_sub(n_specials).filter(|&n| n as usize <= vocab.n_tokens());
     let Some(n_ranks) = n_ranks.filter(|_| n_specials <= MAX_SPECIALS) else {
         return Err(Error::Model(format!(
-            "config asks for {n_ids} ids, {n_specials} of them special tokens, and vocab holds {}; they do not fit together",
+            "config asks for {n_ids} ids, {n_specials} of them for special tokens, which does not fit the {} tokens of vocab; \
+             the file is damaged",
             vocab.n_tokens()
         )));
     };
     let columns = vocab.columns(n_ranks, n_specials).within(|| "vocab".into())?;
     let n_missing = n_ranks as usize - columns.borrowed(&[]).ids.len();
     if n_missing > 0 {
-        return Err(Error::Model(format!("vocab lacks {n_missing} of the ranks below {n_ranks}")));
+        return Err(Error::Model(format!(
+            "vocab lacks {n_missing} of the ranks below {n_ranks}; the file is damaged"
+        )));
     }
     let listed = listed.filter(|node| node.text != "null");
     let version = config.take("version").and_then(|node| node.as_string("'version'")).unwrap_or_default();
     if listed.is_none() && version.trim_start_matches('v').parse::<u32>().is_ok_and(|number| number > 7) {
         return Err(Error::Model(format!(
-            "special_tokens is missing; a file of version {version} lists them"
+            "special_tokens is missing, but a file of version {version} must list them"
         )));
     }
     let specials = Specials::At(specials(listed.as_ref(), n_specials)?);
@@ -132,7 +135,7 @@ fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
             Some((name, _)) if !literal.is_empty() => {
                 if replace(&mut is_listed[rank as usize], true) {
                     return Err(Error::Model(format!(
-                        "special_tokens[{index}]: rank {rank} is given twice, to {} and to {}",
+                        "special_tokens[{index}]: {} and {} have the same rank, {rank}",
                         quoted(name),
                         quoted(literal)
                     )));
@@ -141,7 +144,7 @@ fn specials(listed: Option<&Node<'_>>, n: u32) -> Result<Vec<(String, u32)>> {
             }
             _ => {
                 return Err(Error::Model(format!(
-                    "special_tokens[{index}]: rank {rank} of {} is not below {n}, or it has no text",
+                    "special_tokens[{index}]: {} must have a text and a rank below {n}, not rank {rank}",
                     quoted(literal)
                 )));
             }

@@ -18,7 +18,7 @@ pub fn read(data: &[u8]) -> Result<(CheckedColumns, u32)> {
         }
     }
     if found.n_tokens() == 0 {
-        return Err(Error::Model("holds no token; the file is empty".into()));
+        return Err(Error::Model("contains no tokens; the file is empty".into()));
     }
     Ok((found.columns(u32::MAX, 0)?, n_ranks))
 }
@@ -27,7 +27,7 @@ pub fn read(data: &[u8]) -> Result<(CheckedColumns, u32)> {
 fn read_line(line: &[u8], found: &mut RankList) -> Result<u32> {
     let Some((coded, rank)) = cut(line) else {
         let line = quoted(&String::from_utf8_lossy(line));
-        return Err(Error::Model(format!("{line} is not a token in base64, a space and a rank")));
+        return Err(Error::Model(format!("{line} must be a token in base64, a space and a rank")));
     };
     let rank = number_of(rank).within(|| "rank".into())?;
     if coded != b"=" {
@@ -69,13 +69,13 @@ mod tests {
     #[test]
     fn read_names_what_is_wrong() {
         let files = [
-            ("", "holds no token"),
-            ("YQ==", "line 1: \"YQ==\" is not a token"),
-            ("YQ== 0 1", "line 1: \"YQ== 0 1\" is not a token"),
-            ("YQ== 0\nYg== 0\n", "rank 0 is given to two tokens"),
+            ("", "contains no tokens"),
+            ("YQ==", "line 1: \"YQ==\" must be a token"),
+            ("YQ== 0 1", "line 1: \"YQ== 0 1\" must be a token"),
+            ("YQ== 0\nYg== 0\n", "two tokens have rank 0"),
             ("YQ== 0\nYQ== 1\n", "ids 0 and 1 have the same bytes"),
-            ("YQ= 0\n", "line 1: base64 of 3 characters"),
-            ("YR== 0\n", "line 1: base64 that is not in its canonical form"),
+            ("YQ= 0\n", "line 1: this base64 has 3 characters"),
+            ("YR== 0\n", "line 1: this base64 is not in its canonical form"),
             ("\n==== 0\n", "line 2: not base64 at character 0"),
             ("YQ== +1\n", "line 1: rank: \"+1\" is not an integer"),
             ("YQ== 16777216\n", "line 1: rank: \"16777216\" is not an integer"),

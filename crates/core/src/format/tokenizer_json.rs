@@ -60,7 +60,8 @@ pub fn read(data: &[u8], name: &str, are_ordinary: bool, beside: Option<&[u8]>) 
     let read = File::read(data).and_then(|file| file.model(are_ordinary, beside)).map_err(in_file);
     let read = read.map_err(|error| match model_file::read(data, "") {
         Ok(_) => Error::Model(
-            "this is a file in pairloom's own format, not a tokenizer.json; load it with Tokenizer.load(path)".into(),
+            "this file is in pairloom's own format, not a tokenizer.json; load it with Tokenizer.load(path)"
+                .into(),
         ),
         Err(_) => error,
     });
@@ -200,7 +201,9 @@ impl Rules {
         }
         rules.is_characters = !is_byte_level && (has_fallback || rules.unknown.is_some());
         if ignore_merges && (rules.is_characters || rules.word_end.is_some()) {
-            return Err(Error::Model("ignore_merges is taken with ByteLevel and whole words only".into()));
+            return Err(Error::Model(
+                "ignore_merges is supported only with ByteLevel and without end_of_word_suffix".into(),
+            ));
         }
         let add_forms = |rules: &mut Rules| {
             normalizer.map_or(Ok(()), |node| add_forms(node, &mut rules.normalizer, rules.are_words, 0))
@@ -211,7 +214,7 @@ impl Rules {
         let words = words.map_err(in_file).within(|| "pre_tokenizer".into())?.flatten();
         if rules.word_end.is_some() && !(is_byte_level && words.is_some()) {
             return Err(Error::Model(format!(
-                "model: end_of_word_suffix is taken with CLIP's pre-tokenizer only; {REMEDY}"
+                "model: end_of_word_suffix is supported only with CLIP's pre-tokenizer; {REMEDY}"
             )));
         }
         if words.is_some() {
@@ -221,7 +224,8 @@ impl Rules {
                 Some(decoder) if rules.is_characters => {
                     let decoder = shown(decoder.text);
                     return Err(Error::Model(format!(
-                        "decoder {decoder} is not taken where white space is left out, only null; {REMEDY}"
+                        "decoder {decoder} is not supported, because the pre_tokenizer drops white space; set it to null, or \
+                         {REMEDY}"
                     )));
                 }
                 _ if rules.is_characters => {}
@@ -241,7 +245,7 @@ impl Rules {
                 || drops_all && vocabulary.has_two_spaces()
             {
                 return Err(Error::Model(format!(
-                    "no token is {SYMBOL}, or one has two of them, which is taken with byte_fallback only; {REMEDY}"
+                    "a model without byte_fallback needs a token {SYMBOL} and none that contains it twice; {REMEDY}"
                 )));
             }
             rules.normalizer = rewriting.steps;
@@ -300,7 +304,7 @@ fn check_type(kind: &str) -> Result<()> {
     }
     let kind = quoted(kind);
     Err(Error::Model(format!(
-        "type {kind} is no BPE, which alone can be expressed; use the library tokenizers"
+        "the model type is {kind}; pairloom reads only BPE. Use the library tokenizers for it"
     )))
 }
 
@@ -312,9 +316,7 @@ fn unknown_step(settings: &Node<'_>, vocabulary: &Vocabulary) -> Result<Option<S
     let kind = if is_fused { UNKNOWN } else { UNKNOWN_EACH };
     match vocabulary.id_of(token)? {
         Some(id) => Ok(Some(format!("{kind}{id}"))),
-        None => {
-            Err(Error::Model(format!("unk_token {} is no token; add it to the vocabulary", quoted(token))))
-        }
+        None => Err(Error::Model(format!("unk_token {} is not in the vocabulary; add it", quoted(token)))),
     }
 }
 
@@ -324,7 +326,7 @@ fn check_model(settings: &Node<'_>) -> Result<bool> {
         if let Some(Node { text, .. }) = settings.get(key)
             && !matches!(*text, "\"\"" | "0" | "0.0" | "false")
         {
-            return Err(Error::Model(format!("{key} is {}, which cannot be expressed", shown(text))));
+            return Err(Error::Model(format!("{key} is {}, which pairloom does not support", shown(text))));
         }
     }
     if settings.has("ignore_merges") { settings.bool("ignore_merges") } else { Ok(false) }
@@ -342,5 +344,5 @@ fn check_decoder(decoder: Option<&Node<'_>>) -> Result<()> {
         return Ok(());
     }
     let found = shown(decoder.text);
-    Err(Error::Model(format!("decoder {found} is not ByteLevel, which byte-level BPE is decoded by")))
+    Err(Error::Model(format!("decoder {found} is not supported; byte-level BPE needs ByteLevel")))
 }

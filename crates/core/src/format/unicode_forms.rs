@@ -29,14 +29,13 @@ pub(super) fn add_forms(
     let Some((_, form)) = FORMS.iter().find(|(name, _)| *name == kind) else {
         let (kind, known) = (quoted(kind), FORMS.map(|(name, _)| name).join(", "));
         return Err(Error::Model(format!(
-            "normalizer {kind} changes the text before it is split in a way that pairloom does not know (it knows {known}): \
-             change texts so yourself and set normalizer to null"
+            "normalizer {kind} is not supported (only {known}): apply it to your texts yourself and set normalizer to null"
         )));
     };
     forms.push((*form).to_owned());
     if forms.len() > MAX_NORMALIZERS {
         return Err(Error::Model(format!(
-            "normalizer has more than {MAX_NORMALIZERS} steps, which are not read"
+            "normalizer has more than {MAX_NORMALIZERS} steps; pairloom reads no more"
         )));
     }
     Ok(())

@@ -21,9 +21,12 @@ pub fn append(coded: &[u8], bytes: &mut Vec<u8>) -> Result<()> {
                 format!("not base64 at character {at}; the file is damaged")
             }
             DecodeSliceError::DecodeError(DecodeError::InvalidLastSymbol(..)) => {
-                "base64 that is not in its canonical form; the file is damaged".into()
+                "this base64 is not in its canonical form; the file is damaged".into()
             }
-            _ => format!("base64 of {} characters, not a multiple of 4 with its padding", coded.len()),
+            _ => format!(
+                "this base64 has {} characters, not a multiple of 4; the file is damaged",
+                coded.len()
+            ),
         })
     })?;
     bytes.truncate(start + n_bytes);

@@ -77,7 +77,7 @@ impl<'a> Json<'a> {
     #[cold]
     pub fn unexpected<T>(&mut self, expected: &str) -> Result<T> {
         let message = match self.peek() {
-            None => format!("expected {expected}, but the file ends; it may be cut short"),
+            None => format!("expected {expected}, but the file ends; it may be truncated"),
             Some(_) => {
                 let rest = self.text.get(self.at..).unwrap_or_default();
                 let found: String = rest.chars().take(24).collect();
@@ -168,7 +168,11 @@ impl<'a> Json<'a> {
             self.at += n_digits;
             return Ok(value);
         }
-        self.unexpected(if n_digits > 19 { "a smaller number" } else { "an integer of 0 or more" })
+        self.unexpected(if n_digits > 19 {
+            "a number with at most 19 digits"
+        } else {
+            "a non-negative integer"
+        })
     }
 
     /// Reads true or false.
@@ -201,7 +205,7 @@ impl<'a> Json<'a> {
             let (fault, at) = (error.to_string(), start - 1);
             let fault = fault.split(" at line").next().unwrap_or_default();
             Error::Model(format!(
-                "the string at byte {at} has an escape that is no character, such as half of a surrogate pair ({fault})"
+                "the string at byte {at} has an escape that is not a character, such as half of a surrogate pair ({fault})"
             ))
         })
     }

@@ -103,17 +103,18 @@ fn read_text(data: &[u8]) -> Result<Model> {
     let text = text_of(data)?;
     let mut file = File { text, spans: find_keys(text)?, version: 0 };
     file.version = file.value("schema_version", |json| json.integer()).map_err(|error| match error {
-        Error::MissingKey(_) => {
-            Error::MissingKey("key 'schema_version' is missing; is this a pairloom tokenizer? (Of a vocab.json or a tokenizer_config.json give the \
-             folder, which holds more.)".into())
-        }
+        Error::MissingKey(_) => Error::MissingKey(
+            "key 'schema_version' is missing; is this a pairloom tokenizer? (For a vocab.json or a \
+            tokenizer_config.json, load its folder.)"
+                .into(),
+        ),
         other => other,
     })?;
     match file.version {
         1 => schema1::read(&file),
         2 => schema2::read(&file),
         version => Err(Error::Model(format!(
-            "schema_version {version} is unknown; this pairloom reads 1 and 2: update it, or save the file again"
+            "schema_version {version} is unknown; this pairloom reads 1 and 2: update pairloom, or save the file again"
         ))),
     }
 }
@@ -130,18 +131,19 @@ fn find_keys(text: &str) -> Result<Spans<'_>> {
     let mut keys = Spans::new();
     let mut json = Json::new(text, 0);
     if json.peek() != Some(b'{') {
-        return json.unexpected("a JSON object, which a tokenizer file is,");
+        return json.unexpected("the JSON object of a tokenizer file");
     }
     json.object(|json, key| {
         json.peek();
         let at = json.offset();
         json.skip()?;
         if keys.len() > 64 {
-            const HINT: &str = "the file is another kind (a vocab.json needs its merges.txt beside it)";
+            const HINT: &str =
+                "this may be another kind of file (a vocab.json needs its merges.txt in the same folder)";
             return Err(Error::Model(format!("more keys than a tokenizer file has; {HINT}")));
         }
         if keys.contains_key(&key) {
-            return Err(Error::Model(format!("key {:?} is given twice; keep one of them", shown(&key))));
+            return Err(Error::Model(format!("key {:?} appears twice; keep one of them", shown(&key))));
         }
         keys.insert(key, (at, json.offset()));
         Ok(())
@@ -168,7 +170,7 @@ impl<'a> File<'a> {
         match extra {
             None => Ok(()),
             Some(key) => Err(Error::Model(format!(
-                "key {:?} does not belong to schema {}; remove it",
+                "key {:?} is not a key of schema {}; remove it",
                 shown(key),
                 self.version
             ))),
@@ -208,7 +210,7 @@ pub(crate) fn read_id(json: &mut Json<'_>) -> Result<u32> {
     let value = json.integer()?;
     match u32::try_from(value) {
         Ok(id) if id <= LARGEST_ID => Ok(id),
-        _ => Err(Error::Model(format!("id {value} is above the largest, {LARGEST_ID}"))),
+        _ => Err(Error::Model(format!("id {value} is above the largest id, {LARGEST_ID}"))),
     }
 }
 

@@ -22,13 +22,13 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     let n = 256 + n_merges;
     if size != n as u64 {
         return Err(Error::Model(format!(
-            "mergeable_vocab_size is {size}, not 256 + {n_merges} merges = {n}; a merge is lost"
+            "mergeable_vocab_size is {size}, but 256 bytes and {n_merges} merges make {n}; save the tokenizer again"
         )));
     }
     let pattern = file.value("pretokenizer_pattern", |json| Ok(json.string()?.into_owned()))?;
     if pattern != gpt2_pattern() {
         return Err(Error::Model(
-            "pretokenizer_pattern is not GPT-2's; schema 1 allows no other: save as schema 2".into(),
+            "pretokenizer_pattern must be GPT-2's in schema 1; save the tokenizer as schema 2".into(),
         ));
     }
     let special_tokens = file.value("special_tokens", read_specials)?;
@@ -76,7 +76,7 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<[u32; 3]>> {
             let part = read_id(json)?;
             if part >= merged_id {
                 return Err(Error::Model(format!(
-                    "refers forward to id {part}; it may use ids below {merged_id}, which exist by then"
+                    "uses id {part}, which does not exist yet; it can use only ids below {merged_id}"
                 )));
             }
             if side < 2 {
@@ -87,7 +87,7 @@ fn read_merges(json: &mut Json<'_>) -> Result<Vec<[u32; 3]>> {
         })
         .within(|| format!("[{rank}]"))?;
         if n_parts != 2 {
-            return Err(Error::Model(format!("[{rank}] must be [left id, right id], not {n_parts} ids")));
+            return Err(Error::Model(format!("[{rank}] must be [left id, right id], but has {n_parts} ids")));
         }
         merges.try_push(row, "merges")
     })?;
@@ -104,28 +104,28 @@ fn read_vocab(json: &mut Json<'_>, n: usize) -> Result<Tokens> {
     json.object(|json, key| {
         let location = || format!("['{}']", shown(&key));
         let Some(span) = decimal(&key).and_then(|id| tokens.spans.get_mut(id)) else {
-            return Err(Error::Model(format!("{} does not belong; ids are 0 to {n}", location())));
+            return Err(Error::Model(format!("{} is not an id; ids are 0 to {n}", location())));
         };
         if *span != ABSENT {
-            return Err(Error::Model(format!("{} is given twice; keep one of them", location())));
+            return Err(Error::Model(format!("{} appears twice; keep one of them", location())));
         }
         let start = tokens.blob.len();
         json.list(|json, _| {
             let value = json.integer()?;
             match u8::try_from(value) {
                 Ok(byte) => tokens.blob.try_push(byte, "vocabulary"),
-                Err(_) => Err(Error::Model(format!("{value} is no byte; bytes are 0 to 255"))),
+                Err(_) => Err(Error::Model(format!("{value} is not a byte; bytes are 0 to 255"))),
             }
         })
         .within(location)?;
         if tokens.blob.len() == start {
-            return Err(Error::Model(format!("{} is empty; a token has at least one byte", location())));
+            return Err(Error::Model(format!("{} is empty; a token needs at least one byte", location())));
         }
         *span = (start, tokens.blob.len());
         Ok(())
     })?;
     if let Some(id) = tokens.spans.iter().position(|span| *span == ABSENT) {
-        return Err(Error::Model(format!("['{id}'] is missing; ids run from 0 to {n} without a gap")));
+        return Err(Error::Model(format!("['{id}'] is missing; ids must run from 0 to {n} without a gap")));
     }
     tokens.ids = Vec::with_reserved(n_entries, "vocabulary")?;
     tokens.ids.extend((0..n_entries).map(|id| id as u32));

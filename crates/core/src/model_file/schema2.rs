@@ -59,26 +59,23 @@ pub(super) fn read(file: &File<'_>) -> Result<Model> {
     let unicode_version = file.value("unicode_version", |json| json.string())?;
     if unicode_version != UNICODE_VERSION {
         return Err(Error::Model(format!(
-            "unicode_version is {:?}; this pairloom splits text by {UNICODE_VERSION} and might give other ids: use \
-             the version that saved the file",
+            "unicode_version is {:?}; this pairloom splits text by {UNICODE_VERSION}, so ids could differ: use the version of \
+             pairloom that saved the file",
             shown(&unicode_version)
         )));
     }
     let mut tokens = listed(blob, &token_runs, &lengths)?;
     if ranks && !flat.is_empty() {
         return Err(Error::Model(format!(
-            "merges holds {} numbers, but rule \"ranks\" has no merges; empty the list",
+            "merges has {} numbers, but rule \"ranks\" has no merges; empty the list",
             flat.len()
         )));
     }
     if !flat.len().is_multiple_of(2) {
-        return Err(Error::Model(format!(
-            "merges holds {} numbers; it takes two for each merge",
-            flat.len()
-        )));
+        return Err(Error::Model(format!("merges has {} numbers; it needs two for each merge", flat.len())));
     }
     if has_priorities != priorities.is_some() {
-        return Err(Error::Model("priorities go with rule \"priorities\", and with no other".into()));
+        return Err(Error::Model("priorities are allowed only with rule \"priorities\"".into()));
     }
     let merged_ids = expand(&merged_runs, flat.len() / 2).within(|| "made_ids".into())?;
     let n_listed = tokens.ids.len();
@@ -127,7 +124,7 @@ fn read_pattern(json: &mut Json<'_>) -> Result<PatternText> {
     }
     let texts = texts(json)?;
     if texts.is_empty() {
-        return Err(Error::Model("the list is empty; give at least one pattern".into()));
+        return Err(Error::Model("the list is empty; add at least one pattern".into()));
     }
     Ok(PatternText::Several(texts))
 }
@@ -144,7 +141,7 @@ fn pairs(json: &mut Json<'_>) -> Result<Vec<(String, String)>> {
     let texts = texts(json)?;
     let (pairs, rest) = texts.as_chunks::<2>();
     if !rest.is_empty() {
-        return Err(Error::Model(format!("holds {} texts; it takes two for each rule", texts.len())));
+        return Err(Error::Model(format!("has {} strings; it needs two for each rule", texts.len())));
     }
     let mut found = Vec::with_reserved(pairs.len(), "rules of special tokens")?;
     found.extend(pairs.iter().cloned().map(|[literal, rule]| (literal, rule)));
@@ -156,13 +153,16 @@ fn check_plain(plain: &[String], specials: &[(String, u32)]) -> Result<()> {
     let known: HashSet<&str> = specials.iter().map(|(text, _)| text.as_str()).collect();
     if let Some(text) = plain.iter().find(|text| !known.contains(text.as_str())) {
         return Err(Error::Model(format!(
-            "plain_specials holds {:?}, which is no special token",
+            "plain_specials contains {:?}, which is not a special token",
             shown(text)
         )));
     }
     match plain.windows(2).find(|pair| pair[0] >= pair[1]) {
         None => Ok(()),
-        Some(pair) => Err(Error::Model(format!("plain_specials has {:?} out of order", shown(&pair[1])))),
+        Some(pair) => Err(Error::Model(format!(
+            "plain_specials must be sorted, but {:?} is out of order",
+            shown(&pair[1])
+        ))),
     }
 }
 
@@ -176,21 +176,21 @@ fn numbers(json: &mut Json<'_>) -> Result<Vec<u32>> {
 /// Expands runs (first, count, ...) to `n` ids. The sum of the counts is checked before anything is allocated.
 fn expand(runs: &[u32], n: usize) -> Result<Vec<u32>> {
     if !runs.len().is_multiple_of(2) {
-        return Err(Error::Model(format!("holds {} numbers; it takes two for each run", runs.len())));
+        return Err(Error::Model(format!("has {} numbers; it needs two for each run", runs.len())));
     }
     let mut n_left = n;
     for (index, &[first, count]) in runs.as_chunks().0.iter().enumerate() {
         let fits = count >= 1 && count as usize <= n_left && count - 1 <= LARGEST_ID - first;
         if !fits {
             return Err(Error::Model(format!(
-                "run {index} has {count} ids from {first} on, where {n_left} of {n} are left and {LARGEST_ID} is the \
-                 largest"
+                "run {index} has {count} ids from {first} on, but only {n_left} of {n} ids are left and the largest id is \
+                 {LARGEST_ID}"
             )));
         }
         n_left -= count as usize;
     }
     if n_left > 0 {
-        return Err(Error::Model(format!("the runs hold {} ids where {n} are needed", n - n_left)));
+        return Err(Error::Model(format!("the runs contain {} ids, but {n} are needed", n - n_left)));
     }
     let mut ids = Vec::with_reserved(n, "ids")?;
     for &[first, count] in runs.as_chunks().0 {
@@ -208,7 +208,7 @@ fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
         let length = length as usize;
         if length == 0 || length > n_left {
             return Err(Error::Model(format!(
-                "token_lengths[{index}] is {length}, where {n_left} bytes are left"
+                "token_lengths[{index}] is {length}, but only {n_left} bytes are left"
             )));
         }
         spans.push((start, start + length));
@@ -222,7 +222,7 @@ fn listed(blob: Vec<u8>, runs: &[u32], lengths: &[u32]) -> Result<Tokens> {
     }
     let ids = expand(runs, spans.len()).within(|| "token_ids".into())?;
     if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
-        return Err(Error::Model(format!("token_ids has {} after {}; ids ascend", pair[1], pair[0])));
+        return Err(Error::Model(format!("token_ids has {} after {}; ids must ascend", pair[1], pair[0])));
     }
     Ok(Tokens { blob, ids, spans })
 }
@@ -241,7 +241,7 @@ fn derive(tokens: &mut Tokens, flat: &[u32], merged_ids: &[u32]) -> Result<()> {
         let (Some(first), Some(second)) = (index.get(left), index.get(right)) else {
             let part = if index.get(left).is_none() { left } else { right };
             return Err(Error::Model(format!(
-                "merge {rank} uses id {part}, which is neither listed nor made by an earlier merge"
+                "merge {rank} uses id {part}, which is neither in token_ids nor made by an earlier merge"
             )));
         };
         let length = tokens.bytes(first).len() + tokens.bytes(second).len();

@@ -49,10 +49,10 @@ fn read_of_schema_2_keeps_the_post_processor_text() {
     assert!(read(with.replace(",\"rule\"", ", \"rule\"").as_bytes()).is_ok());
     assert_eq!(read(SCHEMA2.as_bytes()).unwrap().post_processor, None);
     let twice = with.replace("\"rule\"", "\"post_processor\":\"{}\",\"rule\"");
-    assert!(message(&twice).contains("given twice"));
+    assert!(message(&twice).contains("appears twice"));
     assert!(
         message(&with.replace("\"post_processor\":\"", "\"post_processor\":1,\"x\":\""))
-            .contains("\"x\" does not belong")
+            .contains("\"x\" is not a key")
     );
 }
 
@@ -87,26 +87,30 @@ fn read_of_damaged_schema_1_names_the_location() {
     let good = schema1(&[(97, 98), (32, 256)]);
     let cases = [
         ("\"schema_version\":1", "\"schema_version\":3", "schema_version 3 is unknown"),
-        ("\"schema_version\":1", "\"schema_version\":true", "schema_version: expected an integer"),
-        ("\"schema_version\":1", "\"schema_version\":1,\"x\":[]", "key \"x\" does not belong"),
-        ("\"schema_version\":1", "\"schema_version\":1,\"schema_version\":1", "given twice"),
-        ("[97,98]", "[97,300]", "merges: [0]: refers forward to id 300"),
+        (
+            "\"schema_version\":1",
+            "\"schema_version\":true",
+            "schema_version: expected a non-negative integer",
+        ),
+        ("\"schema_version\":1", "\"schema_version\":1,\"x\":[]", "key \"x\" is not a key"),
+        ("\"schema_version\":1", "\"schema_version\":1,\"schema_version\":1", "appears twice"),
+        ("[97,98]", "[97,300]", "merges: [0]: uses id 300, which does not exist yet"),
         ("[97,98]", "[97,NaN]", "expected a value at byte 42, found \"NaN"),
-        ("[97,98]", "[97,98.0]", "expected an integer"),
+        ("[97,98]", "[97,98.0]", "expected a non-negative integer"),
         ("[97,98]", "[97,098]", "expected a value"),
         ("[97,98]", "[97]", "merges: [0] must be [left id, right id]"),
         ("[97,98]", "[97,99]", "vocab['256'] is not the bytes of merges[0]"),
-        ("\"17\":[17]", "\"17\":[256]", "vocab: ['17']: 256 is no byte"),
-        ("\"17\":[17]", "\"17\":[true]", "vocab: ['17']: expected an integer"),
+        ("\"17\":[17]", "\"17\":[256]", "vocab: ['17']: 256 is not a byte"),
+        ("\"17\":[17]", "\"17\":[true]", "vocab: ['17']: expected a non-negative integer"),
         ("\"17\":[17]", "\"17\":[]", "is empty"),
-        ("\"17\":[17]", "\"017\":[17]", "does not belong"),
-        ("\"17\":[17]", "\"16\":[17]", "given twice"),
+        ("\"17\":[17]", "\"017\":[17]", "is not an id"),
+        ("\"17\":[17]", "\"16\":[17]", "appears twice"),
         (",\"17\":[17]", "", "['17'] is missing"),
         ("endoftext|>\":258", "endoftext|>\":257", "special_tokens must be exactly"),
         ("\"258\":[60", "\"258\":[61", "vocab['258'] is not the bytes of the special token"),
-        ("\"258\":[60", "\"259\":[60", "['259'] does not belong"),
+        ("\"258\":[60", "\"259\":[60", "['259'] is not an id"),
         ("mergeable_vocab_size\":258", "mergeable_vocab_size\":259", "mergeable_vocab_size is 259"),
-        ("[97,98]", "[97,99999999999999999999999]", "a smaller number"),
+        ("[97,98]", "[97,99999999999999999999999]", "a number with at most 19 digits"),
     ];
     for (from, to, expected) in cases {
         assert!(good.contains(from), "{from}");
@@ -123,19 +127,19 @@ fn read_of_damaged_schema_1_names_the_location() {
 #[test]
 fn read_of_damaged_schema_2_names_the_defect() {
     let cases = [
-        ("\"token_ids\":[1,2]", "\"token_ids\":[1,16000000]", "2 are left"),
-        ("\"token_ids\":[1,2]", "\"token_ids\":[2,1,1,1]", "ids ascend"),
+        ("\"token_ids\":[1,2]", "\"token_ids\":[1,16000000]", "2 ids are left"),
+        ("\"token_ids\":[1,2]", "\"token_ids\":[2,1,1,1]", "ids must ascend"),
         ("YWI=", "YWJ=", "canonical"),
         ("YWI=", "YW I", "not base64 at character 2"),
         ("YWI=", "YWE=", "the same bytes"),
-        ("\"merges\":[1,2]", "\"merges\":[1,7]", "neither listed nor made"),
-        ("\"merges\":[1,2]", "\"merges\":[1,2,1,2]", "1 ids where 2"),
+        ("\"merges\":[1,2]", "\"merges\":[1,7]", "neither in token_ids nor made"),
+        ("\"merges\":[1,2]", "\"merges\":[1,2,1,2]", "1 ids, but 2"),
         ("\\ude00", "", "surrogate"),
-        ("[]", "[\"x\"]", "no special token"),
-        ("99", "10", "of other bytes"),
+        ("[]", "[\"x\"]", "not a special token"),
+        ("99", "10", "with other bytes"),
         ("16.0.0", "15.0.0", "unicode_version"),
         ("true", "1", "true or false"),
-        ("\\ude00\":99", "\\ude00\":99,\"b\":99", "as has another"),
+        ("\\ude00\":99", "\\ude00\":99,\"b\":99", "like another one"),
         ("\\ude00\":99", "\\ude00\":99,\"\":98", "is empty"),
     ];
     for (from, to, expected) in cases {
@@ -151,9 +155,9 @@ fn read_of_damaged_schema_2_names_the_defect() {
         lengths.replace("YWI=", bytes).replace("[1,2],\"token_l", "[1,2,10,1],\"token_l")
     };
     assert!(read(listed("YWJhYg==").as_bytes()).is_ok());
-    assert!(message(&listed("YWJhYQ==")).contains("not the two joined"));
+    assert!(message(&listed("YWJhYQ==")).contains("not those of the two parts joined"));
     let twice = listed("YWJhYg==").replace("\"merges\":[1,2]", "\"merges\":[1,2,1,2]");
-    assert!(message(&twice.replace("[10,1]", "[10,1,10,1]")).contains("stands before it"));
+    assert!(message(&twice.replace("[10,1]", "[10,1,10,1]")).contains("repeats the pair"));
 }
 
 #[test]

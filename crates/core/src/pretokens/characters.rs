@@ -37,7 +37,8 @@ impl CharacterCuts {
     pub(super) fn new(vocabulary: &Vocabulary) -> Result<Self> {
         let Some(characters) = vocabulary.characters() else {
             return Err(Error::Invalid(
-                "the vocabulary merges bytes, not characters; choose another pattern".into(),
+                "this vocabulary merges bytes, but the pattern is for vocabularies that merge characters; choose another \
+                 pattern".into(),
             ));
         };
         let mut cuts = CharacterCuts { ascii: [0; 256], others: HashSet::new(), known: None, whole: None };

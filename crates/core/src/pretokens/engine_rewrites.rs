@@ -35,9 +35,9 @@ pub fn check_run_as_written(pattern: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::Model(format!(
-        "tiktoken's regex engine simplifies the pattern {}, and may then split otherwise than pairloom: it has a repetition of \
-         a repetition, two equal ones with an optional part between them, or alternatives that all begin with a repetition; \
-         write it without these",
+        "tiktoken's regex engine simplifies the pattern {}, so it could split differently from pairloom: it has a repetition \
+         of a repetition, two equal repetitions with an optional part between them, or alternatives that all start with a \
+         repetition; rewrite it without these",
         quoted(pattern)
     )))
 }

@@ -138,7 +138,7 @@ impl Pretokenizer {
         if patterns.iter().any(|pattern| pattern.as_ref() == CHARACTERS) {
             return Err(Error::Pattern {
                 pattern: CHARACTERS.into(),
-                message: "it cuts by a vocabulary of characters, so it stands alone and in a tokenizer only"
+                message: "it splits by a vocabulary of characters, so it works only in a tokenizer, without other patterns"
                     .into(),
             });
         }
@@ -147,7 +147,7 @@ impl Pretokenizer {
             [] => return Err(Error::Invalid("a sequence of patterns needs at least one pattern".to_owned())),
             patterns if patterns.len() > MAX_PATTERNS => {
                 let message = format!(
-                    "it is one of {} that split in turn; at most {MAX_PATTERNS} are allowed: join some of them",
+                    "it is one of {} patterns that split in turn; at most {MAX_PATTERNS} are allowed: join some of them",
                     patterns.len()
                 );
                 return Err(Error::Pattern { pattern: patterns[0].as_ref().to_owned(), message });
@@ -388,8 +388,8 @@ impl Pretokenizer {
 #[cold]
 fn too_long(from: usize) -> Error {
     Error::Invalid(format!(
-        "a document has a pretoken of more than 4 GiB, from byte {from} on, or its patterns must split so much at once; \
-         divide it by special tokens, or choose a pattern that splits it"
+        "a document has a stretch of more than 4 GiB, from byte {from} on, that the pattern cannot split; divide it by \
+         special tokens, or choose another pattern"
     ))
 }
 

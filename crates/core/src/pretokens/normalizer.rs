@@ -132,7 +132,7 @@ pub fn steps_named(names: &[String]) -> Result<Vec<Step>> {
             return Ok(Step::Words(Arc::new(Words::from_json(patterns)?)));
         }
         let known = STEPS.iter().find(|(known, _)| known == name).map(|(_, step)| step.clone());
-        known.ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is not known")))
+        known.ok_or_else(|| Error::Invalid(format!("normalizer {name:?} is unknown")))
     };
     names.iter().map(named).collect()
 }

@@ -63,7 +63,8 @@ impl Backtracking {
             let built = built(anchored.as_deref().unwrap_or(pattern), self.max_bytes);
             let _ = copy.set(built.map_err(|error| refusal(pattern, &error))?);
         }
-        copy.get().ok_or_else(|| Error::Invalid("a pattern is compiled twice".to_owned()))
+        copy.get()
+            .ok_or_else(|| Error::Invalid("two threads compiled a pattern at once; report this".to_owned()))
     }
 
     /// Returns the first offset from `from` on where a match can begin; the end of the text if there is none.
@@ -90,8 +91,8 @@ pub fn check_length<S: AsRef<str>>(patterns: &[S]) -> Result<()> {
         return Ok(());
     }
     let pattern = patterns.first().map_or("", AsRef::as_ref).to_owned();
-    let what = if patterns.len() > 1 { "it and those that split after it have" } else { "it has" };
-    let message = format!("{what} {n_bytes} bytes; at most {MAX_PATTERN_BYTES} are compiled");
+    let what = if patterns.len() > 1 { "this pattern and those after it have" } else { "this pattern has" };
+    let message = format!("{what} {n_bytes} bytes; at most {MAX_PATTERN_BYTES} are allowed");
     Err(Error::Pattern { pattern, message })
 }
 
@@ -191,7 +192,7 @@ impl RegexScanner {
 pub(super) fn refusal(pattern: &str, error: &fancy_regex::Error) -> Error {
     let message = match error {
         fancy_regex::Error::CompileError(inner) if is_too_large(inner) => {
-            "it needs too large automata; repeat smaller classes, or less often, by counts such as {1,100}"
+            "its automaton is too large; use smaller character classes in repetitions, or smaller counts than in {1,100}"
                 .to_owned()
         }
         _ => error.to_string(),

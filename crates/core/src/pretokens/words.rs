@@ -20,7 +20,7 @@ impl Words {
     /// Parses a JSON list of patterns that split in turn. Pretokens of white space are left out; the others are words.
     pub fn from_json(text: &str) -> Result<Self> {
         let patterns: Vec<String> = serde_json::from_str(text).map_err(|_| {
-            Error::Invalid(format!("the words of a normalizer must be a list of patterns, not {text}"))
+            Error::Invalid(format!("the normalizer needs a list of patterns for its words, not {text}"))
         })?;
         Ok(Words { cuts: Pretokenizer::sequence(&patterns)? })
     }

@@ -34,11 +34,11 @@ impl SpecialTokens {
         for (token, _) in &tokens {
             if token.is_empty() {
                 return Err(Error::Invalid(
-                    "a special token is empty; give it at least one character".into(),
+                    "a special token is empty; it needs at least one character".into(),
                 ));
             }
             if !seen.insert(token.as_str()) {
-                return Err(Error::Invalid(format!("special token {token:?} is given twice; name it once")));
+                return Err(Error::Invalid(format!("special token {token:?} is listed twice; list it once")));
             }
         }
         drop(seen);

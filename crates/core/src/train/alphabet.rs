@@ -41,8 +41,9 @@ fn for_each_unit(pretoken: &[u8], are_bytes: bool, mut visit: impl FnMut(u32, us
         pretoken.iter().enumerate().for_each(|(at, &byte)| visit(u32::from(byte), place(at, 1)));
         return Ok(());
     }
-    let text = std::str::from_utf8(pretoken)
-        .map_err(|_| Error::Counts("a pretoken is no UTF-8; train over bytes".to_owned()))?;
+    let text = std::str::from_utf8(pretoken).map_err(|_| {
+        Error::Counts("a pretoken is not UTF-8; train on bytes instead of characters".to_owned())
+    })?;
     text.char_indices().for_each(|(at, character)| visit(character as u32, place(at, character.len_utf8())));
     Ok(())
 }

@@ -87,7 +87,7 @@ pub fn extend(
     for id in &mut ids {
         match base.symbol_of_id.get(*id as usize) {
             Some(&symbol) if symbol != NONE => *id = symbol,
-            _ => return Err(Error::Invalid(format!("id {id} is of no token"))),
+            _ => return Err(Error::Invalid(format!("no token has id {id}"))),
         }
     }
     let max_memory = match options.max_memory {

@@ -53,7 +53,7 @@ impl Symbols {
         let n = pretokens.bytes.len();
         if u32::try_from(n).is_err() {
             return Err(Error::Invalid(
-                "tie_break \"first_seen\" takes at most 4 GiB of distinct pretokens".to_owned(),
+                "tie_break \"first_seen\" supports at most 4 GiB of distinct pretokens".to_owned(),
             ));
         }
         let mut found = Symbols {

@@ -103,7 +103,7 @@ fn check_byte_order(options: &MergeOptions) -> Result<()> {
     let mut order = options.byte_order;
     order.sort_unstable();
     if (0..=255u8).ne(order) {
-        return Err(Error::Invalid("byte_order must hold each of 0 to 255 once".to_owned()));
+        return Err(Error::Invalid("byte_order must contain each of 0 to 255 once".to_owned()));
     }
     Ok(())
 }

@@ -38,7 +38,9 @@ impl NamedTokens {
         }
         let symbol = self.symbol_of.get(&units).copied().unwrap_or(next);
         if self.parts.insert(symbol, units).is_some() {
-            return Err(Error::Invalid("two merges make the same special token; leave it out".to_owned()));
+            return Err(Error::Invalid(
+                "two merges make the same special token; remove that special token".to_owned(),
+            ));
         }
         Ok(symbol)
     }

@@ -40,7 +40,11 @@ pub fn train_parity(
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
     if groups.is_empty() || ![0, groups.len()].contains(&references.len()) {
-        return Err(Error::Invalid(format!("{} groups and {} references", groups.len(), references.len())));
+        return Err(Error::Invalid(format!(
+            "there are {} groups but {} references; each group needs one",
+            groups.len(),
+            references.len()
+        )));
     }
     super::check_byte_order(options)?;
     let budget = Budget::new(options.max_memory);
@@ -49,7 +53,7 @@ pub fn train_parity(
         layouts.push(Layout::measure(pretokens.into())?);
     }
     if layouts.iter().any(|layout| layout.n_positions > AtomicU32::MAX) {
-        let limit = "a group has 4 GiB of distinct pretokens; leave rare ones out by min_count";
+        let limit = "a group has more than 4 GiB of distinct pretokens; drop rare ones with min_count";
         return Err(Error::Counts(limit.to_owned()));
     }
     // Every merge removes at least one token of its group.

@@ -53,7 +53,7 @@ impl Layout {
         let Input { ends, counts, base, .. } = pretokens;
         if ends.len() != counts.len() {
             return Err(Error::Counts(format!(
-                "{} pretokens but {} counts; give each pretoken one count",
+                "there are {} pretokens but {} counts; each pretoken needs one count",
                 ends.len(),
                 counts.len()
             )));

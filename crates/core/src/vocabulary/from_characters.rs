@@ -35,8 +35,8 @@ impl Vocabulary {
             && let Some(byte) = (0..=255).find(is_missing)
         {
             return Err(Error::Model(format!(
-                "there is no token <0x{byte:02X}> for byte {byte}: text of characters without a token would be lost; \
-                 only tokenizers with byte fallback are read"
+                "the vocabulary has no token <0x{byte:02X}> for byte {byte}, so encoding could lose text; byte fallback needs \
+                 all 256 of them"
             )));
         }
         let Some(priorities) = priorities else {
@@ -51,7 +51,10 @@ impl Vocabulary {
         pairs.retain(|&[_, _, merged]| numbered(merged) != NONE);
         pairs.sort_by_key(|&[_, _, merged]| numbered(merged));
         if pairs.len() > MAX_RANKS {
-            return Err(Error::Model(format!("{} pairs are too many; the most is {MAX_RANKS}", pairs.len())));
+            return Err(Error::Model(format!(
+                "{} pairs are too many; at most {MAX_RANKS} are allowed",
+                pairs.len()
+            )));
         }
         let mut by_rank = Vec::with_reserved(pairs.len(), WHAT)?;
         by_rank.extend(pairs.iter().map(|pair| numbered(pair[2])));
@@ -65,13 +68,13 @@ impl Vocabulary {
                 continue;
             }
             let Ok(text) = std::str::from_utf8(piece) else {
-                return Err(Error::Model(format!("token {id} is not UTF-8; pieces are text")));
+                return Err(Error::Model(format!("token {id} is not UTF-8; pieces must be text")));
             };
             let is_missing = |&character: &char| vocabulary.id_of_character(character).is_none();
             if let Some(character) = text.chars().find(is_missing) {
                 return Err(Error::Model(format!(
-                    "token {id}, {text:?}, has the character {character:?}, which is no token itself; such a vocabulary \
-                     cannot be expressed"
+                    "token {id}, {text:?}, contains the character {character:?}, which is not a token itself; pairloom does \
+                     not support such a vocabulary"
                 )));
             }
         }

@@ -56,7 +56,7 @@ impl MergeTable {
         let (id_bits, rank_bits) = (bits(n_ids), bits(n_ranks));
         if 2 * id_bits + rank_bits > 64 {
             return Err(Error::Model(format!(
-                "ids up to {n_ids} with {n_ranks} ranks are more than the merge table can hold; use smaller ids"
+                "{n_ranks} ranks with ids up to {n_ids} do not fit the merge table; use smaller ids"
             )));
         }
         let n_buckets = n_pairs.div_ceil(BUCKET_ENTRIES * 3 / 4).next_power_of_two();

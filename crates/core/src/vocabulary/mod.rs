@@ -175,7 +175,7 @@ impl Vocabulary {
     fn with_merges(mut vocabulary: Self, merges: Vec<[u32; 3]>, ignore_merges: bool) -> Result<Self> {
         if merges.len() > MAX_RANKS {
             return Err(Error::Model(format!(
-                "{} merges are too many; the most is {MAX_RANKS}",
+                "{} merges are too many; at most {MAX_RANKS} are allowed",
                 merges.len()
             )));
         }
@@ -193,7 +193,9 @@ impl Vocabulary {
     pub fn from_ranks(tokens: Tokens) -> Result<Self> {
         let mut vocabulary = Self::without_merges(tokens, &[])?;
         if vocabulary.ids.len() != vocabulary.n_tokens {
-            return Err(Error::Model("two ids have the same bytes; ranks need each token once".into()));
+            return Err(Error::Model(
+                "two ids have the same bytes; with ranks, each token must be unique".into(),
+            ));
         }
         vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
         let pairs = from_ranks::pairs(&vocabulary)?;
@@ -209,19 +211,19 @@ impl Vocabulary {
         let n_ids = tokens.ids.iter().max().map_or(0, |&largest| largest as usize + 1);
         if n_ids > MAX_IDS {
             return Err(Error::Model(format!(
-                "token id {} is too large; ids end at {}",
+                "token id {} is too large; the largest id is {}",
                 n_ids - 1,
                 MAX_IDS - 1
             )));
         }
         if u32::try_from(tokens.bytes.len()).is_err() {
-            return Err(Error::Model("the tokens have more than 4 GiB of bytes".into()));
+            return Err(Error::Model("the tokens have more than 4 GiB of bytes in all".into()));
         }
         let mut spans = ById::new(n_ids, tokens.ids.len(), NO_SPAN)?;
         let mut start = 0;
         for (&id, &end) in tokens.ids.iter().zip(&tokens.ends) {
             if !spans.set(id, Span { start: start as u32, len: (end - start) as u32 })? {
-                return Err(Error::Model(format!("token id {id} is given twice; ids are distinct")));
+                return Err(Error::Model(format!("two tokens have id {id}; give each token its own id")));
             }
             start = end;
         }

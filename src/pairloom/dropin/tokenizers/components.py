@@ -135,7 +135,7 @@ def not_taken(*names: str) -> Any:
 
     def refuse(self: Any, *_: Any, **__: Any) -> None:
         raise NotImplementedError(
-            f"{type(self).__name__} is not taken, which training BPE does not need; {_WHOLE_LIBRARY}"
+            f"{type(self).__name__} is not supported, because training BPE does not need it; {_WHOLE_LIBRARY}"
         )
 
     return (type(name, (), {"__init__": refuse}) for name in names)
@@ -149,7 +149,7 @@ def component_of(like: type[Component], node: Any) -> Any:
     try:
         found = vars(sys.modules[like.__module__]).get(node["type"])
         if not (isinstance(found, type) and issubclass(found, Component) and found.kind == kind):
-            raise FormatError(f"the {kind} {shown(node['type'])} is not taken; {_WHOLE_LIBRARY}")
+            raise FormatError(f"the {kind} {shown(node['type'])} is not supported; {_WHOLE_LIBRARY}")
         fields = {
             key: [component_of(like, each) for each in value] if key in _STEPS else value
             for key, value in node.items()

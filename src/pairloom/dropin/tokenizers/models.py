@@ -51,7 +51,7 @@ class BPE(Model):
 
     def __post_init__(self) -> None:
         if (self.vocab is None) != (self.merges is None):
-            raise ValueError("give both vocab and merges, or neither")
+            raise ValueError("pass both vocab and merges, or neither")
         if isinstance(self.vocab, str):
             vocab, merges = self.read_file(self.vocab, self.merges)
             self._put("vocab", vocab)
@@ -65,7 +65,7 @@ class BPE(Model):
         pairs = [tuple(pair.split(" ") if isinstance(pair, str) else pair) for pair in self.merges or ()]
         for pair in pairs:
             if len(pair) != 2 or not all(part in self.vocab for part in pair):
-                raise ValueError(f"the merge {shown(pair)} is not of two tokens of the vocabulary")
+                raise ValueError(f"the merge {shown(pair)} is not a pair of two tokens of the vocabulary")
         self._put("merges", [(left, right) for left, right in pairs])
 
     def node(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class BPE(Model):
         """Reads vocab.json and merges.txt. Raises OSError, or FormatError for malformed content."""
         ids = parse(Path(vocab).read_bytes(), str(vocab))
         if not isinstance(ids, dict):
-            raise FormatError(f"{vocab}: it must be an object of tokens and their ids, not {shown(ids)}")
+            raise FormatError(f"{vocab}: must be an object of tokens and their ids, not {shown(ids)}")
         pairs: list[tuple[str, str]] = []
         with Path(merges).open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
@@ -150,8 +150,8 @@ class BPE(Model):
             elif self.unk_token is not None:
                 if self.unk_token not in self.vocab:
                     raise ValueError(
-                        f"{letter!r} is unknown, and the unk_token {self.unk_token!r} is no token; train with it as a"
-                        " special token"
+                        f"{letter!r} is unknown, and the unk_token {self.unk_token!r} is not in the vocabulary; train "
+                        "with it as a special token"
                     )
                 fuses = self.fuse_unk and parts and parts[-1][0] == self.unk_token
                 parts.append((self.unk_token, parts.pop()[1] if fuses else at, at + 1))

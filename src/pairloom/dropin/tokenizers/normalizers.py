@@ -102,7 +102,7 @@ class Replace(Normalizer):
         super().__post_init__()
         text = self.pattern
         if not text if isinstance(text, str) else _core.read_oniguruma(text.pattern)[1]:
-            raise ValueError(f"the pattern {text!r} may match nothing; write it so that it cannot")
+            raise ValueError(f"the pattern {text!r} can match nothing; rewrite it so that it cannot")
 
     def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102
         return replaced(texts, self.pattern, self.content)
@@ -139,8 +139,8 @@ class BertNormalizer(Normalizer):
         super().__post_init__()
         if self.strip_accents or (self.strip_accents is None and self.lowercase):
             raise ValueError(
-                "BertNormalizer strips accents by an old Unicode, which is not taken; give it strip_accents=False, and"
-                " put NFD() and StripAccents() after it"
+                "BertNormalizer strips accents by an old Unicode version, which is not supported; pass "
+                "strip_accents=False, and add NFD() and StripAccents() after it"
             )
 
     def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102

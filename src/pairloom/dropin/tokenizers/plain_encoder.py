@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
 _WHITE_SPACE = "".join(WHITE_SPACE)
-_CHANGED = "the normalizer changed the text, so nobody can tell spans in it; encode what its normalize_str returns"
+_CHANGED = "the normalizer changed the text, so its spans are unknown; encode what its normalize_str returns"
 
 
 class _Finder:
@@ -59,7 +59,7 @@ class PlainEncoder:
     def __init__(self, tokenizer: Tokenizer) -> None:
         model = tokenizer.model
         if model.dropout:
-            raise FormatError("dropout is not taken while encoding; set tokenizer.model.dropout = None")
+            raise FormatError("dropout is not supported while encoding; set tokenizer.model.dropout = None")
         self._tokenizer, self._vocab = tokenizer, tokenizer.get_vocab()
         ranks = model.ranks()
         self._merge_piece = functools.lru_cache(maxsize=1 << 16)(lambda piece: model.merged(piece, ranks))

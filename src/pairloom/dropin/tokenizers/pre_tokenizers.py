@@ -223,7 +223,7 @@ class Split(_Matching):
     def __post_init__(self) -> None:
         super().__post_init__()
         if _core.can_match_nothing(regex := self._split_rule()[0]):
-            raise ValueError(f"the pattern {shown(regex)} may match nothing; write it so that it cannot")
+            raise ValueError(f"the pattern {shown(regex)} can match nothing; rewrite it so that it cannot")
 
     def _split_rule(self) -> tuple[str, str, bool]:
         # Read it as Isolated, whose pattern is just the regular expression.

@@ -70,10 +70,10 @@ class TemplateProcessing(PostProcessor):
         self.special_tokens = dict(sorted(given.items()))
         used = {piece["Sequence"]["id"] for piece in self.pair if "Sequence" in piece}
         if used != {"A", "B"}:
-            raise ValueError("the template of a pair must name both texts, $A and $B")
+            raise ValueError("the template of a pair must contain both texts, $A and $B")
         names = [piece["SpecialToken"]["id"] for piece in self.single + self.pair if "SpecialToken" in piece]
         if missing := sorted(set(names) - given.keys()):
-            raise ValueError(f"special_tokens lacks {shown(missing[0])}, which the template names")
+            raise ValueError(f"special_tokens lacks {shown(missing[0])}, which the template uses")
 
 
 def _template(given: Any) -> list[Piece]:
@@ -92,7 +92,7 @@ def _piece(text: str) -> Piece:
     if sequence.isdecimal():
         sequence, type_id = "A", sequence
     if sequence not in ("A", "B"):
-        raise ValueError(f"a template cannot have {shown(text)}; its texts are $A and $B")
+        raise ValueError(f"a template cannot contain {shown(text)}; its texts are $A and $B")
     return {"Sequence": {"id": sequence, "type_id": int(type_id)}}
 
 

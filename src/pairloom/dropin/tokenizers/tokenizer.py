@@ -63,8 +63,8 @@ class Tokenizer(HuggingFaceTokenizer):
                 value = component_of(base, json.loads(value.__getstate__()))
             if not isinstance(value, base) and not (value is None and name != "model"):
                 raise TypeError(
-                    f"{name} must be one of pairloom.dropin.tokenizers, not a {type(value).__name__} of"
-                    f" {type(value).__module__}"
+                    f"{name} must be from pairloom.dropin.tokenizers, not a {type(value).__name__} of "
+                    f"{type(value).__module__}"
                 )
             Component.n_changes += 1
         elif name != "encode_special_tokens" and not name.startswith("_"):
@@ -76,7 +76,9 @@ class Tokenizer(HuggingFaceTokenizer):
             # Does not load the core, so truncation can be enabled before the tokenizer is trained.
             return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
         if name in _LOADED_ATTRIBUTES and not self._loads():
-            raise FormatError("this call needs a tokenizer that the core encodes by; use encode or encode_batch")
+            raise FormatError(
+                "this tokenizer does not support this call, because it encodes in Python; use encode or encode_batch"
+            )
         return object.__getattribute__(self, name)
 
     def _loads(self) -> bool:
@@ -332,5 +334,7 @@ def _from_json_bytes(data: bytes, name: str) -> Tokenizer:
                 "direction": given["direction"].lower(),
             }
     except (KeyError, TypeError, AttributeError) as error:
-        raise FormatError(f"{name}: it is no tokenizer.json of BPE, or damaged ({shown(str(error))})") from None
+        raise FormatError(
+            f"{name}: this is not a tokenizer.json of BPE, or it is damaged ({shown(str(error))})"
+        ) from None
     return made

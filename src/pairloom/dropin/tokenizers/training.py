@@ -58,7 +58,7 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
         for text in given if is_batch else [given]:
             if not isinstance(text, str):
                 remedy = "; decode it first" if isinstance(text, bytes) else ""
-                remedy = '; take the text out of it: row["text"]' if isinstance(text, Mapping) else remedy
+                remedy = '; pass its text: row["text"]' if isinstance(text, Mapping) else remedy
                 raise TypeError(f"a text must be a str, not {type(text).__name__}{remedy}")
             yield text
 
@@ -72,8 +72,8 @@ def without(texts: Iterable[str], tokens: Iterable[AddedToken], are_normalized: 
     for text in texts:
         if found := held.search(text):
             raise ValueError(
-                f"a text may hold {shown(found[0])}, which the tokenizer has as an added token already, so that the"
-                " library would cut the text there; train a new Tokenizer, and add tokens afterwards"
+                f"a text may contain {shown(found[0])}, which is already an added token, so the library would split "
+                "the text there; train a new Tokenizer, and add tokens afterwards"
             )
         yield text
 
@@ -86,8 +86,8 @@ def count(
     for index, step in enumerate(steps_of(pre_tokenizer)):
         if isinstance(step, Metaspace) and step.prepend_scheme == "first" and (index or shortens(normalizer)):
             raise ValueError(
-                "Metaspace with prepend_scheme='first' behind a step that cuts, or leaves characters out, depends on"
-                " where a piece was, which counts do not keep; use 'always' or 'never'"
+                "Metaspace with prepend_scheme='first' after a step that splits or drops characters depends on the "
+                "position of a piece, which counts do not keep; use 'always' or 'never'"
             )
     changed: Iterable[Any] = texts if normalizer is None else _normalized(iter(texts), normalizer)
     if changed is texts and isinstance(texts, Lines) and not plan.prefix:
@@ -199,7 +199,7 @@ def train(
         made = first + second.removeprefix(prefix)
         if made in ids and made not in specials:
             raise ValueError(
-                f"two merges make {made!r}, since words hold the prefix or suffix as text; choose another one"
+                f"two merges make {made!r}, because words contain the prefix or suffix as text; choose another one"
             )
         if made not in ids:
             ids[made] = len(texts)

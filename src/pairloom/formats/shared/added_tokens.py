@@ -68,14 +68,14 @@ def write_added_tokens(
     ambiguous = next((each for each in literals if from_alphabet(each) not in (None, each.encode())), None)
     if ambiguous is not None:
         raise FormatError(
-            f"a tokenizer.json cannot express the special token {shown(ambiguous)} with id {ordered[ambiguous]}: in"
-            f" its vocabulary that string is the token {shown(from_alphabet(ambiguous))}; save as 'pairloom'"
+            f"a tokenizer.json cannot express the special token {shown(ambiguous)} with id {ordered[ambiguous]}: in "
+            f"its vocabulary, that string means the token {shown(from_alphabet(ambiguous))}; save as 'pairloom'"
         )
     ordinary = next((literal for literal, rule in rules if rule == "ordinary"), None)
     if ordinary is not None:
         raise FormatError(
-            f"a tokenizer.json cannot say that special token {shown(ordinary)} stays text: save as 'pairloom', or set"
-            " encode_special_tokens after to_huggingface"
+            f"a tokenizer.json cannot store that special token {shown(ordinary)} stays text: save as 'pairloom', or "
+            "set encode_special_tokens after to_huggingface"
         )
     added = [
         {
@@ -99,8 +99,9 @@ def with_special_tokens(text_of: Mapping[int, str], special_tokens: Mapping[str,
     for literal, token_id in special_tokens.items():
         if entries.get(literal, token_id) != token_id or text_of.get(token_id, literal) != literal:
             raise FormatError(
-                f"{what} cannot express the special token {shown(literal)} with id {token_id} beside the ordinary token"
-                f" that is written {shown(literal)} in the GPT-2 byte alphabet or has its id; save as 'pairloom'"
+                f"{what} cannot express the special token {shown(literal)} with id {token_id} together with the "
+                f"ordinary token that has this id or is written {shown(literal)} in the GPT-2 byte alphabet; save as "
+                "'pairloom'"
             )
         entries[literal] = token_id
     return entries

@@ -27,9 +27,9 @@ def settings(model: Model) -> dict[str, Any]:
     """Returns the values of "normalizer", "pre_tokenizer" and "decoder". FormatError if the ids would differ."""
     if model.rule != "pairs":
         raise FormatError(
-            "a tokenizer.json merges pairs in the order of a list, where SentencePiece takes the leftmost of equal"
-            " scores: some texts would have other ids; save as 'pairloom', or load the tokenizer.json that was"
-            " published"
+            "a tokenizer.json merges pairs in the order of a list, but SentencePiece merges the leftmost pair of "
+            "those with equal scores, so some texts would get other ids; save as 'pairloom', or load the "
+            "tokenizer.json published with the model"
         )
     if model.words is not None:
         return {

@@ -16,10 +16,10 @@ def parse(data: bytes, name: str) -> Any:
     except UnicodeDecodeError as error:
         raise FormatError(f"{name}: not UTF-8 at byte {error.start}; save the file as UTF-8") from None
     except json.JSONDecodeError as error:
-        cut = " (the file may be cut short)" if error.pos >= len(text.rstrip()) else ""
+        cut = " (the file may be truncated)" if error.pos >= len(text.rstrip()) else ""
         raise FormatError(f"{name}: not JSON: {error.msg} at line {error.lineno} column {error.colno}{cut}") from None
     except (RecursionError, ValueError):
-        raise FormatError(f"{name}: nested too deeply, or has a number of thousands of digits") from None
+        raise FormatError(f"{name}: the JSON is nested too deeply, or has a number with thousands of digits") from None
 
 
 def take_id(value: object, where: str) -> int:

@@ -32,17 +32,17 @@ def check_none(model: Model, what: str) -> None:
     """
     if model.normalizer:
         raise FormatError(
-            f"{what} cannot hold the normalizer {', '.join(model.normalizer_names)}; save as 'huggingface' or"
+            f"{what} cannot store the normalizer {', '.join(model.normalizer_names)}; save as 'huggingface' or"
             " 'pairloom', or drop it first: tokenizer.with_normalizer(None)"
         )
     if model.special_rules:
         literal, rule = model.special_rules[0]
         raise FormatError(
-            f"{what} cannot say that special token {shown(literal)} has the rule {rule!r}; save as 'huggingface' or"
+            f"{what} cannot store the rule {rule!r} of special token {shown(literal)}; save as 'huggingface' or"
             " 'pairloom'"
         )
     if adds_ids(model.post_processor):
         raise FormatError(
-            f"{what} cannot hold the post-processor {shown(model.post_processor)}; save as 'huggingface' or 'pairloom',"
-            " or drop it first: tokenizer.without_post_processor()"
+            f"{what} cannot store the post-processor {shown(model.post_processor)}; save as 'huggingface' or "
+            "'pairloom', or drop it first: tokenizer.without_post_processor()"
         )

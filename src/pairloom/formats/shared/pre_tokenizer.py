@@ -54,8 +54,7 @@ def write_splitters(pattern: Pattern, prefix: bool) -> dict[str, Any]:
         before.pop()
     if prefix and before:
         raise FormatError(
-            "a tokenizer.json cannot put a space before a text that is split by another pattern than GPT-2's; save as"
-            " 'pairloom'"
+            "a tokenizer.json can put a space before a text only with GPT-2's pattern; save as 'pairloom'"
         )
     byte_level = {**_BYTE_LEVEL, "add_prefix_space": prefix, "use_regex": use_regex}
     steps = [*map(_written, before), byte_level, *map(_written, behind)]
@@ -77,15 +76,18 @@ def _written(text: str) -> dict[str, Any]:
         return _STEPS[text]
     comment, regex = uncommented(text)
     if text == BYTE_LEVEL:
-        raise FormatError("a tokenizer.json cannot turn letters of the byte alphabet into letters again")
+        raise FormatError(
+            "a tokenizer.json can write text in the byte alphabet only once, so it cannot express this pattern; save "
+            "as 'pairloom'"
+        )
     try:
         written, can_be_empty = _core.write_oniguruma(regex)
     except PatternError as error:
         raise FormatError(str(error)) from None
     if comment is None and can_be_empty:
         raise FormatError(
-            f"a tokenizer.json would cut where the pattern {shown(regex)} matches nothing; save as 'pairloom', or"
-            " write the pattern so that each match has a character"
+            f"a tokenizer.json would split at empty matches of the pattern {shown(regex)}; save as 'pairloom', or "
+            "rewrite the pattern so that each match has a character"
         )
     behavior = "Isolated" if comment is None else _BEHAVIORS[comment]
     return {"type": "Split", "pattern": {"Regex": written}, "behavior": behavior, "invert": False}

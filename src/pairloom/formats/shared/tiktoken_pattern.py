@@ -31,20 +31,23 @@ def for_tiktoken(pattern: Pattern) -> str:
     if not isinstance(pattern, str):
         if len(pattern) > 1:
             raise FormatError(
-                f"tiktoken splits by one pattern, and this tokenizer by {len(pattern)} in turn; use to_huggingface"
+                f"tiktoken splits by one pattern, but this tokenizer uses {len(pattern)} in turn; use to_huggingface"
             )
         pattern = pattern[0]
     if pattern.startswith("(?#"):
-        raise FormatError(f"tiktoken does not know what {shown(pattern)} says about its matches; use to_huggingface")
+        raise FormatError(
+            f"tiktoken does not support the comment in {shown(pattern)} that says what to do with matches; use "
+            "to_huggingface"
+        )
     if (lost := left_out(pattern)) is not None:
         raise FormatError(
-            f"the pattern {shown(pattern)} does not match {shown(lost)}, and tiktoken leaves out what it does not"
-            " match; use as_tiktoken, which keeps it, or add an alternative such as [\\s\\S]"
+            f"the pattern {shown(pattern)} does not match {shown(lost)}, and tiktoken drops what the pattern does not "
+            "match; use as_tiktoken, which keeps it, or add an alternative such as [\\s\\S]"
         )
     if _core.can_match_nothing(pattern):
         raise FormatError(
-            f"the pattern {shown(pattern)} may match nothing, or keep text out of a match, where tiktoken fails or"
-            " loses text; use as_tiktoken"
+            f"the pattern {shown(pattern)} can match nothing or can drop text from a match, and then tiktoken fails "
+            "or loses text; use as_tiktoken"
         )
     _core.check_run_as_written(pattern)
     return _PUBLISHED_OF_NAMED.get(pattern, pattern)

@@ -31,7 +31,9 @@ _CHUNK_DOCUMENTS = 1 << 16
 def dtype(n_vocab: int) -> np.dtype[Any]:
     """Returns the type for ids below `n_vocab`; FormatError if Megatron has none."""
     if n_vocab - 1 > _LARGEST:
-        raise FormatError(f"format megatron holds ids up to {_LARGEST}, but this tokenizer has {n_vocab - 1}; use npy")
+        raise FormatError(
+            f"format megatron supports ids up to {_LARGEST}, but this tokenizer has ids up to {n_vocab - 1}; use npy"
+        )
     return np.dtype("<u2" if n_vocab <= 1 << 16 else "<i4")
 
 
@@ -45,8 +47,8 @@ class Writer(FlatWriter):
         lengths = np.diff(ends, prepend=self._end)
         if int(lengths.max()) > _LARGEST:
             raise FormatError(
-                f"a document has {int(lengths.max())} tokens, but format megatron holds documents of up to {_LARGEST}; "
-                "name a separator, or use npy"
+                f"a document has {int(lengths.max())} tokens, but format megatron supports at most {_LARGEST}; pass a "
+                "separator to split it, or use npy"
             )
         write_all(self._index, lengths.astype("<i4"))
 
@@ -79,7 +81,7 @@ def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any],
     head = len(MAGIC) + struct.calcsize(_HEAD)
     n = struct.unpack_from(_HEAD, index, len(MAGIC))[2]
     if index[:head] != _head(dtype, n) or len(index) != head + 4 * n + 8 * n + 8 * (n + 1):
-        raise ValueError(f"the index is not one of {dtype} of Megatron-LM")
+        raise ValueError(f"the file is not a Megatron-LM index of {dtype}")
     lengths = np.frombuffer(index, "<i4", n, head)
     return map_flat(files[0], dtype), np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
 

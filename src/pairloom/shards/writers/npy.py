@@ -115,7 +115,7 @@ def map_array(file: BinaryIO) -> npt.NDArray[Any]:
     text = file.read(int.from_bytes(begin[8:], "little"))
     found = _HEADER.fullmatch(text) if begin[:8] == _MAGIC else None
     if found is None:
-        raise ValueError(f"no header of a flat array of integers, but {(begin + text)[:80]!r}")
+        raise ValueError(f"expected the header of a one-dimensional integer array, found {(begin + text)[:80]!r}")
     return np.frombuffer(_map(file), found[1].decode(), int(found[2]), file.tell())
 
 
@@ -149,5 +149,5 @@ def read_all(file: Any, array: npt.NDArray[Any]) -> None:
     while data:
         n_read = file.readinto(data)
         if not n_read:
-            raise OSError(f"a temporary file of {len(data)} bytes more has gone")
+            raise OSError(f"a temporary file disappeared ({len(data)} more bytes were expected)")
         data = data[n_read:]

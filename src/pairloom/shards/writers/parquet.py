@@ -114,8 +114,8 @@ class Writer(OpenParquet):
         pyarrow = import_pyarrow()
         if self._n_tokens > _MAX_TOKENS:
             raise FormatError(
-                f"a document has {self._n_tokens} tokens, but a row of Parquet holds up to {_MAX_TOKENS}; name a "
-                "separator, or use npy"
+                f"a document has {self._n_tokens} tokens, but a row of Parquet can have at most {_MAX_TOKENS}; pass "
+                "a separator to split it, or use npy"
             )
         values = np.concatenate(self._ids).astype(np.uint32, copy=False)
         offsets = np.concatenate([np.zeros(1, np.int64), *self._ends])
