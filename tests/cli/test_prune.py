@@ -40,7 +40,7 @@ def test_prune_refuses_before_it_reads_the_corpus(tmp_path: Path) -> None:
     assert done.status == 2 and "pass --n-tokens" in done.err
     for options in ("", " --compact", " --adapt"):
         failed(
-            run(f"prune --n-tokens 10 --format tiktoken{options} --model", model, *given), "cannot hold the normalizer"
+            run(f"prune --n-tokens 10 --format tiktoken{options} --model", model, *given), "cannot store the normalizer"
         )
 
 
