@@ -86,7 +86,7 @@ def test_published_spellings_of_named_patterns_are_known_by_name(file: dict[str,
         for families, steps in _PUBLISHED.items()
         if families not in _REFUSED and (pattern := Tokenizer.from_huggingface(_library(file, steps)).pattern) in known
     }
-    assert len(found) == 22
+    assert len(found) == 23
     for start, name in (
         ("cl100k HF (Phi-4", "llama3"),
         ("cl100k possessive", "cl100k-runs"),
@@ -94,6 +94,7 @@ def test_published_spellings_of_named_patterns_are_known_by_name(file: dict[str,
         ("bailing", "qwen2"),
         ("nanochat", "nanochat"),
         ("seed-coder", "seed"),
+        ("exaone-moe", "exaone4"),
         ("Digits + ByteLevel", "digits"),
     ):
         assert [found[families] for families in found if families.startswith(start)] == [name]

@@ -52,7 +52,7 @@ use crate::vocabulary::characters::{CHARACTERS, LeadingSpaces};
 use characters::CharacterCuts;
 use dfa::Dfa;
 pub use engine_rewrites::{can_match_nothing, check_run_as_written, is_run_as_written};
-use families::Fill;
+use families::Scanner;
 use nfa::DEAD;
 pub use normalizer::Place;
 pub use patterns::{gpt2_pattern, named_pattern, named_patterns, names, patterns_of};
@@ -79,7 +79,7 @@ pub struct Pretokenizer {
 
 enum Engine {
     /// The hand-written scanner of a named pattern.
-    Named(Fill, CpuTier),
+    Named(Scanner, CpuTier),
     /// Any other patterns. They split in turn.
     Sequence(Vec<Step>),
     /// Cuts between characters that no token of the vocabulary spans.
@@ -110,7 +110,7 @@ impl Pretokenizer {
     pub fn at_tier<S: AsRef<str>>(patterns: &[S], tier: CpuTier) -> Result<Self> {
         tier.check_available()?;
         match patterns::scanner(patterns) {
-            Some(fill) => Ok(Self::with_engine(patterns, Engine::Named(fill, tier))),
+            Some(scanner) => Ok(Self::with_engine(patterns, Engine::Named(scanner, tier))),
             None => Self::compile(patterns, tier, RegexScanner::new),
         }
     }
@@ -250,7 +250,7 @@ impl Pretokenizer {
         on_progress: OnProgress<'_>,
     ) -> Result<usize> {
         match &self.engine {
-            Engine::Named(fill, tier) => fill(*tier, document, from, ends),
+            Engine::Named(scanner, tier) => (scanner.fill)(*tier, document, from, ends),
             Engine::Sequence(steps) => sequence::fill(steps, document, from, u32::MAX, ends, on_progress),
             Engine::Characters(cuts) => cuts.fill(document, from, ends),
         }?;
@@ -338,6 +338,7 @@ impl Pretokenizer {
     /// Whether a pretoken ends between these characters whatever the rest of the text is, so that it can be cut there.
     fn ends_between(&self, before: char, after: char) -> bool {
         let ends = match &self.engine {
+            Engine::Named(Scanner { joins_words: true, .. }, _) if after == ' ' => false,
             Engine::Named(..) => safe_cuts::is_cut_of_named_patterns(before, after),
             Engine::Sequence(steps) => {
                 steps.iter().find_map(|step| step.ends_between(before, after)).unwrap_or(false)

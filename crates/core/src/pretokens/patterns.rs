@@ -10,7 +10,7 @@
 
 use std::sync::LazyLock;
 
-use super::families::{Fill, scanner_for};
+use super::families::{Scanner, scanner_for};
 use crate::error::{Error, Result};
 
 /// A name, its description, and its spellings, each a list of regexes that split in turn.
@@ -63,7 +63,7 @@ pub fn gpt2_pattern() -> &'static str {
 }
 
 /// Returns the hand-written scanner of a pattern, if a named pattern has exactly this text.
-pub(super) fn scanner<S: AsRef<str>>(patterns: &[S]) -> Option<Fill> {
+pub(super) fn scanner<S: AsRef<str>>(patterns: &[S]) -> Option<Scanner> {
     let is_equal =
         |texts: &Vec<String>| texts.iter().map(String::as_str).eq(patterns.iter().map(AsRef::as_ref));
     let (name, ..) = NAMED.iter().find(|(_, _, spellings)| spellings.iter().any(is_equal))?;

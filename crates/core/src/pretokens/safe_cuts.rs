@@ -39,7 +39,7 @@ const N_UNSETTLED: usize = 2;
 /// How far before the wanted offset to search for a cut.
 pub(crate) const REACH_BYTES: usize = 16 << 10;
 
-/// Whether every named pattern ends a pretoken between these characters.
+/// Whether every named pattern ends a pretoken between these characters, apart from those that join words by spaces.
 pub(super) fn is_cut_of_named_patterns(before: char, after: char) -> bool {
     let follows = match after {
         '\'' => false,

@@ -122,6 +122,9 @@ pub(super) trait Rules: Copy + Default {
     /// Whether a window can start at any character, because only [`Reach::before`] bytes before a character matter.
     const ARE_LOCAL: bool = false;
 
+    /// Whether a pretoken can have a space after a letter or a number.
+    const JOINS_WORDS: bool = false;
+
     /// The classes that the rules use for characters beyond ASCII, apart from letters, numbers and white space.
     const CLASSES: u8 = 0;
 

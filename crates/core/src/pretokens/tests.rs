@@ -715,9 +715,12 @@ fn regex_ends_too_far_away_are_left_to_the_next_call_or_not_given() {
 #[test]
 fn a_pretoken_whose_end_is_too_far_away_is_an_error_that_says_where() {
     // Every engine returns no ends for such a text.
-    let none: Fill = |_, _, _, ends| {
-        ends.clear();
-        Ok(())
+    let none = Scanner {
+        fill: |_, _, _, ends| {
+            ends.clear();
+            Ok(())
+        },
+        joins_words: false,
     };
     let pretokenizer = Pretokenizer::with_engine(&["a"], Engine::Named(none, CpuTier::Portable));
     let message = pretokenizer.fill("aaaa", 1, &mut vec![1]).unwrap_err().to_string();
