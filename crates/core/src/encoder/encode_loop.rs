@@ -43,6 +43,7 @@ use super::cache::{Cache, TableHandle};
 use super::merge::short::{self, ShortScratch};
 use super::merge::{by_rank, characters, few, heap};
 use super::output::{Ids, Output};
+use super::pretokens_of_text::{DocumentEnds, Pretokens};
 use super::shared::EncoderData;
 use super::words::{WordBuffers, are_lines, is_line};
 use crate::cpu::at_tier;
@@ -61,73 +62,6 @@ const BYTES_PER_TICK: usize = 1 << 16;
 
 /// Cache lines of the next text to prefetch with each batch: more than its text takes at two bytes per character.
 const LINES_AHEAD: usize = 12;
-
-/// Pretokens of a text: the first starts at `start`, and they end at `ends`, which ascend.
-#[derive(Clone, Copy)]
-pub(super) struct Pretokens<'a> {
-    pub(super) shared: &'a EncoderData,
-    pub(super) text: &'a [u8],
-    pub(super) start: usize,
-    pub(super) ends: &'a [u32],
-}
-
-impl<'a> Pretokens<'a> {
-    /// Creates pretokens of `text`, the first at byte 0. UTF-8 never has the byte 0xff, which pads keys.
-    pub(super) fn from_text(shared: &'a EncoderData, text: &'a str, ends: &'a [u32]) -> Self {
-        Pretokens { shared, text: text.as_bytes(), start: 0, ends }
-    }
-
-    /// Creates pretokens of arbitrary bytes.
-    ///
-    /// # Safety
-    /// No pretoken ends in 0xff ([`PretokenKey::can_end_in`]).
-    pub(super) unsafe fn from_bytes(
-        shared: &'a EncoderData,
-        text: &'a [u8],
-        start: usize,
-        ends: &'a [u32],
-    ) -> Self {
-        debug_assert!(ends.iter().all(|&end| end == 0 || PretokenKey::can_end_in(text[end as usize - 1])));
-        Pretokens { shared, text, start, ends }
-    }
-
-    /// Returns pretoken `index`.
-    pub(super) fn get(&self, index: usize) -> &'a [u8] {
-        &self.text[pretoken_range(self.start, self.ends, index)]
-    }
-
-    /// Returns the total length in bytes of the pretokens in a range that is not empty.
-    #[inline(always)]
-    fn n_bytes(&self, Range { start, end }: &Range<usize>) -> usize {
-        let first = if *start == 0 { self.start } else { self.ends[start - 1] as usize };
-        self.ends[end - 1] as usize - first
-    }
-}
-
-/// Where documents end among the pretokens of a text, and how many ids were written up to each end.
-pub(super) struct DocumentEnds<'a> {
-    /// The number of pretokens up to the end of each unfinished document, ascending.
-    pub(super) left: &'a [usize],
-    /// The number of ids in the output at the end of each finished document. Has capacity for all documents.
-    pub(super) n_ids: &'a mut Vec<usize>,
-}
-
-impl DocumentEnds<'_> {
-    /// Returns the number of pretokens up to the end of the current document.
-    #[inline(always)]
-    fn next(&self) -> usize {
-        self.left.first().copied().unwrap_or(usize::MAX)
-    }
-
-    /// Records the ends of all documents within the first `n_pretokens`, which have become `n_ids` ids.
-    #[inline(always)]
-    pub(super) fn record_ends(&mut self, n_pretokens: usize, n_ids: usize) {
-        while self.next() <= n_pretokens {
-            self.left = &self.left[1..];
-            self.n_ids.push(n_ids);
-        }
-    }
-}
 
 /// A thread's handle of the cache, and its buffers for merging.
 pub(super) struct PretokenEncoder {
@@ -167,11 +101,13 @@ impl PretokenEncoder {
     /// Appends the ids of pretokens to `output`. Stops early if it is full.
     pub(super) fn encode<S: Output>(
         &mut self,
+        shared: &EncoderData,
         pretokens: Pretokens<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         self.encode_documents(
+            shared,
             pretokens,
             DocumentEnds { left: &[], n_ids: &mut Vec::new() },
             output,
@@ -182,31 +118,41 @@ impl PretokenEncoder {
     /// Like [`encode`](Self::encode), for the consecutive pretokens of several documents, which are looked up together.
     pub(super) fn encode_documents<S: Output>(
         &mut self,
+        shared: &EncoderData,
         pretokens: Pretokens<'_>,
         documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         if are_lines(&pretokens)
-            && let Some(words) = pretokens.shared.words()?
+            && !shared.pretokenizer.drops_missing_bytes()
+            && let Some(words) = shared.words()?
         {
-            return words.encode(&mut self.words, pretokens, documents, output, on_progress);
+            return words.encode(
+                &shared.vocabulary,
+                &mut self.words,
+                pretokens,
+                documents,
+                output,
+                on_progress,
+            );
         }
-        self.encode_as_they_are(pretokens, documents, output, on_progress)
+        self.encode_as_they_are(shared, pretokens, documents, output, on_progress)
     }
 
     /// Like [`encode_documents`](Self::encode_documents), but pretokens are not cut into words.
     pub(super) fn encode_as_they_are<S: Output>(
         &mut self,
+        shared: &EncoderData,
         pretokens: Pretokens<'_>,
         documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.refresh(&pretokens.shared.cache);
-        let tier = pretokens.shared.cache.hasher.tier();
+        self.refresh(&shared.cache);
+        let tier = shared.cache.hasher.tier();
         // SAFETY: `Encoder::new` checked that the processor has the hasher's tier.
-        unsafe { encode_at_tier(tier, self, pretokens, documents, output, on_progress) }
+        unsafe { encode_at_tier(tier, self, shared, pretokens, documents, output, on_progress) }
     }
 
     /// Encodes with the instructions of `L`, which the processor must have. Entries of the cache hold ids of two bytes
@@ -214,12 +160,13 @@ impl PretokenEncoder {
     #[inline(always)]
     fn encode_with_isa<L: Lookup, const NARROW: bool, S: Output>(
         &mut self,
+        shared: &EncoderData,
         pretokens: Pretokens<'_>,
         mut documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        let Pretokens { shared, text, mut start, ends } = pretokens;
+        let Pretokens { text, mut start, ends } = pretokens;
         let (padded, hasher) = (PaddedText::new(text), shared.cache.hasher);
         let mut chunks = ends.chunks(BATCH);
         documents.record_ends(0, output.n());
@@ -243,7 +190,7 @@ impl PretokenEncoder {
             let batch = &mut self.batches[current];
             // SAFETY: This is still the table in which the records were prefetched.
             unsafe { batch.confirm(&self.handle.table, text, start, ends) };
-            let these = Pretokens { start, ends, ..pretokens };
+            let these = Pretokens { start, ends, text };
             let mut n_done = 0;
             while n_done < ends.len() {
                 let stop = documents.next().saturating_sub(n_before).min(ends.len());
@@ -283,7 +230,7 @@ impl PretokenEncoder {
         range: Range<usize>,
         output: &mut S,
     ) -> Result<usize> {
-        let Pretokens { text, start, ends, .. } = pretokens;
+        let Pretokens { text, start, ends } = pretokens;
         let table = self.handle.table.view();
         let Batch { keys, slots, .. } = &self.batches[batch];
         let (keys, slots) = (&keys[range.clone()], &slots[range.clone()]);
@@ -442,10 +389,17 @@ impl PretokenEncoder {
             return Ok(false);
         }
         let Some(words) = shared.words()? else { return Ok(false) };
-        let pretokens = Pretokens { shared, text: pretoken, start: 0, ends: &[pretoken.len() as u32] };
+        let pretokens = Pretokens { text: pretoken, start: 0, ends: &[pretoken.len() as u32] };
         let documents = DocumentEnds { left: &[], n_ids: &mut Vec::new() };
         self.ids.clear();
-        words.encode(&mut self.words, pretokens, documents, &mut Ids(&mut self.ids), on_progress)?;
+        words.encode(
+            &shared.vocabulary,
+            &mut self.words,
+            pretokens,
+            documents,
+            &mut Ids(&mut self.ids),
+            on_progress,
+        )?;
         Ok(true)
     }
 
@@ -516,15 +470,16 @@ at_tier! {
     /// Calls [`PretokenEncoder::encode_with_isa`] with the instructions of `tier` and the cache's width of ids.
     unsafe fn encode_at_tier<L in lookup, S: Output>(
         encoder: &mut PretokenEncoder,
+        shared: &EncoderData,
         pretokens: Pretokens<'_>,
         documents: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        if pretokens.shared.cache.is_narrow() {
-            encoder.encode_with_isa::<L, true, S>(pretokens, documents, output, on_progress)
+        if shared.cache.is_narrow() {
+            encoder.encode_with_isa::<L, true, S>(shared, pretokens, documents, output, on_progress)
         } else {
-            encoder.encode_with_isa::<L, false, S>(pretokens, documents, output, on_progress)
+            encoder.encode_with_isa::<L, false, S>(shared, pretokens, documents, output, on_progress)
         }
     }
 }

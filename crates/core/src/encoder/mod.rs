@@ -21,6 +21,7 @@ mod output;
 mod parts;
 mod pool;
 mod pretoken_ids;
+mod pretokens_of_text;
 mod session;
 mod shared;
 mod special_literals;
@@ -42,9 +43,9 @@ use crate::special::SpecialTokens;
 use crate::vocabulary::Vocabulary;
 
 use cache::Cache;
-use encode_loop::{DocumentEnds, Pretokens};
 use output::Ids;
 use pool::Pool;
+use pretokens_of_text::{DocumentEnds, Pretokens};
 use shared::EncoderData;
 use words::EncodeWords;
 use worker::Worker;
@@ -154,8 +155,9 @@ impl Encoder {
                                lines: DocumentEnds<'_>,
                                ids: &mut Vec<u32>,
                                on_progress: OnProgress<'_>| {
-                let words = Pretokens { shared: &encoder.shared, ..words };
-                encoder.with_worker(|worker| worker.encode_words(words, lines, &mut Ids(ids), on_progress))
+                encoder.with_worker(|worker| {
+                    worker.encode_words(&encoder.shared, words, lines, &mut Ids(ids), on_progress)
+                })
             };
             Ok(Box::new(encode) as EncodeWords)
         };

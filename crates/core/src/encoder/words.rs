@@ -20,9 +20,9 @@
 
 use std::sync::Arc;
 
-use super::encode_loop::{DocumentEnds, Pretokens};
 use super::merge::symbols;
 use super::output::Output;
+use super::pretokens_of_text::{DocumentEnds, Pretokens};
 use crate::error::Result;
 use crate::memory::{TryReserve, filled};
 use crate::monitor::OnProgress;
@@ -100,6 +100,7 @@ impl Words {
     /// Appends the ids of pretokens, which do not contain the byte 0xff, to `output`.
     pub(super) fn encode<S: Output>(
         &self,
+        all: &Vocabulary,
         buffers: &mut WordBuffers,
         pretokens: Pretokens<'_>,
         mut documents: DocumentEnds<'_>,
@@ -107,7 +108,6 @@ impl Words {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         let WordBuffers { ends, n_words, n_ids, ids } = buffers;
-        let all = &pretokens.shared.vocabulary;
         let (mut start, mut n_before) = (pretokens.start, 0);
         documents.record_ends(0, output.n());
         for lines in pretokens.ends.chunks(LINES) {
@@ -233,11 +233,10 @@ impl Joints {
 /// Returns whether the pretokens are long on average, and some of a sample have several words.
 #[inline]
 pub(super) fn are_lines(pretokens: &Pretokens<'_>) -> bool {
-    let Pretokens { shared, text, start, ends } = *pretokens;
+    let Pretokens { text, start, ends } = *pretokens;
     let end = ends.last().map_or(start, |&end| end as usize);
     end - start >= MIN_BYTES * ends.len()
         && (0..ends.len()).step_by(ends.len() / SAMPLE + 1).any(|number| is_line(pretokens.get(number)))
-        && !shared.pretokenizer.drops_missing_bytes()
         && memchr::memchr(0xff, &text[start..end]).is_none()
 }
 

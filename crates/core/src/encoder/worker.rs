@@ -1,8 +1,9 @@
 //! Encodes one text on one thread: its special tokens, and the documents between them.
 
 use super::cache::Cache;
-use super::encode_loop::{DocumentEnds, PretokenEncoder, Pretokens};
+use super::encode_loop::PretokenEncoder;
 use super::output::Output;
+use super::pretokens_of_text::{DocumentEnds, Pretokens};
 use super::shared::EncoderData;
 use super::special_literals::Specials;
 use crate::error::Result;
@@ -128,9 +129,9 @@ impl Worker {
             }
             self.n_pretokens.push(self.joined_ends.len());
         }
-        let pretokens = Pretokens::from_text(shared, text, &self.joined_ends);
+        let pretokens = Pretokens::from_text(text, &self.joined_ends);
         let documents = DocumentEnds { left: &self.n_pretokens, n_ids };
-        self.pretoken_encoder.encode_documents(pretokens, documents, output, &mut |_| Ok(()))
+        self.pretoken_encoder.encode_documents(shared, pretokens, documents, output, &mut |_| Ok(()))
     }
 
     /// Encodes the pretokens of `bytes`, which end at `ends` and can hold arbitrary bytes.
@@ -147,8 +148,8 @@ impl Worker {
             if is_batched(bytes, run[0]) {
                 // SAFETY: `is_batched` is true for the first pretoken of this run, so for all of them: none ends in
                 // 0xff.
-                let pretokens = unsafe { Pretokens::from_bytes(shared, bytes, start, run) };
-                self.pretoken_encoder.encode(pretokens, output, on_progress)?;
+                let pretokens = unsafe { Pretokens::from_bytes(bytes, start, run) };
+                self.pretoken_encoder.encode(shared, pretokens, output, on_progress)?;
             } else {
                 for &end in run {
                     let end = end as usize;
@@ -164,12 +165,13 @@ impl Worker {
     /// Encodes the words of pretokens, which `lines` counts.
     pub(super) fn encode_words<S: Output>(
         &mut self,
+        shared: &EncoderData,
         words: Pretokens<'_>,
         lines: DocumentEnds<'_>,
         output: &mut S,
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
-        self.pretoken_encoder.encode_as_they_are(words, lines, output, on_progress)
+        self.pretoken_encoder.encode_as_they_are(shared, words, lines, output, on_progress)
     }
 
     /// Like [`encode`](Self::encode), if some of the special tokens have rules.
@@ -219,8 +221,8 @@ impl Worker {
         let mut from = 0;
         while from < document.len() && !output.is_full() {
             let end = shared.pretokenizer.fill_with_progress(document, from, &mut self.ends, on_progress)?;
-            let pretokens = Pretokens::from_text(shared, &document[from..], &self.ends);
-            self.pretoken_encoder.encode(pretokens, output, on_progress)?;
+            let pretokens = Pretokens::from_text(&document[from..], &self.ends);
+            self.pretoken_encoder.encode(shared, pretokens, output, on_progress)?;
             on_progress(end - from)?;
             from = end;
         }
