@@ -66,7 +66,7 @@ def test_folders_without_documents_unfinished_and_packed_have_figures(tmp_path: 
     manifest = json.loads((folder / "manifest.json").read_text())
     unfinished = {**manifest, "complete": False, "next": manifest["shards"][-1]["next"]}
     (folder / "manifest.json").write_text(json.dumps(unfinished))
-    assert "has not ended" in shard_stats_text(shard_stats(folder))
+    assert "has not finished" in shard_stats_text(shard_stats(folder))
     (tmp_path / "nothing.jsonl").write_text("")
     tokenize_files(TOKENIZER, tmp_path / "nothing.jsonl", tmp_path / "empty")
     empty = shard_stats(tmp_path / "empty")

@@ -214,7 +214,7 @@ def test_parts_of_the_library_become_ours() -> None:
     assert isinstance(made.post_processor, dropin.processors.TemplateProcessing)
     assert made.num_special_tokens_to_add(False) == 1
     unknown: Any = tokenizers.normalizers.Nmt()
-    with pytest.raises(FormatError, match="'Nmt' is not taken"):
+    with pytest.raises(FormatError, match="'Nmt' is not supported"):
         made.normalizer = unknown
 
 

@@ -96,5 +96,5 @@ def test_a_bad_record_and_a_missing_column_are_errors_once(tmp_path: Path) -> No
     with pytest.raises(ValueError, match="no files to encode"):
         engine.encode_files([], tmp_path / "none", TOKENIZER)
     assert not (tmp_path / "none").exists()
-    with pytest.raises(TypeError, match="column 'n' is no text"):
+    with pytest.raises(TypeError, match="column 'n' is not text"):
         engine.encode_partition(pandas.DataFrame({"n": [1, 2]}), TOKENIZER, text_field="n")

@@ -164,7 +164,7 @@ def test_empty_folders_and_documents_without_text_are_errors(tmp_path: Path) -> 
 def test_a_step_that_is_misused_says_so(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     save_with(tmp_path / "tokenizer.json", "<|endoftext|>", "<|endoftext|>", "<|endoftext|>")
-    with pytest.raises(ValueError, match=r"puts \[\d+\] and \[\d+, \d+\] around a text; pass eos_token"):
+    with pytest.raises(ValueError, match=r"adds \[\d+\] and \[\d+, \d+\] around a text; pass eos_token"):
         _ = engine.PairloomTokenizer(str(tmp_path / "out"), str(tmp_path / "tokenizer.json")).token_size
     step = engine.PairloomTokenizer(str(tmp_path / "out"), str(tmp_path / "model.json"), eos_token="<eos>")
     with pytest.raises(ValueError, match="eos_token must be a special token of the tokenizer; not '<eos>'"):

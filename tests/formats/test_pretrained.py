@@ -194,7 +194,7 @@ def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: P
     assert loaded.eos_token_id == 280
     assert loaded.decode([280, 281], skip_special_tokens=True) == "<think>"
     (tmp_path / "other.tiktoken").write_bytes((tmp_path / "qwen.tiktoken").read_bytes())
-    with pytest.raises(FormatError, match=r"holds other\.tiktoken and qwen\.tiktoken"):
+    with pytest.raises(FormatError, match=r"contains other\.tiktoken and qwen\.tiktoken"):
         Tokenizer.load(tmp_path, pattern="gpt2")
 
 

@@ -93,7 +93,7 @@ def test_uncommitted_attempts_and_second_receipts_leave_nothing(tmp_path: Path) 
         again = [job.task.write([part], number) for number, part in enumerate(PARTS[:3])]
         job.commit([*first, *again])
         del lost
-        with pytest.raises(RuntimeError, match="committed once"):
+        with pytest.raises(RuntimeError, match="commit it once"):
             job.commit(first)
     assert documents_of(folder) == IDS
     assert not list(folder.glob(".*"))

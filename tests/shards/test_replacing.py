@@ -115,7 +115,7 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_folder(
         )
         found = [ids.tolist() for ids in open_shards(killed)]
         (now,) = [name for name, expected in documents.items() if found == expected]
-        assert all("killed run left" in message for message in verify_shards(killed, deep=True))
+        assert all("left by a killed run" in message for message in verify_shards(killed, deep=True))
         # The next run removes the leftovers and finds the folder finished.
         model, known = (OLD, {"format": old_format, "shard_tokens": 800}) if now == "old" else (NEW, options)
         assert tokenize_files(model, tmp_path / "a.jsonl", killed, resume=True, **known).was_complete

@@ -40,7 +40,7 @@ await assert.rejects(Tokenizer.train("a", "5"), /nMerges must be .*, not string/
 await assert.rejects(Tokenizer.train("a", 5, { pattern: "cl10k" }), /no pattern is named 'cl10k'; the names are gpt2, cl100k/);
 await assert.rejects(Tokenizer.train("a", 5, { pattern: "" }), /no pattern is named ''; the names are gpt2, cl100k/);
 const ranks = new TextEncoder().encode("YQ== 0\nYg== 1\nYWI= 2\n");
-await assert.rejects(Tokenizer.fromBytes(ranks), /a \.tiktoken file does not say how text is split; load it with pattern=/);
+await assert.rejects(Tokenizer.fromBytes(ranks), /a \.tiktoken file contains neither the pattern .*; load it with pattern=/);
 await assert.rejects(Tokenizer.fromBytes(ranks, { pattern: "cl10k" }), /no pattern is named 'cl10k'/);
 const vocab = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`<${i}>`, i]));
 await assert.rejects(Tokenizer.fromBytes(new TextEncoder().encode(JSON.stringify(vocab))), /needs its merges\.txt/);
