@@ -76,8 +76,10 @@ def on_post_build(config: Any, **_: Any) -> None:
     page = Path(config.site_dir) / "handout.html"
     if handout.print_page(page, page.with_suffix(".pdf")):
         text = page.read_text(encoding="utf-8")
-        link = '<a href="handout.pdf">take it as a PDF</a>'
-        page.write_text(text.replace("write it as a PDF with <code>make handout</code>", link), encoding="utf-8")
+        how = "make a PDF with <code>make handout</code>"
+        if how not in text:
+            raise RuntimeError(f"{page} does not contain {how!r}, which a link to the PDF replaces")
+        page.write_text(text.replace(how, '<a href="handout.pdf">take it as a PDF</a>'), encoding="utf-8")
 
 
 def commands_page() -> str:

@@ -113,7 +113,7 @@ def test_a_tokenizer_from_disk(playground: Callable[..., Any], tmp_path: Path) -
     for name, content, told in (
         ("accents.json", json.dumps(file), "StripAccents"),
         ("broken.json", "{}", "the file"),
-        ("broken.tiktoken", "no token", "not a tokenizer file"),
+        ("broken.tiktoken", "no token", "cannot be detected"),
     ):
         (tmp_path / name).write_text(content, encoding="utf-8")
         page.locator("#pl-file").set_input_files(tmp_path / name)
