@@ -59,7 +59,7 @@ struct Slot {
 unsafe impl Zero for Slot {}
 
 impl LongTable {
-    /// Adds counts to pretokens, none of which may be empty.
+    /// Adds counts to pretokens, which must not be empty.
     pub(super) fn add(&mut self, batch: &[LongAddend<'_>], memory: &TableMemory) -> Result<()> {
         self.reserve(batch.len(), memory)?;
         let mask = self.slots.len().wrapping_sub(1);

@@ -4,7 +4,7 @@
 //! ([`crate::pretokens::safe_cuts`]). A cut depends only on the file and on the target offset, so the jobs on both
 //! sides find the same one. Without a safe cut, the part before continues. Each part is one job ([`crate::parallel`]),
 //! and the ids of the parts are joined in order. A small file is one part, and so is a file under a pattern that needs
-//! backtracking, which allows no cuts. A part is read in blocks, each of which is encoded up to its last safe cut.
+//! backtracking, which allows no cuts. A part is read in blocks; each block is encoded up to its last safe cut.
 //!
 //! Cost: each byte is read, checked and encoded once. Memory: the ids, and a block of text for each thread.
 //!

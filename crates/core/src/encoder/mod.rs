@@ -156,7 +156,8 @@ impl Encoder {
                                ids: &mut Vec<u32>,
                                on_progress: OnProgress<'_>| {
                 encoder.with_worker(|worker| {
-                    worker.encode_words(&encoder.shared, words, lines, &mut Ids(ids), on_progress)
+                    let (shared, output) = (&encoder.shared, &mut Ids(ids));
+                    worker.pretoken_encoder.encode_as_they_are(shared, words, lines, output, on_progress)
                 })
             };
             Ok(Box::new(encode) as EncodeWords)

@@ -21,7 +21,7 @@ const AHEAD_BYTES: usize = 1 << 16;
 /// The buffers of a thread, reused for each text.
 pub(super) struct Worker {
     ends: Vec<u32>,
-    pretoken_encoder: PretokenEncoder,
+    pub(super) pretoken_encoder: PretokenEncoder,
     /// For short documents that are joined: the ends of all their pretokens, and the number of pretokens up to the end
     /// of each.
     joined_ends: Vec<u32>,
@@ -160,18 +160,6 @@ impl Worker {
             start = run[run.len() - 1] as usize;
         }
         Ok(())
-    }
-
-    /// Encodes the words of pretokens, which `lines` counts.
-    pub(super) fn encode_words<S: Output>(
-        &mut self,
-        shared: &EncoderData,
-        words: Pretokens<'_>,
-        lines: DocumentEnds<'_>,
-        output: &mut S,
-        on_progress: OnProgress<'_>,
-    ) -> Result<()> {
-        self.pretoken_encoder.encode_as_they_are(shared, words, lines, output, on_progress)
     }
 
     /// Like [`encode`](Self::encode), if some of the special tokens have rules.

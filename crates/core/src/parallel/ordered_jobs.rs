@@ -181,7 +181,7 @@ impl<R: Default> JobQueue<R> {
         if self.is_stopped.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Returns the number of the next job, unless there is none left to start.
+    /// Returns the number of the next job, or `None` if all have been started.
     fn take_job(&self) -> Option<usize> {
         let number = self.next_job.fetch_add(1, Ordering::Relaxed);
         let is_wanted = number < self.end.load(Ordering::Relaxed) && !self.is_stopped.load(Ordering::Relaxed);

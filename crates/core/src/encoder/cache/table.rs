@@ -51,7 +51,7 @@ pub(in crate::encoder) struct Table {
     n_written: AtomicUsize,
     /// Approximate number of entries that found no room.
     n_refused: AtomicUsize,
-    /// The id of the process that copies this table, has copied it, or still copies another to it; 0 if there is none.
+    /// The id of the process that copies this table, has copied it, or still copies another to it; 0 if no process does.
     claimed_by: AtomicU32,
     number: u64,
 }

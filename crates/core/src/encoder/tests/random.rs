@@ -60,7 +60,7 @@ impl Setting {
         if kind < 2 {
             merges = Some(learned(random, &alphabet, &mut tokens));
         } else {
-            // Tokens of any kind, many of which merges cannot reach; ids have gaps.
+            // Tokens of any kind; merges cannot reach many of them, and ids have gaps.
             let mut id = 256;
             for _ in 0..random.below(120) {
                 let parts = 1 + random.below(4);
