@@ -330,8 +330,8 @@ def test_a_run_writes_to_a_bucket_and_is_resumed_there(
 ) -> None:
     from pairloom.shards.publishing import Publisher
 
-    def interrupted(publisher: Publisher, shard: Any, publish: Any = Publisher.publish) -> None:
-        publish(publisher, shard)
+    def interrupted(publisher: Publisher, shard: Any, files: Any, publish: Any = Publisher.publish) -> None:
+        publish(publisher, shard, files)
         if publisher._manifest.next.documents > 100:
             raise KeyboardInterrupt
 

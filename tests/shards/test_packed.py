@@ -57,8 +57,8 @@ def test_a_killed_packing_begins_again_and_a_finished_one_stays(
     monkeypatch.setattr(packed, "_CHUNK_IDS", 64)
     made: list[Any] = []
 
-    def killed(publisher: Any, shard: Any, publish: Any = Publisher.publish) -> None:
-        publish(publisher, shard)
+    def killed(publisher: Any, shard: Any, files: Any, publish: Any = Publisher.publish) -> None:
+        publish(publisher, shard, files)
         made.append(shard)
         if len(made) == 3:
             raise SystemExit

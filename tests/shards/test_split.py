@@ -117,12 +117,12 @@ def test_runs_that_are_interrupted_and_resumed_are_equal(
     tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
     left = 0
 
-    def publish(publisher: Any, shard: Any, publish: Any = Publisher.publish) -> None:
+    def publish(publisher: Any, shard: Any, files: Any, publish: Any = Publisher.publish) -> None:
         nonlocal left
         left -= 1
         if left < 0:
             raise KeyboardInterrupt
-        publish(publisher, shard)
+        publish(publisher, shard, files)
 
     monkeypatch.setattr(Publisher, "publish", publish)
     # Inputs can come one by one. Neither block sizes nor threads change the result.

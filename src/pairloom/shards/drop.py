@@ -111,20 +111,19 @@ def _rewrite_without_rows(
         check_file(folder, manifest, entry, deep=True)
     with hidden_folder(folder) as hidden:
         shard = _write_kept_rows(folder, manifest, number, table, rows, hidden)
-        published = sync_and_digest(shard)
+        ids, *others = sync_and_digest(shard)
         rename_to_final(shard)
         sync_directory(hidden)
-    old, (ids, *others) = manifest.shards[number], published.files
-    dropped = {"dropped": old.get("dropped", 0) + len(rows), "next": old["next"], "inputs": shard.inputs}
+    old = manifest.shards[number]
     earlier = manifest.dropped[:-1] if record["shards"] else manifest.dropped
     record["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
     record["documents"] += len(rows)
-    record["tokens"] += old["tokens"] - shard.n_tokens
+    record["tokens"] += old["tokens"] - shard.entry["tokens"]
     record["shards"] = [*record["shards"], number]
     first, end = number * len(others), (number + 1) * len(others)
     changed = dataclasses.replace(
         manifest,
-        shards=[*manifest.shards[:number], ids | published.entry | dropped, *manifest.shards[number + 1 :]],
+        shards=[*manifest.shards[:number], ids | shard.entry, *manifest.shards[number + 1 :]],
         indexes=[*manifest.indexes[:first], *others, *manifest.indexes[end:]],
         dropped=[*earlier, dict(record)],
         hidden_folder=hidden.name,
@@ -158,13 +157,13 @@ def _write_kept_rows(folder: Path, manifest: Manifest, number: int, table: Any, 
     inputs, index = np.unique(left.column("input").to_numpy(), return_inverse=True)
     tokens = np.zeros(len(inputs), np.int64)
     np.add.at(tokens, index, lengths)
-    return Shard(
-        files,
-        int(lengths.sum()),
-        len(lengths),
-        int(left.column("bytes").to_numpy().sum()),
-        manifest.shards[number].get("special_literals", {}),
-        list(zip(inputs.tolist(), np.bincount(index, minlength=len(inputs)).tolist(), tokens.tolist(), strict=True)),
-        manifest.next,
-        [],
-    )
+    n_documents = np.bincount(index, minlength=len(inputs)).tolist()
+    old = manifest.shards[number]
+    entry = {name: old[name] for name in ("special_literals", "next") if name in old} | {
+        "tokens": int(lengths.sum()),
+        "documents": len(lengths),
+        "bytes": int(left.column("bytes").to_numpy().sum()),
+        "inputs": list(zip(inputs.tolist(), n_documents, tokens.tolist(), strict=True)),
+        "dropped": old.get("dropped", 0) + len(rows),
+    }
+    return Shard(files, entry, manifest.next, [])

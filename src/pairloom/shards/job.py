@@ -45,9 +45,9 @@ from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty_error
 from pairloom.shards.manifest import Manifest, digested, with_inputs
-from pairloom.shards.publishing import PublishedShard, publishing, rename_to_final, sync_and_digest
+from pairloom.shards.publishing import Files, publishing, rename_to_final
 from pairloom.shards.shards import Batch, Shard, Shards
-from pairloom.shards.storage import HIDDEN, Storage, storage_of
+from pairloom.shards.storage import HIDDEN, storage_of
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 
 _MOVES_SUFFIX = ".moves"
@@ -56,6 +56,8 @@ _HIDDEN = (HIDDEN, f".{HIDDEN}")
 """Prefixes of what jobs write; the one with the extra dot is of a list that a killed job was writing."""
 
 _ATTEMPT = re.compile(r"[0-9a-f]{16}")
+
+_Published = tuple[dict[str, Any], Files]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,32 +72,10 @@ class Receipt:
     run: str
     task: str
     attempt: str
-    shards: tuple[PublishedShard, ...]
+    shards: tuple[_Published, ...]
     n_skipped: int
     inputs: tuple[dict[str, Any], ...] = ()
     skipped_files: tuple[SkippedFile, ...] = ()
-
-
-class _Attempt:
-    """Publishes the shards of an attempt under their names in its hidden folder."""
-
-    def __init__(self, storage: Storage, name: str) -> None:
-        self.shards: list[PublishedShard] = []
-        self._storage, self._name = storage, name
-        self._is_closed = False
-
-    def publish(self, shard: Shard) -> None:
-        """Moves the files to where they wait for the commit."""
-        published = sync_and_digest(shard)
-        if self._is_closed:
-            return
-        for path in rename_to_final(shard):
-            self._storage.upload(path, f"{self._name}/{path.name}")
-        self.shards.append(published)
-
-    def close(self) -> None:
-        """Stops publishing; files that are still being written are removed with the hidden folder."""
-        self._is_closed = True
 
 
 @dataclass(frozen=True)
@@ -122,9 +102,9 @@ class ShardTask:
         """
         check_iterable("batches", "batches of documents", batches)
         name = _checked_name(task)
-        with self._attempt() as (attempt, number, shards, _):
+        with self._attempt() as (published, number, shards, _):
             n_skipped = self._encode(batches, shards)
-        return Receipt(self.run, name, number, tuple(attempt.shards), n_skipped)
+        return Receipt(self.run, name, number, tuple(published), n_skipped)
 
     def write_corpus(self, corpus: Corpus, task: str | int = "", *, report: Any = None) -> Receipt:
         """Encodes the documents of a corpus without a Python object for each; otherwise like `write`.
@@ -135,24 +115,33 @@ class ShardTask:
         if self.text_field is not None or self.skip_bad or self.input_errors != "strict":
             raise ValueError("text_field, input_errors and skip_bad belong to the Corpus; pass them there")
         name = _checked_name(task)
-        with self._attempt() as (attempt, number, shards, manifest):
+        with self._attempt() as (published, number, shards, manifest):
             reading, _ = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report)
         reading.warn()
         inputs, skipped = tuple(digested(corpus.listing, manifest.digests)), tuple(reading.skipped_files)
-        return Receipt(self.run, name, number, tuple(attempt.shards), reading.n_skipped, inputs, skipped)
+        return Receipt(self.run, name, number, tuple(published), reading.n_skipped, inputs, skipped)
 
     @contextlib.contextmanager
-    def _attempt(self) -> Iterator[tuple[_Attempt, str, Shards, Manifest]]:
-        """Yields a new attempt, its id, its shards and their manifest, which stays empty; on error, leaves nothing."""
+    def _attempt(self) -> Iterator[tuple[list[_Published], str, Shards, Manifest]]:
+        """Yields what a new attempt has published, its id, its shards and their manifest, which stays empty.
+
+        Shards are published under their names in the attempt's hidden folder. On error, leaves nothing.
+        """
         storage, number = storage_of(self.folder), secrets.token_hex(8)
         run = f"{HIDDEN}{self.run}"
         manifest = new_manifest(self.tokenizer, self.config, [])
+        published: list[_Published] = []
+
+        def publish(shard: Shard, files: Files) -> None:
+            for path in rename_to_final(shard):
+                storage.upload(path, f"{run}/{number}/{path.name}")
+            published.append((shard.entry, files))
+
         with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
             folder = storage.staged(run, number, Path(local))
-            attempt = _Attempt(storage, f"{run}/{number}")
             try:
-                with publishing(folder, manifest, list(self.tokenizer.special_tokens), attempt) as shards:
-                    yield attempt, number, shards, manifest
+                with publishing(folder, manifest, list(self.tokenizer.special_tokens), publish) as shards:
+                    yield published, number, shards, manifest
             except BaseException:
                 with contextlib.suppress(OSError):
                     storage.remove_folder(f"{run}/{number}")
@@ -427,7 +416,7 @@ def _checked(receipt: Receipt, empty: Manifest) -> Manifest:
     """
     if not _ATTEMPT.fullmatch(receipt.attempt):
         raise ValueError(f"attempt is {shown(receipt.attempt)}")
-    shards = [PublishedShard(dict(entry), list(map(dict, files))) for entry, files in receipt.shards]
+    shards = [(dict(entry), list(map(dict, files))) for entry, files in receipt.shards]
     for number, (_, files) in enumerate(shards):
         if [file["file"] for file in files] != file_names(empty.format, number):
             raise ValueError(f"the files of shard {number} are {shown(files)}")

@@ -94,7 +94,7 @@ def pack_shards(
         _check_room(folder, overwrite)
         with replacement(folder) as new:
             manifest.save(new)
-            with publishing(new, manifest, [], Publisher(new, manifest)) as writer:
+            with publishing(new, manifest, [], Publisher(new, manifest).publish) as writer:
                 for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
                     writer.add(batch)
             manifest.replace(new, complete=True, skipped=source.skipped, skipped_files=source.skipped_files)

@@ -15,9 +15,9 @@ import errno
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from pairloom._internal.atomic import naming, sync_directory
 from pairloom._internal.background_io import WriteBehind
@@ -29,44 +29,40 @@ from pairloom.shards.shards import Shard, Shards
 from pairloom.shards.storage import Storage
 
 _HASH_BYTES = 1 << 18
+_MAX_WAIT_SECONDS = 1.0
 
-
-class PublishedShard(NamedTuple):
-    """What a manifest records of a shard, in plain values.
-
-    entry: its entry without names and digests. files: {"file": name, "size": bytes, "sha256": digest} for each file,
-    the ids first.
-    """
-
-    entry: dict[str, Any]
-    files: list[dict[str, Any]]
-
-
-class ShardSink(Protocol):
-    """Where shards are published."""
-
-    def publish(self, shard: Shard) -> None:
-        """Publishes the next shard."""
-
-    def close(self) -> None:
-        """Stops publishing; waits for files that are being renamed."""
+Files = list[dict[str, Any]]
+"""What a manifest records of each file of a shard, the ids first: its name, size and SHA-256."""
 
 
 @contextlib.contextmanager
-def publishing(folder: Path, manifest: Manifest, tokens: Sequence[str], sink: ShardSink) -> Iterator[Shards]:
+def publishing(
+    folder: Path, manifest: Manifest, tokens: Sequence[str], publish: Callable[[Shard, Files], None]
+) -> Iterator[Shards]:
     """Yields shards that are written into `folder` and published in a thread, the last one at the end of the block.
 
-    tokens: as for `Shards`. On error, published shards remain and partial files are removed.
+    tokens: as for `Shards`. publish: gets each shard once its files are synced. On error, published shards remain and
+    partial files are removed.
     """
     shards: Shards | None = None
+    lock, is_open = threading.Lock(), True
+
+    def publish_synced(shard: Shard) -> None:
+        files = sync_and_digest(shard)
+        with lock:
+            if is_open:
+                publish(shard, files)
+
     try:
         # always: shards that wait to be published are kept even if reading fails.
-        with WriteBehind(sink.publish, depth=1, always=True) as publish:
-            shards = Shards(folder, manifest, manifest.config["shard_tokens"], tokens, publish)
+        with WriteBehind(publish_synced, depth=1, always=True) as put:
+            shards = Shards(folder, manifest, manifest.config["shard_tokens"], tokens, put)
             yield shards
             shards.finish()
     except BaseException:
-        sink.close()
+        # Wait for files that are being renamed, but not for a long upload.
+        lock.acquire(timeout=_MAX_WAIT_SECONDS)
+        is_open = False
         if shards is not None:
             shards.abandon()
         with contextlib.suppress(OSError):
@@ -116,53 +112,35 @@ class Mirror:
 
 
 class Publisher:
-    """Publishes into the folder: sync the files, rename them, then name them in the manifest."""
+    """Publishes into the folder: rename the files, then name them in the manifest."""
 
     def __init__(self, folder: Path, manifest: Manifest, mirror: Mirror | None = None) -> None:
         self._folder = folder
         self._manifest = manifest
         self._mirror = mirror
-        self._lock = threading.Lock()
-        self._is_closed = False
 
-    def publish(self, shard: Shard) -> None:
+    def publish(self, shard: Shard, files: Files) -> None:
         """Publishes the next shard."""
-        published = sync_and_digest(shard)
-        with self._lock:
-            if self._is_closed:
-                return
-            paths = rename_to_final(shard)
-            sync_directory(self._folder)
-            published.entry["next"] = dataclasses.asdict(shard.point)
-            ids, *others = published.files
-            self._manifest.replace(
-                self._folder,
-                shards=[*self._manifest.shards, ids | published.entry],
-                indexes=[*self._manifest.indexes, *others],
-                skipped=shard.point.source_skipped,
-                skipped_files=list(shard.skipped_files),
-            )
-            if self._mirror is not None:
-                self._mirror.bring(paths, self._manifest)
-
-    def close(self) -> None:
-        """Stops publishing; waits for a shard that is being published."""
-        with self._lock:
-            self._is_closed = True
+        paths = rename_to_final(shard)
+        sync_directory(self._folder)
+        ids, *others = files
+        self._manifest.replace(
+            self._folder,
+            shards=[*self._manifest.shards, ids | shard.entry | {"next": dataclasses.asdict(shard.point)}],
+            indexes=[*self._manifest.indexes, *others],
+            skipped=shard.point.source_skipped,
+            skipped_files=list(shard.skipped_files),
+        )
+        if self._mirror is not None:
+            self._mirror.bring(paths, self._manifest)
 
 
-def sync_and_digest(shard: Shard) -> PublishedShard:
+def sync_and_digest(shard: Shard) -> Files:
     """Syncs and digests the files of a shard, which still have their partial names."""
-    files = [
+    return [
         {"file": name, "size": partial.stat().st_size, "sha256": synced_digest(partial)}
         for partial, name in shard.files
     ]
-    entry: dict[str, Any] = {"tokens": shard.n_tokens, "documents": shard.n_documents, "bytes": shard.n_bytes}
-    if shard.special_literals:
-        entry["special_literals"] = shard.special_literals
-    if shard.inputs:
-        entry["inputs"] = shard.inputs
-    return PublishedShard(entry, files)
 
 
 def rename_to_final(shard: Shard) -> list[Path]:

@@ -136,17 +136,13 @@ def check_ids(path: Path, ids: npt.NDArray[Any], n_vocab: int) -> None:
 class Shard(NamedTuple):
     """A shard that is written under partial names and not yet published.
 
-    n_bytes: bytes of its text. inputs: (number of the input, its documents in the shard, their tokens) for each input.
-    point: where the run resumes after it. skipped_files: inputs before that point that were left out. files: (partial
-    path, name) of each file, the ids first.
+    files: (partial path, name) of each file, the ids first. entry: what the manifest records of it, without the names
+    and digests of its files. point: where the run resumes after it. skipped_files: inputs before that point that were
+    left out.
     """
 
     files: list[tuple[Path, str]]
-    n_tokens: int
-    n_documents: int
-    n_bytes: int
-    special_literals: dict[str, int]
-    inputs: list[tuple[int, int, int]]
+    entry: dict[str, Any]
     point: Position
     skipped_files: Sequence[SkippedFile]
 
@@ -184,6 +180,7 @@ class Shards:
         self._n_bytes = self._begin_bytes = manifest.text_bytes
         self._literals: Counter[int] = Counter()
         self._open_literals: Counter[int] = Counter()
+        # (number of the input, its documents in the shard, their tokens) for each input.
         self._inputs: list[tuple[int, int, int]] = []
         self._point = manifest.next
         self._skipped_files: Sequence[SkippedFile] = manifest.skipped_files
@@ -277,19 +274,14 @@ class Shards:
             if self._provenance is not None:
                 self._provenance.finish()
         self._writer = self._provenance = None
-        literals = {self._tokens[token]: n for token, n in sorted(self._literals.items())}
-        self._publish(
-            Shard(
-                self._files,
-                self._n_tokens,
-                self._n_documents,
-                self._n_bytes - self._begin_bytes,
-                literals,
-                self._inputs,
-                self._point,
-                [file for file in self._skipped_files if file.input < self._point.source],
-            )
-        )
+        n_bytes = self._n_bytes - self._begin_bytes
+        entry: dict[str, Any] = {"tokens": self._n_tokens, "documents": self._n_documents, "bytes": n_bytes}
+        if self._literals:
+            entry["special_literals"] = {self._tokens[token]: n for token, n in sorted(self._literals.items())}
+        if self._inputs:
+            entry["inputs"] = self._inputs
+        skipped = [file for file in self._skipped_files if file.input < self._point.source]
+        self._publish(Shard(self._files, entry, self._point, skipped))
         self._number += 1
         self._n_tokens = self._n_documents = 0
         self._begin_bytes = self._n_bytes

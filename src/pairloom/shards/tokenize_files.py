@@ -372,10 +372,10 @@ def _execute(
     """Reads, encodes and writes from the resume points of the manifests to the end of the corpus."""
     tokens = list(tokenizer.special_tokens)
     with contextlib.ExitStack() as stack:
-        targets = [
-            (manifest, stack.enter_context(publishing(folder, manifest, tokens, Publisher(folder, manifest, mirror))))
-            for folder, manifest, mirror in unfinished
-        ]
+        targets = []
+        for folder, manifest, mirror in unfinished:
+            publish = Publisher(folder, manifest, mirror).publish
+            targets.append((manifest, stack.enter_context(publishing(folder, manifest, tokens, publish))))
         reading, n_duplicates = encode_corpus(tokenizer, corpus, targets, threads, report)
     literals: Counter[str] = Counter()
     skipped = {"skipped": reading.n_skipped, "skipped_files": list(reading.skipped_files)}

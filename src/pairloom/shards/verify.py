@@ -18,7 +18,7 @@ from pairloom.shards.config import new_manifest, run_config
 from pairloom.shards.encoding import encode_corpus
 from pairloom.shards.files import damage_reported, hidden_folder, is_run_file
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.publishing import finish_replacement, publishing, sync_and_digest
+from pairloom.shards.publishing import Files, finish_replacement, publishing
 from pairloom.shards.reading import shard_folder
 from pairloom.shards.resume import check_not_of_job, check_nothing_dropped, check_options, first_shards, has_changed
 from pairloom.shards.selection import check_selection, start_of
@@ -163,14 +163,14 @@ class _Repairer:
             point = before.shards[-1]["next"]
             before.shards[-1] = {**before.shards[-1], "next": {**point, "source": point["source"] - first}}
         with contextlib.suppress(_Repaired), hidden_folder(self._folder) as hidden:
-            with publishing(hidden, before, list(self._tokenizer.special_tokens), self) as shards:
+            with publishing(hidden, before, list(self._tokenizer.special_tokens), self._publish) as shards:
                 encode_corpus(self._tokenizer, corpus, [(before, shards)], self._threads, first_input=first)
             raise self._other_shard(entry["file"])
 
-    def publish(self, shard: Shard) -> None:
+    def _publish(self, shard: Shard, files: Files) -> None:
         """Puts the first shard in its place if it matches the manifest, then ends the encoding."""
         recorded = {entry["file"]: entry["sha256"] for entry in self._manifest.files}
-        for file in sync_and_digest(shard).files:
+        for file in files:
             if file["sha256"] != recorded[file["file"]]:
                 raise self._other_shard(file["file"])
         for partial, name in reversed(shard.files):
@@ -180,9 +180,6 @@ class _Repairer:
     def _other_shard(self, name: str) -> ResumeError:
         path = self._folder / name
         return ResumeError(f"{path}: encoding its inputs again does not reproduce it; tokenize again (overwrite=True)")
-
-    def close(self) -> None:
-        """Does nothing: there is nothing to wait for."""
 
     def finish(self) -> None:
         """Resumes an unfinished run."""
