@@ -18,6 +18,7 @@ mod engine_rewrites;
 mod entries;
 mod expressions;
 mod families;
+mod first_bytes;
 mod gpt2;
 pub(crate) mod key;
 mod nfa;

@@ -28,6 +28,7 @@ use super::dfa::{Dfa, MatchMemo};
 use super::entries::{
     AT_MARK, FULL, HERE, MARK, N_BITS, ONE_BACK, RARE, RESTART, Read, STOP, TWO_BACK, with_row,
 };
+use super::first_bytes::FirstBytes;
 use super::nfa::DEAD;
 use super::scan::ENDS_PER_FILL;
 use super::shuffle_states::ShuffleStates;
@@ -113,15 +114,14 @@ pub(super) struct OnePass {
 /// Automata that split in turn and read bytes as letters of GPT-2's byte alphabet.
 pub(super) struct Letters {
     steps: Vec<Dfa>,
-    /// Bytes that can begin a match.
-    can_begin: [bool; 256],
+    first_bytes: FirstBytes,
 }
 
 impl Letters {
     /// Returns where a match might begin first.
     #[inline]
     pub fn next_begin(&self, bytes: &[u8]) -> Option<usize> {
-        bytes.iter().position(|&byte| self.can_begin[usize::from(byte)])
+        self.first_bytes.position(bytes)
     }
 
     /// Appends the ends that the patterns find in the bytes from `start` on.
@@ -191,7 +191,7 @@ impl OnePass {
     pub fn of_letters(&self) -> Letters {
         let steps: Vec<Dfa> = self.steps.iter().map(|dfa| dfa.of_letters()).collect();
         let can_begin = |byte| steps.iter().any(|dfa| dfa.can_begin(byte as u8));
-        Letters { can_begin: std::array::from_fn(can_begin), steps }
+        Letters { first_bytes: FirstBytes::new(std::array::from_fn(can_begin)), steps }
     }
 
     /// Appends the ends that the patterns find in a segment, pattern by pattern.

@@ -148,6 +148,11 @@ impl RegexScanner {
         }
     }
 
+    /// Returns the text of the pattern.
+    pub fn pattern(&self) -> &str {
+        &self.pattern
+    }
+
     /// Returns a finder of the same matches, if the pattern groups the digits of whole numbers.
     pub fn whole_numbers(&self) -> Option<WholeNumbers> {
         WholeNumbers::new(&self.pattern)

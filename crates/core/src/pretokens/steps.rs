@@ -20,7 +20,7 @@ use super::dfa::{Dfa, MatchMemo};
 use super::expressions::is_one_character;
 use super::one_pass::{Letters, OnePass};
 use super::regex::RegexScanner;
-use super::threes::Threes;
+use super::threes::{RUNS, Threes};
 use super::unicode::byte_letter;
 use crate::cpu::CpuTier;
 use crate::error::Result;
@@ -33,7 +33,7 @@ pub(super) enum Step {
     Split(RegexScanner, Joining),
     /// Several regular expressions in turn, whose matches and gaps are the pretokens.
     OnePass(Box<OnePass>),
-    /// Runs of digits are cut in threes from the right.
+    /// Runs of digits are cut in threes from the right, perhaps after runs of numbers are split off.
     Threes(Box<Threes>),
     /// The patterns after this one see bytes as the letters of GPT-2's byte alphabet.
     ByteLevel,
@@ -117,7 +117,8 @@ impl Step {
                 Some(dfa) if dfa.never_matches(before) => None,
                 dfa => Some(dfa.is_some_and(|dfa| dfa.ends_between(before, after))),
             },
-            Step::Split(..) | Step::Threes(_) | Step::ByteLevel | Step::Letters(_) => Some(false),
+            Step::Threes(threes) => threes.ends_between(before, after),
+            Step::Split(..) | Step::ByteLevel | Step::Letters(_) => Some(false),
         }
     }
 
@@ -133,7 +134,15 @@ impl Step {
     pub fn grouped(steps: Vec<Step>, tier: CpuTier) -> Vec<Step> {
         let (mut grouped, mut dfas) = (Vec::new(), Vec::new());
         let mut kept = Vec::new();
-        for step in steps.into_iter().map(Some).chain([None]) {
+        for mut step in steps.into_iter().map(Some).chain([None]) {
+            if let [Step::Split(runs, _)] = kept.as_slice()
+                && runs.pattern() == RUNS
+                && let Some(Step::Threes(threes)) = step
+            {
+                step = Some(Step::Threes(Box::new(threes.after_runs())));
+                kept.clear();
+                dfas.clear();
+            }
             let dfa = step.as_ref().and_then(Step::splitting);
             if dfa.is_none() {
                 let numbers = match kept.first() {

@@ -7,66 +7,79 @@
 //! ```
 
 use super::expressions::{Set, first_characters, is_subset};
+use super::first_bytes::FirstBytes;
 use crate::error::Result;
 use crate::memory::TryReserve;
 
 const BEFORE_GROUPS: &str = r"(?=(\d{3})+(?!\d))";
+/// What SuperBPE splits off before [`BEFORE_GROUPS`].
+pub(super) const RUNS: &str = r"\p{N}+";
 const WHOLE_NUMBERS: (&str, &str) = (r"\d{1,3}(?=(?:\d{3})*", ")");
-
-/// Bytes that are checked together.
-const CHUNK: usize = 32;
 
 /// Finds the matches of [`BEFORE_GROUPS`], which are all empty.
 pub(super) struct Threes {
     digits: Set,
-    /// The first bytes of digits.
-    can_begin: [bool; 256],
+    /// The numbers whose runs are split off first: those of [`RUNS`].
+    numbers: Option<Set>,
+    first_bytes: FirstBytes,
 }
 
 impl Threes {
     /// `None` for any other pattern.
     pub fn new(pattern: &str) -> Option<Self> {
         let digits = first_characters(r"\d").filter(|_| pattern == BEFORE_GROUPS)?;
-        let mut can_begin = [false; 256];
-        for character in digits.ranges().iter().flat_map(|range| range.start()..=range.end()) {
-            can_begin[usize::from(character.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
-        }
-        Some(Threes { digits: Set::new(digits), can_begin })
+        let first_bytes = FirstBytes::of(&digits);
+        Some(Threes { digits: Set::new(digits), numbers: None, first_bytes })
     }
 
-    /// Returns the offset of the first byte that a digit can begin with.
+    /// Does the work of [`RUNS`], too, which must be the pattern before this one.
+    pub fn after_runs(self) -> Self {
+        let Some(numbers) = first_characters(RUNS) else { return self };
+        Threes { first_bytes: FirstBytes::of(&numbers), numbers: Some(Set::new(numbers)), ..self }
+    }
+
+    /// Returns the offset of the first byte that a match or a run can begin with.
     pub fn next_begin(&self, bytes: &[u8]) -> Option<usize> {
-        let begins = |&byte: &u8| self.can_begin[usize::from(byte)];
-        let (chunks, rest) = bytes.as_chunks::<CHUNK>();
-        for (number, chunk) in chunks.iter().enumerate() {
-            // Skips most chunks without a branch for each byte.
-            let may = chunk.iter().fold(false, |may, &byte| may | byte.is_ascii_digit() | !byte.is_ascii());
-            if may && let Some(at) = chunk.iter().position(begins) {
-                return Some(number * CHUNK + at);
-            }
-        }
-        rest.iter().position(begins).map(|at| chunks.len() * CHUNK + at)
+        self.first_bytes.position(bytes)
     }
 
-    /// Finds the next run of digits from `from` on and appends its matches after `from`; returns the end of the run.
-    pub fn next_run(&self, text: &str, from: usize, matches: &mut Vec<usize>) -> Result<Option<usize>> {
-        let is_digit = |character: &char| self.digits.has(*character);
+    /// See [`super::steps::Step::ends_between`].
+    pub fn ends_between(&self, before: char, after: char) -> Option<bool> {
+        match &self.numbers {
+            Some(numbers) => numbers.has(before).then(|| !numbers.has(after)),
+            None => Some(false),
+        }
+    }
+
+    /// Finds the next run from `from` on and appends where to cut after `from`, in order and perhaps twice at one
+    /// offset; returns the end of the run.
+    pub fn next_run(&self, text: &str, from: usize, cuts: &mut Vec<usize>) -> Result<Option<usize>> {
+        let numbers = self.numbers.as_ref().unwrap_or(&self.digits);
         let mut at = from;
-        let run = loop {
+        loop {
             let Some(distance) = self.next_begin(&text.as_bytes()[at..]) else { return Ok(None) };
             at += distance;
-            let rest = &text[at..];
-            match rest.chars().next() {
-                Some(other) if !self.digits.has(other) => at += other.len_utf8(),
-                _ => break rest,
+            match text[at..].chars().next() {
+                Some(other) if !numbers.has(other) => at += other.len_utf8(),
+                _ => break,
             }
-        };
-        let n_digits = run.chars().take_while(is_digit).count();
-        for (number, digit) in run.chars().take(n_digits).enumerate() {
-            if (n_digits - number).is_multiple_of(3) && at > from {
-                matches.try_push(at, "pretoken ends")?;
+        }
+        let mut cut = |at| if at > from { cuts.try_push(at, "pretoken ends") } else { Ok(()) };
+        if self.numbers.is_some() {
+            cut(at)?;
+        }
+        let mut run = text[at..].chars().take_while(|&character| numbers.has(character)).peekable();
+        while run.peek().is_some() {
+            let n_digits = text[at..].chars().take_while(|&character| self.digits.has(character)).count();
+            for (number, digit) in run.by_ref().take(n_digits.max(1)).enumerate() {
+                if n_digits > number && (n_digits - number).is_multiple_of(3) {
+                    cut(at)?;
+                }
+                at += digit.len_utf8();
             }
-            at += digit.len_utf8();
+        }
+        if self.numbers.is_some() {
+            cut(at)?;
         }
         Ok(Some(at))
     }
