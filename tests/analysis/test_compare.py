@@ -164,15 +164,6 @@ def test_any_corpus_can_be_compared_on(models: tuple[Path, Path, Path], tmp_path
     assert json.loads(output(*empty, "--json"))["bytes_per_token"] == [None, None]
 
 
-def test_tiktoken_files_take_the_pattern_and_others_their_own(models: tuple[Path, Path, Path]) -> None:
-    first, _, text = models
-    ranks = first.with_suffix(".tiktoken")
-    Tokenizer.load(first).save(ranks, format="tiktoken")
-    command = ("compare --model", first, "--model", ranks, "--input", text)
-    assert output(*command, "--pattern", "gpt2").splitlines()[-1] == "the ids are the same"
-    failed(run(*command), "first.tiktoken", "cl100k")
-
-
 def test_the_libraries_by_name(models: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     first, _, text = models
     folder = first.parent / "folder"

@@ -49,24 +49,6 @@ def test_convert_warns_about_what_the_format_does_not_store(model: Path, tmp_pat
     assert Tokenizer.load(back).special_tokens == {"<|endoftext|>": 280}
 
 
-def test_what_a_format_cannot_express_is_refused_with_the_reason(tmp_path: Path) -> None:
-    vocab = {0: b"a", 1: b"b", 2: b"c", 3: b"bc", 4: b"ab"}
-    odd = Tokenizer(vocab, [(b"a", b"b"), (b"b", b"c")], missing_bytes="raise")
-    odd.save(tmp_path / "odd.json")
-    command = ("convert --format tiktoken --model", tmp_path / "odd.json", "--output", tmp_path / "odd.tiktoken")
-    failed(run(*command), "ranks cannot express")
-    assert not (tmp_path / "odd.tiktoken").exists()
-
-
-def test_an_output_that_is_there_is_replaced_by_force_alone(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("mine")
-    command = ("convert --format huggingface --model", model, "--output", tmp_path / "taken")
-    failed(run(*command), "taken")
-    assert (tmp_path / "taken").read_text() == "mine"
-    output(*command, "--force")
-    assert Tokenizer.load(tmp_path / "taken").n_vocab == 281
-
-
 def test_a_post_processor_is_left_out_on_request(tmp_path: Path) -> None:
     end = ["<|endoftext|>", 280]
     around = canonical_json({"cls": end, "sep": end, "type": "BertProcessing"})

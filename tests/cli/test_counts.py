@@ -55,18 +55,6 @@ def test_counts_that_are_named_twice_cause_a_warning(tmp_path: Path) -> None:
     assert done.status == 0 and "counts is added 2 times: it is passed more than once" in done.err
 
 
-@pytest.mark.parametrize("option", ["--max-bytes 5", "--lines", "--text-field body", "--input-errors replace"])
-def test_options_of_reading_with_counts_are_wrong_usage(tmp_path: Path, option: str) -> None:
-    (tmp_path / "a.txt").write_text("some text")
-    output("count --input", tmp_path / "a.txt", "--output", tmp_path / "counts")
-    output("train --vocab-size 258 --counts", tmp_path / "counts", "--output", tmp_path / "model")
-    commands: list[list[str | Path]] = [["train --vocab-size 257"], ["prune --n-tokens 1 --model", tmp_path / "model"]]
-    for command in commands:
-        done = run(*command, *option.split(), "--counts", tmp_path / "counts", "--output", tmp_path / "out")
-        assert done.status == 2 and f"{option.split()[0]} needs --input" in done.err
-        assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("name", ["broken.jsonl", "none.txt", "empty"])
 def test_failures_leave_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "broken.jsonl").write_text('{"text": "a"}\n{"text": ')

@@ -1,12 +1,14 @@
 """What the command line says about a failure: options instead of arguments, plain paths, no lines of source."""
 
+import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer
+from pairloom import PretokenCounts, Tokenizer
 from pairloom.cli import messages
 from pairloom.cli.commands import COMMANDS
 from tests.cli.commands import failed, output, run
@@ -15,10 +17,13 @@ from tests.corpus.files import write_parquet
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with models and inputs."""
+    monkeypatch.chdir(tmp_path)
     tokenizer = Tokenizer.train(["ab ab ab"], 258)
     tokenizer.save(tmp_path / "model.json")
     tokenizer.save(tmp_path / "ranks.tiktoken", format="tiktoken")
+    PretokenCounts.from_texts(["ab ab"]).save(tmp_path / "counts")
     (tmp_path / "a.txt").write_text("ab <|endoftext|> ab")
     (tmp_path / "a.csv").write_bytes(b"id,text\n1,\xff")
     (tmp_path / "bad.txt").write_bytes(b"ab\xff")
@@ -48,6 +53,7 @@ TOKENIZE = "tokenize --model model.json --output new --input"
             "pairloom: bad.txt: is not a folder; pass a new or an empty folder",
         ),
         ("tokenize --model model.json --output a.txt/d --input a.txt", "pairloom: a.txt/d: Not a directory\n"),
+        ("encode --special <x>=-1 --text a --model model.json", "--special <x>=-1: an id is 0 or more"),
         ("inspect --model ranks.tiktoken", "load it with --pattern, a regular expression"),
         ("view --model model.json --input a.txt --output new --specials error", "text with --specials ordinary, or"),
         ("inspect --model model.json --pattern gpt2", "leave out --pattern\n"),
@@ -61,8 +67,7 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         ),
     ],
 )
-def test_remedies_are_options(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str) -> None:
-    monkeypatch.chdir(folder)
+def test_remedies_are_options(folder: Path, arguments: str, message: str) -> None:
     done = run(arguments)
     failed(done, message)
     assert "Errno" not in done.err and "PosixPath" not in done.err
@@ -86,8 +91,7 @@ def test_remedies_are_options(folder: Path, monkeypatch: pytest.MonkeyPatch, arg
         "compare --model model.json --model model.json --corpus en=a.svg --plot a.svg",
     ],
 )
-def test_no_input_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str) -> None:
-    monkeypatch.chdir(folder)
+def test_no_input_is_replaced(folder: Path, arguments: str) -> None:
     for name in ("b.txt", "a.svg"):
         (folder / name).write_text("ab <|endoftext|> ab")
     (folder / "link.txt").symlink_to("a.txt")
@@ -98,10 +102,7 @@ def test_no_input_is_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch, arg
 
 
 @pytest.mark.parametrize("arguments", [f"{TRAIN} none.txt", f"{TOKENIZE} none.txt"])
-def test_an_empty_input_is_not_passed_over_in_silence(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str
-) -> None:
-    monkeypatch.chdir(folder)
+def test_an_empty_input_is_not_passed_over_in_silence(folder: Path, arguments: str) -> None:
     (folder / "none.txt").touch()
     done = run(arguments)
     assert done.status == 0 and (folder / "new").exists()
@@ -119,18 +120,6 @@ def test_remedies_of_columns(folder: Path) -> None:
     assert done.status == 1 and "skip such rows with --skip-bad\n" in done.err
     done = run(*tokenize, folder / "b.parquet", "--skip-bad")
     assert done.status == 0 and done.err.startswith("pairloom: warning: 1 records")
-
-
-def test_remedies_of_a_run_that_is_there(folder: Path) -> None:
-    tokenize: list[str | Path] = ["tokenize", "--model", folder / "model.json", "--output", folder / "out"]
-    tokenize += ["--input", folder / "a.txt"]
-    assert run(*tokenize).status == 0
-    done = run(*tokenize)
-    assert done.status == 1
-    assert (
-        done.err
-        == f"pairloom: {folder / 'out'}: already contains a run; resume it (--resume), or replace it (--force)\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -151,30 +140,62 @@ def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: st
     failed(done, f"{folder / 'out'}: {message} resume with the same, or start in")
 
 
-def test_warnings_name_options_and_no_source(folder: Path) -> None:
-    done = run("train", "--vocab-size", 258, "--output", folder / "new", "--input", folder / "a.txt")
-    assert done.status == 0
-    (line,) = (line for line in done.err.splitlines() if "literals" in line)
-    assert line.startswith("pairloom: warning: the corpus contains 1 literals")
-    assert "pass --corpus-specials split to split" in line
-    assert ".py" not in done.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ("", "usage:"),
+        ("nonsense", "usage:"),
+        ("train --input a --output b", "give --vocab-size"),
+        (f"{TRAIN} a --profile gpt5", "usage:"),
+        ("encode --model m --text a --input b", "usage:"),
+        ("decode --model m --ids one", "usage:"),
+        ("train --vocab-siz 300 --input a.txt", "there is no option --vocab-siz; did you mean --vocab-size?"),
+        ("tokenize --max-memory 1", "there is no option --max-memory"),
+        ("train a.txt --vocab-size 300 --output new --input b.txt", "argument a.txt; pass files with --input a.txt"),
+        ("encode hello --model none", "argument hello; pass text with --text or files with --input hello"),
+        ("decode 3 --model none", "unexpected argument 3"),
+        ("encode --model m --text a --text b", "--text is given more than once; it takes one value"),
+        ("inspect --model a --model=b", "--model is given more than once; it takes one value"),
+        ("encode --model '' --text a", "--model is empty; pass a file or a folder"),
+        ("encode --model model.json --input ''", "--input is empty"),
+        ("train --input a.txt '' --vocab-size 300 --output new", "--input is empty"),
+        ("tokenize --model model.json --input a.txt --output ''", "--output is empty"),
+        ("merge-counts a.txt '' --output new", "counts is empty"),
+        ("convert --model model.json --format huggingface --output -", "--output - would create a file named -"),
         ("stats --model model.json --input a.txt --parallel", "--parallel needs --corpus"),
         ("compare --model model.json --model model.json --input a.txt --parallel", "--parallel needs --corpus"),
         ("view --model model.json --text ab --lines --output new", "--lines needs --input: it controls how texts are"),
         ("inspect --model model.json --stages ab --json", "--stages cannot be combined with --text or --json"),
+        *(
+            (f"{command} --counts counts --output new {option}", f"{option.split()[0]} needs --input")
+            for command in ("train --vocab-size 257", "prune --n-tokens 1 --model model.json")
+            for option in ("--max-bytes 5", "--lines", "--text-field body", "--input-errors replace")
+        ),
+        ("train --vocab-size 300 --n-tokens 5 --extend model.json --input a.txt --output new", "--vocab-size or --n-t"),
+        ("train --extend model.json --input a.txt --output new", "--vocab-size or --n-tokens"),
+        ("train --n-tokens 5 --input a.txt --output new", "need --extend"),
+        (f"{TRAIN} a.txt --renumber", "need --extend"),
+        (f"{TRAIN} a.txt --trace trace --extend model.json", "--trace cannot be combined with --extend"),
+        (f"{TRAIN} a.txt --trace ./new", "--trace and --output are the same file"),
+        ("prune --input a.txt --output new --adapt --vocab-size 257 --model model.json", "pass --n-tokens"),
+        ("train --vocab-size 300 --output new", "exactly one of --input, --counts and --parity"),
+        (f"{TRAIN} a.txt --parity en=a.txt", "exactly one of --input, --counts and --parity"),
+        (f"{TRAIN} a.txt --parity-reference en=a.txt", "--parity-reference needs --parity"),
+        ("train --vocab-size 300 --output new --parity en=a.txt --trace trace", "--parity cannot be combined with"),
+        ("train --vocab-size 300 --output new --parity a.txt", "NAME=PATH"),
     ],
 )
-def test_options_that_would_be_ignored_are_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
-) -> None:
-    monkeypatch.chdir(folder)
-    done = run(arguments)
-    assert done.status == 2 and message in done.err
+def test_wrong_usage_exits_with_2_and_says_why(folder: Path, arguments: str, message: str) -> None:
+    there = set(folder.iterdir())
+    done = run(*shlex.split(arguments))
+    assert (done.status, done.out) == (2, "") and message in done.err, done
+    assert set(folder.iterdir()) == there
+
+
+@pytest.mark.parametrize("command", ["encode", "inspect", "view"])
+def test_text_that_is_no_utf_8_is_wrong_usage(folder: Path, command: str) -> None:
+    done = run(command, "--model", folder / "model.json", "--text", os.fsdecode(b"ab\xff"))
+    assert done.status == 2 and "--text is not UTF-8 at byte 2; pass UTF-8 text" in done.err
 
 
 def test_every_option_that_messages_name_is_one() -> None:

@@ -31,7 +31,7 @@ def test_one_command(model: Path, tmp_path: Path) -> None:
     end = tokenizer.special_tokens["<|endoftext|>"]
     assert documents_of(tmp_path / "out") == [[*tokenizer.encode(text), end] for text in DOCUMENTS]
     before = contents(tmp_path / "out")
-    assert run(*command).status == 1
+    failed(run(*command), "out: already contains a run; resume it (--resume), or replace it (--force)\n")
     done = run(*command, "--resume")
     assert done.status == 0 and "already finished" in done.err
     assert contents(tmp_path / "out") == before
