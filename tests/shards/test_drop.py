@@ -11,9 +11,7 @@ import pytest
 
 from pairloom import FormatError, ResumeError, drop_documents, open_shards, pack_shards, tokenize_files, verify_shards
 from pairloom.shards.files import FORMATS
-from pairloom.shards.manifest import Manifest
 from tests.cli.commands import output, run
-from tests.shards.making import Killed
 from tests.shards.provenance import TOKENIZER, check
 from tests.shards.reading import contents, documents_of, manifest_of
 from tests.shards.test_provenance import inputs, made, records
@@ -70,39 +68,6 @@ def test_an_emptied_shard_stays_readable(tmp_path: Path, format: str) -> None:
     check(tmp_path / "packed", left(tmp_path, gone))
     drop_documents(out, [str(record.id) for record in records(tmp_path / "in")])
     assert documents_of(out) == [] and verify_shards(out, deep=True) == []
-
-
-@pytest.mark.parametrize("where", ["sync_and_digest", "rename_to_final", "save", "put_in_place", "manifest.save"])
-@pytest.mark.parametrize("format", ["npy", "parquet"])
-def test_a_call_that_is_killed_is_finished_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, format: str
-) -> None:
-    from pairloom.shards import drop
-
-    out = made(tmp_path, format=format)
-    owner: Any = {"save": Manifest, "manifest.save": Manifest}.get(where, drop)
-    name = where.rpartition(".")[2]
-    original, calls = getattr(owner, name), [0]
-    last = {"save": 3, "manifest.save": 4}.get(where, 2)
-
-    def killed(*args: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == last:
-            raise Killed
-        return original(*args)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(owner, name, killed)
-        # A killed run does not clean up.
-        patched.setattr("shutil.rmtree", lambda *_, **__: None)
-        with pytest.raises(Killed):
-            drop_documents(out, GONE)
-    shards = open_shards(out)
-    assert 0 < len(records(tmp_path / "in")) - len(shards) <= 4 and sum(map(len, shards)) == shards.n_tokens
-    drop_documents(out, GONE)
-    check(out, left(tmp_path))
-    assert verify_shards(out, deep=True) == []
-    assert sum(record["documents"] for record in manifest_of(out)["dropped"]) == 4
 
 
 def test_neither_resume_nor_repair_brings_documents_back(tmp_path: Path) -> None:

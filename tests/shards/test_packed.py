@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from pairloom import ResumeError, Tokenizer, open_shards, pack_shards, tokenize_files
-from pairloom.shards import packed, publishing
+from pairloom.shards import packed
 from pairloom.shards.files import FORMATS
-from pairloom.shards.publishing import Publisher
 from tests.cli.commands import failed, output, run
 from tests.shards.making import random_lines
 from tests.shards.reading import documents_of, manifest_of
@@ -49,30 +48,9 @@ def test_rows_are_those_of_a_loop_and_each_token_is_in_one(tmp_path: Path, forma
     assert abs(n_bytes - shards.manifest.text_bytes) <= world_size * len(rows)
 
 
-def test_a_killed_packing_begins_again_and_a_finished_one_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_in_use_is_only_replaced_on_request(tmp_path: Path) -> None:
     tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
-    pack_shards(tmp_path / "shards", tmp_path / "whole", seq_len=8, seed=1, shard_tokens=50)
-    monkeypatch.setattr(packed, "_CHUNK_IDS", 64)
-    made: list[Any] = []
-
-    def killed(publisher: Any, shard: Any, files: Any, publish: Any = Publisher.publish) -> None:
-        publish(publisher, shard, files)
-        made.append(shard)
-        if len(made) == 3:
-            raise SystemExit
-
-    with monkeypatch.context() as patched, pytest.raises(SystemExit):
-        # The folder as a killed run leaves it.
-        patched.setattr(Publisher, "publish", killed)
-        patched.setattr(publishing, "clear", lambda folder, kept=(): None)
-        patched.setattr("shutil.rmtree", lambda *_, **__: None)
-        pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
-    (hidden,) = (tmp_path / "out").iterdir()
-    assert not manifest_of(hidden)["complete"]
     pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
-    assert documents_of(tmp_path / "out") == documents_of(tmp_path / "whole")
     with pytest.raises(FileExistsError, match="already contains a run; replace it"):
         pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8)
     with pytest.raises(FileExistsError, match="already contains a run"):

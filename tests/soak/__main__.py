@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from tests.soak import identity
-from tests.soak.harness import HARNESSES, load
+from tests.soak.harness import HARNESSES, Table, load
 
 _MAX_SHOWN = 20
 
@@ -29,7 +29,7 @@ def main() -> int:
         count = harness.FULL if args.count is None else args.count
         print(f"{name}: {harness.SUMMARY}\n")
         started = time.perf_counter()
-        table = harness.run(count, args.seed)
+        table = Table(harness.run(count, args.seed))
         seconds = time.perf_counter() - started
         print(table.text())
         for failure in table.failures[:_MAX_SHOWN]:

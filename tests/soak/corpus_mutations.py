@@ -9,6 +9,7 @@ import io
 import random
 import tempfile
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from pyarrow import parquet
 from pairloom import Corpus
 from pairloom.errors import CorpusError
 from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines, write_arrow
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 from tests.soak.isolation import run_by_kind
 from tests.soak.mutations import changed_bytes
 
@@ -36,12 +37,12 @@ _PARQUET_COMPRESSIONS = ("none", "snappy", "gzip", "zstd")
 _CHECKED = (".gz", ".bz2", ".xz", ".zst")
 
 
-def run(count: int, seed: int) -> Table:
-    """Runs `count` cases and tabulates them by container."""
-    table = Table(("container", "files", "read", "refused", "skipped", "failed", "slowest, s", "most memory, MB"))
+def run(count: int, seed: int) -> Iterator[Result]:
+    """Runs `count` cases, by container."""
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as folder:
-        run_by_kind(table, tuple(originals()), count, seed, lambda number: (run_case(seed, number, Path(folder)), 0))
-    return table
+        yield from run_by_kind(
+            tuple(originals()), count, seed, lambda number: (run_case(seed, number, Path(folder)), 0)
+        )
 
 
 def damaged(seed: int, number: int) -> tuple[str, bytes]:

@@ -14,11 +14,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pairloom import Tokenizer
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 from tests.soak.isolation import run_cases
 
 SUMMARY = (
@@ -31,9 +31,8 @@ _CHILD_SECONDS = 60
 _OUTCOMES = {0: "equal", 3: "other results", 4: "collector changed"}
 
 
-def run(count: int, seed: int) -> Table:
+def run(count: int, seed: int) -> Iterator[Result]:
     """Forks `count` times in a process of its own."""
-    table = Table(("call of the busy threads", "forks", "equal", "failed"))
     chance = random.Random(seed)
     texts = ["".join(chance.choices("ab cdé東😀\n", k=chance.randrange(1, 400))) for _ in range(3000)]
     tokenizer = Tokenizer.train(texts[:500], 400)
@@ -71,15 +70,13 @@ def run(count: int, seed: int) -> Table:
             return "parent's collector changed"
         return _OUTCOMES.get(status, f"hung or died with {status}")
 
-    outcomes: dict[str, list[str]] = {name: [] for name in calls}
     for number, outcome in run_cases(case, count, timeout=2 * _CHILD_SECONDS):
-        name = list(calls)[number % len(calls)]
-        outcomes[name].append(outcome.result or f"the parent: {outcome.death}")
-        if outcome.result != "equal":
-            table.failures.append(f"fork {number} of seed {seed} during {name}: {outcomes[name][-1]}")
-    for name, found in outcomes.items():
-        table.add(name, len(found), found.count("equal"), len(found) - found.count("equal"))
-    return table
+        what = outcome.result or f"the parent: {outcome.death}"
+        yield Result(
+            list(calls)[number % len(calls)],
+            {"forks": 1},
+            "" if what == "equal" else f"{number} of seed {seed}: {what}",
+        )
 
 
 def _repeat(work: Callable[[], Any], stop: threading.Event) -> None:

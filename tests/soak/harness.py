@@ -1,4 +1,4 @@
-"""What all soak harnesses share: their registry and the table that each returns.
+"""What all soak harnesses share: their registry, the result of a case, and the table of all results.
 
 To add a harness, write a module in this folder with
 
@@ -6,14 +6,15 @@ To add a harness, write a module in this folder with
     QUICK = 200      # cases in the normal test run: a few seconds
     FULL = 100_000   # cases of a full run
 
-    def run(count: int, seed: int) -> Table: ...
+    def run(count: int, seed: int) -> Iterator[Result]: ...
 
 and add its name to HARNESSES. The same count and seed must give the same cases.
 """
 
 import importlib
-from dataclasses import dataclass, field
-from typing import Protocol, cast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol, cast
 
 HARNESSES: tuple[str, ...] = (
     "corpus_mutations",
@@ -32,34 +33,50 @@ HARNESSES: tuple[str, ...] = (
 """The names of the harness modules in this folder."""
 
 
-@dataclass
-class Table:
-    """The result of one run.
+class Result(NamedTuple):
+    """A case, or several of one row of the table.
 
-    columns: the names of the columns. rows: one tuple of cells for each row. failures: one message for each case that
-    broke the rule, with what is needed to repeat it (at most a few are printed); a run passes when there is none.
+    counts: added to the row's columns. failure: how a case broke the rule, with what is needed to repeat it.
+    largest: numbers of which the row shows the largest, such as seconds.
     """
 
-    columns: tuple[str, ...]
-    rows: list[tuple[object, ...]] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
+    row: str
+    counts: Mapping[str, int]
+    failure: str = ""
+    largest: Mapping[str, float] = {}
 
-    def add(self, *cells: object) -> None:
-        """Appends a row."""
-        if len(cells) != len(self.columns):
-            raise ValueError(f"{len(cells)} cells for {len(self.columns)} columns")
-        self.rows.append(cells)
+
+class Table:
+    """The results of one run, by row; it passes if there are no failures."""
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        self.rows: dict[str, Counter[str]] = {}
+        self.failures: list[str] = []
+        self._largest: dict[tuple[str, str], float] = {}
+        for row, counts, failure, largest in results:
+            for name in (row, "all"):
+                self.rows.setdefault(name, Counter()).update({**counts, "failed": bool(failure)})
+                for column, value in largest.items():
+                    self._largest[name, column] = max(value, self._largest.get((name, column), 0))
+            if failure:
+                self.failures.append(f"{row}: {failure}")
 
     def text(self) -> str:
         """The table in Markdown, so that it can be copied to docs/reliability.md."""
-        cells = [self.columns, *(tuple(map(_shown, row)) for row in self.rows)]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
-        lines = [
-            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
-            for row in cells
-        ]
-        lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-        return "\n".join(lines)
+        total = self.rows.pop("all", Counter())
+        rows = {**self.rows, "all": total}
+        largest = list(dict.fromkeys(column for _, column in self._largest))
+        counted = [*(column for column in total if column != "failed"), "failed"]
+        cells = [["", *counted, *largest]]
+        for row, counts in rows.items():
+            shown = (
+                f"{self._largest[row, column]:.3g}" if (row, column) in self._largest else "" for column in largest
+            )
+            cells.append([row, *(f"{counts[column]:,}" for column in counted), *shown])
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        cells.insert(1, ["-" * width for width in widths])
+        aligned = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells)
+        return "\n".join(f"| {' | '.join(row)} |" for row in aligned)
 
 
 class Harness(Protocol):
@@ -70,16 +87,10 @@ class Harness(Protocol):
     FULL: int
 
     @staticmethod
-    def run(count: int, seed: int) -> Table:
-        """Runs `count` cases and returns the table."""
+    def run(count: int, seed: int) -> Iterator[Result]:
+        """Runs `count` cases."""
 
 
 def load(name: str) -> Harness:
     """The harness module called `name`."""
     return cast(Harness, importlib.import_module(f"tests.soak.{name}"))
-
-
-def _shown(cell: object) -> str:
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)

@@ -5,11 +5,11 @@ and what is written for tiktoken gives the same ids there. Searches that an engi
 """
 
 import random
-from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from pairloom import FormatError, PatternError, Tokenizer, _core, pretokenize
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 
 SUMMARY = "random regexes against HuggingFace's library and tiktoken; a failure is a text that is split otherwise"
 QUICK = 150
@@ -54,11 +54,8 @@ _GROUPS = ("(", "(", "(?:", "(?:", "(?i:", "(?>", "(?=", "(?!")
 _BEHAVIORS = ("isolated", "merged_with_previous", "merged_with_next", "contiguous")
 
 
-def run(count: int, seed: int) -> Table:
-    """Runs `count` patterns and tabulates what became of them."""
-    names = ("no regex there", "refused", "split alike", "of these written back", "of these written for tiktoken")
-    table = Table(("patterns", *names, "otherwise"))
-    found: Counter[str] = Counter()
+def run(count: int, seed: int) -> Iterator[Result]:
+    """Runs `count` patterns."""
     for number in range(count):
         rng = random.Random(f"{seed} {number}")
         # Half of them have few letters, which repetitions and alternatives meet more often.
@@ -66,39 +63,40 @@ def run(count: int, seed: int) -> Table:
         characters = _CHARACTERS if number % 2 else ("a", "a", "b", "b", "c")
         texts = ["".join(rng.choices(characters, k=rng.randrange(1, 10))) for _ in range(_N_TEXTS)]
         try:
-            found[_outcome(pattern, rng.choice(_BEHAVIORS), texts, found)] += 1
+            found = _outcomes(pattern, rng.choice(_BEHAVIORS), texts)
+            yield Result("patterns", {"patterns": 1, **dict.fromkeys(found, 1)})
         except AssertionError as error:
-            found["otherwise"] += 1
-            table.failures.append(f"pattern {number} of seed {seed}: {error}")
-    table.add(count, *(found[name] for name in (*names, "otherwise")))
-    return table
+            yield Result("patterns", {"patterns": 1}, f"pattern {number} of seed {seed}: {error}")
 
 
-def _outcome(pattern: str, behavior: str, texts: list[str], found: Counter[str]) -> str:
+def _outcomes(pattern: str, behavior: str, texts: list[str]) -> list[str]:
+    """Returns the columns of the table that count the pattern."""
     import tokenizers
+
+    found = ["split alike"]
 
     try:
         theirs = tokenizers.Regex(pattern)
     except Exception:
-        return "no regex there"
+        return ["no regex there"]
     try:
         ours, can_be_empty = _core.read_oniguruma(pattern)
         step = f"(?#{behavior}){ours}" if behavior != "isolated" or can_be_empty else f"(?:{ours})"
         pieces = [_ours(text, step) for text in texts]
     except PatternError:
-        return "refused"
+        return ["refused"]
     try:
         back = tokenizers.Regex(_core.write_oniguruma(ours)[0])
-        found["of these written back"] += 1
+        found.append("of these written back")
     except PatternError:
         back = theirs
     for text, split in zip(texts, pieces, strict=True):
         for regex in (theirs, back):
             wanted = _theirs(regex, behavior, text)
             assert None in (split, wanted) or split == wanted, f"{pattern!a}, here {ours!a}: {text!a} {split} {wanted}"
-    if not can_be_empty:
-        found["of these written for tiktoken"] += _check_tiktoken(f"(?:{ours})|[\\s\\S]", texts)
-    return "split alike"
+    if not can_be_empty and _check_tiktoken(f"(?:{ours})|[\\s\\S]", texts):
+        found.append("of these written for tiktoken")
+    return found
 
 
 def _check_tiktoken(pattern: str, texts: list[str]) -> bool:

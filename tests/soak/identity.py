@@ -20,7 +20,7 @@ from pairloom import Tokenizer
 from pairloom.patterns import PATTERNS
 from tests.parity import prose, texts
 from tests.parity.real_vocabularies import VOCABULARIES, Vocabulary, tiktoken_encoding
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 from tests.soak.sentencepiece_vocabularies import cases
 
 SUMMARY = "seeded text against tiktoken, tokenizers and sentencepiece; a failure is other ids, or another text of them"
@@ -34,7 +34,6 @@ total_file: Path | None = None
 _MIN_COUNT_FOR_PUBLISHED = 10
 _CHARACTERS = {"tiktoken": 2_000_000, "tokenizers": 500_000, "sentencepiece": 200_000}
 """How much text a round has for each vocabulary of an owner: the faster, the more. A quick round has a fiftieth."""
-_MAX_KEPT = 20
 _LITERALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot|>", "<|eot|>x", "</s>", "<unk>")
 _TURNING = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
 
@@ -53,53 +52,41 @@ class _Family:
     decodes_otherwise: Callable[[list[int], random.Random], str | None] = lambda ids, rng: None
 
 
-def run(count: int, seed: int) -> Table:
-    """Runs `count` rounds and tabulates them, or all rounds in the file of the total."""
+def run(count: int, seed: int) -> Iterator[Result]:
+    """Runs `count` rounds, and adds them to those in the file of the total."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    kept: dict[str, Any] = {"families": {}, "divergences": []}
+    rounds: dict[str, int] = {}
+    found: list[Result] = []
     if total_file is not None and total_file.exists():
-        kept = json.loads(total_file.read_text())
-    is_quick = count < _MIN_COUNT_FOR_PUBLISHED
+        rounds, rows = json.loads(total_file.read_text())
+        found = [Result(*row) for row in rows]
+        yield from found
     families = list(_families(count, seed))
-    try:
-        for _ in range(count):
-            for family in families:
-                key = f"{family.name}, {family.owner}"
-                total = kept["families"].setdefault(key, {"rounds": {}, "documents": 0, "tokens": 0, "divergences": 0})
-                number = total["rounds"].get(str(seed), 0)
-                total["rounds"][str(seed)] = number + 1
-                size = _CHARACTERS[family.owner] // (50 if is_quick else 1)
-                rng = random.Random(f"{seed} {key} {number}")
-                documents = list(_documents(rng, size))
-                for text, found in zip(documents, family.ours(documents), strict=True):
-                    ids = family.theirs(text)
-                    total["documents"] += 1
-                    total["tokens"] += len(ids)
-                    other_text = family.decodes_otherwise(ids, rng)
-                    if found != ids or other_text:
-                        total["divergences"] += 1
-                        if len(kept["divergences"]) < _MAX_KEPT:
-                            what = other_text if found == ids else ascii(_shortest(family, text))
-                            kept["divergences"].append(f"{key}, round {number}: {what}")
-            if total_file is not None:
-                _write(total_file, kept)
-    except KeyboardInterrupt:  # an unfinished round does not count
-        if total_file is None:
-            raise
-        kept = json.loads(total_file.read_text())
-    table = Table(("vocabulary, owner", "documents", "tokens", "divergences"))
-    names = ("documents", "tokens", "divergences")
-    for key, total in kept["families"].items():
-        table.add(key, *(total[name] for name in names))
-    table.add("all", *(sum(total[name] for total in kept["families"].values()) for name in names))
-    table.failures = kept["divergences"]
-    return table
+    for _ in range(count):
+        number = rounds.get(str(seed), 0)
+        for family in families:
+            found.append(_round(family, number, seed, is_quick=count < _MIN_COUNT_FOR_PUBLISHED))
+            yield found[-1]
+        rounds[str(seed)] = number + 1
+        if total_file is not None:
+            new = total_file.with_name(total_file.name + ".new")
+            new.write_text(json.dumps([rounds, found]))
+            new.replace(total_file)
 
 
-def _write(path: Path, kept: dict[str, Any]) -> None:
-    new = path.with_name(path.name + ".new")
-    new.write_text(json.dumps(kept, indent=1))
-    new.replace(path)
+def _round(family: _Family, number: int, seed: int, is_quick: bool) -> Result:
+    key = f"{family.name}, {family.owner}"
+    rng = random.Random(f"{seed} {key} {number}")
+    documents = list(_documents(rng, _CHARACTERS[family.owner] // (50 if is_quick else 1)))
+    n_tokens, failures = 0, []
+    for text, found in zip(documents, family.ours(documents), strict=True):
+        ids = family.theirs(text)
+        n_tokens += len(ids)
+        other_text = family.decodes_otherwise(ids, rng)
+        if found != ids or other_text:
+            failures.append(other_text if found == ids else ascii(_shortest(family, text)))
+    counts = {"documents": len(documents), "tokens": n_tokens, "divergences": len(failures)}
+    return Result(key, counts, f"round {number}: {failures[0]}" if failures else "")
 
 
 def _shortest(family: _Family, text: str) -> str:

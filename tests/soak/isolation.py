@@ -5,14 +5,14 @@ import ctypes
 import multiprocessing
 import resource
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 
 MAX_SECONDS = 2.0
 MAX_BYTES = 200 << 20
@@ -78,15 +78,13 @@ def run_cases(
 
 
 def run_by_kind(
-    table: Table, kinds: tuple[str, ...], count: int, seed: int, case: Callable[[int], tuple[str, int]]
-) -> None:
-    """Runs cases of all kinds in turn and tabulates them; a case that takes too much time or memory fails.
+    kinds: tuple[str, ...], count: int, seed: int, case: Callable[[int], tuple[str, int]]
+) -> Iterator[Result]:
+    """Runs cases of all kinds in turn; a case that takes too much time or memory fails.
 
     case: returns its outcome, which starts with a column of the table or "FAILED", and the bytes of its file.
     """
-    by_kind: dict[str, list[tuple[str, float, int]]] = {kind: [] for kind in kinds}
     for number, outcome in run_cases(case, count):
-        kind = kinds[number % len(kinds)]
         if outcome.result and outcome.seconds > MAX_SECONDS:
             # A busy disk also costs system time, so the faster of two runs counts.
             ((_, second),) = run_cases(case, number + 1, first=number)
@@ -96,15 +94,15 @@ def run_by_kind(
             what = f"FAILED {outcome.seconds:.1f} s for {n_file_bytes} bytes ({what})"
         elif outcome.result and outcome.n_bytes > max(MAX_BYTES, MAX_BYTES_PER_FILE_BYTE * n_file_bytes):
             what = f"FAILED {outcome.n_bytes >> 20} MB for {n_file_bytes} bytes ({what})"
-        if what.startswith("FAILED"):
-            table.failures.append(f"{kind}, case {number} of seed {seed}: {what}")
-        by_kind[kind].append((what.split(":")[0].split()[0].lower(), outcome.seconds, outcome.n_bytes))
-    for kind, found in [*by_kind.items(), ("all", [each for of_kind in by_kind.values() for each in of_kind])]:
-        if found:
-            whats = Counter(what for what, _, _ in found)
-            slowest, largest = max(seconds for _, seconds, _ in found), max(size for _, _, size in found) / 2**20
-            counted = (whats[column] for column in table.columns[2:-2])
-            table.add(kind, len(found), *counted, round(slowest, 2), round(largest))
+        largest = {"slowest, s": outcome.seconds, "most memory, MB": outcome.n_bytes / 2**20}
+        yield result_of(kinds[number % len(kinds)], what, f"case {number} of seed {seed}", largest)
+
+
+def result_of(row: str, what: str, case: str, largest: Mapping[str, float] = MappingProxyType({})) -> Result:
+    """Returns the result of a case: `what` starts with a column of the table, or is "FAILED" and why."""
+    if what.startswith("FAILED"):
+        return Result(row, {"cases": 1}, f"{case}: {what}", largest)
+    return Result(row, {"cases": 1, what.split(":")[0].split()[0]: 1}, "", largest)
 
 
 def _child(case: Callable[[int], Any], first: int, count: int, sender: Connection) -> None:

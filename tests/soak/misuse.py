@@ -16,7 +16,6 @@ import resource
 import tempfile
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -29,7 +28,7 @@ import pyarrow
 import pairloom
 from pairloom import Corpus, CountBuilder, PretokenCounts, ShardJob, Tokenizer, TrainingConfig
 from pairloom.training.config import PROFILES
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 from tests.soak.isolation import run_cases
 
 SUMMARY = (
@@ -249,9 +248,8 @@ def _used(call: Callable[..., Any], **arguments: Any) -> Any:
 # The run ---------------------------------------------------------------------------------------------------------
 
 
-def run(count: int, seed: int) -> Table:
+def run(count: int, seed: int) -> Iterator[Result]:
     """Runs all cases, or an even share of `count` cases, starting with case `seed`."""
-    table = Table(("call", "cases", "accepted", "refused", "failed"))
     with tempfile.TemporaryDirectory(prefix="pairloom-misuse-") as name:
         folder = Path(name)
         targets = calls(folder)
@@ -269,18 +267,11 @@ def run(count: int, seed: int) -> Table:
             _set_up(folder)
             return outcome_of(targets[call], argument, VALUES[value])
 
-        tallies: dict[str, Counter[str]] = {call: Counter() for call in targets}
         for number, outcome in run_cases(case, len(all_cases)):
             call, argument, value = all_cases[number]
             what, detail = outcome.result or ("failed", outcome.death)
-            tallies[call][what] += 1
-            if what == "failed":
-                table.failures.append(f"{call}({argument}=VALUES[{value}], {_named(value)}): {detail}")
-    total: Counter[str] = Counter()
-    for call, tally in [*tallies.items(), ("all", total)]:
-        table.add(call, sum(tally.values()), tally["accepted"], tally["refused"], tally["failed"])
-        total.update(tally)
-    return table
+            failure = f"{argument}=VALUES[{value}], {_named(value)}: {detail}" if what == "failed" else ""
+            yield Result(call, {"cases": 1, **({} if failure else {what: 1})}, failure)
 
 
 @cache

@@ -12,7 +12,7 @@ import json
 import random
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from pairloom.model import Model
 from tests.formats.models import random_model, trained
 from tests.formats.test_sentencepiece import Piece, gguf_file, model_file, random_pieces
 from tests.formats.test_tiktoken import tekken_file
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 from tests.soak.isolation import run_by_kind
 
 SUMMARY = (
@@ -47,12 +47,10 @@ _PIECES = (
 )
 
 
-def run(count: int, seed: int) -> Table:
-    """Runs `count` cases and tabulates them by the kind of file."""
-    table = Table(("file", "cases", "loaded", "refused", "failed", "slowest, s", "most memory, MB"))
+def run(count: int, seed: int) -> Iterator[Result]:
+    """Runs `count` cases, by the kind of file."""
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as folder:
-        run_by_kind(table, tuple(_ORIGINALS), count, seed, lambda number: _run_case(seed, number, Path(folder)))
-    return table
+        yield from run_by_kind(tuple(_ORIGINALS), count, seed, lambda number: _run_case(seed, number, Path(folder)))
 
 
 def mutant(seed: int, number: int) -> tuple[str, bytes]:

@@ -8,7 +8,6 @@ import json
 import random
 import struct
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from pairloom.reference.sessions import Session as Oracle
 from pairloom.sessions import Session
 from tests.formats.models import trained
 from tests.formats.test_sentencepiece import USER_DEFINED, load, model_file, random_pieces, tokenizer_json
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 
 SUMMARY = "random calls of sessions; a failure is an id, a change or a text that is not that of the whole text encoded"
 QUICK = 2_700
@@ -36,26 +35,18 @@ _PARTS += ["e\u0301", "\u1112\u1161\u11ab"]
 _WORDS = ["the cat sat on", " a mat, it's ", "12345 ", "東京都に", "def f(x):\n    return x\n"]
 
 
-def run(count: int, seed: int) -> Table:
+def run(count: int, seed: int) -> Iterator[Result]:
     """Each case makes 50 calls on a few sessions of one tokenizer."""
-    table = Table(("tokenizer", "calls", "characters at most", "wrong"))
-    found: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
         kinds = list(_kinds(Path(name), random.Random(seed)))
         for number in range(-(-count // _CALLS_PER_CASE)):
             kind, make = kinds[number % len(kinds)]
-            counts = found.setdefault(kind, Counter())
+            failure, longest = "", 0
             try:
-                most = _case(make(), random.Random(f"{seed} {number}"))
+                longest = _case(make(), random.Random(f"{seed} {number}"))
             except AssertionError as error:
-                counts["wrong"] += 1
-                table.failures.append(f"{kind}, case {number}: {str(error)[:1500]}")
-            else:
-                counts["most"] = max(counts["most"], most)
-            counts["calls"] += _CALLS_PER_CASE
-    for kind, counts in found.items():
-        table.add(kind, counts["calls"], counts["most"], counts["wrong"])
-    return table
+                failure = f"case {number}: {str(error)[:1500]}"
+            yield Result(kind, {"calls": _CALLS_PER_CASE}, failure, {"characters at most": longest})
 
 
 def _kinds(folder: Path, rng: random.Random) -> Iterator[tuple[str, Callable[[], Tokenizer]]]:

@@ -13,10 +13,9 @@ import random
 import shutil
 import tempfile
 import warnings
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,8 @@ from pairloom.shards.files import FORMATS
 from pairloom.shards.manifest import METADATA_KEY
 from pairloom.shards.writers import parquet
 from tests.corpus.files import DOCUMENTS, json_lines
-from tests.soak.harness import Table
-from tests.soak.isolation import run_cases
+from tests.soak.harness import Result
+from tests.soak.isolation import result_of, run_cases
 from tests.soak.mutations import changed_bytes, changed_value
 
 SUMMARY = (
@@ -40,31 +39,18 @@ FULL = 50_000
 _TEXTS = [text[:120] for text in DOCUMENTS[:36]]
 _SHARD_TOKENS = 300
 _MANIFESTS = ("manifest.json", "_manifest.parquet")
+_SEED: dict[str, Any] = {"seed": 1}
+_PADDED: dict[str, Any] = {"mode": "padded"}
 
 
-class _Original(NamedTuple):
-    """A valid folder; is_complete: whether its run is finished."""
-
-    folder: Path
-    format: str
-    is_complete: bool
-
-
-def run(count: int, seed: int) -> Table:
-    """Runs `count` cases and tabulates them by what was done with the folder."""
-    table = Table(("use", "cases", "as the original", "other ids of the files", "refused", "failed"))
-    outcomes: dict[str, Counter[str]] = {use: Counter() for use in _USES}
+def run(count: int, seed: int) -> Iterator[Result]:
+    """Runs `count` cases, by what was done with the folder."""
     # A manifest can demand one shard per token, and so thousands of files.
     with tempfile.TemporaryDirectory(prefix="pairloom-soak-") as name:
         world = _World(Path(name))
         for number, outcome in run_cases(lambda number: world.case(seed, number), count, timeout=300):
-            use, what = outcome.result or (list(_USES)[number % len(_USES)], f"FAILED {outcome.death}")
-            if what.startswith("FAILED"):
-                table.failures.append(f"{use}, case {number} of seed {seed}: {what}")
-            outcomes[use][what.split()[0]] += 1
-    for use, counts in [*outcomes.items(), ("all", sum(outcomes.values(), Counter()))]:
-        table.add(use, counts.total(), *(counts[what] for what in ("same", "other", "refused", "FAILED")))
-    return table
+            use = list(_USES)[number % len(_USES)]
+            yield result_of(use, outcome.result or f"FAILED {outcome.death}", f"case {number} of seed {seed}")
 
 
 class _World:
@@ -80,11 +66,7 @@ class _World:
         (root / "home").mkdir()
         (root / "home" / "key").write_text("secret")
         (root / "home" / "shard-00000.npy").write_bytes(b"another's")
-        self.originals = [
-            _Original(self._made(format, is_complete), format, is_complete)
-            for format in FORMATS
-            for is_complete in (True, False)
-        ]
+        self.originals = [(self._made(format, done), format) for format in FORMATS for done in (True, False)]
         self.folder = root / "case" / "out"
         self.folder.parent.mkdir()
         self.before = self._outside()
@@ -103,27 +85,26 @@ class _World:
             _write_manifest(out, _consistent(manifest))
         return out
 
-    def _outside(self) -> dict[str, tuple[int, int, int]]:
-        """Returns (inode, size, time of change) for all files outside the case."""
-        found = {}
-        for path in self.root.rglob("*"):
-            if "case" not in path.relative_to(self.root).parts:
-                status = path.lstat()
-                found[str(path)] = (status.st_ino, status.st_size, status.st_mtime_ns)
-        return found
+    def _outside(self) -> set[tuple[str, int, int, int]]:
+        """Returns (path, inode, size, time of change) for all files outside the case."""
+        paths = [path for path in self.root.rglob("*") if "case" not in path.relative_to(self.root).parts]
+        return {
+            (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+            for path in paths
+            for status in [path.lstat()]
+        }
 
-    def case(self, seed: int, number: int) -> tuple[str, str]:
-        """(use, what became of it)."""
+    def case(self, seed: int, number: int) -> str:
+        """Returns "same" or "other" (ids than the inputs'), "refused", or "FAILED" and why."""
         rng = random.Random(f"{seed} {number}")
-        use = list(_USES)[number % len(_USES)]
-        original = rng.choice(self.originals)
+        use, call = list(_USES.items())[number % len(_USES)]
+        original, format = rng.choice(self.originals)
         shutil.rmtree(self.folder.parent)
-        shutil.copytree(original.folder, self.folder)
+        shutil.copytree(original, self.folder)
         for _ in range(rng.choice((1, 1, 2))):
-            rng.choice(_CHANGES)(self, original, rng)
-        data = _data_of(self.folder)
-        is_data_changed = data != {name: known for name, known in _data_of(original.folder).items() if name in data}
-        is_mendable = all(_is_as_in(self.folder / name, original.folder / name) for name in _MANIFESTS)
+            rng.choice(_CHANGES)(self.folder, rng)
+        is_data_changed = any(path.read_bytes() != (original / path.name).read_bytes() for path in _files(self.folder))
+        is_mendable = all(_content(self.folder / name) == _content(original / name) for name in _MANIFESTS)
         n_vocab = self.tokenizer.n_vocab
         with contextlib.suppress(Exception):
             manifest = _manifest_of(self.folder)
@@ -135,15 +116,14 @@ class _World:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                documents = _USES[use](self, original)
+                documents = call(self, format)
         except (FormatError, ResumeError, CorpusError, OSError) as error:
             # An untrusted manifest can name any input.
             is_named = str(self.root) in str(error) or (use == "repair" and isinstance(error, OSError))
             what = "refused" if is_named else f"FAILED no name: {error}"
-        except ValueError as error:
-            what = "refused" if type(error) is ValueError and "holds no tokens" in str(error) else f"FAILED {error!r}"
         except BaseException as error:
-            what = f"FAILED {type(error).__name__}: {str(error)[:300]}"
+            is_empty = type(error) is ValueError and "contains no tokens" in str(error)
+            what = "refused" if is_empty else f"FAILED {type(error).__name__}: {str(error)[:300]}"
         else:
             what = "same" if documents == self.expected else "other"
             if any(token >= n_vocab for ids in documents for token in ids):
@@ -154,30 +134,29 @@ class _World:
                 what = "FAILED not all documents"
             elif use == "repair" and is_mendable and what != "same":
                 what = "FAILED not mended"
-        if self._outside() != self.before:
-            changed = {*self._outside().items()} ^ {*self.before.items()}
-            what = f"FAILED changed outside: {sorted({name for name, _ in changed})[:3]}"
-        return use, what
+        if changed := self._outside() ^ self.before:
+            what = f"FAILED changed outside: {sorted({path for path, *_ in changed})[:3]}"
+        return what
 
 
 # Uses -----------------------------------------------------------------------------------------------------------
 
 
-def _resume(world: _World, original: _Original, **more: Any) -> list[list[int]]:
-    options: dict[str, Any] = {"format": original.format, "shard_tokens": _SHARD_TOKENS, **(more or {"resume": True})}
+def _resume(world: _World, format: str, **more: Any) -> list[list[int]]:
+    options: dict[str, Any] = {"format": format, "shard_tokens": _SHARD_TOKENS, **(more or {"resume": True})}
     tokenize_files(world.tokenizer, world.inputs, world.folder, **options)
     return _read(world.folder)
 
 
-def _replace(world: _World, original: _Original) -> list[list[int]]:
-    return _resume(world, original, overwrite=True)
+def _replace(world: _World, format: str) -> list[list[int]]:
+    return _resume(world, format, overwrite=True)
 
 
 def _read(folder: Path) -> list[list[int]]:
     return [ids.tolist() for ids in open_shards(folder, incomplete=True)]
 
 
-def _open(world: _World, original: _Original) -> list[list[int]]:
+def _open(world: _World, format: str) -> list[list[int]]:
     shards = open_shards(world.folder, incomplete=True)
     documents = [ids.tolist() for ids in shards]
     if [shards[number].tolist() for number in range(len(shards))] != documents:
@@ -189,44 +168,40 @@ def _open(world: _World, original: _Original) -> list[list[int]]:
     return documents
 
 
-def _batches(world: _World, original: _Original) -> list[list[int]]:
+def _batches(world: _World, format: str) -> list[list[int]]:
     shards = open_shards(world.folder, incomplete=True)
     options: dict[str, Any] = {"seq_len": 16, "batch": 2, "epochs": 1, "pad_id": -1, "dtype": np.int64}
-    ids: list[list[int]] = []
-    for more in ({}, {"seed": 1}, {"seed": 1, "shuffle": "document"}, {"mode": "padded"}):
-        flat = np.concatenate([batch.reshape(-1) for batch in shards.batches(**options, **more)])
-        ids.append(sorted(flat[flat != -1].tolist()))
-    if any(other != ids[0] for other in ids):
-        raise AssertionError("the orders hold other ids")
-    packed = np.concatenate([batch.reshape(-1) for batch in shards.batches(**options)])
-    return _cut_again(packed[packed != -1].tolist(), [len(document) for document in _read(world.folder)])
+    orders = [shards.batches(**options, **more) for more in ({}, _SEED, {**_SEED, "shuffle": "document"}, _PADDED)]
+    return _checked(world.folder, *(np.concatenate([ids.reshape(-1) for ids in batches]) for batches in orders))
 
 
-def _pack(world: _World, original: _Original) -> list[list[int]]:
+def _pack(world: _World, format: str) -> list[list[int]]:
     rows = world.folder.parent / "rows"
     pack_shards(open_shards(world.folder, incomplete=True), rows, seq_len=16)
-    return _cut_again(
-        list(itertools.chain.from_iterable(_read(rows))), [len(document) for document in _read(world.folder)]
-    )
+    return _checked(world.folder, np.concatenate(_read(rows)))
 
 
-def _cut_again(ids: list[int], lengths: list[int]) -> list[list[int]]:
-    ends = np.cumsum([0, *lengths]).tolist()
-    return [ids[start:end] for start, end in itertools.pairwise(ends)]
+def _checked(folder: Path, *orders: Any) -> list[list[int]]:
+    """Returns the folder's documents; each order must hold their ids, and -1 as padding."""
+    documents = _read(folder)
+    wanted = sorted(itertools.chain.from_iterable(documents))
+    if any(sorted(ids[ids != -1].tolist()) != wanted for ids in orders):
+        raise AssertionError("an order holds other ids")
+    return documents
 
 
-def _verify(world: _World, original: _Original) -> list[list[int]]:
+def _verify(world: _World, format: str) -> list[list[int]]:
     verify_shards(world.folder)
     verify_shards(world.folder, deep=True)
     return world.expected
 
 
-def _repair(world: _World, original: _Original) -> list[list[int]]:
+def _repair(world: _World, format: str) -> list[list[int]]:
     verify_shards(world.folder, deep=True, repair=True, model=world.tokenizer)
     return _read(world.folder)
 
 
-_USES: dict[str, Callable[[_World, _Original], list[list[int]]]] = {
+_USES: dict[str, Callable[[_World, str], list[list[int]]]] = {
     "resume": _resume,
     "open": _open,
     "batches": _batches,
@@ -240,9 +215,17 @@ _USES: dict[str, Callable[[_World, _Original], list[list[int]]]] = {
 # Changes --------------------------------------------------------------------------------------------------------
 
 
+def _files(folder: Path) -> list[Path]:
+    """Returns the shards and their indexes."""
+    return sorted(folder.glob("shard-*"))
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
 def _manifest_path(folder: Path) -> Path:
-    """Returns the path of the manifest; StopIteration if it is no longer a regular file."""
-    return next(path for path in (folder / name for name in _MANIFESTS) if path.is_file() and not path.is_symlink())
+    return next(path for path in (folder / name for name in _MANIFESTS) if path.exists())
 
 
 def _manifest_of(folder: Path) -> Any:
@@ -270,38 +253,33 @@ def _consistent(manifest: Any) -> Any:
     return manifest
 
 
-def _change_manifest(world: _World, original: _Original, rng: random.Random) -> None:
+def _change_manifest(folder: Path, rng: random.Random) -> None:
     # An earlier change may have left something that is not a manifest.
     with contextlib.suppress(Exception):
-        manifest = _manifest_of(world.folder)
+        manifest = _manifest_of(folder)
         for _ in range(rng.choice((1, 1, 3))):
             with contextlib.suppress(LookupError, TypeError):
                 manifest = _hostile(manifest, rng) if rng.random() < 0.5 else changed_value(manifest, rng)
         with contextlib.suppress(Exception):
             manifest = _consistent(manifest) if rng.random() < 0.6 else manifest
-        _write_manifest(world.folder, manifest)
+        _write_manifest(folder, manifest)
 
 
 def _hostile(manifest: Any, rng: random.Random) -> Any:
     """Returns a manifest with a value that an attacker would choose."""
     manifest = json.loads(json.dumps(manifest))
-    entries = [*manifest["shards"], *manifest["indexes"], *manifest["inputs"]]
-    of_manifest = {
-        "dtype": ("|u1", "<u2", "<u4", "<i2", "<i8", ">u2", "<f4", "O", "<u2,<u2", "V9", "<M8[s]"),
-        "n_vocab": (0, 1, 100, 493, 65536, 65537, 2**31, 2**40, -1),
-        "format": (*FORMATS, "csv", "../npy"),
-    }
+    files = [*manifest["shards"], *manifest["indexes"]]
     own = ".pairloom-new-0123456789abcdef"
-    names = ("/etc/passwd", "../home/key", "..", "", f"{own}/shard-00000.npy", "shard-00001.npy")
     how = rng.randrange(6)
     if how < 3:
-        name, values = list(of_manifest.items())[how]
+        name, values = list(_HOSTILE_VALUES.items())[how]
         manifest[name] = rng.choice(values)
     elif how == 3:
-        rng.choice(entries)["file"] = rng.choice(names)
+        names = ("/etc/passwd", "../home/key", "..", "", f"{own}/shard-00000.npy", "shard-00001.npy")
+        rng.choice([*files, *manifest["inputs"]])["file"] = rng.choice(names)
     elif how == 4:
         place = rng.choice(("../../home", own, "/tmp"))
-        for entry in [*manifest["shards"], *manifest["indexes"]]:
+        for entry in files:
             entry["file"] = f"{place}/{entry['file']}"
     else:
         name = rng.choice(("tokens", "documents", "size", "bytes"))
@@ -309,25 +287,28 @@ def _hostile(manifest: Any, rng: random.Random) -> Any:
     return manifest
 
 
-def _change_manifest_bytes(world: _World, original: _Original, rng: random.Random) -> None:
-    with contextlib.suppress(StopIteration):
-        path = _manifest_path(world.folder)
-        path.write_bytes(changed_bytes(path.read_bytes(), rng))
+_HOSTILE_VALUES: dict[str, tuple[Any, ...]] = {
+    "dtype": ("|u1", "<u2", "<u4", "<i2", "<i8", ">u2", "<f4", "O", "<u2,<u2", "V9", "<M8[s]"),
+    "n_vocab": (0, 1, 100, 493, 65536, 65537, 2**31, 2**40, -1),
+    "format": (*FORMATS, "csv", "../npy"),
+}
 
 
-def _change_file(world: _World, original: _Original, rng: random.Random) -> None:
-    found = sorted(path for path in world.folder.glob("shard-*") if path.is_file() and not path.is_symlink())
-    if found:
-        path = rng.choice(found)
-        data = path.read_bytes()
-        path.write_bytes(rng.choice((b"", data * 2, *(changed_bytes(data, rng) for _ in range(6)))))
+def _change_manifest_bytes(folder: Path, rng: random.Random) -> None:
+    path = _manifest_path(folder)
+    path.write_bytes(changed_bytes(path.read_bytes(), rng))
 
 
-def _change_offsets(world: _World, original: _Original, rng: random.Random) -> None:
-    path = rng.choice([*sorted(world.folder.glob("*.offsets.npy")), None])
-    if path is None or path.is_symlink() or not path.is_file():
-        return
+def _change_file(folder: Path, rng: random.Random) -> None:
+    path = rng.choice(_files(folder))
+    data = path.read_bytes()
+    path.write_bytes(rng.choice((b"", data * 2, *(changed_bytes(data, rng) for _ in range(6)))))
+
+
+def _change_offsets(folder: Path, rng: random.Random) -> None:
+    # Not every format has offsets, and an earlier change may have damaged them.
     with contextlib.suppress(Exception):
+        path = rng.choice(sorted(folder.glob("*.offsets.npy")))
         offsets = np.load(path)
         dtype = rng.choice(("<u8", "<i8", "<i4", "<u4", "<u2", "<f8", ">i8", "|b1", "<c16"))
         changed = offsets.astype(dtype)
@@ -343,25 +324,6 @@ def _change_offsets(world: _World, original: _Original, rng: random.Random) -> N
         np.save(path, changed)
 
 
-def _is_as_in(path: Path, original: Path) -> bool:
-    """Returns whether both files have the same content, or neither exists."""
-    if path.is_symlink() or path.exists() != original.exists():
-        return False
-    return not path.exists() or (path.is_file() and path.read_bytes() == original.read_bytes())
-
-
-def _data_of(folder: Path) -> dict[str, bytes | None]:
-    """Returns the content of the shard files; None for anything that is not a regular file."""
-    return {
-        path.name: path.read_bytes() if path.is_file() and not path.is_symlink() else None
-        for path in folder.glob("shard-*")
-    }
-
-
-_CHANGES: tuple[Callable[[_World, _Original, random.Random], None], ...] = (
-    _change_manifest,
-    _change_manifest,
-    _change_manifest_bytes,
-    _change_file,
-    _change_offsets,
+_CHANGES: tuple[Callable[[Path, random.Random], None], ...] = (
+    *(_change_manifest, _change_manifest, _change_manifest_bytes, _change_file, _change_offsets),
 )

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pairloom import Tokenizer
 from tests.corpus.files import DOCUMENTS
-from tests.soak.harness import Table
+from tests.soak.harness import Result
 
 SUMMARY = (
     "a command gets SIGINT or SIGTERM; it fails if it is still there after the limit, ends with another status than "
@@ -39,15 +38,12 @@ class _Case(NamedTuple):
     has_silent_input: bool
 
 
-def run(count: int, seed: int) -> Table:
+def run(count: int, seed: int) -> Iterator[Result]:
     """Interrupts `count` commands."""
     rng = random.Random(seed)
     limit = _SECONDS if count > QUICK else _QUICK_SECONDS
-    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-    n_over: dict[tuple[str, str], int] = defaultdict(int)
     # A background command of a script ignores SIGINT, and the tested commands would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    table = Table(("state", "command", "interrupted", "over before", "median s", "most s"))
     with tempfile.TemporaryDirectory() as name:
         cases = _cases(Path(name), _TEXT_BYTES if count > QUICK else _TEXT_BYTES // 100)
         for number in range(count):
@@ -55,20 +51,9 @@ def run(count: int, seed: int) -> Table:
             which = rng.choice((signal.SIGINT, signal.SIGTERM))
             delay = rng.uniform(*_DELAYS[case.state])
             took, problem = _interrupted(case, which, delay, limit, Path(name))
-            key = (case.state, case.command)
-            if took is None:
-                n_over[key] += 1
-            else:
-                seconds[key].append(took)
-            if problem:
-                table.failures.append(
-                    f"{case.command}, which {case.state}, {which.name} after {delay:.2f} s: {problem}"
-                )
-    for key in sorted({*seconds, *n_over}):
-        took_all = sorted(seconds[key])
-        middle = took_all[len(took_all) // 2] if took_all else 0.0
-        table.add(*key, len(took_all), n_over[key], middle, max(took_all, default=0.0))
-    return table
+            counts = {"interrupted": int(took is not None), "over before": int(took is None)}
+            failure = f"{which.name} after {delay:.2f} s: {problem}" if problem else ""
+            yield Result(f"{case.command}, {case.state}", counts, failure, {"most s": took or 0.0})
 
 
 def _cases(folder: Path, n_bytes: int) -> list[_Case]:

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.soak import isolation, misuse, mutations
-from tests.soak.harness import HARNESSES, Table, load
+from tests.soak.harness import HARNESSES, Result, Table, load
 
 
 @pytest.mark.parametrize("name", HARNESSES)
 def test_soak_harness_with_few_cases_has_no_failure(name: str) -> None:
     harness = load(name)
-    table = harness.run(harness.QUICK, seed=1)
+    table = Table(harness.run(harness.QUICK, seed=1))
     assert not table.failures, "\n".join(table.failures[:5])
     assert table.rows
 
@@ -28,14 +28,20 @@ def test_only_a_mutation_that_is_slow_twice_fails(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(mutations, "_run_case", slow)
     monkeypatch.setattr(isolation, "MAX_SECONDS", 0.15)
-    (failure,) = mutations.run(3, seed=0).failures
+    (failure,) = Table(mutations.run(3, seed=0)).failures
     assert "case 2" in failure
 
 
-def test_table_text_aligns_cells_and_groups_digits() -> None:
-    table = Table(("format", "cases"))
-    table.add("gpt2", 350_000)
-    assert table.text() == "| format | cases   |\n|--------|---------|\n| gpt2   | 350,000 |"
+def test_table_adds_up_rows_and_lists_failures() -> None:
+    table = Table([Result("a", {"cases": 350_000}, largest={"s": 0.25}), Result("b", {"cases": 1}, "case 7: wrong")])
+    assert table.failures == ["b: case 7: wrong"]
+    assert table.text().splitlines() == [
+        "|     | cases   | failed | s    |",
+        "| --- | ------- | ------ | ---- |",
+        "| a   | 350,000 | 0      | 0.25 |",
+        "| b   | 1       | 1      |      |",
+        "| all | 350,001 | 1      | 0.25 |",
+    ]
 
 
 def test_misuse_finds_an_error_that_is_not_documented() -> None:
