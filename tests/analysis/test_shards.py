@@ -63,6 +63,7 @@ def test_folders_without_documents_unfinished_and_packed_have_figures(tmp_path: 
     pack_shards(folder, tmp_path / "rows", seq_len=64)
     rows = shard_stats(tmp_path / "rows")
     assert rows.percentiles[50] == 64 and rows.inputs == shard_stats(folder).inputs
+    assert shard_stats_text(rows).startswith("rows  ") and "tokens per row  " in shard_stats_text(rows)
     manifest = json.loads((folder / "manifest.json").read_text())
     unfinished = {**manifest, "complete": False, "next": manifest["shards"][-1]["next"]}
     (folder / "manifest.json").write_text(json.dumps(unfinished))

@@ -15,6 +15,7 @@ import pytest
 
 from pairloom import Tokenizer, tokenize_files
 from pairloom._internal import progress
+from pairloom.corpus.streams import Stream
 from tests.cli.commands import Done, output, run
 from tests.corpus.files import DOCUMENTS, json_lines
 
@@ -66,13 +67,14 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
     [
         ("encode --model model.json <&-", 2, "pairloom: stdin is closed"),
         ("decode --model model.json <&-", 2, "pairloom: stdin is closed"),
+        ("drop nowhere --ids - <&-", 2, "pairloom: stdin is closed"),
         ("count --input - --output c <&-", 1, "pairloom: -: standard input is closed"),
         ("tokenize --model model.json --input - --output t <&-", 1, "pairloom: -: standard input is closed"),
         ("encode --model model.json --text a >&-", 2, "pairloom: stdout is closed"),
         ("decode --model model.json --ids 97 >&-", 2, "pairloom: stdout is closed"),
         ("stats --model model.json --input a.txt >&-", 2, "pairloom: stdout is closed"),
-        ("encode --model model.json --text a >/dev/full", 1, "No space left on device"),
-        ("stats --model model.json --input a.txt >/dev/full", 1, "No space left on device"),
+        ("encode --model model.json --text a >/dev/full", 1, "pairloom: stdout: No space left on device"),
+        ("stats --model model.json --input a.txt >/dev/full", 1, "pairloom: stdout: No space left on device"),
         ("encode --model model.json --text a 2>&-", 0, ""),
         ("encode --model none.json --text a 2>&-", 1, ""),
         ("encode --model none.json --text a 2>/dev/full", 1, ""),
@@ -90,6 +92,34 @@ def test_closed_and_full_streams_are_no_tracebacks(folder: Path, command: str, s
     text = done.stderr.decode()
     assert message in text and "Traceback" not in text and "Exception ignored" not in text
     assert text.count("\n") == (1 if message else 0)
+
+
+def test_stdout_is_utf_8_in_every_locale(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a", "id": "é日"}\n')
+    common = ("tokenize --provenance --id-field id --model", folder / "model.json")
+    output(*common, "--input", tmp_path / "a.jsonl", "--output", tmp_path / "out")
+    for encoding in ("ascii", "latin-1"):
+        done = shell(f"PYTHONIOENCODING={encoding} {PAIRLOOM} where {tmp_path}/out --id é日", folder)
+        assert done.returncode == 0 and json.loads(done.stdout.decode())["id"] == "é日", done.stderr
+
+
+@pytest.mark.parametrize(("no_color", "is_coloured"), [("1", False), ("", True)])
+def test_no_color_counts_unless_it_is_empty(folder: Path, no_color: str, is_coloured: bool) -> None:
+    master, terminal = os.openpty()
+    command = [*PAIRLOOM.split(), "inspect", "--model", "model.json", "--text", "a"]
+    subprocess.run(command, cwd=folder, stdout=terminal, env={**os.environ, "NO_COLOR": no_color}, check=True)
+    assert (b"\x1b[" in os.read(master, 1 << 20)) == is_coloured
+    os.close(master)
+    os.close(terminal)
+
+
+def test_one_end_of_input_ends_a_terminal() -> None:
+    master, terminal = os.openpty()
+    os.write(master, b"some\n\x04text\n\x04")
+    stream = Stream(terminal)
+    assert [stream.read(100), stream.read(100)] == [b"some\n", b""]
+    os.close(master)
+    os.close(terminal)
 
 
 def test_files_do_not_take_the_numbers_of_closed_streams(folder: Path, tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ TOKENIZE = "tokenize --model model.json --output new --input"
         ("inspect --model a.txt", "name its format with --model-format, one of"),
         (f"{TRAIN} cut.jsonl", "or skip such lines with --skip-bad\n"),
         (f"{TOKENIZE} a.txt --provenance --id-field id", "--id-field applies to JSON lines"),
+        ("estimate --model model.json --input a.txt --pieces 0", "pairloom: --pieces must be at least 1, not 0"),
+        (
+            "train --vocab-size 300 --output new --parity a=a.txt --parity-reference b=a.txt",
+            "pairloom: --parity and --parity-reference must have the same names",
+        ),
         (f"{TOKENIZE} a.txt --pack 4 --rank 2 --world-size 2", "pairloom: --rank is 2; the largest is 1"),
         (
             "decode --model model.json --ids 200",
@@ -155,6 +160,8 @@ def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: st
         ("encode hello --model none", "argument hello; pass text with --text or files with --input hello"),
         ("decode 3 --model none", "unexpected argument 3"),
         ("encode --model m --text a --text b", "--text is given more than once; it takes one value"),
+        ("train --vocab-size 300 --vocab-size 400", "--vocab-size is given more than once; it takes one value"),
+        ("count --pattern a --pattern=b --input a", "--pattern is given more than once; it takes one value"),
         ("inspect --model a --model=b", "--model is given more than once; it takes one value"),
         ("encode --model '' --text a", "--model is empty; pass a file or a folder"),
         ("encode --model model.json --input ''", "--input is empty"),
@@ -183,6 +190,10 @@ def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: st
         (f"{TRAIN} a.txt --parity-reference en=a.txt", "--parity-reference needs --parity"),
         ("train --vocab-size 300 --output new --parity en=a.txt --trace trace", "--parity cannot be combined with"),
         ("train --vocab-size 300 --output new --parity a.txt", "NAME=PATH"),
+        ("lock hf:model.json --pattern gpt2", "--pattern does not apply to hf:model.json: its library knows"),
+        ("check tiktoken:gpt2 a.txt --missing-bytes drop", "--missing-bytes does not apply to tiktoken:gpt2"),
+        ("verify empty --special a", "--special needs --model"),
+        ("where empty --shard 0 --token 0 --model-format gpt2", "--model-format needs --model"),
     ],
 )
 def test_wrong_usage_exits_with_2_and_says_why(folder: Path, arguments: str, message: str) -> None:
@@ -196,6 +207,12 @@ def test_wrong_usage_exits_with_2_and_says_why(folder: Path, arguments: str, mes
 def test_text_that_is_no_utf_8_is_wrong_usage(folder: Path, command: str) -> None:
     done = run(command, "--model", folder / "model.json", "--text", os.fsdecode(b"ab\xff"))
     assert done.status == 2 and "--text is not UTF-8 at byte 2; pass UTF-8 text" in done.err
+
+
+def test_lines_that_no_input_has_are_warned_of(folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"text": "ab"}\n')
+    done = run("stats --lines --model", folder / "model.json", "--input", folder / "a.jsonl")
+    assert done.status == 0 and "warning: --separator or --lines is ignored: it applies to plain text" in done.err
 
 
 def test_every_option_that_messages_name_is_one() -> None:

@@ -101,6 +101,20 @@ def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch:
     assert "rank" in run(*common, "--pack", 8, "--rank", 2, "--world-size", 2, "--force").err
 
 
+def test_the_report_counts_literals_and_duplicates_of_the_whole_run(tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "model.json")
+    (tmp_path / "a.txt").write_text("the <|endoftext|> cat\nthe <|endoftext|> cat\nno literal")
+    how = ("--lines --count-duplicates --model", tmp_path / "model.json", "--input", tmp_path / "a.txt", "--output")
+    command = (f"tokenize --pack 4 --rank 1 --world-size 2 {how[0]}", *how[1:])
+    plain = json.loads(output(f"tokenize {how[0]}", *how[1:], tmp_path / "plain"))
+    assert (plain["special_literals"], plain["duplicates"]) == ({"<|endoftext|>": 2}, 1)
+    for more in ((), ("--resume",)):
+        report = json.loads(output(*command, tmp_path / "rows", *more))
+        assert {name: report[name] for name in plain if name in ("special_literals", "duplicates", "skipped")} == {
+            name: plain[name] for name in ("special_literals", "duplicates", "skipped")
+        }
+
+
 def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     (tmp_path / "bad.jsonl").write_text('{"text": "the cat"}\n{"text": 3}\n')

@@ -27,15 +27,17 @@ class LengthBin(NamedTuple):
 class ShardStats:
     """The statistics of a folder of shards.
 
-    n_bytes: bytes of text; n_file_bytes: size of the shard files. n_skipped: records that were left out. is_complete:
-    whether the run has ended. inputs: (path, documents, tokens) of each input, before packing; None if the run has not
-    ended or did not count them. lengths: documents by length, in powers of two.
-    percentiles: the length that 50, 90, 99 and 100 % of the documents do not exceed; empty without documents.
+    is_packed: whether the documents are rows of `pack_shards`. n_bytes: bytes of text; n_file_bytes: size of the shard
+    files. n_skipped: records that were left out. is_complete: whether the run has ended. inputs: (path, documents,
+    tokens) of each input, before packing; None if the run has not ended or did not count them. lengths: documents by
+    length, in powers of two. percentiles: the length that 50, 90, 99 and 100 % of the documents do not exceed; empty
+    without documents.
     """
 
     folder: str
     format: str
     dtype: str
+    is_packed: bool
     n_documents: int
     n_tokens: int
     n_bytes: int
@@ -93,6 +95,7 @@ def shard_stats(shards: OpenShards | str | os.PathLike[str]) -> ShardStats:
         folder=str(opened.folder),
         format=manifest.format,
         dtype=opened.dtype.name,
+        is_packed="pack" in manifest.config,
         n_documents=len(lengths),
         n_tokens=opened.n_tokens,
         n_bytes=manifest.text_bytes,
@@ -109,8 +112,11 @@ def shard_stats(shards: OpenShards | str | os.PathLike[str]) -> ShardStats:
 def shard_stats_text(stats: ShardStats) -> str:
     """Returns the statistics as a readable table."""
     ratio = stats.bytes_per_token
+    one, all_of_them, before = (
+        ("row", "rows", " (before packing, all ranks)") if stats.is_packed else ("document", "documents", "")
+    )
     rows = {
-        "documents": f"{stats.n_documents:,}",
+        all_of_them: f"{stats.n_documents:,}",
         "tokens": f"{stats.n_tokens:,}",
         "bytes of text": f"{stats.n_bytes:,}",
         "bytes per token": "-" if ratio is None else f"{ratio:.4f}",
@@ -122,17 +128,15 @@ def shard_stats_text(stats: ShardStats) -> str:
     lines = [f"{name:<20} {value}" for name, value in rows.items()]
     if stats.percentiles:
         half, most, nearly, longest = stats.percentiles.values()
-        lines.append(
-            f"{'tokens per document':<20} {stats.n_tokens / stats.n_documents:,.1f} on average; half have up to"
-        )
+        lines.append(f"{'tokens per ' + one:<20} {stats.n_tokens / stats.n_documents:,.1f} on average; half have up to")
         lines[-1] += f" {half:,}, 90 % up to {most:,}, 99 % up to {nearly:,}, the longest {longest:,}"
-        lines += ["", f"{'length in tokens':>21} {'documents':>15} {'share':>7} {'of tokens':>9}"]
+        lines += ["", f"{'length in tokens':>21} {all_of_them:>15} {'share':>7} {'of tokens':>9}"]
     for least, most, documents, tokens in stats.lengths:
         share, of_tokens = documents / stats.n_documents, tokens / max(stats.n_tokens, 1)
         length = f"{least:,}" if least == most else f"{least:,} - {most:,}"
         bar = "#" * round(share * _WIDTH)
         lines.append(f"{length:>21} {documents:>15,} {share:>7.1%} {of_tokens:>9.1%} {bar}".rstrip())
-    lines += ["", f"{'tokens of an input':>21} {'documents':>15} {'share':>7}"] if stats.inputs else []
+    lines += ["", f"{'tokens of an input':>21} {'documents':>15} {'share':>7}{before}"] if stats.inputs else []
     largest = sorted(stats.inputs, key=lambda entry: -(entry[2] or 0))
     total = max(sum(tokens or 0 for _, _, tokens in stats.inputs), 1)
     for path, n_documents, n_tokens in largest[:_MAX_INPUTS]:

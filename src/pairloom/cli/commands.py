@@ -80,8 +80,7 @@ class _CommandParser(argparse.ArgumentParser):
         names = [argument.partition("=")[0] for argument in args or ()]
         for action in self._actions:
             # argparse would drop all but the last one without a word.
-            is_one = type(action) is argparse._StoreAction and action.metavar in {*_FILES, "T"}
-            if is_one and sum(map(names.count, action.option_strings)) > 1:
+            if type(action) is argparse._StoreAction and sum(map(names.count, action.option_strings)) > 1:
                 self.error(f"{action.option_strings[0]} is given more than once; it takes one value")
             given = getattr(namespace, action.dest, None)
             # An empty value comes from an unset shell variable; as a path it would mean the current folder.

@@ -18,7 +18,7 @@ from pairloom.analysis.compare import (
 from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
-from pairloom.cli.models import add_format_arguments, load_at
+from pairloom.cli.models import add_format_arguments, load_at, refuse_format_options
 from pairloom.cli.report import add_plot_options, add_report_options, print_report
 from pairloom.formats import INCOMPLETE, format_of
 
@@ -50,6 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the comparison. The exit status is 0 even if they differ."""
+    if (args.pattern is not None or args.special) and not any(map(_is_incomplete, args.model)):
+        refuse_format_options(args, "would have no effect: the models contain their patterns and special tokens")
     if args.corpus is not None:
         if args.merges:
             args.wrong_usage("--merges needs --input, not --corpus")
@@ -63,9 +65,6 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--plot needs named corpora: pass --corpus NAME=PATH instead of --input")
     if len(args.model) != 2:
         args.wrong_usage(f"pass --model twice, not {len(args.model)} times")
-    for option, given in (("--pattern", args.pattern), ("--special", args.special)):
-        if given and not any(map(_is_incomplete, args.model)):
-            raise ValueError(f"both models already contain what {option} sets; leave it out")
     if args.merges:
         mine, theirs = (_load_own(name, args, "--merges") for name in args.model)
         explanation = explain_difference(mine, theirs, corpus_of(args))

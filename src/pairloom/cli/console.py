@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -94,7 +95,7 @@ def whole_number(text: str) -> int:
         number = int(text)
     except ValueError:
         shown = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
-        raise argparse.ArgumentTypeError(f"not a whole number: {shown!r}") from None
+        raise argparse.ArgumentTypeError(f"not a whole number: {shown!r}; write all digits, without a unit") from None
     if abs(number) > LARGEST_INT:
         raise argparse.ArgumentTypeError(f"{shown_value(number)} is beyond 64 bits; the largest is {LARGEST_INT}")
     return number
@@ -131,7 +132,14 @@ def write_stdout(text: str) -> None:
     raw, data = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer), memoryview(text.encode())
     # A write can be partial: on a disk that fills up, on a signal, or on a non-blocking pipe.
     while data:
-        if n_written := raw.write(data):
+        try:
+            n_written = raw.write(data)
+        except OSError as error:
+            # A closed pipe is no error; on Windows its number is EINVAL.
+            if error.errno not in (errno.EPIPE, errno.EINVAL):
+                error.filename = "stdout"
+            raise
+        if n_written:
             data = data[n_written:]
         else:
             time.sleep(_WAIT_SECONDS)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pairloom import PretokenCounts, TrainingConfig
 from pairloom._internal.atomic import check_free
+from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import (
     DEFAULT_PROFILE,
     add_corpus_options,
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
     counts = PretokenCounts.from_texts(corpus, **count_options(config, args), progress=args.console.progress)
     counts.save(args.output, overwrite=args.force)
     args.console.wrote(args.output, f"{len(counts)} pretokens and their counts")
-    print(json.dumps(report(counts, started)))
+    write_stdout(json.dumps(report(counts, started)) + "\n")
 
 
 def report(counts: PretokenCounts, started: float) -> dict[str, float]:

@@ -2,9 +2,10 @@
 
 import argparse
 import json
-import sys
+from pathlib import Path
 
 from pairloom._internal.warnings import warn
+from pairloom.cli.console import read_stdin, write_stdout
 from pairloom.shards.drop import drop_documents
 
 HELP = "remove documents from a folder of shards, by their ids"
@@ -20,15 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Drops the documents. The exit status is 1 if no id names a document, present or dropped earlier."""
-    if args.ids == "-":
-        lines = sys.stdin.buffer.read()
-    else:
-        with open(args.ids, "rb") as file:
-            lines = file.read()
     try:
-        ids = [line.rstrip("\r") for line in lines.decode().split("\n") if line.strip()]
+        lines = read_stdin() if args.ids == "-" else Path(args.ids).read_bytes().decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"{args.ids}: not UTF-8: {error}; write one id per line") from None
+    ids = [line.rstrip("\r") for line in lines.split("\n") if line.strip()]
     if not ids:
         raise ValueError(f"{args.ids}: contains no ids; write one id per line")
     done = drop_documents(args.folder, ids)
@@ -37,5 +34,6 @@ def run(args: argparse.Namespace) -> int:
         more = f" and {len(done.missing) - _MAX_LISTED} others" if len(done.missing) > _MAX_LISTED else ""
         warn(f"{args.folder}: {len(done.missing)} of the ids belong to no document: {some}{more}")
     counts = {"documents": done.n_documents, "tokens": done.n_tokens, "shards": len(done.shards)}
-    print(json.dumps({**counts, "missing": len(done.missing), "dropped_earlier": len(done.earlier)}))
+    report = {**counts, "missing": len(done.missing), "dropped_earlier": len(done.earlier)}
+    write_stdout(json.dumps(report) + "\n")
     return 0 if done.n_documents or done.earlier else 1

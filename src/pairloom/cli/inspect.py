@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
         return
     shown = _report(inspection, tokenizer)
     if text is not None:
-        shown += _tokens_text(tokenizer, text, sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+        shown += _tokens_text(tokenizer, text, sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
     write_stdout(shown)
 
 

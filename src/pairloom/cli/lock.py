@@ -5,7 +5,7 @@ import argparse
 from pairloom.analysis.compare import LIBRARIES, Side, load_side, side_of
 from pairloom.analysis.lock import lock
 from pairloom.cli.console import write_stdout
-from pairloom.cli.models import add_format_arguments, load_at
+from pairloom.cli.models import add_format_arguments, load_at, refuse_format_options
 
 HELP = "print digests of the ids of fixed texts, for pairloom check"
 
@@ -29,7 +29,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def side(args: argparse.Namespace) -> Side:
     """Loads the tokenizer that `add_model`'s argument names."""
     name = args.model
-    return load_side(name) if name.startswith(LIBRARIES) else side_of(load_at(name, args), name)
+    if not name.startswith(LIBRARIES):
+        return side_of(load_at(name, args), name)
+    refuse_format_options(args, f"does not apply to {name}: its library knows all of it")
+    return load_side(name)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pairloom import CountsError, PretokenCounts
 from pairloom._internal.atomic import check_free
 from pairloom._internal.warnings import warn
+from pairloom.cli.console import write_stdout
 from pairloom.cli.count import report
 
 HELP = "add and subtract counts files with the same pattern and special tokens"
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
             raise _error_with_path(error, path) from error
     counts.save(args.output, overwrite=args.force)
     args.console.wrote(args.output, f"{len(counts)} pretokens and their counts")
-    print(json.dumps(report(counts, started)))
+    write_stdout(json.dumps(report(counts, started)) + "\n")
 
 
 def load_merged(paths: list[str]) -> PretokenCounts:

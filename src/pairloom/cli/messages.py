@@ -32,7 +32,7 @@ def _changed_option(found: re.Match[str]) -> str:
 
 _NAMES = (
     "bos|corpus_specials|doc_cap|eot|format|id_field|input_errors|input_format|max_bytes|max_memory|max_token_bytes"
-    "|min_frequency|missing_bytes|n_tokens|overwrite|pattern|provenance|rank|resume|rewrite|sample_bytes|separator|seq_len|shard"
+    "|min_frequency|missing_bytes|n_tokens|overwrite|parity|parity_reference|pattern|pieces|provenance|rank|resume|rewrite|sample_bytes|separator|seq_len|shard"
     "|shard_tokens|skip_bad|special_tokens|specials|takeover|text_field|threads|token|vocab_size|world_size"
 )
 _OPTION_OF_ARGUMENT = {"overwrite": "force", "seq_len": "pack", "special_tokens": "special"}
@@ -51,6 +51,7 @@ _PHRASES = tuple(
     (re.compile(phrase), replacement)
     for phrase, replacement in (
         (r'\bpass separator="\\n" if', "pass --lines if"),
+        (r"^separator is ignored", "--separator or --lines is ignored"),
         (
             r'\bdecode_bytes\(ids\) returns .* errors="replace"\) puts U\+FFFD there.*',
             "--errors replace puts U+FFFD there",
@@ -69,7 +70,7 @@ _PHRASES = tuple(
         (r"\bpattern=(?=['(])", "--pattern "),
         (rf"\b()({_NAMES})=(?P<value>True\b|\"[^\"]*\"|[0-9]+)?", _option),
         (rf"\b((?:pass|raise|with|same|either|and|or|format) )(?=[a-z]+_)({_NAMES})\b(?!\()", _option),
-        (rf"^((?:.*: )?)({_NAMES})(?= (?:must|is|needs|applies)\b)", _option),
+        (rf"^((?:.*: )?)({_NAMES})(?= (?:must|is|needs|applies|and)\b)", _option),
     )
 )
 

@@ -42,6 +42,13 @@ def add_format_arguments(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def refuse_format_options(args: argparse.Namespace, why: str) -> None:
+    """Refuses the options of `add_format_arguments` and --model-format, which would have no effect; `why` says why."""
+    for option in ("pattern", "special", "missing_bytes", "model_format"):
+        if getattr(args, option, None):
+            args.wrong_usage(f"--{option.replace('_', '-')} {why}")
+
+
 def load_model(args: argparse.Namespace) -> Tokenizer:
     """Loads the tokenizer that the options name."""
     return load_at(args.model, args, args.model_format)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pairloom._internal.urls import is_url
 from pairloom._internal.warnings import warn
-from pairloom.cli.console import INPUT_SKIPPED, whole_number
+from pairloom.cli.console import INPUT_SKIPPED, whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.shards.config import SHARD_TOKENS
@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
         report["parts"] = {
             name: {"documents": part.n_documents, "tokens": part.n_tokens} for name, part in result.parts.items()
         }
-    print(json.dumps(report))
+    write_stdout(json.dumps(report) + "\n")
     return INPUT_SKIPPED if args.strict and (result.n_skipped or result.skipped_files) else 0
 
 

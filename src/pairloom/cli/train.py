@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, TrainingConfig
 from pairloom._internal.atomic import check_free, write_file
-from pairloom.cli.console import whole_number
+from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import (
     DEFAULT_PROFILE,
     add_corpus_options,
@@ -175,7 +175,7 @@ def run(args: argparse.Namespace) -> None:
         "special_token_count": len(tokenizer.special_tokens),
         "elapsed_ms": (time.perf_counter() - started) * 1000,
     }
-    print(json.dumps(report))
+    write_stdout(json.dumps(report) + "\n")
 
 
 def _line_of(step: TrainingStep) -> str:

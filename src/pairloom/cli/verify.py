@@ -2,9 +2,9 @@
 
 import argparse
 
-from pairloom.cli.console import whole_number
+from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.messages import with_option_names
-from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.cli.models import add_model_arguments, load_model, refuse_format_options
 from pairloom.shards.verify import verify_shards
 
 HELP = "find damage in a folder of shards, and repair it from the inputs"
@@ -33,13 +33,16 @@ def run(args: argparse.Namespace) -> int:
     for option in ("input", "model"):
         if getattr(args, option) is not None and not args.repair:
             args.wrong_usage(f"--{option} needs --repair")
+    if args.model is None:
+        refuse_format_options(args, "needs --model")
     model = load_model(args) if args.repair else None
     found = verify_shards(
         args.folder, deep=args.deep, repair=args.repair, model=model, inputs=args.input, threads=args.threads
     )
     for message in found:
         # A repaired part needs no remedy, so cut it off.
-        print(f"repaired: {message.partition(';')[0]}" if args.repair else with_option_names(message))
+        line = f"repaired: {message.partition(';')[0]}" if args.repair else with_option_names(message)
+        write_stdout(line + "\n")
     args.console.say(
         "note", f"{args.folder}: {len(found) or 'no'} damaged parts{', repaired' if args.repair and found else ''}"
     )

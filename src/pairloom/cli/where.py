@@ -3,8 +3,8 @@
 import argparse
 import json
 
-from pairloom.cli.console import whole_number
-from pairloom.cli.models import add_model_arguments, load_model
+from pairloom.cli.console import whole_number, write_stdout
+from pairloom.cli.models import add_model_arguments, load_model, refuse_format_options
 from pairloom.shards.config import model_digest
 from pairloom.shards.reading import open_shards
 
@@ -24,6 +24,8 @@ def run(args: argparse.Namespace) -> int:
     """Prints a line for each document found, or each part of it in packed rows. Exit status 1 if there is none."""
     if (args.shard is None) != (args.token is None) or (args.id is None) == (args.shard is None):
         args.wrong_usage("pass --shard and --token, or --id")
+    if args.model is None:
+        refuse_format_options(args, "needs --model")
     shards = open_shards(args.folder, incomplete=True)
     model = None if args.model is None else load_model(args)
     if model is not None and model_digest(model) != shards.manifest.model:
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
             ids = ids[:-1] if ids[-1:] == [config["eot_id"]] else ids
             # A part can begin or end within a character.
             line["text"] = model.decode(ids, errors="replace")
-        print(json.dumps(line, ensure_ascii=False))
+        write_stdout(json.dumps(line, ensure_ascii=False) + "\n")
     if not found:
         args.console.say("error", f"{args.folder}: no document has the id {args.id!r}")
     elif not shards.manifest.has_provenance:

@@ -20,6 +20,7 @@ class Stream:
     def __init__(self, descriptor: int, ahead: bytes = b"") -> None:
         self._descriptor = descriptor
         self._ahead = ahead
+        self._has_ended = False
         if hasattr(os, "set_blocking"):  # on Windows from Python 3.12 on
             os.set_blocking(descriptor, True)
 
@@ -27,7 +28,10 @@ class Stream:
         """Returns at most `size` bytes."""
         parts, self._ahead = [self._ahead[:size]], self._ahead[size:]
         n_left = size - len(parts[0])
-        while n_left and (part := os.read(self._descriptor, min(n_left, _CHUNK_BYTES))):
+        # A terminal can be read again after its end (Ctrl-D), which would wait for another end.
+        while n_left and not self._has_ended:
+            part = os.read(self._descriptor, min(n_left, _CHUNK_BYTES))
+            self._has_ended = not part
             parts.append(part)
             n_left -= len(part)
         return b"".join(parts)

@@ -94,10 +94,11 @@ def pack_shards(
         _check_room(folder, overwrite)
         with replacement(folder) as new:
             manifest.save(new)
-            with publishing(new, manifest, [], Publisher(new, manifest).publish) as writer:
+            with publishing(new, manifest, list(source.special_literals), Publisher(new, manifest).publish) as writer:
                 for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
                     writer.add(batch)
-            manifest.replace(new, complete=True, skipped=source.skipped, skipped_files=source.skipped_files)
+            kept = {name: getattr(source, name) for name in ("skipped", "skipped_files", "duplicates")}
+            manifest.replace(new, complete=True, **kept)
     return TokenizedFiles(folder, manifest, was_complete=False)
 
 
@@ -123,8 +124,10 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
         # The text of a row is unknown, so its bytes are estimated from its share of the ids.
         byte_ends = (n_tokens + ends) * (shards.manifest.text_bytes / shards.n_tokens)
         parts = None if origins is None else origins.of(np.concatenate([_parts_of(rows, steps, n) for n in steps]))
-        none = np.zeros((0, 3), np.int64)
-        yield Batch(ids[: ends[-1]], ends, byte_ends.astype(np.int64), none, provenance=parts)
+        # The rows that hold the literals are unknown, so the first row has them all.
+        n_of = [] if first else shards.manifest.special_literals.values()
+        literals = np.array([(0, token, n) for token, n in enumerate(n_of)], np.int64).reshape(-1, 3)
+        yield Batch(ids[: ends[-1]], ends, byte_ends.astype(np.int64), literals, provenance=parts)
         n_tokens += int(ends[-1])
 
 

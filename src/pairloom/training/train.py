@@ -253,8 +253,8 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     if metadata.pattern != pattern_text(config.pattern):
         made, asked = (pattern_name(each) or each for each in (metadata.pattern, pattern_text(config.pattern)))
         raise CountsError(
-            f"the counts were made with pattern {made!r}, not {asked!r}; count again with that "
-            "pattern, or leave out pattern="
+            f"the counts were made with pattern {made!r}, not {asked!r}; count again with the "
+            "second, or train with the first"
         )
     if metadata.unicode_version != _core.UNICODE_VERSION:
         raise CountsError(
