@@ -53,14 +53,19 @@ def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_r
     # Files with the same number can be hard links, or lie on a file system without file numbers; only the resolved path
     # decides. Few files need that lookup.
     first_of_number: dict[tuple[int, int], str] = {}
+    resolved: dict[tuple[int, int], set[str]] = {}
     kept: list[tuple[str, os.stat_result]] = []
     for name in sorted(names, key=path_order):
         status = Path(name).stat()
-        first = first_of_number.setdefault((status.st_dev, status.st_ino), name)
-        if first != name and os.path.realpath(first) == os.path.realpath(name):
-            doubled.append(name)
-        else:
-            kept.append((name, status))
+        number = (status.st_dev, status.st_ino)
+        first = first_of_number.setdefault(number, name)
+        if first != name:
+            known, path = resolved.setdefault(number, {os.path.realpath(first)}), os.path.realpath(name)
+            if path in known:
+                doubled.append(name)
+                continue
+            known.add(path)
+        kept.append((name, status))
     return kept
 
 
