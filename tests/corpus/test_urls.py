@@ -7,6 +7,7 @@ import json
 import re
 import traceback
 import urllib.parse
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -173,3 +174,18 @@ def test_an_object_of_any_store_that_changes_is_an_error(memory: Any) -> None:
     memory.pipe_file("/bucket/a.jsonl", lines.replace(b"cat", b"XXX"))
     with pytest.raises(OSError, match="has changed while it was read"):
         list(reading)
+
+
+def test_files_in_archives_are_read_by_chained_urls(tmp_path: Path) -> None:
+    archive = tmp_path / "x.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        for name, text in (("in/a.txt", "a"), ("in/b.jsonl", json_lines(["b"])), ("c.txt", "c")):
+            target.writestr(name, text)
+    within = f"::file://{archive}"
+    for path, texts in (("in/a.txt", ["a"]), ("in", ["a", "b"]), ("*.txt", ["c"]), ("**/*.txt", ["c", "a"])):
+        assert list(Corpus(f"zip://{path}{within}")) == texts, path
+    # An archive within a cache, and a run that is resumed, name the archive too.
+    url = f"zip://in/*::simplecache{within}"
+    written = [tokenize_files(TOKENIZER, url, tmp_path / "out", resume=resume) for resume in (False, True)]
+    assert [(result.n_documents, result.was_complete) for result in written] == [(2, False), (2, True)]
+    assert Corpus(url).names == [f"zip://in/{name}::simplecache{within}" for name in ("a.txt", "b.jsonl")]

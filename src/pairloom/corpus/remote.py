@@ -66,8 +66,9 @@ def modified_ns(info: dict[str, Any]) -> int | None:
     return int(time * 1e9) if isinstance(time, (int, float)) else None
 
 
-def open_remote(url: str, name: str, n_bytes: int | None, first_bytes: int | None = None) -> Any:
-    """Opens an fsspec URL for reading bytes; returns a RangesFile if its store supports ranges.
+@contextlib.contextmanager
+def open_remote(url: str, name: str, n_bytes: int | None, first_bytes: int | None = None) -> Iterator[Any]:
+    """Opens an fsspec URL for reading bytes; yields a RangesFile if its store supports ranges.
 
     name: the URL as messages show it. first_bytes: the size of the first range; later ones are at least as long.
     """
@@ -79,10 +80,17 @@ def open_remote(url: str, name: str, n_bytes: int | None, first_bytes: int | Non
         options = {"headers": {"Accept-Encoding": "identity"}} if "http" in protocols else {}
         file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, name)
         file.first_bytes = first_bytes or _FIRST_BYTES
-        with contextlib.suppress(_NoRanges):
+        try:
             file.begin()
-            return file
-    return fsspec.open(url, "rb").open()
+        except _NoRanges:
+            pass
+        else:
+            with file:
+                yield file
+            return
+    # Not `open().open()`: an archive (zip://) is closed with the object that opened it.
+    with fsspec.open(url, "rb") as whole:
+        yield whole
 
 
 def copy_remote(url: str, to: Path, n_bytes: int | None = None) -> str:

@@ -304,7 +304,10 @@ def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
         paths = _known_files(name, names, left_out)
     else:
         return files, {path: url}
-    return files, {path: files.unstrip_protocol(path) for path in sorted(paths)}
+    # What is in an archive is named by the archive, too: zip://a.txt::file:///x.zip.
+    first, *archive = url.split("::", 1)
+    within = f"::{archive[0]}" if archive and is_url(first) else ""
+    return files, {path: files.unstrip_protocol(path) + within for path in sorted(paths)}
 
 
 def _by_suffix(path: str) -> tuple[InputFormat | None, str | None]:
