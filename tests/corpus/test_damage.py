@@ -139,3 +139,23 @@ def test_zeros_after_compressed_data_are_no_damage(tmp_path: Path) -> None:
         path.write_bytes(bytes(500))
         with pytest.raises(CorpusError, match="not readable as"):
             list(Corpus(path))
+
+
+@pytest.mark.parametrize("plain_footer", [False, True])
+def test_encrypted_parquet_is_named(tmp_path: Path, plain_footer: bool) -> None:
+    encryption: Any = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class Keys(encryption.KmsClient):  # type: ignore[misc]
+        def wrap_key(self, key: bytes, name: str) -> bytes:
+            return key
+
+        def unwrap_key(self, key: bytes, name: str) -> bytes:
+            return key
+
+    factory, names = encryption.CryptoFactory(lambda _: Keys()), {"a": ["text"]}
+    chosen = encryption.EncryptionConfiguration(footer_key="f", column_keys=names, plaintext_footer=plain_footer)
+    properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), chosen)
+    table = pa.table({"text": ["a"]})
+    parquet.write_table(table, tmp_path / "a.parquet", encryption_properties=properties)
+    with pytest.raises(CorpusError, match="the file is encrypted: write it without encryption"):
+        list(Corpus(tmp_path / "a.parquet"))

@@ -176,6 +176,8 @@ def test_messages_without_content_are_left_out_one_by_one(tmp_path: Path) -> Non
         assert reading.n_skipped == 5, path
         with pytest.raises(CorpusError, match="null"):
             list(Corpus(path, text_field="t[].content"))
+    found = [re.sub(r".*line (\d: \d?).*", r"\1", message) for message in reading.messages]
+    assert found == ["1: 2", "2: 1", "3: ", "4: 1"], "each line of JSON is named once"
     (tmp_path / "l.jsonl").write_text('{"t": [{"content": "a"}, {}]}\n')
     with pytest.raises(CorpusError, match='no field "content"'):
         list(Corpus(tmp_path / "l.jsonl", text_field="t[].content"))
@@ -361,6 +363,7 @@ def test_what_links_lead_to_is_read_once(tmp_path: Path, monkeypatch: pytest.Mon
     (data / "a.jsonl").symlink_to("b.jsonl")
     (data / "another").symlink_to("sub")
     (data / "e.jsonl").hardlink_to(data / "b.jsonl")
+    (data / "f.jsonl").symlink_to("e.jsonl")
     for given in (f"{data}/**/*.jsonl", data):
         if given == data:
             (data / "sub" / "circle").symlink_to("..")

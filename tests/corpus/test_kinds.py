@@ -57,6 +57,10 @@ def kinds(folder: Path) -> Iterator[tuple[bytes, str]]:
     yield bz2.compress(b"text"), "compressed with bzip2: .* name it .bz2"
     yield lzma.compress(b"text"), "compressed with xz: .* name it .xz"
     yield COMPRESSORS[".zst"](b"text"), "compressed with zstd: .* name it .zst"
+    yield b"\x04\x22\x4d\x18\x64\x40\xa7\x05\0\0\x80text", "compressed with LZ4, which is not read"
+    yield b"\x1f\x9d\x90t\xca\xe0", r"compressed with compress \(\.Z\): decompress it"
+    yield b"FEA1\0\0\0\0text", "Feather V1, which is not read: write it as Feather V2"
+    yield b"Obj\x01\x04\x14avro.codec\x08null", "Avro, which is not read"
     yield file_of(lambda path: write_parquet(path, ["a"]), folder), "Parquet: name it .parquet"
     yield file_of(lambda path: write_arrow(path, ["a"], stream=False), folder), "Arrow: name it .arrow"
 
@@ -110,7 +114,17 @@ def test_an_archive_that_is_compressed_is_told_to_be_one(tmp_path: Path, suffix:
 
 
 def test_what_only_begins_like_another_kind_is_text(tmp_path: Path) -> None:
-    texts = ["PAR1 is a gene", "BZh is no word", "ARROW1 flies", "PK", "%PDF", "version https://git-lfs.com", "ustar"]
+    texts = [
+        "FEA1",
+        "Obj",
+        "PAR1 is a gene",
+        "BZh is no word",
+        "ARROW1 flies",
+        "PK",
+        "%PDF",
+        "version https://git-lfs.com",
+        "ustar",
+    ]
     for text in texts:
         (tmp_path / "a.txt").write_text(text)
         assert list(Corpus(tmp_path / "a.txt")) == [text]

@@ -297,6 +297,8 @@ class RowsReader:
         file.seek(0)
         begin = file.read(BEGIN_BYTES)
         what = "the file is empty" if not begin else "the file is damaged or truncated"
+        if "crypt" in str(error):
+            what = "the file is encrypted: write it without encryption"
         if not begin.startswith(b"PAR1" if kind == "Parquet" else b"ARROW1"):
             what = _core.not_text(begin) or what
         return CorpusError(f"{self._name}: not readable as {kind}: {error}; {what}")

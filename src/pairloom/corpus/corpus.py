@@ -517,7 +517,7 @@ class Reading:
                 origins=self._has_origins,
                 id_field=self._id_field,
             )
-        before = self.n_skipped
+        before = self.n_skipped, len(self.messages)
         try:
             for piece in self._text_pieces(source, file, compression):
                 documents = reader.push(piece)
@@ -573,12 +573,11 @@ class Reading:
             return None
         return doubt_of(piece[:BEGIN_BYTES], is_meant=not is_text or self._corpus.input_format is not None)
 
-    def _note_skipped(self, reader: _core.PlainText | _core.JsonLines, before: int) -> None:
-        """Updates the count of skipped records, and keeps the messages of the first ones."""
+    def _note_skipped(self, reader: _core.PlainText | _core.JsonLines, before: tuple[int, int]) -> None:
+        """Updates the count of skipped records, and keeps the messages of the first ones; before: their numbers."""
         if isinstance(reader, _core.JsonLines) and reader.n_skipped:
-            known = self.n_skipped - before
-            self.n_skipped = before + reader.n_skipped
-            new = reader.messages[known:] if known < _MAX_MESSAGES else []
+            self.n_skipped = before[0] + reader.n_skipped
+            new = reader.messages[len(self.messages) - before[1] :]
             self.messages.extend(new[: _MAX_MESSAGES - len(self.messages)])
 
     def _records_of(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[_Read]:

@@ -153,6 +153,10 @@ impl JsonLines {
         let error = match read {
             Ok((n_nulls, id)) => {
                 self.n_skipped += n_nulls;
+                if n_nulls > 0 && self.messages.len() < MAX_MESSAGES {
+                    let nulls = format!("{n_nulls} elements without a text");
+                    self.messages.push(format!("{}: line {}: {nulls}", self.name, self.n_lines));
+                }
                 return self.note_origins(id, documents.ends.len() - start.1);
             }
             Err(error) => error,

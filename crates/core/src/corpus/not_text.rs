@@ -18,10 +18,22 @@ pub fn not_text(begin: &[u8]) -> Option<&'static str> {
         [b'B', b'Z', b'h', _, b'1', b'A', b'Y', b'&', b'S', b'Y', ..] => {
             "the file is compressed with bzip2: decompress it, or name it .bz2 and read it as a corpus"
         }
+        [0x04, 0x22, 0x4d, 0x18, ..] => {
+            "the file is compressed with LZ4, which is not read: decompress it, or compress it with gzip or zstd"
+        }
+        [0x1f, 0x9d, ..] => {
+            "the file is compressed with compress (.Z): decompress it, or compress it with gzip or zstd"
+        }
         // 0x15 is the Thrift code of the first field of a page.
         [b'P', b'A', b'R', b'1', 0x15, ..] => "the file is Parquet: name it .parquet and read it as a corpus",
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, ..] => {
             "the file is Arrow: name it .arrow and read it as a corpus"
+        }
+        [b'F', b'E', b'A', b'1', 0, ..] => {
+            "the file is Feather V1, which is not read: write it as Feather V2 (Arrow) or Parquet"
+        }
+        [b'O', b'b', b'j', 1, ..] => {
+            "the file is Avro, which is not read: write its text to JSON lines or Parquet"
         }
         [b'P', b'K', 3, 4, ..] => {
             "the file is a zip archive (so are .docx, .xlsx and .epub): unpack it, and pass the text files"
