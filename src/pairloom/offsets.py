@@ -69,21 +69,23 @@ class TokenSpans:
         return any(data[end : end + 1] == b" " for end in ends.tolist())
 
 
-def recognised(tokenizer: Tokenizer, text: str, ids: Any, **specials: Any) -> npt.NDArray[np.bool_]:
-    """Returns for each id of `text` whether it is a special token that `encode` recognised with the options `specials`.
+def recognised(tokenizer: Tokenizer, text: str, ids: Any) -> npt.NDArray[np.bool_]:
+    """Returns for each id of `text` whether it is a special token that `encode` recognised.
 
     The id alone can be ambiguous: merging can also make the token of a special token that has rules. Then the text is
     encoded a second time, with a model of single bytes, to find where the special tokens are.
     """
     model, ids = tokenizer.model, np.asarray(ids, np.int64)
-    ids_of = model.special_tokens
-    is_special = np.isin(ids, [ids_of[literal] for literal in specials.get("allowed_special", ids_of)])
-    ruled = [ids_of[literal] for literal, rule in model.special_rules if rule in ("ordinary", "single_word")]
+    ordinary = {literal for literal, rule in model.special_rules if rule == "ordinary"}
+    ids_of = {literal: token_id for literal, token_id in model.special_tokens.items() if literal not in ordinary}
+    is_special = np.isin(ids, list(ids_of.values()))
+    # A special token can also be hidden by another one that overlaps it and stays text.
+    is_clear = not {"ordinary", "single_word"}.intersection(rule for _, rule in model.special_rules)
     is_lossy = model.pattern == CHARACTERS or DROP_STEP in model.normalizer
-    if is_lossy or not np.isin(ids[is_special], np.intersect1d(ruled, model.token_ids)).any():
+    if is_lossy or is_clear or not np.isin(ids[is_special], model.token_ids).any():
         return is_special
     single = tokenizer.from_model(model.without_merges())
-    found = single.encode_to_numpy(text, **specials)
+    found = single.encode_to_numpy(text)
     starts, found_starts = (
         byte_spans(each.token_byte_lengths(count_specials=True)[some])[:, 0]
         for each, some in ((tokenizer, ids), (single, found))

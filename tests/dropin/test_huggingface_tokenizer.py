@@ -407,3 +407,89 @@ def test_post_process_leaves_its_arguments_as_they_are() -> None:
         stand_in.to_str()
     with pytest.raises(ValueError, match="largest"):
         stand_in.enable_padding(pad_id=1 << 32)
+
+
+def sentencepiece_like(*normalized: str) -> Any:
+    """A tokenizer.json as Llama's, whose added tokens in `normalized` are searched for after normalizing."""
+    texts = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"ab▁", "▁a"]
+    names = {"single_word": False, "lstrip": False, "rstrip": False, "special": True}
+    space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    restored = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    file = {
+        "added_tokens": [
+            {"id": index, "content": text, "normalized": text in normalized, **names}
+            for index, text in enumerate(texts[:3])
+        ],
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, space]},
+        "decoder": {"type": "Sequence", "decoders": [restored, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]},
+        "model": {
+            "type": "BPE",
+            "unk_token": "<unk>",
+            "byte_fallback": True,
+            "fuse_unk": True,
+            "vocab": {text: index for index, text in enumerate(texts)},
+            "merges": ["▁ a"],
+        },
+    }
+    return tokenizers.Tokenizer.from_str(json.dumps(file))
+
+
+def test_special_tokens_that_normalizing_changes_are_not_skipped() -> None:
+    theirs = sentencepiece_like("<s>", "</s>")
+    theirs.add_tokens(["foo"])
+    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+    for text in ("a b</s>", "a </s> b", "<s>a", "a foo"):
+        compared((ours, theirs), "encode", text)
+        for skip in (True, False):
+            ids = theirs.encode(text).ids
+            assert ours.decode(ids, skip) == theirs.decode(ids, skip)
+        ours.encode_special_tokens = theirs.encode_special_tokens = True
+        compared((ours, theirs), "encode", text)
+        ours.encode_special_tokens = theirs.encode_special_tokens = False
+    assert [ours.id_to_token(token_id) for token_id in range(263)] == list(map(theirs.id_to_token, range(263)))
+    assert theirs.decode([1, 259], True) == "<s>a" and theirs.id_to_token(1) == "▁<s>"
+
+
+def test_a_vocabulary_without_added_tokens_has_those_that_it_lists() -> None:
+    theirs = sentencepiece_like()
+    theirs.add_special_tokens(["<pad>"])
+    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+    assert ours.get_vocab(False) == theirs.get_vocab(False) and "<s>" in ours.get_vocab(False)
+    assert ours.get_vocab_size(False) == theirs.get_vocab_size(False) == len(theirs.get_vocab()) - 1
+
+
+def test_post_processing_a_pair_keeps_the_sequence_of_each_text() -> None:
+    file = json.loads(trained().to_huggingface().to_str())
+    file["post_processor"] = POST_PROCESSORS["roberta"]
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    pair: tuple[Any, Any] = Tokenizer.from_huggingface(theirs).as_huggingface(), theirs
+    found = []
+    for each in pair:
+        first, second = (each.encode(text, add_special_tokens=False) for text in TEXTS[2:4])
+        found.append(fields(each.post_process(first, second)))
+    assert found[0] == found[1]
+
+
+def test_special_tokens_that_stay_text_hide_tokens_that_overlap_them() -> None:
+    theirs = trained().to_huggingface()
+    tokens = {"xyx": True, "yxz": False, "bab": True, "ab": False}
+    theirs.add_tokens([tokenizers.AddedToken(text, normalized=False, special=tokens[text]) for text in tokens])
+    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+    for each in (ours, theirs):
+        each.encode_special_tokens = True
+    for text in ("xyxz", "yxz", "xbabab", "<s>ab", "ab<s>bab ab"):
+        compared((ours, theirs), "encode", text)
+    assert len(theirs.encode("xyxz")) > 2
+
+
+def test_adding_an_added_token_again_makes_it_special_and_drops_its_rules() -> None:
+    theirs = trained().to_huggingface()
+    plain, ruled = tokenizers.AddedToken("<plain>", special=False), tokenizers.AddedToken("<ruled>", rstrip=True)
+    theirs.add_tokens([plain, ruled])
+    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+    for each in (ours, theirs):
+        assert each.add_special_tokens(["<plain>", "<ruled>", "<s>", "<new>"]) == 3
+    compared((ours, theirs), "encode", "a<plain>b <ruled> <s><new>")
+    ids = theirs.encode("a<plain>b <ruled> <s><new>").ids
+    assert ours.decode(ids) == theirs.decode(ids) == "ab  "

@@ -200,6 +200,37 @@ def test_parts_that_are_changed_in_place_count(theirs: Any) -> None:
         ours(TEXTS)
 
 
+def test_tokens_that_the_decoder_spells_otherwise_are_decoded_so(theirs: Any) -> None:
+    theirs.add_tokens(["é", "<|a|>"])
+    theirs.add_special_tokens({"mask_token": "µ"})
+    ours, ids = fast(theirs), theirs("aé<|a|>µb")["input_ids"]
+    assert "é" not in theirs.decode(ids)
+    for skip in (True, False):
+        assert ours.decode(ids, skip_special_tokens=skip) == theirs.decode(ids, skip_special_tokens=skip)
+
+
+def test_words_of_clip_are_decoded_as_its_tokenizer_does() -> None:
+    bytes_ = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    texts = [*bytes_, *(each + "</w>" for each in bytes_), "ab</w>", "<|startoftext|>", "<|endoftext|>"]
+    vocab = {text: index for index, text in enumerate(texts)}
+    theirs = transformers.CLIPTokenizer(vocab=vocab, merges=[("a", "b</w>")])
+    ours = fast(theirs)
+    ids = theirs("ab  a!")["input_ids"]
+    for skip, text in ((True, "ab a !"), (False, "<|startoftext|>ab a ! <|endoftext|>")):
+        assert ours.decode(ids, skip_special_tokens=skip) == theirs.decode(ids, skip_special_tokens=skip) == text
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=theirs._tokenizer)
+    assert fast(plain).decode(ids) == plain.decode(ids)
+
+
+def test_a_template_that_types_a_text_counts_without_special_tokens(theirs: Any) -> None:
+    theirs._tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<|end|> $A:1", pair="$A $B:1", special_tokens=[("<|end|>", 0)]
+    )
+    for is_added in (True, False):
+        options = {"add_special_tokens": is_added, "return_token_type_ids": True}
+        assert fast(theirs)(TEXTS, **options) == theirs(TEXTS, **options)
+
+
 def test_integers_of_numpy_count_as_lengths(theirs: Any) -> None:
     ours, two = fast(theirs), np.int64(2)
     for options in (

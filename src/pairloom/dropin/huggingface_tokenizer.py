@@ -22,7 +22,7 @@ from pairloom._internal.arguments import check_choice, check_int, check_iterable
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
-from pairloom.formats.huggingface import texts_of, write
+from pairloom.formats.huggingface import texts_of, vocab_without_added, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.characters import splits_words
 from pairloom.model import CHARACTERS
@@ -52,8 +52,21 @@ class HuggingFaceTokenizer:
 
     def _init_from_tokenizer(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        # The tokenizer for encode_special_tokens, made when it is first needed; copies of this object share it.
+        self._splitting: list[Tokenizer] = []
         self._text_of = texts_of(tokenizer.model)
         self._vocab = {text: token_id for token_id, text in self._text_of.items()}
+        # The library spells added tokens that its normalizer changes by the result; it decodes even special ones.
+        written = {"after_space": "\u2581{}".format, "any_case": str.lower}
+        normalized = {
+            tokenizer.special_tokens[literal]: written[rule](literal)
+            for literal, rule in tokenizer.model.special_rules
+            if rule in written
+        }
+        self._normalized = {token_id: text for token_id, text in normalized.items() if text != self._text_of[token_id]}
+        plain = {tokenizer.special_tokens[literal] for literal in tokenizer.model.plain_specials}
+        skipped = {*tokenizer.special_tokens.values()} - plain - self._normalized.keys()
+        self._unskipped = self._text_of.keys() - skipped
         self._splits_words = splits_words(tokenizer.model)
         self._special_of = {token_id: text for text, token_id in tokenizer.special_tokens.items()}
         self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
@@ -159,7 +172,7 @@ class HuggingFaceTokenizer:
         check_texts("input", input)
         inputs = list(input)
         if not is_pretokenized and all(isinstance(each, str) for each in inputs):
-            ids = self._tokenizer.encode_batch(inputs, **self._specials())
+            ids = self._encoder().encode_batch(inputs)
             pairs: list[tuple[Encoding, Encoding | None]] = [
                 (self._encoding_of_ids(each, text), None) for each, text in zip(ids, inputs, strict=True)
             ]
@@ -204,7 +217,7 @@ class HuggingFaceTokenizer:
             for each in (text, *text.overflowing):
                 # Without a post-processor, the library sets no sequence for a single text or for overflowing parts.
                 if not is_plain or (pair is not None and each is text):
-                    each.set_sequence_id(index)
+                    each.ranges = {index: (0, len(each))}
                 for keep_first_space in post.trims:
                     _trim_offsets(each, keep_first_space)
         parts: list[Encoding] = []
@@ -227,9 +240,19 @@ class HuggingFaceTokenizer:
         """Returns how many special tokens the post-processor adds to one text, or to a pair."""
         return self._post_processor.n_added(is_pair)
 
-    def _specials(self) -> dict[str, Any]:
-        """Returns encoding options: with encode_special_tokens, only added tokens not marked special are recognised."""
-        return {"allowed_special": self._tokenizer.model.plain_specials} if self.encode_special_tokens else {}
+    def _encoder(self) -> Tokenizer:
+        """Returns the tokenizer to encode with: encode_special_tokens=True leaves added tokens marked special as text.
+
+        Like the library, it still finds them: an ordinary added token that overlaps one in a text is not recognised.
+        """
+        if not self.encode_special_tokens:
+            return self._tokenizer
+        if not self._splitting:
+            model = self._tokenizer.model
+            ordinary = {(literal, "ordinary") for literal in model.special_tokens.keys() - model.plain_specials}
+            rules = sorted(ordinary.union(model.special_rules))
+            self._splitting.append(self._tokenizer.from_model(model.replaced(special_rules=rules)))
+        return self._splitting[0]
 
     def _encode_pair(self, given: Any, is_pretokenized: bool, type_id: int) -> tuple[Encoding, Encoding | None]:
         is_words = isinstance(given, (list, tuple)) and all(isinstance(word, str) for word in given)
@@ -240,7 +263,7 @@ class HuggingFaceTokenizer:
 
     def _encode_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
         if not is_pretokenized:
-            ids = self._tokenizer.encode(check_str("a text", given), **self._specials())
+            ids = self._encoder().encode(check_str("a text", given))
             return self._encoding_of_ids(ids, given, type_id)
         if not isinstance(given, (list, tuple, np.ndarray)) or not all(isinstance(word, str) for word in given):
             raise TypeError("with is_pretokenized=True, a text must be a list of words (str)")
@@ -258,7 +281,9 @@ class HuggingFaceTokenizer:
         if not ids:
             return _NO_TEXT
         tokens = [self._text_of[token_id] for token_id in ids]
-        specials = recognised(self._tokenizer, text, ids, **self._specials()).tolist()
+        specials = recognised(self._encoder(), text, ids).tolist()
+        for at in np.flatnonzero(specials).tolist() if self._normalized else ():
+            tokens[at] = self._normalized.get(ids[at], tokens[at])
         spelled = self._as_spelled(ids, text, specials)
         split, spaces, taken = spelled or (text, [], [])
         try:
@@ -394,12 +419,11 @@ class HuggingFaceTokenizer:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Returns the text of ids. Omits unknown ids, and special tokens unless skip_special_tokens is False."""
-        given = list(ids)
-        known = [token_id for token_id in given if token_id in self._text_of]
+        given, decoded = list(ids), self._unskipped if skip_special_tokens else self._text_of
+        known = [token_id for token_id in given if token_id in decoded]
         if len(known) < len(given):
-            known = [token_id for token_id in map(checked_id, given) if token_id in self._text_of]
-        errors = self._tokenizer.model.usual_errors
-        return self._tokenizer.decode(known, errors, skip_special_tokens=skip_special_tokens)
+            known = [token_id for token_id in map(checked_id, given) if token_id in decoded]
+        return self._tokenizer.decode(known, self._tokenizer.model.usual_errors)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Returns the text of each list of ids."""
@@ -408,15 +432,12 @@ class HuggingFaceTokenizer:
     # What it is ---------------------------------------------------------------------------------------------------
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        """Returns token -> id, including special tokens unless with_added_tokens is False."""
-        return dict(self._vocab) if with_added_tokens else self._model_vocab()
+        """Returns token -> id; with_added_tokens=False: only the tokens that a saved file lists in its vocabulary."""
+        return dict(self._vocab) if with_added_tokens else vocab_without_added(self._tokenizer.model)
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Returns the number of tokens."""
-        return len(self._vocab) if with_added_tokens else len(self._model_vocab())
-
-    def _model_vocab(self) -> dict[str, int]:
-        return {to_alphabet(token): token_id for token_id, token in self._tokenizer.model.tokens().items()}
+        return len(self._vocab if with_added_tokens else self.get_vocab(False))
 
     def token_to_id(self, token: str) -> int | None:
         """Returns the id of a token, given as the vocabulary spells it; None if there is no such token."""
@@ -424,19 +445,23 @@ class HuggingFaceTokenizer:
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id; None if there is no such id."""
-        return self._text_of.get(checked_id(id))
+        return self._normalized.get(checked_id(id)) or self._text_of.get(id)
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Adds special tokens (str or AddedToken) that are missing, under the next ids. Returns how many were added.
+        """Adds special tokens (str or AddedToken), new ones under the next ids. Returns how many are new or changed.
 
-        As in the library, a token that is already in the vocabulary keeps its id. Raises ValueError for an AddedToken
-        with lstrip, rstrip or single_word.
+        As in the library, a token that is already in the vocabulary keeps its id, and an added token becomes special
+        and loses its rules. Raises ValueError for an AddedToken with lstrip, rstrip or single_word.
         """
         check_iterable("tokens", "str or AddedToken", tokens)
+        model = self._tokenizer.model
         new: dict[str, int] = {}
+        changed: set[str] = set()
         next_id = max(self._text_of, default=-1) + 1
         for literal in map(_literal, tokens):
             if literal in self._tokenizer.special_tokens or literal in new:
+                if literal in model.plain_specials or literal in self._tokenizer.special_rules:
+                    changed.add(literal)
                 continue
             found = self._vocab.get(literal)
             if found is None:
@@ -445,9 +470,12 @@ class HuggingFaceTokenizer:
             elif self._tokenizer.id_to_token(found) != literal.encode():
                 raise ValueError(f"in the vocabulary, {shown(literal)} means other bytes; choose another special token")
             new[literal] = found
-        if new:
-            self._init_from_tokenizer(self._tokenizer.add_special_tokens(new))
-        return len(new)
+        if changed:
+            rules = [rule for rule in model.special_rules if rule[0] not in changed]
+            model = model.replaced(plain_specials=model.plain_specials - changed, special_rules=rules)
+        if new or changed:
+            self._init_from_tokenizer(self._tokenizer.from_model(model).add_special_tokens(new))
+        return len(new) + len(changed)
 
     def to_str(self, pretty: bool = False) -> str:
         """Returns the tokenizer.json, with truncation and padding as loaded. FormatError if no file is exact."""

@@ -104,6 +104,9 @@ def fast(tokenizer: Any, **settings: Any) -> Any:
     for added in undeclared_specials(theirs._tokenizer).values():
         found._tokenizer.add_special_tokens([added.content])
         found._tokenizer.add_tokens([added])
+    if "decode" in vars(theirs._tokenizer):
+        # CLIPTokenizer puts a method of its own into its backend; a copy has none.
+        found._wrap_decode_method_backend_tokenizer()
     backend.__dict__["original"] = found._tokenizer
     found._tokenizer = backend
     _let_streams_take_backends()
@@ -148,7 +151,8 @@ class _Backend:
     def __init__(self, original: Any) -> None:
         # made: the stand-in, None if outdated. forms: the normalizer steps that limit which tokens can be added.
         # gave_parts: whether a caller has parts of the original, and may change them. parts: what `made` was made of.
-        self.__dict__.update(original=original, made=None, forms=None, gave_parts=False, parts=None)
+        # decodes: whether `made` decodes each token as the original does.
+        self.__dict__.update(original=original, made=None, forms=None, gave_parts=False, parts=None, decodes=False)
 
     def current_stand_in(self) -> HuggingFaceTokenizer:
         """Returns the stand-in for the original in its current state."""
@@ -171,12 +175,16 @@ class _Backend:
                         "no token"
                     )
             made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
+            # A decoder can spell some tokens otherwise than pairloom: added ones with \u2581, the "</w>" of CLIP.
+            every = sorted(self.original.get_vocab().values())
+            decodes = all(made.decode(every, skip) == self.original.decode(every, skip) for skip in (False, True))
             made.encode_special_tokens = self.original.encode_special_tokens
             if self.original.truncation is not None:
                 made.enable_truncation(**self.original.truncation)
             if self.original.padding is not None:
                 made.enable_padding(**self.original.padding)
-            self.__dict__.update(made=made, forms=steps_before_added_tokens(made._tokenizer.model), parts=parts)
+            forms = steps_before_added_tokens(made._tokenizer.model)
+            self.__dict__.update(made=made, forms=forms, parts=parts, decodes=decodes)
         found: HuggingFaceTokenizer = self.made
         return found
 
@@ -187,7 +195,10 @@ class _Backend:
             return partial(self._set_on_both, name)
         if name == "model" or name in _PARTS:
             self.__dict__["gave_parts"] = True
-        return getattr(self.current_stand_in() if name in _STAND_IN_METHODS else self.original, name)
+        if name not in _STAND_IN_METHODS:
+            return getattr(self.original, name)
+        stand_in = self.current_stand_in()
+        return getattr(stand_in if name != "decode" or self.decodes else self.original, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.original, name, value)
@@ -331,10 +342,12 @@ class _Fast:
         split = known["split_special_tokens"]
         me._tokenizer.encode_special_tokens = me.split_special_tokens if split is None else split
         stand_in: HuggingFaceTokenizer = me._tokenizer.current_stand_in()
-        around = stand_in.ids_around_text() if known["add_special_tokens"] else ([], [])
+        around = stand_in.ids_around_text()
         if around is None or truncation.value == "only_second":
             return None
-        ids, ends = stand_in._tokenizer.encode_batch_to_numpy(texts, **stand_in._specials())
+        if not known["add_special_tokens"]:
+            around = [], []
+        ids, ends = stand_in._encoder().encode_batch_to_numpy(texts)
         starts, lengths = ends[:-1], np.diff(ends)
         if is_cut:
             limit = known["max_length"] - len(around[0]) - len(around[1])

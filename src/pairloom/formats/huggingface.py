@@ -40,13 +40,8 @@ def write(model: Model, indent: int | None = None) -> bytes:
     is_characters = model.pattern == CHARACTERS
     settings = characters.settings(model) if is_characters else _settings(model)
     rows = ranks.pairs(model) if model.rule == "ranks" else model.merges
-    text_of = _spelled(model)
     unknown, is_fused = model.unknown or (None, False)
-    if unknown is not None:
-        text_of[unknown] = texts_of(model)[unknown]
-    specials = model.special_tokens, model.plain_specials, text_of, model.special_rules
-    added, entries = write_added_tokens(*specials, is_alphabet=not is_characters)
-    vocab = with_special_tokens(text_of, entries, _FILE_KIND)
+    text_of, added, vocab = _vocabulary(model)
     has_word_ends = not is_characters and model.words is not None
     kept = config_of(model).get(KEPT_TOKENIZER_JSON)
     file = {
@@ -66,7 +61,7 @@ def write(model: Model, indent: int | None = None) -> bytes:
             "fuse_unk": is_fused,
             "byte_fallback": is_characters and unknown is None,
             "ignore_merges": model.ignore_merges,
-            "vocab": dict(sorted(vocab.items(), key=lambda entry: entry[1])),
+            "vocab": vocab,
             # The file has no separate token for the end of a word, so skip the merges with it.
             "merges": [
                 f"{text_of[left]} {text_of[right]}"
@@ -77,6 +72,23 @@ def write(model: Model, indent: int | None = None) -> bytes:
     }
     separators = (",", ":") if indent is None else None
     return json.dumps(file, ensure_ascii=False, indent=indent, separators=separators).encode()
+
+
+def _vocabulary(model: Model) -> tuple[dict[int, str], list[dict[str, Any]], dict[str, int]]:
+    """Returns the ordinary tokens by id, the file's added tokens, and its vocabulary in ascending order of ids."""
+    is_characters = model.pattern == CHARACTERS
+    text_of = _spelled(model)
+    if model.unknown is not None:
+        text_of[model.unknown[0]] = texts_of(model)[model.unknown[0]]
+    specials = model.special_tokens, model.plain_specials, text_of, model.special_rules
+    added, entries = write_added_tokens(*specials, is_alphabet=not is_characters)
+    vocab = with_special_tokens(text_of, entries, _FILE_KIND)
+    return text_of, added, dict(sorted(vocab.items(), key=lambda entry: entry[1]))
+
+
+def vocab_without_added(model: Model) -> dict[str, int]:
+    """Returns the vocabulary that `write` writes: of the special tokens, only those that need it to keep their ids."""
+    return _vocabulary(model.replaced(special_rules=()))[2]
 
 
 def _settings(model: Model) -> dict[str, Any]:

@@ -32,7 +32,16 @@ _PARTS: dict[str, type[Component]] = {
     "model": models.Model,
 }
 # The attributes that `HuggingFaceTokenizer` derives from a loaded tokenizer.
-_LOADED_ATTRIBUTES = ("_tokenizer", "_text_of", "_vocab", "_special_of", "_splits_words")
+_LOADED_ATTRIBUTES = (
+    "_tokenizer",
+    "_splitting",
+    "_text_of",
+    "_normalized",
+    "_unskipped",
+    "_vocab",
+    "_special_of",
+    "_splits_words",
+)
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 
