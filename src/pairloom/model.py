@@ -61,8 +61,8 @@ class Model:
     merges: uint32 [m, 3], rows (left id, right id, merged id) in rank order; empty under rule "ranks".
     rule: "pairs" merges exactly the pairs of `merges`; "ranks" merges any pair whose joined bytes are a token, lowest
     id first (what tiktoken does).
-    ignore_merges: a pretoken that is a token becomes that token without merging (tiktoken always; HuggingFace's
-    ignore_merges).
+    ignore_merges: a pretoken that is a token becomes that token without merging (HuggingFace's ignore_merges). Always
+    true under rule "ranks", as in tiktoken.
     special_tokens: literal -> id, ids distinct. They are kept apart from the tokens because both can have the same
     bytes. A special token that shares a token's id has that token's bytes.
     pattern: the text of the pretoken pattern, or a tuple of patterns, each splitting what the previous one left.
@@ -142,7 +142,7 @@ class Model:
                 raise ValueError(f"{name} must be the canonical JSON of an object; pass it through canonical_json")
         fields = {
             "columns": columns,
-            "ignore_merges": ignore_merges,
+            "ignore_merges": ignore_merges or columns.ranks,
             "special_tokens": MappingProxyType(dict(special_tokens)),
             "pattern": _checked_pattern(pattern),
             "decode_errors": decode_errors,
