@@ -72,17 +72,18 @@ class TokenSpans:
 def recognised(tokenizer: Tokenizer, text: str, ids: Any) -> npt.NDArray[np.bool_]:
     """Returns for each id of `text` whether it is a special token that `encode` recognised.
 
-    The id alone can be ambiguous: merging can also make the token of a special token that has rules. Then the text is
-    encoded a second time, with a model of single bytes, to find where the special tokens are.
+    The id alone can be ambiguous: merging can also make the token of a special token, from a literal that rules left as
+    text or that a normalizer made. Then the text is encoded a second time, with a model of single bytes, to find where
+    the special tokens are.
     """
     model, ids = tokenizer.model, np.asarray(ids, np.int64)
     ordinary = {literal for literal, rule in model.special_rules if rule == "ordinary"}
     ids_of = {literal: token_id for literal, token_id in model.special_tokens.items() if literal not in ordinary}
     is_special = np.isin(ids, list(ids_of.values()))
-    # A special token can also be hidden by another one that overlaps it and stays text.
-    is_clear = not {"ordinary", "single_word"}.intersection(rule for _, rule in model.special_rules)
+    # Without rules and a normalizer, the text between special tokens contains no literal.
+    is_clear = not (model.special_rules or model.normalizer)
     is_lossy = model.pattern == CHARACTERS or DROP_STEP in model.normalizer
-    if is_lossy or is_clear or not np.isin(ids[is_special], model.token_ids).any():
+    if is_clear or is_lossy or not np.isin(ids[is_special], model.token_ids).any():
         return is_special
     single = tokenizer.from_model(model.without_merges())
     found = single.encode_to_numpy(text)

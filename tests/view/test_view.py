@@ -102,14 +102,25 @@ def test_pretokens_are_those_before_bytes_without_a_token_are_left_out(specials:
     assert not any("report this" in line for line in stages(tokenizer, text))
 
 
-def test_a_token_of_merging_with_the_id_of_a_special_token_cuts_no_pretoken() -> None:
+@pytest.mark.parametrize(
+    ("specials", "fields", "text", "n_special", "pretokens"),
+    [
+        ({"th": 300}, {"special_rules": (("th", "single_word"),)}, "oth th,th", 2, [2, 1, 1, 1, 1]),
+        # "oth" stays text, and hides the literal inside it.
+        ({"th": 300, "oth": 301}, {"special_rules": (("oth", "single_word"),)}, "aoth th", 1, [3, 1, 1]),
+        ({"th": 300}, {"normalizer": ("lowercase",)}, "oTH th", 1, [2, 1, 1]),
+    ],
+)
+def test_a_token_of_merging_with_the_id_of_a_special_token_cuts_no_pretoken(
+    specials: dict[str, int], fields: dict[str, Any], text: str, n_special: int, pretokens: list[int]
+) -> None:
     tokens = {byte: bytes((byte,)) for byte in range(256)} | {300: b"th"}
-    rules = (("th", "single_word"),)
-    model = Model.from_tokens(tokens, [(116, 104, 300)], special_tokens={"th": 300}, pattern=GPT2, special_rules=rules)
+    model = Model.from_tokens(tokens, [(116, 104, 300)], special_tokens=specials, pattern=GPT2, **fields)
     tokenizer = Tokenizer.from_model(model)
-    assert [line for line in stages(tokenizer, "th the") if "special" in line] == ["special token 'th': 300"]
-    side = payload_of(tokenizer.view("oth th,th").html())["texts"][0]["sides"][0]
-    assert (side["ids"], side["pretokens"]) == ([111, 300, 32, 300, 44, 300], [2, 1, 1, 1, 1])
+    lines = stages(tokenizer, text)
+    assert [line for line in lines if line.startswith("special")] == ["special token 'th': 300"] * n_special
+    side = payload_of(tokenizer.view(text).html())["texts"][0]["sides"][0]
+    assert side["pretokens"] == pretokens
 
 
 def test_hostile_text_and_names_stay_text() -> None:
