@@ -188,27 +188,34 @@ def test_bytes_under_a_null_need_not_be_utf8() -> None:
     assert TOKENIZER.encode_arrow(column).to_pylist() == _expected(TOKENIZER, ["ab", None, "ab"])
 
 
-@pytest.mark.parametrize("offsets", [[0, 4, 2, 6], [3, 2, 4, 6], [0, 2, 1, 6]])
-def test_offsets_that_do_not_ascend_are_refused(offsets: list[int]) -> None:
+def _of_offsets(*offsets: int) -> Any:
     buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"abcdef")]
-    with pytest.raises(ValueError, match=r"row [012] of the column lies outside its buffers"):
-        TOKENIZER.encode_arrow(pa.Array.from_buffers(pa.string(), 3, buffers))
+    return pa.Array.from_buffers(pa.string(), 3, buffers)
+
+
+def _of_view(length: int, buffer: int, offset: int) -> Any:
+    view = pa.py_buffer(np.array([length, 0, buffer, offset], np.int32))
+    return pa.Array.from_buffers(pa.string_view(), 1, [None, view, pa.py_buffer(b"x" * 30)])
+
+
+def _of_index(index: int) -> Any:
+    return pa.DictionaryArray.from_arrays(pa.array([0, index], pa.int8()), ["a", "b"], safe=False)
+
+
+OUTSIDE = r"row [012] of the column lies outside its buffers"
 
 
 @pytest.mark.parametrize(
-    ("length", "buffer", "offset"), [(20, 0, 100), (20, 1, 0), (20, -1, 0), (20, 0, -1), (-5, 0, 0)]
+    ("column", "message"),
+    [
+        *((_of_offsets(*offsets), OUTSIDE) for offsets in ((0, 4, 2, 6), (3, 2, 4, 6), (0, 2, 1, 6))),
+        *((_of_view(*at), OUTSIDE) for at in ((20, 0, 100), (20, 1, 0), (20, -1, 0), (20, 0, -1), (-5, 0, 0))),
+        *((_of_index(index), "position 1 out of bounds") for index in (2, -1)),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_views_outside_their_buffers_are_refused(length: int, buffer: int, offset: int) -> None:
-    view = np.array([length, 0, buffer, offset], np.int32)
-    column = pa.Array.from_buffers(pa.string_view(), 1, [None, pa.py_buffer(view), pa.py_buffer(b"x" * 30)])
-    with pytest.raises(ValueError, match="row 0 of the column lies outside its buffers"):
-        TOKENIZER.encode_arrow(column)
-
-
-@pytest.mark.parametrize("index", [2, -1])
-def test_an_index_outside_its_dictionary_is_refused(index: int) -> None:
-    column = pa.DictionaryArray.from_arrays(pa.array([0, index], pa.int8()), ["a", "b"], safe=False)
-    with pytest.raises(ValueError, match=r"position 1 out of bounds"):
+def test_damaged_columns_are_refused(column: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         TOKENIZER.encode_arrow(column)
 
 

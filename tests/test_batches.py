@@ -91,13 +91,22 @@ ITERATES_TEXTS: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("table", TABLES)
+COLUMN = r"must be an iterable of str, not \w+; pass one column, as \w+\['text'\]"
+NO_TEXTS: dict[str, tuple[Callable[[], Any], str]] = {
+    **{name: (make, f"{COLUMN}; it has 'id'") for name, make in TABLES.items()},
+    "an empty dict": (dict, f"{COLUMN}$"),
+    "counts": (lambda: {b"low": 3}, r"PretokenCounts\.from_items takes counts"),
+    "texts by name": (lambda: {"a.txt": "low lower"}, r"pass its values: \w+\.values\(\)"),
+    "bytes": (lambda: b"ab", r"must be .*str, not bytes; decode it first$"),
+}
+
+
+@pytest.mark.parametrize("what", NO_TEXTS)
 @pytest.mark.parametrize("call", ITERATES_TEXTS)
-def test_a_table_in_place_of_texts_is_refused_by_its_column(call: str, table: str) -> None:
-    with pytest.raises(
-        TypeError, match=r"must be an iterable of str, not \w+; pass one column, as \w+\['text'\]; it has 'id'"
-    ):
-        ITERATES_TEXTS[call](TABLES[table]())
+def test_what_is_no_iterable_of_texts_names_the_remedy(call: str, what: str) -> None:
+    make, message = NO_TEXTS[what]
+    with pytest.raises(TypeError, match=message):
+        ITERATES_TEXTS[call](make())
 
 
 @pytest.mark.parametrize("table", ["pandas", "polars", "pyarrow", "datasets"])
@@ -117,24 +126,6 @@ def test_a_corpus_in_place_of_paths_names_the_calls_that_take_it() -> None:
     corpus: Any = Corpus.of_texts(["low lower"])
     with pytest.raises(TypeError, match=r"not Corpus; Tokenizer\.train and PretokenCounts\.from_texts take a Corpus"):
         Tokenizer.train_files(corpus, 300)
-
-
-@pytest.mark.parametrize("call", ITERATES_TEXTS)
-def test_a_mapping_of_counts_or_of_texts_names_the_remedy(call: str) -> None:
-    for mapping, remedy in (
-        ({b"low": 3}, r"PretokenCounts\.from_items takes counts"),
-        ({"a.txt": "low lower"}, r"pass its values: \w+\.values\(\)"),
-        ({}, r"pass one column, as \w+\['text'\]$"),
-    ):
-        with pytest.raises(TypeError, match=remedy):
-            ITERATES_TEXTS[call](mapping)
-
-
-@pytest.mark.parametrize("call", [*ITERATES_TEXTS, "view", "encode"])
-def test_bytes_in_place_of_texts_name_the_remedy(call: str) -> None:
-    take = ITERATES_TEXTS.get(call) or getattr(TOKENIZER, call)
-    with pytest.raises(TypeError, match=r"must be .*str, not bytes; decode it first$"):
-        take(b"ab")
 
 
 @pytest.mark.parametrize("call", ["train", "from_texts"])

@@ -1,11 +1,14 @@
-"""On random corpora, the core learns and encodes exactly like the reference."""
+"""On random corpora the core learns and encodes like the reference; the huggingface profile learns like tokenizers."""
 
 import random
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer as Peer
+from tokenizers import models, pre_tokenizers, trainers
 
 from pairloom import PretokenCounts, Tokenizer
+from pairloom.patterns import PATTERNS
 from pairloom.reference import encoder, naive
 from pairloom.reference.incremental import BPETrainer
 from tests.corpora import ALPHABETS, random_documents
@@ -14,6 +17,7 @@ from tests.parity.texts import library_files
 
 def fields(draw: random.Random) -> dict[str, Any]:
     return {
+        "pattern": draw.choice([*PATTERNS, "gpt2"]),
         "special_tokens": draw.choice([(), ("<|endoftext|>",), ("a", "ab"), (" c", "at", "<s>")]),
         "special_ids": draw.choice(["last", "after_bytes", "first"]),
         "byte_order": draw.choice(["value", "gpt2"]),
@@ -34,6 +38,7 @@ def compare(seed: int) -> None:
     expected = naive.train(documents, vocab_size, **chosen)
     counts = PretokenCounts.from_texts(
         documents,
+        pattern=chosen["pattern"],
         special_tokens=chosen["special_tokens"],
         corpus_specials=chosen["corpus_specials"],
         threads=draw.choice([1, 2, 3, 7]),
@@ -70,3 +75,30 @@ def test_four_megabytes_to_three_thousand_merges() -> None:
     trainer.train(3000)
     tokenizer = Tokenizer.train(documents, 256 + 3000, "cs336")
     assert [bytes(token) for token in tokenizer.vocab.values()] == list(trainer.vocab.values())
+
+
+N_BYTES = 3_000_000
+VOCAB_SIZE = 4257  # one special token, 256 bytes, 4,000 merges
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[str]:
+    """Returns three megabytes of the standard library's sources, one document per file."""
+    return list(library_files(N_BYTES))
+
+
+def test_the_same_four_thousand_merges(corpus: list[str]) -> None:
+    peer = Peer(models.BPE())
+    peer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCAB_SIZE,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    peer.train_from_iterator(corpus, trainer)
+    ours = Tokenizer.train(corpus, VOCAB_SIZE, "huggingface", special_tokens=["<|endoftext|>"])
+    assert len(ours.merges) == 4000
+    assert ours.as_huggingface().get_vocab() == peer.get_vocab()
+    sample = corpus[0]
+    assert ours.encode_ordinary(sample) == peer.encode(sample).ids

@@ -17,34 +17,18 @@ SPECIAL = "<|endoftext|>"
 
 def test_dropout_gives_the_ids_of_the_reference() -> None:
     rng = random.Random(1)
-    model = reference_of(TOKENIZER)
+    parts = ["the ", "cat", SPECIAL, "aaa", "é", " ", "\n", "themat", "ab", "b"]
     for seed in range(300):
-        text = "".join(
-            rng.choice(["the ", "cat", SPECIAL, "aaa", "é", " ", "\n", "themat"]) for _ in range(rng.randrange(12))
-        )
+        tokenizer = TOKENIZER
+        if seed % 5 == 0:
+            tokenizer = Tokenizer.train("".join(rng.choices("ab ", k=80)), 256 + rng.randrange(1, 25), pattern=".+")
+        text = "".join(rng.choices(parts, k=rng.randrange(12)))
         p = rng.choice([0.0, 0.05, 0.3, 0.9, 1.0, rng.random()])
         given: Any = rng.choice([{}, {"allowed_special": ()}])
-        ids = TOKENIZER.encode(text, dropout=p, seed=seed, **given)
-        assert ids == reference.encode_with_dropout(text, model, p, seed, **given)
-        assert TOKENIZER.decode(ids) == text
-
-
-def test_dropout_of_random_vocabularies_equals_the_reference() -> None:
-    rng = random.Random(2)
-    for seed in range(60):
-        corpus = "".join(rng.choice("ab ") for _ in range(80))
-        tokenizer = Tokenizer.train(corpus, 256 + rng.randrange(1, 25), pattern=".+")
-        text = "".join(rng.choice("ab ") for _ in range(40))
-        expected = reference.encode_with_dropout(text, reference_of(tokenizer), 0.4, seed)
-        assert tokenizer.encode(text, dropout=0.4, seed=seed) == expected
-
-
-def test_dropout_of_0_is_encode_and_of_1_gives_bytes() -> None:
-    assert TOKENIZER.encode(TEXT, dropout=0, seed=5) == TOKENIZER.encode(TEXT)
-    ids = TOKENIZER.encode(TEXT, dropout=1.0, seed=5)
-    assert (
-        ids == [id for part in TEXT.split(SPECIAL) for id in [*part.encode(), TOKENIZER.special_tokens[SPECIAL]]][:-1]
-    )
+        ids = tokenizer.encode(text, dropout=p, seed=seed, **given)
+        assert ids == reference.encode_with_dropout(text, reference_of(tokenizer), p, seed, **given)
+        assert tokenizer.decode(ids) == text
+        assert p != 0.0 or ids == tokenizer.encode(text, **given)
 
 
 def test_dropout_depends_on_the_seed_and_on_nothing_else() -> None:

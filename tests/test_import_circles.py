@@ -1,15 +1,90 @@
-"""No import cycles in the core or its Python module; tests/test_package_circles.py checks the package."""
+"""No import cycles among the modules of the package, or of the core and its Python module."""
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-_ROOT = Path(__file__).parent.parent
+import pairloom
+from tests.cases import ROOT
+
+PACKAGE = Path(pairloom.__file__).parent
+
+
+def modules_in(package: Path) -> dict[str, Path]:
+    """Returns the dotted names of a package's modules, with their files."""
+    modules = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = (package.name, *path.relative_to(package).with_suffix("").parts)
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def imports_of(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """Returns (module, name or None) for each import, also inside functions, but not under TYPE_CHECKING."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for other in node.orelse:
+                yield from imports_of(ast.Module([other], []))
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: the package imports by absolute names"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        else:
+            yield from imports_of(node)
+
+
+def graph_of(package: Path, lazy_names: dict[str, str]) -> dict[str, set[str]]:
+    """Returns the modules that each module imports. `lazy_names`: the names that the package's `__getattr__` imports.
+
+    Importing `a.b` also runs `a/__init__.py`; that adds no edge, because it holds for every layout.
+    """
+    modules = modules_in(package)
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for module, imported in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            if module == package.name and imported in lazy_names:
+                module, imported = f"{package.name}.{lazy_names[imported]}", None
+            if f"{module}.{imported}" in modules:
+                graph[name].add(f"{module}.{imported}")
+            elif module in modules:
+                graph[name].add(module)
+    return graph
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        cycle: list[str] = error.args[1]
+        return cycle
+    return None
+
+
+def test_import_graph_of_package_has_no_cycle() -> None:
+    graph = graph_of(PACKAGE, pairloom._MODULES)
+    assert graph["pairloom.tokenizer.training_methods"] > {"pairloom.training.extend", "pairloom.training.train"}
+    assert "pairloom.tokenizer" in graph["pairloom.cli.encode"], "names that __getattr__ imports are followed"
+    assert cycle_in(graph) is None
+
+
+def test_import_graph_of_folders_has_no_cycle() -> None:
+    """Folders are layers: no folder imports itself indirectly. A module at the top is its own layer."""
+    folders: dict[str, set[str]] = {}
+    for module, imported in graph_of(PACKAGE, pairloom._MODULES).items():
+        source, *targets = (".".join(name.split(".")[:2]) for name in (module, *imported))
+        folders.setdefault(source, set()).update(target for target in targets if target != source)
+    assert cycle_in(folders) is None
+
+
+SCRIPT = str(ROOT / "scripts" / "check_import_circles.py")
 
 
 def test_rust_modules_have_no_import_circle() -> None:
-    script = _ROOT / "scripts" / "check_import_circles.py"
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == "0 import circles\n"
 
@@ -18,7 +93,6 @@ def test_a_circle_of_rust_modules_is_found(tmp_path: Path) -> None:
     (tmp_path / "lib.rs").write_text("mod a;\nmod b;\n")
     (tmp_path / "a.rs").write_text("use crate::b::B;\npub struct A(B);\n")
     (tmp_path / "b.rs").write_text("pub struct B;\nimpl B { fn a(&self) -> super::a::A { todo!() } }\n")
-    script = _ROOT / "scripts" / "check_import_circles.py"
-    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, SCRIPT, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 1
     assert "a <-> b" in done.stdout

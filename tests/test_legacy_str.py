@@ -53,16 +53,3 @@ def test_an_unready_str_with_a_lone_surrogate_is_refused() -> None:
         TOKENIZER.encode(legacy("ab\ud800"))
     with pytest.raises(UnicodeEncodeError, match=r"the text is texts\[1\]"):
         TOKENIZER.encode_batch(["ab", legacy("ab\ud800")])
-
-
-def test_a_str_with_characters_beyond_unicode_is_refused() -> None:
-    made = legacy("ab")
-    data = ctypes.pythonapi.PyUnicode_AsUnicode
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        ctypes.memset(data(made), 0x7F, ctypes.sizeof(ctypes.c_wchar))
-    if ctypes.sizeof(ctypes.c_wchar) == 4:
-        with pytest.raises(ValueError, match="not in range"):
-            TOKENIZER.encode(made)
-        with pytest.raises(ValueError, match="not in range"):
-            TOKENIZER.encode_batch([made])

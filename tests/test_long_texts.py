@@ -41,8 +41,14 @@ def tokenizer_of(setting: dict[str, Any]) -> Tokenizer:
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_one_text_on_many_threads_has_the_ids_of_one_thread(setting: dict[str, Any]) -> None:
-    tokenizer, text = tokenizer_of(setting), text_of(1, 700_000)
+def test_one_text_on_many_threads_has_the_ids_of_one_thread(setting: dict[str, Any], tmp_path: Path) -> None:
+    # The end has accents and spaces that no cut may part.
+    tokenizer, text = tokenizer_of(setting), text_of(1, 1_100_000) + "e" + "\u0301" * 5000 + " " * 5000 + "words"
+    (tmp_path / "text").write_text(text, encoding="utf-8", newline="")
+    whole = tokenizer.encode_to_numpy(text, threads=1)
+    assert np.array_equal(tokenizer.encode_file(tmp_path / "text", threads=2), whole)
+    pieces = [text[at : at + 65_537] for at in range(0, len(text), 65_537)]
+    assert list(tokenizer.encode_iterable(pieces)) == whole.tolist()
     for options in ({}, {"allowed_special": {"word"}}, {"allowed_special": ()}):
         ids = tokenizer.encode(text, threads=1, **options)
         assert tokenizer.encode(text, threads=3, **options) == ids
@@ -69,21 +75,25 @@ def test_text_of_each_width_is_divided_alike(replaced: str) -> None:
                     call(wrong, threads=2)
 
 
-@pytest.mark.parametrize("collapses", [0, 1])
-@pytest.mark.parametrize("has_table", [False, True])
-def test_sentencepiece_text_is_divided_among_threads(collapses: int, has_table: bool, tmp_path: Path) -> None:
-    rules: dict[int, Any] = {3: 1, 4: collapses}
-    if has_table:
-        rules[2] = charsmap({"a\u0301": "\u00e9", "\n": " ", "x": "a  b"})
+CHARSMAP: Any = charsmap({"a\u0301": "\u00e9", "\n": " ", "x": "a  b"})
+
+
+@pytest.mark.parametrize("rules", [{}, {4: 1}, {2: CHARSMAP}, {2: CHARSMAP, 4: 1}], ids=["", "collapse", "map", "both"])
+@pytest.mark.parametrize("prefix", [None, "dummy_prefix", "first_prefix", "prefix_space"])
+def test_sentencepiece_text_is_divided_among_threads(rules: dict[int, Any], prefix: str | None, tmp_path: Path) -> None:
     for seed in range(2):
         rng = random.Random(seed)
-        tokenizer = load(tmp_path, model_file(random_pieces(rng), normalizer=rules))
-        text = "".join(rng.choices("ab\u00e9\u4e1c\u2581  x\n\u0301", k=600_000))
-        ids = tokenizer.encode(text, threads=1)
-        assert tokenizer.encode(text, threads=3) == ids
+        tokenizer = load(tmp_path, model_file(random_pieces(rng), normalizer={3: 1, **rules}))
+        if prefix is not None:
+            # Special tokens are found, and the text after one may have a prefix, but not each part of the text.
+            changed = tokenizer.model.replaced(normalizer=("spaces", prefix), special_rules=())
+            tokenizer = Tokenizer.from_model(changed)
+        text = "".join(rng.choices([*"ab\u00e9\u4e1c\u2581  x\n\u0301", *(["</s>"] if seed else [])], k=1_000_000))
+        ids = tokenizer.encode_to_numpy(text, threads=1)
+        assert np.array_equal(tokenizer.encode_to_numpy(text, threads=3), ids)
         path = tmp_path / "text"
-        path.write_text(text, newline="")
-        assert tokenizer.encode_file(path, threads=3).tolist() == ids
+        path.write_text(text, encoding="utf-8", newline="")
+        assert np.array_equal(tokenizer.encode_file(path, threads=3), ids)
         assert tokenizer.count_tokens(text, limit=1000) == 1000
 
 

@@ -1,16 +1,19 @@
-"""Every named pattern: the core's hand-written scanner splits like the reference."""
+"""Every named pattern: the core's hand-written scanner splits like the reference, and gpt2's like Python's `regex`."""
 
 import random
+import sys
 
 import pytest
+import regex
 from tiktoken_ext import openai_public
 
 from pairloom import PatternError, Tokenizer, _core, pretokenize
 from pairloom.analysis.inspect import inspect_tokenizer
-from pairloom.patterns import PATTERNS, pattern_name, pattern_text
+from pairloom.patterns import GPT2, PATTERNS, pattern_name, pattern_text
 from pairloom.reference import naive
 from tests.corpora import ALPHABETS, random_documents
 from tests.parity.texts import HOSTILE
+from tests.unicode16 import unicode16_differences
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -29,17 +32,6 @@ def test_the_scanner_splits_as_the_reference(name: str) -> None:
     texts += ["".join(draw.choices(everything, k=200)) for _ in range(300)]
     for text in texts:
         assert pretokenize(text, name) == naive.pretokenize(text, name), text
-
-
-@pytest.mark.parametrize("name", PATTERNS)
-def test_training_with_each_pattern_equals_the_reference(name: str) -> None:
-    draw = random.Random(name)
-    for _ in range(10):
-        documents = random_documents(draw)
-        expected = naive.train(documents, 300, pattern=name)
-        tokenizer = Tokenizer.train(documents, 300, pattern=name)
-        assert tokenizer.model.merges.tolist() == [list(merge) for merge in expected.merges]
-        assert tokenizer.pattern == pattern_text(name)
 
 
 def test_the_text_that_tiktoken_publishes_is_scanned_too() -> None:
@@ -88,3 +80,27 @@ def test_any_other_pattern_splits_by_the_engine_it_needs(pattern: str | tuple[st
 
 def test_patterns_that_split_in_turn() -> None:
     assert pretokenize("a1b22", ("[0-9]+", "[a-z]")) == [b"a", b"1", b"b", b"22"]
+
+
+# These contexts reveal a code point's class; scanners otherwise ask only about characters of the first few scripts.
+OF_CLASS = ("a{}", " {} ", "1{}1")
+CONTEXTS = ("{}", " {}", "a{}", "{}a", "1{}1", "'{}", "{}'s", " {} ", "  {}", "\n{}\n", "{0}{0}", "漢{}é", "!{}!")
+
+
+@pytest.mark.long
+def test_every_code_point_in_context() -> None:
+    changed = unicode16_differences()
+    compiled = regex.compile(GPT2)
+    n_compared = 0
+    for start in range(0, sys.maxunicode + 1, 0x400):
+        points = [
+            point for point in range(start, start + 0x400) if not 0xD800 <= point <= 0xDFFF and point not in changed
+        ]
+        # A document ends with its context, so the contexts of many code points share a text, separated by "x\0x".
+        for context in CONTEXTS if start < 0x3400 else OF_CLASS:
+            text = "x\x00x".join(context.format(chr(point)) for point in points)
+            expected = [match.encode() for match in compiled.findall(text)]
+            assert pretokenize(text) == expected, f"U+{start:04X}.. in {context!r}"
+        n_compared += len(points)
+    assert n_compared + len(changed) == sys.maxunicode + 1 - 0x800
+    print(f"{n_compared} code points agree, {len(changed)} changed class since Unicode 16")

@@ -1,6 +1,7 @@
-"""Sessions: a growing text has the ids of the whole text; `tests.soak.sessions` makes random calls."""
+"""Sessions: a growing text has the ids of the whole text. Ids that encoding never produces, and those of their text."""
 
 import copy
+import random
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from pairloom import Tokenizer
 from pairloom.model import Model
 from pairloom.patterns import pattern_text
 from pairloom.reference.sessions import Session as Oracle
+from pairloom.reference.sessions import canonicalize
 from pairloom.sessions import Change
 from tests.formats.models import trained
 
@@ -146,3 +148,36 @@ def test_sessions_of_real_vocabularies_equal_encode(name: str) -> None:
             keep, ids = session.truncate(back)
             assert (keep, ids.tolist()) == oracle.truncate(back)
     assert np.array_equal(session.ids, tokenizer.encode_to_numpy(session.text))
+
+
+MERGES = [(97, 97), (256, 97), (116, 104), (258, 101), (0xC3, 0xA9)]
+MERGING = Tokenizer.from_model(trained(MERGES, decode_errors="replace").replaced(special_tokens={"<s>": 900}))
+
+
+@pytest.mark.parametrize("normalizer", [None, "nfc", "prefix_space"])
+def test_random_ids_are_made_canonical_as_the_definition_says(normalizer: str | None) -> None:
+    tokenizer, rng = MERGING.with_normalizer(normalizer), random.Random(1)
+    for _ in range(2000):
+        ids = [rng.choice([*b"aathe<s> ", 256, 257, 258, 259, 260, 900]) for _ in range(rng.randrange(12))]
+        expected = canonicalize(ids, tokenizer.encode, tokenizer.decode)
+        assert tokenizer.canonicalize(ids) == expected
+        assert tokenizer.is_canonical(ids) is (expected[1] is None)
+        assert tokenizer.canonicalize(np.array(ids, np.uint32)) == expected
+        if normalizer is None:
+            assert tokenizer.is_canonical(expected[0])
+
+
+def test_ids_of_a_part_of_a_character_are_not_canonical() -> None:
+    assert not MERGING.is_canonical([0xC3])
+    with pytest.raises(UnicodeDecodeError, match="inside a character"):
+        MERGING.canonicalize([97, 0xC3])
+    assert MERGING.canonicalize([0xC3, 0xA9]) == ([260], 0)
+    with pytest.raises(KeyError):
+        MERGING.is_canonical([5000])
+
+
+def test_first_difference_of_a_beginning_is_its_length() -> None:
+    prefixing = MERGING.with_normalizer("prefix_space")
+    assert prefixing.canonicalize([]) == ([], None)
+    assert MERGING.canonicalize(iter([116, 97])) == ([116, 97], None)
+    assert MERGING.canonicalize([98, 97, 97]) == ([98, 256], 1)

@@ -36,7 +36,6 @@ def crlf(text: str) -> str:
 
 def loaded_of_huggingface(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
     """The tokenizer as loaded from another library's file, which does not store how it was trained."""
-    tokenizer.model.replaced(training=None)
     path = folder / "tokenizer.json"
     Tokenizer.from_model(tokenizer.model.replaced(decode_errors="replace")).save(path, format="huggingface")
     return Tokenizer.load(path)
@@ -169,16 +168,6 @@ def test_corpora_of_every_form_are_explained(tmp_path: Path) -> None:
     for wrong in ((mine, theirs.model, TEXT), (mine, theirs, 5), (None, theirs, TEXT)):
         with pytest.raises(TypeError):
             explain_difference(*wrong)
-
-
-def test_a_path_is_no_corpus_to_explain_by(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text(TEXT)
-    tokenizer = Tokenizer.train(TEXT, 260)
-    with pytest.warns(UserWarning, match=r"a file of that name exists; use pairloom\.Corpus\(path\)"):
-        explain_difference(tokenizer, tokenizer, str(path))
-    with pytest.raises(TypeError, match=r"corpus is a path; pass pairloom\.Corpus\(path\)"):
-        explain_difference(tokenizer, tokenizer, path)  # type: ignore[arg-type]
 
 
 def test_a_tie_by_no_known_rule_is_one() -> None:

@@ -24,14 +24,6 @@ def test_a_fourth_long_sentence_of_a_page_fails(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[:2] == [f"{page}: 4", f"  31: {LONG}."]
 
 
-def test_code_tables_and_headings_are_no_sentences(tmp_path: Path) -> None:
-    (page := tmp_path / "page.md").write_text(
-        f"# {LONG}\n\n```python\n{LONG}\n```\n\n| {LONG} |\n\nThis `{LONG}` is one.\n"
-    )
-    done = listed(page)
-    assert (done.returncode, done.stdout) == (0, f"{page}: 0\n")
-
-
 def test_every_guide_says_first_for_whom_and_how_long() -> None:
     silent = []
     for guide in (SCRIPT.parents[1] / "docs" / "guides").glob("*.md"):

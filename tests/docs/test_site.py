@@ -1,6 +1,8 @@
-"""The built site: each internal link and anchor exists, and no page loads anything from the network."""
+"""The built site: links and anchors exist, no page loads from the network; pictures of a script are up to date."""
 
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -95,3 +97,10 @@ def test_no_id_stands_twice_in_a_page() -> None:
         # The theme uses these ids for its own switches, some of them twice.
         twice = {each for each in ids if ids.count(each) > 1 and not each.startswith("__")}
         assert not twice, f"{path.relative_to(SITE)}: {twice}"
+
+
+def test_the_ladders_figures_are_those_of_the_script(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(ROOT / "scripts" / "ladder_figures.py"), str(tmp_path)], check=True)
+    drawn = {figure.name: figure.read_bytes() for figure in tmp_path.iterdir()}
+    assert len(drawn) == 4
+    assert drawn == {name: (ROOT / "docs" / "pictures" / name).read_bytes() for name in drawn}

@@ -196,25 +196,6 @@ def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return base.to_str(), (new("def main(argv):").input_ids, new.backend_tokenizer.to_str())
 
 
-def clip(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """A CLIP-like tokenizer over characters: lower case, word suffixes, vocabulary and merges passed separately."""
-    n = m["normalizers"]
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>"))
-    tokenizer.normalizer = n.Sequence([n.NFD(), n.Lowercase(), n.StripAccents()])
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].Sequence(
-        [m["pre_tokenizers"].WhitespaceSplit(), m["pre_tokenizers"].Punctuation()]
-    )
-    tokenizer.decoder = m["decoders"].BPEDecoder(suffix="</w>")
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=600, special_tokens=["<unk>", "<pad>"], limit_alphabet=1000, show_progress=False
-    )
-    tokenizer.train_from_iterator(TEXTS, trainer)
-    tokenizer.model.save(str(folder), "clip")
-    read = m["models"].BPE.read_file(str(folder / "clip-vocab.json"), str(folder / "clip-merges.txt"))
-    encoding = tokenizer.encode("naive facade")
-    return tokenizer.to_str(), (read, encoding.tokens, tokenizer.decode(encoding.ids))
-
-
 SCRIPTS: list[Script] = [
     esperberto,
     roberta,
@@ -222,5 +203,4 @@ SCRIPTS: list[Script] = [
     babylm,
     course,
     codeparrot,
-    clip,
 ]

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import tiktoken
 
-from pairloom import FormatError, Tokenizer
+from pairloom import Tokenizer
 from pairloom.dropin.tiktoken_encoding import Encoding
 from tests.corpora import random_documents
-from tests.formats.models import trained
 
 SPECIALS = ["<|endoftext|>", "<|fim|>"]
 TEXTS = [
@@ -139,12 +138,3 @@ def test_a_tokenizer_without_ranks_encodes_and_names_the_lack() -> None:
         encoding.token_byte_values()
     with pytest.raises(KeyError):
         _ = encoding.eot_token
-
-
-def test_a_pattern_that_tiktoken_would_read_otherwise_is_refused() -> None:
-    model = trained([(97, 98)], pattern="(?#merged_with_next)[0-9]")
-    with pytest.raises(FormatError, match="says what to do with matches"):
-        Tokenizer.from_model(model).to_tiktoken()
-    with pytest.raises(ValueError, match="says what to do with matches"):
-        _ = Tokenizer.from_model(model).as_tiktoken()._pat_str
-    assert Tokenizer.from_model(model).as_tiktoken().encode_ordinary("ab1ab") == [256, 49, 256]

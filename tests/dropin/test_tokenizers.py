@@ -23,22 +23,9 @@ from pairloom.dropin.tokenizers import (
 from pairloom.errors import CorpusError, FormatError
 from pairloom.reference.alphabet import train_over_alphabet
 
-from .tokenizers_cases import Case, case_of, words_of
+from .tokenizers_cases import case_of, words_of
 
 TEXT: Any = "{}"
-
-
-def check_against_reference(case: Case) -> None:
-    trained = json.loads(case.trained(tokenizers))["model"]
-    options = {name: value for name, value in case.options.items() if name != "vocab_size"}
-    if "initial_alphabet" in options:
-        options["initial_alphabet"] = [text[0] for text in options["initial_alphabet"]]
-    for ours, theirs in (("continuing_subword_prefix", "prefix"), ("end_of_word_suffix", "suffix")):
-        if ours in options:
-            options[theirs] = options.pop(ours)
-    vocab, merges = train_over_alphabet(words_of(case), case.options["vocab_size"], **options)
-    assert list(trained["vocab"].items()) == list(vocab.items())
-    assert trained["merges"] == [list(pair) for pair in merges]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -52,43 +39,36 @@ def test_trainings_equal_the_reference(seed: int) -> None:
         case.options["continuing_subword_prefix"] = rng.choice(["##", "@"])
     if rng.random() < 0.4:
         case.options["end_of_word_suffix"] = rng.choice(["</w>", "@"])
-    check_against_reference(case)
+    trained = json.loads(case.trained(tokenizers))["model"]
+    options = {name: value for name, value in case.options.items() if name != "vocab_size"}
+    if "initial_alphabet" in options:
+        options["initial_alphabet"] = [text[0] for text in options["initial_alphabet"]]
+    for ours, theirs in (("continuing_subword_prefix", "prefix"), ("end_of_word_suffix", "suffix")):
+        if ours in options:
+            options[theirs] = options.pop(ours)
+    vocab, merges = train_over_alphabet(words_of(case), case.options["vocab_size"], **options)
+    assert list(trained["vocab"].items()) == list(vocab.items())
+    assert trained["merges"] == [list(pair) for pair in merges]
 
 
-@pytest.mark.parametrize("name", ["prefix", "suffix"])
-def test_words_with_the_suffix_as_text_are_refused(name: str) -> None:
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    option: dict[str, Any] = {"prefix": {"continuing_subword_prefix": "b"}, "suffix": {"end_of_word_suffix": "b"}}[name]
-    with pytest.raises(ValueError, match=r"prefix or suffix as text"):
-        made.train_from_iterator(["xab abx ab a ba"] * 3, trainers.BpeTrainer(show_progress=False, **option))
+def learned(texts: Any, *, added: Any = (), unk: str | None = None, **how: Any) -> Tokenizer:
+    """Trains a tokenizer with these added tokens, this unk_token, and the given parts and options of training."""
+    made = Tokenizer(models.BPE(unk_token=unk))
+    for part in ("pre_tokenizer", "normalizer"):
+        if part in how:
+            setattr(made, part, how.pop(part))
+    made.add_tokens(added)
+    made.train_from_iterator(texts, trainers.BpeTrainer(show_progress=False, **how))
+    return made
 
 
 def test_lines_of_files_are_texts_of_their_own(tmp_path: Path) -> None:
     content = "ab\r\ncd\n\n  ef\rgh\nlast"
     (tmp_path / "corpus.jsonl").write_bytes(content.encode())
-    made = [Tokenizer(models.BPE()) for _ in range(2)]
-    made[0].train([str(tmp_path / "corpus.jsonl")], trainers.BpeTrainer(show_progress=False))
-    made[1].train_from_iterator(
-        ["ab\r\n", "cd\n", "\n", "  ef\rgh\n", "last"], trainers.BpeTrainer(show_progress=False)
-    )
-    assert made[0].to_str() == made[1].to_str()
-    assert "h\n" in made[0].get_vocab()
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("a text", "iterable of str, not str; wrap a single text in a list"),
-        ([None], "a text must be a str, not NoneType$"),
-        ([b"bytes"], "decode it first"),
-        ([{"text": "a"}], "pass its text"),
-        ([["a", 1]], "not int"),
-    ],
-)
-def test_what_is_no_text_is_a_type_error(given: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        Tokenizer(models.BPE()).train_from_iterator(given, trainers.BpeTrainer(show_progress=False))
+    made = Tokenizer(models.BPE())
+    made.train([str(tmp_path / "corpus.jsonl")], trainers.BpeTrainer(show_progress=False))
+    assert made.to_str() == learned(["ab\r\n", "cd\n", "\n", "  ef\rgh\n", "last"]).to_str()
+    assert "h\n" in made.get_vocab()
 
 
 def test_a_file_that_is_not_utf8_is_named_with_its_byte(tmp_path: Path) -> None:
@@ -119,6 +99,15 @@ def test_what_is_not_taken_is_refused_when_it_is_used(module: Any, name: str) ->
         refused(1, unk_token="[UNK]")
 
 
+UNTRAINED: Any = Tokenizer(models.BPE())
+WITH_B = ["xab abx ab a ba"] * 3
+SPLIT: dict[str, Any] = {"pre_tokenizer": pre_tokenizers.WhitespaceSplit()}
+# With "first", only the piece at the start of a text gets a space; counts do not say which pieces start a text.
+FIRST = pre_tokenizers.Metaspace(prepend_scheme="first")
+AFTER_DIGITS = pre_tokenizers.Sequence([pre_tokenizers.Digits(), FIRST])
+STRIPPING = normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
+
+
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -139,6 +128,23 @@ def test_what_is_not_taken_is_refused_when_it_is_used(module: Any, name: str) ->
             TypeError,
             r"pairs of a token and its id, not \('\[A\]', None\)",
         ),
+        (lambda: learned("a text"), TypeError, "iterable of str, not str; wrap a single text in a list"),
+        (lambda: learned([None]), TypeError, "a text must be a str, not NoneType$"),
+        (lambda: learned([b"bytes"]), TypeError, "decode it first"),
+        (lambda: learned([{"text": "a"}]), TypeError, "pass its text"),
+        (lambda: learned([["a", 1]]), TypeError, "not int"),
+        (lambda: learned(WITH_B, **SPLIT, continuing_subword_prefix="b"), ValueError, "prefix or suffix as text"),
+        (lambda: learned(WITH_B, **SPLIT, end_of_word_suffix="b"), ValueError, "prefix or suffix as text"),
+        (lambda: learned(["a b"], added=["word"]), ValueError, "added tokens, whose ids training would change"),
+        (lambda: learned(["a"], pre_tokenizer=AFTER_DIGITS), ValueError, "after a step that splits or drops"),
+        (lambda: learned(["a"], pre_tokenizer=FIRST, normalizer=STRIPPING), ValueError, "a step that splits or drops"),
+        (lambda: learned(["word"], unk="[UNK]").encode("zzz"), ValueError, "'z' is unknown, .*; train with it"),
+        (lambda: trained().encode_batch("ab"), TypeError, ""),
+        (lambda: trained().encode_batch_fast("ab"), TypeError, ""),
+        (lambda: UNTRAINED.decode("ab"), TypeError, ""),
+        (lambda: UNTRAINED.id_to_token("ab"), TypeError, ""),
+        (lambda: trained().id_to_token(-1), OverflowError, ""),
+        (lambda: UNTRAINED.decode([-1]), OverflowError, ""),
     ],
 )
 def test_unknown_arguments_and_settings_are_refused(make: Any, error: Any, message: str) -> None:
@@ -146,52 +152,11 @@ def test_unknown_arguments_and_settings_are_refused(make: Any, error: Any, messa
         make()
 
 
-def test_first_places_that_counts_do_not_keep_are_refused() -> None:
-    behind = pre_tokenizers.Sequence([pre_tokenizers.Digits(), pre_tokenizers.Metaspace(prepend_scheme="first")])
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = behind
-    with pytest.raises(ValueError, match="after a step that splits or drops"):
-        made.train_from_iterator(["a"])
-    made.pre_tokenizer, made.normalizer = behind[1], normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
-    with pytest.raises(ValueError, match="after a step that splits or drops"):
-        made.train_from_iterator(["a"])
-
-
-def test_unknown_letters_without_an_unk_token_are_an_error() -> None:
-    made = Tokenizer(models.BPE(unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
-    made.train_from_iterator(["word"], trainers.BpeTrainer(show_progress=False))
-    assert made.encode("word").tokens == ["word"]
-    with pytest.raises(
-        ValueError, match=r"'z' is unknown, and the unk_token .* is not in the vocabulary; train with it"
-    ):
-        made.encode("zzz")
-
-
 def test_normalizers_have_the_unicode_of_the_core() -> None:
     # Characters and a combining mark of Unicode 16, which few Python releases know.
     assert normalizers.Lowercase().normalize_str("\u1c89\ua7cb\u03a3") == "\u1c8a\u0264\u03c3"
     assert normalizers.NFD().normalize_str("\U000105c9") == "\U000105d2\u0307"
     assert normalizers.StripAccents().normalize_str("a\u0897b") == "ab"
-
-
-def test_a_str_as_a_batch_and_as_ids_is_refused() -> None:
-    calls: Any
-    for made in (Tokenizer(models.BPE()), trained()):
-        for calls in (made.encode_batch, made.encode_batch_fast, made.decode, made.id_to_token):
-            with pytest.raises(TypeError):
-                calls("ab")
-        with pytest.raises(OverflowError):
-            made.id_to_token(-1)
-        with pytest.raises(OverflowError):
-            made.decode([-1])
-
-
-def test_tokens_added_before_training_are_refused() -> None:
-    made = Tokenizer(models.BPE())
-    made.add_tokens(["word"])
-    with pytest.raises(ValueError, match="added tokens, whose ids training would change"):
-        made.train_from_iterator(["a b"], trainers.BpeTrainer(show_progress=False))
 
 
 def test_texts_with_added_tokens_are_refused_in_a_second_training() -> None:
@@ -259,9 +224,11 @@ def test_a_change_of_a_part_changes_the_encoding() -> None:
 
 def test_encoding_does_not_load_the_tokenizer_again() -> None:
     for pre_tokenizer in (pre_tokenizers.BertPreTokenizer(), pre_tokenizers.CharDelimiterSplit("-")):
-        made = Tokenizer(models.BPE(unk_token="[UNK]"))
-        made.pre_tokenizer, made.normalizer = pre_tokenizer, normalizers.BertNormalizer(lowercase=False)
-        made.train_from_iterator(["a b-c"], trainers.BpeTrainer(special_tokens=["[UNK]"], show_progress=False))
+        parts: dict[str, Any] = {
+            "pre_tokenizer": pre_tokenizer,
+            "normalizer": normalizers.BertNormalizer(lowercase=False),
+        }
+        made = learned(["a b-c"], unk="[UNK]", special_tokens=["[UNK]"], **parts)
         ids, before = made.encode("a-b").ids, made._plain
         pre_tokenizers.Metaspace()
         assert made.encode_batch(["a-b"])[0].ids == ids

@@ -59,26 +59,7 @@ def quicktour(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), shown
 
 
-def llama(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """BPE over characters with Metaspace and byte fallback."""
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    n, d = m["normalizers"], m["decoders"]
-    tokenizer.normalizer = n.Sequence([n.Prepend("▁"), n.Replace(" ", "▁")])
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].Metaspace(replacement="▁", prepend_scheme="always")
-    tokenizer.decoder = d.Sequence([d.Replace("▁", " "), d.ByteFallback(), d.Fuse(), d.Strip(" ", 1, 0)])
-    trainer = m["trainers"].BpeTrainer(
-        vocab_size=500,
-        special_tokens=["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))],
-        limit_alphabet=60,
-        initial_alphabet=[chr(code) for code in range(32, 127)][:0],
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(TEXTS[:3] * 5, trainer)
-    ids = tokenizer.encode("the lazy dög 漢字").ids
-    return tokenizer.to_str(), (ids, tokenizer.decode(ids))
-
-
-SCRIPTS = [*published_scripts.SCRIPTS, quicktour, llama]
+SCRIPTS = [*published_scripts.SCRIPTS, quicktour]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -212,19 +212,6 @@ def test_ids_around_texts_and_of_padding_move_with_their_tokens(processor: Calla
     assert back.post_processor == ours.post_processor and back.special_tokens == ours.special_tokens
 
 
-def test_encode_special_tokens_of_the_library_is_kept() -> None:
-    class Wrapper:
-        """A tokenizer as transformers' fast tokenizers hold one; they set the flag whenever they encode."""
-
-        split_special_tokens = True
-        backend_tokenizer = library_tokenizer(None)
-
-    assert Tokenizer.from_huggingface(Wrapper()).encode("<s>") == [27, 82, 29]
-    assert Tokenizer.from_huggingface(Wrapper()).special_rules == {"<s>": ("ordinary",), "</s>": ("ordinary",)}
-    Wrapper.split_special_tokens = False
-    assert Tokenizer.from_huggingface(Wrapper()).encode("<s>") == [256]
-
-
 TRUNCATION = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
 PADDING = {
     "strategy": "BatchLongest",
@@ -269,17 +256,3 @@ def test_truncation_and_padding_are_kept_and_not_applied(tmp_path: Path) -> None
             assert file["truncation"] == TRUNCATION and file["padding"] == PADDING
         assert "tokenizer.json" not in json.loads((tmp_path / "folder" / "tokenizer_config.json").read_text())
         assert ours.to_huggingface().truncation == theirs.truncation
-
-
-def test_a_transformers_tokenizer_that_truncated_is_taken(tmp_path: Path) -> None:
-    PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
-
-    used: Any = PreTrainedTokenizerFast(tokenizer_object=library_tokenizer(None), pad_token="<s>")
-    used(["a", "a longer text"], truncation=True, max_length=3, padding=True)
-    with pytest.warns(UserWarning, match="sets padding and truncation: pairloom keeps this .* does not apply it"):
-        ours = Tokenizer.from_huggingface(used)
-    assert ours.encode("a longer text") == used("a longer text", add_special_tokens=False)["input_ids"]
-    used(["a"], truncation=True, max_length=3)
-    used.save_pretrained(tmp_path)
-    with pytest.warns(UserWarning, match="truncation"):
-        assert Tokenizer.load(tmp_path).encode("a longer text") == ours.encode("a longer text")

@@ -9,9 +9,9 @@ import pytest
 from pairloom import Tokenizer, formats, pretokenize
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface, tiktoken
-from pairloom.formats.shared.tiktoken_pattern import for_tiktoken, named_of
+from pairloom.formats.shared.tiktoken_pattern import named_of
 from pairloom.model import Model
-from pairloom.patterns import GPT2, SPELLINGS
+from pairloom.patterns import SPELLINGS
 from tests.formats.models import trained
 
 TEXT = "1234567  \n\n x  \ny'll I'LL\t\t\r\n  \r\n\n 12 naïve  "
@@ -19,11 +19,6 @@ TEXT = "1234567  \n\n x  \ny'll I'LL\t\t\r\n  \r\n\n 12 naïve  "
 
 def model(pattern: Any) -> Model:
     return trained([(97, 98)], pattern=pattern, decode_errors="replace")
-
-
-def test_the_published_texts_are_those_of_the_library() -> None:
-    openai_public = pytest.importorskip("tiktoken_ext.openai_public", reason="reads the patterns of tiktoken")
-    assert for_tiktoken(GPT2) == openai_public.r50k_pat_str
 
 
 @pytest.mark.parametrize("pattern", [r"\S+|\s+", *chain(*SPELLINGS.values())])
@@ -40,16 +35,6 @@ def test_a_pattern_survives_bridges_and_files_and_splits_alike(pattern: Any, tmp
         assert huggingface.from_huggingface(theirs) == named
     pieces = [TEXT[start:end].encode() for _, (start, end) in theirs.pre_tokenizer.pre_tokenize_str(TEXT)]
     assert pretokenize(TEXT, pattern) == pretokenize(TEXT, huggingface.from_huggingface(theirs).pattern) == pieces
-
-
-def test_a_special_token_that_merging_makes_stays_text(tmp_path: Path) -> None:
-    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"abc"}
-    tokenizer = Tokenizer(vocab, [(b"a", b"b"), (b"ab", b"c")], ["ab"])
-    with pytest.warns(UserWarning, match=r"special_tokens=\{'ab': 256\}"):
-        tokenizer.save(tmp_path / "model.tiktoken")
-    again = Tokenizer.load(tmp_path / "model.tiktoken", pattern="gpt2", special_tokens={"ab": 256})
-    assert again.encode_ordinary("ab abc") == tokenizer.encode_ordinary("ab abc") == [256, 32, 257]
-    assert again == tokenizer
 
 
 def test_tiktoken_files_without_special_tokens_name_the_option(tmp_path: Path) -> None:

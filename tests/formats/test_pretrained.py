@@ -22,6 +22,14 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.train([TEXT.replace("<|im_end|>", "")] * 3, 280, special_tokens=specials, decode_errors="replace")
 
 
+@pytest.fixture
+def gpt2_folder(tokenizer: Tokenizer, tmp_path: Path) -> Path:
+    """A folder with vocab.json and merges.txt, which do not say which tokens are special."""
+    with pytest.warns(UserWarning, match="the special tokens"):
+        tokenizer.save(tmp_path, format="gpt2")
+    return tmp_path
+
+
 def write(folder: Path, **files: Any) -> None:
     for name, value in files.items():
         (folder / f"{name}.json").write_text(json.dumps(value))
@@ -120,64 +128,58 @@ def test_transformers_loads_what_save_pretrained_wrote(tokenizer: Tokenizer, tmp
     )
 
 
-def test_vocab_and_merges_take_special_tokens_from_the_map(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="the special tokens"):
-        tokenizer.save(tmp_path, format="gpt2")
-    plain = Tokenizer.load(tmp_path)
+def test_vocab_and_merges_take_special_tokens_from_the_map(tokenizer: Tokenizer, gpt2_folder: Path) -> None:
+    plain = Tokenizer.load(gpt2_folder)
     assert plain.special_tokens == {}
-    write(tmp_path, special_tokens_map={"eos_token": "<|endoftext|>", "additional_special_tokens": ["<|im_end|>"]})
-    loaded = Tokenizer.load(tmp_path)
+    write(gpt2_folder, special_tokens_map={"eos_token": "<|endoftext|>", "additional_special_tokens": ["<|im_end|>"]})
+    loaded = Tokenizer.load(gpt2_folder)
     assert loaded.special_tokens == tokenizer.special_tokens
     assert loaded.encode(TEXT) == tokenizer.encode(TEXT)
     assert loaded.eos_token_id == tokenizer.special_tokens["<|endoftext|>"]
     # A token that the vocabulary lacks takes the next id, as in transformers.
-    write(tmp_path, special_tokens_map={"eos_token": "<|endoftext|>", "pad_token": "[PAD]"})
-    assert Tokenizer.load(tmp_path).pad_token_id == tokenizer.n_vocab
+    write(gpt2_folder, special_tokens_map={"eos_token": "<|endoftext|>", "pad_token": "[PAD]"})
+    assert Tokenizer.load(gpt2_folder).pad_token_id == tokenizer.n_vocab
 
 
 @pytest.mark.parametrize(("literal", "gap", "is_taken"), [("[PAD]", 0, True), ("[PAD]", 3, False), ("a", 0, False)])
 def test_added_tokens_of_a_vocab_json_take_the_next_ids(
-    literal: str, gap: int, is_taken: bool, tokenizer: Tokenizer, tmp_path: Path
+    literal: str, gap: int, is_taken: bool, tokenizer: Tokenizer, gpt2_folder: Path
 ) -> None:
     transformers = pytest.importorskip("transformers")
-    with pytest.warns(UserWarning, match="the special tokens"):
-        tokenizer.save(tmp_path, format="gpt2")
     settings = {"tokenizer_class": "GPT2Tokenizer", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
-    write(tmp_path, tokenizer_config=settings, added_tokens={literal: tokenizer.n_vocab + gap})
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    write(gpt2_folder, tokenizer_config=settings, added_tokens={literal: tokenizer.n_vocab + gap})
+    theirs = transformers.AutoTokenizer.from_pretrained(gpt2_folder)
     assert (theirs.convert_tokens_to_ids(literal) == tokenizer.n_vocab + gap) == is_taken
     if is_taken:
-        assert Tokenizer.load(tmp_path).encode(f"a{literal}b") == theirs.encode(
+        assert Tokenizer.load(gpt2_folder).encode(f"a{literal}b") == theirs.encode(
             f"a{literal}b", add_special_tokens=False
         )
         return
     with pytest.raises(FormatError, match=r"the library tokenizers would not assign to it; add it to vocab\.json"):
-        Tokenizer.load(tmp_path)
+        Tokenizer.load(gpt2_folder)
 
 
-def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer, gpt2_folder: Path) -> None:
     # Qwen's slow tokenizer as saved: no file contains its pattern or its NFC.
-    with pytest.warns(UserWarning, match="the special tokens"):
-        tokenizer.save(tmp_path, format="gpt2")
-    write(tmp_path, tokenizer_config={"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>"})
+    write(gpt2_folder, tokenizer_config={"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>"})
     with pytest.raises(FormatError, match=r"names the class 'Qwen2Tokenizer', .* pass pattern="):
-        Tokenizer.load(tmp_path)
+        Tokenizer.load(gpt2_folder)
     with pytest.warns(UserWarning, match=re.escape("('<|endoftext|>')")):
-        assert Tokenizer.load(tmp_path, pattern="qwen2").pattern != tokenizer.pattern
+        assert Tokenizer.load(gpt2_folder, pattern="qwen2").pattern != tokenizer.pattern
 
 
 @pytest.mark.parametrize("kind", ["RobertaTokenizer", "BartTokenizerFast", "BlenderbotTokenizer"])
-def test_a_class_that_puts_tokens_around_a_text_is_warned_of(kind: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="the special tokens"):
-        tokenizer.save(tmp_path, format="gpt2")
-    write(tmp_path, tokenizer_config={"tokenizer_class": kind, "eos_token": "<|endoftext|>"})
+def test_a_class_that_puts_tokens_around_a_text_is_warned_of(
+    kind: str, tokenizer: Tokenizer, gpt2_folder: Path
+) -> None:
+    write(gpt2_folder, tokenizer_config={"tokenizer_class": kind, "eos_token": "<|endoftext|>"})
     if kind == "BlenderbotTokenizer":
         # This class puts a space before each text.
         with pytest.raises(FormatError, match=r"names the class 'BlenderbotTokenizer', .* pass pattern="):
-            Tokenizer.load(tmp_path)
+            Tokenizer.load(gpt2_folder)
         return
     with pytest.warns(UserWarning, match=f"'{kind}', which adds tokens around a text, but .* adds nothing"):
-        assert Tokenizer.load(tmp_path).encode("the", add_special_tokens=True) == tokenizer.encode("the")
+        assert Tokenizer.load(gpt2_folder).encode("the", add_special_tokens=True) == tokenizer.encode("the")
 
 
 def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -227,23 +229,6 @@ def test_a_folder_whose_files_contradict_each_other_is_refused(
     assert str(caught.value).count(str(tmp_path)) == 1
 
 
-def test_named_tokens_join_in_the_order_of_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
-    named = {"pad_token": "<p>", "image_token": "<i>", "sep_token": "<s>", "unk_token": "<u>"}
-    listed = [{"__type": "AddedToken", "content": "<x>", "rstrip": True, "special": False}]
-    config = {**named, "additional_special_tokens": listed, "tokenizer_class": "PreTrainedTokenizerFast"}
-    write(tmp_path, tokenizer_config=config, special_tokens_map={"additional_special_tokens": ["<z>"]})
-    loaded = Tokenizer.load(tmp_path)
-    joined = [literal for literal in loaded.special_tokens if literal not in tokenizer.special_tokens]
-    assert sorted(joined, key=lambda literal: loaded.special_tokens[literal]) == ["<u>", "<s>", "<p>", "<i>", "<x>"]
-    text = "<p><s> <u><i>a <x> a<z>"
-    ids = loaded.encode(text)
-    assert loaded.decode(ids, skip_special_tokens=True) == " a <x>a<z>"
-    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
-    assert theirs.encode(text, add_special_tokens=False) == ids
-    assert theirs.decode(ids, skip_special_tokens=True) == " a <x>a<z>"
-
-
 def test_tokens_that_join_and_are_normalized_are_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.with_normalizer("nfkc").save(tmp_path / "tokenizer.json", format="huggingface")
     token = {"content": "<x>", "normalized": True}
@@ -254,51 +239,65 @@ def test_tokens_that_join_and_are_normalized_are_refused(tokenizer: Tokenizer, t
             Tokenizer.load(tmp_path)
 
 
-def test_entries_of_a_vocab_json_have_the_rules_of_the_files(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="the special tokens"):
-        tokenizer.save(tmp_path, format="gpt2")
+def test_entries_of_a_vocab_json_have_the_rules_of_the_files(tokenizer: Tokenizer, gpt2_folder: Path) -> None:
     end = {"content": "<|im_end|>", "lstrip": True, "rstrip": False, "single_word": False, "normalized": False}
     roles = {"eos_token": "<|endoftext|>", "bos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
-    write(tmp_path, special_tokens_map={**roles, "mask_token": end})
-    write(tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True})
-    loaded = Tokenizer.load(tmp_path)
+    write(gpt2_folder, special_tokens_map={**roles, "mask_token": end})
+    write(gpt2_folder, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True})
+    loaded = Tokenizer.load(gpt2_folder)
     assert (loaded.model.special_rules, loaded.normalizer) == ((("<|im_end|>", "lstrip"),), "prefix_space")
     assert loaded.encode("the <|im_end|>") == [*loaded.encode("the"), tokenizer.special_tokens["<|im_end|>"]]
     write(
-        tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True, "add_bos_token": True}
+        gpt2_folder,
+        tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": True, "add_bos_token": True},
     )
     with pytest.warns(UserWarning, match="says add_bos_token, but the tokenizer has no post-processor"):
-        assert Tokenizer.load(tmp_path).encode("the <|im_end|>") == loaded.encode("the <|im_end|>")
-    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(tmp_path)
+        assert Tokenizer.load(gpt2_folder).encode("the <|im_end|>") == loaded.encode("the <|im_end|>")
+    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(gpt2_folder)
     assert theirs.encode("the <|im_end|>", add_special_tokens=False) == loaded.encode("the <|im_end|>")
 
 
 PLAIN = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
 
 
-def test_folders_whose_flags_disagree_equal_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_random_folders_have_the_ids_of_transformers(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Tokens with flags in tokenizer.json, other flags in the config, and tokens that only the config names."""
     PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
-
     rng = random.Random(5)
-    for seed in range(30):
+    the = tokenizer.token_to_id("the")
+    for seed in range(60):
         folder = tmp_path / str(seed)
         folder.mkdir()
 
         def flags() -> dict[str, bool]:
             return {flag: rng.random() < 0.3 for flag in PLAIN if flag != "normalized"}
 
-        names = ["<mask>", "<m", "b"]
-        roles = {f"{role}_token": rng.choice(names) for role in ("mask", "pad", "image") if rng.random() < 0.3}
+        names = ["<mask>", "<m", "q"]
         listed = {name: flags() for name in names if rng.random() < 0.7} if rng.random() < 0.8 else None
-        ids = disagreeing_folder(tokenizer, folder, {name: flags() for name in names}, listed, roles)
-        loaded = Tokenizer.load(folder)
-        theirs = PreTrainedTokenizerFast.from_pretrained(folder)
-        for text in ("a <mask> b", "a<mask>b <m  <mask>", "ab <m b", " b <m<mask> "):
+        ids = disagreeing_folder(tokenizer, folder, {name: flags() for name in names}, listed)
+        config = json.loads((folder / "tokenizer_config.json").read_text())
+        if listed is not None:
+            new = max(ids.values()) + 1
+            for name, token_id in (("<a>", new), ("the", the), ("<b>", new + 1)):
+                given = flags() if rng.random() < 0.8 else {}
+                given["normalized"] = rng.random() < 0.2
+                config["added_tokens_decoder"][str(token_id)] = {"content": name, **given}
+        for role, name in (("pad", "<mask>"), ("sep", "<s>"), ("image", "<i>"), ("unk", "<u>")):
+            if rng.random() < 0.5:
+                config[f"{role}_token"] = name
+        config["mask_token"] = {"__type": "AddedToken", "content": "<d>", **flags(), "normalized": False}
+        more = [{"__type": "AddedToken", "content": "<c>", **flags(), "normalized": False}, "<e>"]
+        config[rng.choice(["extra_special_tokens", "additional_special_tokens"])] = more
+        write(folder, tokenizer_config=config)
+        loaded, theirs = Tokenizer.load(folder), PreTrainedTokenizerFast.from_pretrained(folder)
+        assert {name: theirs.convert_tokens_to_ids(name) for name in loaded.special_tokens} == loaded.special_tokens
+        for _ in range(20):
+            text = "".join(rng.choices([*loaded.special_tokens, " ", "  ", "x", "in the", "\n"], k=rng.randrange(1, 9)))
             encoded = loaded.encode(text)
             assert encoded == theirs.encode(text, add_special_tokens=False), (seed, text)
-            for given in (encoded, list(ids.values())):
-                wanted = theirs.decode(given, skip_special_tokens=True)
-                assert loaded.decode(given, skip_special_tokens=True) == wanted, (seed, text)
+            for ids_of in (encoded, list(loaded.special_tokens.values())):
+                wanted = theirs.decode(ids_of, skip_special_tokens=True)
+                assert loaded.decode(ids_of, skip_special_tokens=True) == wanted, (seed, text)
 
 
 def disagreeing_folder(
@@ -323,67 +322,11 @@ def disagreeing_folder(
     return {name: more.special_tokens[name] for name in in_tokenizer}
 
 
-def test_tokens_that_only_the_config_lists_keep_their_flags(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    PreTrainedTokenizerFast = pytest.importorskip("transformers").PreTrainedTokenizerFast
-
-    rng = random.Random(7)
-    for seed in range(30):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-
-        def flags() -> dict[str, bool]:
-            return {flag: flag != "normalized" and rng.random() < 0.4 for flag in PLAIN}
-
-        known = {"<in>": flags()}
-        ids = disagreeing_folder(tokenizer, folder, known, known if rng.random() < 0.5 else {})
-        file = json.loads((folder / "tokenizer_config.json").read_text())
-        the = tokenizer.token_to_id("the")
-        assert the is not None
-        for name in ("<a>", "the", "<b>"):
-            ids[name] = the if name == "the" else max(ids.values()) + 1
-            file["added_tokens_decoder"][str(ids[name])] = {"content": name, **flags()}
-        file |= {
-            "pad_token": rng.choice(["<a>", "<in>", None]),
-            "mask_token": {"__type": "AddedToken", "content": "<d>", **flags()},
-            "extra_special_tokens": [{"__type": "AddedToken", "content": "<c>", **flags()}],
-        }
-        write(folder, tokenizer_config=file)
-        loaded = Tokenizer.load(folder)
-        ids["<d>"] = max(ids.values()) + 1
-        ids["<c>"] = max(ids.values()) + 1
-        assert loaded.special_tokens == tokenizer.special_tokens | ids
-        theirs = PreTrainedTokenizerFast.from_pretrained(folder)
-        for text in (
-            "x <in> x<in>x",
-            "x <a> x<a>x",
-            "x <b> x<b>x",
-            "x <c> x<c>x",
-            "x <d> x<d>x",
-            "in the<a>",
-            " <a> <b> <in> <c> <a>",
-        ):
-            encoded = loaded.encode(text)
-            assert encoded == theirs.encode(text, add_special_tokens=False), (seed, text)
-            wanted = theirs.decode(encoded, skip_special_tokens=True)
-            assert loaded.decode(encoded, skip_special_tokens=True) == wanted, (seed, text)
-
-
-def test_tokens_are_plain_unless_a_flag_or_a_role_says_special(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
-    role = {"__type": "AddedToken", "content": "<p>", "special": False}
-    write(tmp_path, tokenizer_config={"pad_token": role, "added_tokens_decoder": {"282": {"content": "<a>"}}})
-    assert Tokenizer.load(tmp_path).model.plain_specials == {"<a>"}
-    write(tmp_path, tokenizer_config={"pad_token": "<p>"}, added_tokens={"<p>": 282, "<a>": 283})
-    assert Tokenizer.load(tmp_path).model.plain_specials == {"<a>"}
-
-
-def test_entries_of_a_vocab_json_have_the_flags_of_the_config(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="the special tokens"):
-        tokenizer.save(tmp_path, format="gpt2")
+def test_entries_of_a_vocab_json_have_the_flags_of_the_config(tokenizer: Tokenizer, gpt2_folder: Path) -> None:
     end = {"content": "<|im_end|>", "lstrip": False, "rstrip": True, "single_word": False, "normalized": False}
     listed = {str(tokenizer.special_tokens["<|im_end|>"]): end | {"special": False}}
-    write(tmp_path, tokenizer_config={"eos_token": "<|endoftext|>", "added_tokens_decoder": listed})
-    loaded = Tokenizer.load(tmp_path)
+    write(gpt2_folder, tokenizer_config={"eos_token": "<|endoftext|>", "added_tokens_decoder": listed})
+    loaded = Tokenizer.load(gpt2_folder)
     assert loaded.special_tokens == tokenizer.special_tokens
     assert loaded.model.special_rules == (("<|im_end|>", "rstrip"),) and loaded.model.plain_specials == {"<|im_end|>"}
 

@@ -106,9 +106,17 @@ def test_units_of_random_pieces_equal_the_whole_text(tmp_path: Path) -> None:
             pieces = list({piece[0]: piece for piece in pieces}.values())
         if rng.random() < 0.4:
             pieces = [piece for piece in pieces if piece[2] != BYTE]
-        tokenizer, model = load(tmp_path, model_file(pieces)), reference_of(pieces)
+        has_prefix, collapses = rng.choice([(1, 0), (1, 0), (0, 0), (1, 1), (0, 1)])
+        tokenizer = load(tmp_path, model_file(pieces, normalizer={3: has_prefix, 4: collapses}))
+        steps, model = (
+            ["collapse_spaces"] * collapses + ["spaces"] + ["dummy_prefix"] * has_prefix,
+            reference_of(pieces),
+        )
         texts = [random_text(rng) for _ in range(50)]
-        expected = [encode_characters(normalize_characters(text, ["dummy_prefix", "spaces"]), model) for text in texts]
+        texts += [
+            "".join(rng.choices(f"a {SYMBOL}\u00e9", weights=(2, 5, 1, 1), k=rng.randrange(12))) for _ in range(50)
+        ]
+        expected = [encode_characters(normalize_characters(text, steps), model) for text in texts]
         assert tokenizer.encode_batch(texts) == expected
         assert [tokenizer.encode(text) for text in texts] == expected
         assert [tokenizer.count_tokens(text) for text in texts] == [len(ids) for ids in expected]
@@ -132,19 +140,6 @@ def test_a_class_that_begins_texts_with_a_token_is_warned_of(
     loaded = Tokenizer.load(tmp_path)
     assert loaded.encode("a", add_special_tokens=True) == loaded.encode("a")
     assert any("which adds tokens around a text" in str(warning.message) for warning in recwarn) == is_warned
-
-
-def test_steps_of_the_normalizer_equal_the_reference(tmp_path: Path) -> None:
-    rng = random.Random(6)
-    pieces = random_pieces(rng)
-    model = reference_of(pieces)
-    for has_prefix in (0, 1):
-        for collapses in (0, 1):
-            tokenizer = load(tmp_path, model_file(pieces, normalizer={3: has_prefix, 4: collapses}))
-            steps = ["collapse_spaces"] * collapses + ["spaces"] + ["dummy_prefix"] * has_prefix
-            for _ in range(200):
-                text = "".join(rng.choices(f"a {SYMBOL}\u00e9", weights=(2, 5, 1, 1), k=rng.randrange(12)))
-                assert tokenizer.encode(text) == encode_characters(normalize_characters(text, steps), model), text
 
 
 def test_decoding_drops_the_prefix_and_replaces_bytes_one_by_one(tmp_path: Path) -> None:
@@ -226,7 +221,10 @@ def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
 
 
 def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
-    """A tokenizer.json of random merges like Llama 2 ("prepend"), Mistral ("first", "always") or Gemma ("none")."""
+    """A tokenizer.json of random merges like Llama 2 ("prepend"), Mistral ("first", "always") or Gemma ("none").
+
+    "first split", "always split" and "never split" have a Metaspace that splits at spaces.
+    """
     tokens = [*(f"<0x{byte:02X}>" for byte in range(256)), *_ALPHABET]
     merges = []
     for _ in range(rng.randrange(3, 40)):
@@ -243,13 +241,14 @@ def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
         "prepend": None,
         "none": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
     }
-    metaspace = {"type": "Metaspace", "replacement": SYMBOL, "prepend_scheme": kind, "split": False}
+    scheme, _, is_split = kind.partition(" ")
+    metaspace = {"type": "Metaspace", "replacement": SYMBOL, "prepend_scheme": scheme, "split": bool(is_split)}
     undo: list[dict[str, Any]] = [
         {"type": "Replace", "pattern": {"String": SYMBOL}, "content": " "},
         {"type": "ByteFallback"},
         {"type": "Fuse"},
     ]
-    strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * (kind != "none")
+    strip = [{"type": "Strip", "content": " ", "start": 1, "stop": 0}] * (kind not in ("none", "never split"))
     vocab = {token: number for number, token in enumerate(["</s>", *tokens])}
     added = [{"id": 0, "content": "</s>", "special": True, "normalized": False}]
     flags = ("single_word", "lstrip", "rstrip")
@@ -270,6 +269,9 @@ def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
     }
 
 
+KINDS = ["prepend", "first", "always", "none", "first split", "always split", "never split"]
+
+
 def add_user_defined(rng: random.Random, file: dict[str, Any]) -> None:
     """Adds up to two pieces, which merges use and make, to the added tokens, as in Gemma's files."""
     vocab, first = file["model"]["vocab"], file["added_tokens"][0]
@@ -278,21 +280,27 @@ def add_user_defined(rng: random.Random, file: dict[str, Any]) -> None:
         file["added_tokens"].append({**first, "id": vocab[token], "content": token, "special": False})
 
 
-@pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)
     for _ in range(15):
         file = tokenizer_json(rng, kind)
-        add_user_defined(rng, file)
-        text = json.dumps(file)
-        ours, theirs = load(tmp_path, text.encode(), "tokenizer.json"), tokenizers.Tokenizer.from_str(text)
+        if not kind.endswith("split"):
+            add_user_defined(rng, file)
+        theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+        if kind.startswith(("first", "always")) and rng.random() < 0.5:
+            # As on a Llama tokenizer of transformers 5: they are normalized by default.
+            theirs.add_tokens(["<x>", "b a"])
+        ours = load(tmp_path, theirs.to_str().encode(), "tokenizer.json")
         for _ in range(60):
-            given = random_text(rng) + rng.choice(("", "</s>", "</s> b")) + random_text(rng)
+            given = random_text(rng) + rng.choice(("", "</s>", "</s> b", "<x>", "b a")) + random_text(rng)
             ids = theirs.encode(given, add_special_tokens=False).ids
             assert ours.encode(given) == ids, given
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), given
         ours.save(tmp_path / "again.json", format="huggingface", overwrite=True)
-        assert Tokenizer.load(tmp_path / "again.json").model == ours.model
+        again = Tokenizer.load(tmp_path / "again.json")
+        # "never split" comes back as another model.
+        assert again.encode(given) == ids and (again.model == ours.model or kind == "never split")
 
 
 def test_byte_tokens_without_byte_fallback_are_no_characters(tmp_path: Path) -> None:
@@ -326,13 +334,6 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
         assert ours.decode([1 + 0xE6, 1 + 0x9D, 1 + 0x41], errors="replace") == "\ufffdA"
 
 
-def test_a_prefix_that_is_a_token_lies_nowhere(tmp_path: Path) -> None:
-    tokenizer = load(tmp_path, model_file(_SINGLE))
-    for text, spans in (("éa", [[0, 0], [0, 1], [1, 2]]), ("日b", [[0, 0], [0, 1], [0, 1], [0, 1], [1, 2]])):
-        assert tokenizer.encode_with_offsets(text)[1].tolist() == spans
-        assert tokenizer.encode_batch_with_offsets([text])[2].tolist() == spans
-
-
 def test_spaces_that_decoding_drops_lie_nowhere(tmp_path: Path) -> None:
     space, a = len(_SINGLE) - 1, len(_SINGLE) - 5
     collapsing = load(tmp_path, model_file(_SINGLE, normalizer={4: 1}))
@@ -351,23 +352,6 @@ def test_a_saved_character_is_found_where_its_rules_say_only(tmp_path: Path) -> 
         expected = tokenizers.Tokenizer.from_str(json.dumps(file)).encode(text).ids
         assert ours.encode(text) == Tokenizer.load(tmp_path / "saved.json").encode(text) == expected
     assert added["id"] not in ours.encode("日日")
-
-
-@pytest.mark.parametrize("kind", ["first", "always"])
-def test_normalized_tokens_before_a_metaspace_are_taken(tmp_path: Path, kind: str) -> None:
-    # The result of add_tokens(["<x>", "b a"]) on a Llama tokenizer of transformers 5.
-    theirs = tokenizers.Tokenizer.from_str(json.dumps(tokenizer_json(random.Random(kind), kind)))
-    theirs.add_tokens(["<x>", "b a"])
-    theirs.save(str(tmp_path / "tokenizer.json"))
-    ours = Tokenizer.load(tmp_path)
-    rng = random.Random(kind)
-    for _ in range(200):
-        text = "".join(rng.choices(["<x>", "b a", " ", "a", "b", "é", SYMBOL, "</s>"], k=rng.randrange(1, 7)))
-        assert ours.encode(text) == theirs.encode(text).ids, text
-    ours.save(tmp_path / "saved.json", format="huggingface")
-    assert Tokenizer.load(tmp_path / "saved.json") == ours
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"pad_token": {"content": "<p>", "normalized": True}}))
-    assert "<p>" in Tokenizer.load(tmp_path).special_tokens
 
 
 @pytest.mark.parametrize("kind", ["prepend", "none"])
@@ -410,20 +394,6 @@ def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) ->
             ours.with_normalizer("spaces")
 
 
-@pytest.mark.parametrize("kind", ["first", "always"])
-def test_words_of_a_metaspace_that_splits_equal_tokenizers(tmp_path: Path, kind: str) -> None:
-    file = tokenizer_json(random.Random(kind), kind)
-    file["pre_tokenizer"]["split"] = True
-    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
-    loaded = load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
-    for format in ("huggingface", "pairloom"):
-        loaded.save(tmp_path / "saved.json", overwrite=True, format=format)
-        for ours in (loaded, Tokenizer.load(tmp_path / "saved.json")):
-            assert ours == loaded
-            for text in ("ab a  b", "a b</s>"):
-                assert ours.as_huggingface().encode(text).word_ids == theirs.encode(text).word_ids
-
-
 @pytest.mark.parametrize("kind", ["prepend", "first", "always"])
 def test_the_space_of_an_added_token_is_no_prefix(tmp_path: Path, kind: str) -> None:
     file = tokenizer_json(random.Random(kind), kind)
@@ -435,7 +405,7 @@ def test_the_space_of_an_added_token_is_no_prefix(tmp_path: Path, kind: str) -> 
         ours.encode_with_offsets("  a")
 
 
-@pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_offsets_and_words_of_pieces_equal_tokenizers(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)
     n_equal = 0
@@ -631,31 +601,6 @@ def test_inspect_shows_pieces_that_no_text_makes_and_the_stages(tmp_path: Path) 
     tokenizer = load(tmp_path, model_file([*_SINGLE, *made]))
     assert inspect_tokenizer(tokenizer).unreachable == [266]
     assert stages(tokenizer, "ab")[2:4] == ["token ' ': 263", "token 'ab': 265"]
-
-
-def test_view_draws_pieces_and_bytes(tmp_path: Path) -> None:
-    from pairloom.view.payload import encoded, tokenizer_payload
-
-    tokenizer = load(tmp_path, model_file(_SINGLE))
-    payload = tokenizer_payload(tokenizer, "x", encoded(tokenizer, "a\n", "recognise").tolist(), "recognise")
-    assert payload["hex"] == ["0a", "61", "20"] and payload["nodes"] == [0, 0, 0]
-    assert "a" in tokenizer.view("a\n")._repr_html_()
-
-
-@pytest.mark.parametrize("steps", [("spaces", "dummy_prefix"), ("spaces", "first_prefix"), ("spaces", "prefix_space")])
-def test_parts_of_a_file_have_no_prefix_of_their_own(tmp_path: Path, steps: tuple[str, ...]) -> None:
-    rng = random.Random(12)
-    pieces = random_pieces(rng)
-    model = load(tmp_path, model_file(pieces)).model.replaced(normalizer=steps, special_rules=())
-    tokenizer = Tokenizer.from_model(model)
-    words = ["".join(rng.choices("ab\u00e9\u4e1c", k=5)) for _ in range(50)] + [SYMBOL, "  ", "\n", "x.", "</s>"]
-    path = tmp_path / "corpus.txt"
-    for n_specials in (0, 1):
-        text = " ".join(rng.choices(words[: len(words) - 1 + n_specials], k=1_000_000))
-        path.write_text(text, encoding="utf-8", newline="")
-        expected = tokenizer.encode_to_numpy(text)
-        for threads in (2, 3):
-            assert np.array_equal(tokenizer.encode_file(path, threads=threads), expected)
 
 
 def test_control_pieces_in_a_text_stay_text(tmp_path: Path) -> None:

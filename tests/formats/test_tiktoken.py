@@ -9,23 +9,15 @@ from typing import Any
 import pytest
 import tiktoken as library
 
-from pairloom import Tokenizer, _core, formats
+from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 from pairloom.formats import ranks, tiktoken
-from pairloom.formats.shared.tiktoken_pattern import for_tiktoken
 from pairloom.model import Model
-from pairloom.patterns import GPT2, SPELLINGS
+from pairloom.patterns import GPT2
 
 from .models import trained
 
 MODEL = trained([(97, 98), (32, 256), (99, 100), (257, 258)], decode_errors="replace")
-
-
-def test_a_pattern_is_asked_for_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "anything.bin"
-    path.write_bytes(tiktoken.write(MODEL))
-    with pytest.raises(ValueError, match=r"'gpt2', 'cl100k'"):
-        formats.load(path)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +118,7 @@ def test_random_ranks_encode_as_tiktoken_in_every_format(tmp_path: Path) -> None
         ({"pattern": r"a\Kb|[\s\S]"}, "loses text"),
         ({"pattern": r"(?=a)|[\s\S]"}, "can match nothing"),
         ({"pattern": r"(?<n>b?)\k<n>|[\s\S]"}, "can match nothing"),
+        ({"pattern": "(?#merged_with_next)[0-9]"}, "says what to do with matches"),
         ({"pattern": GPT2, "special_tokens": {"<a>": 256, "<a>b": 257}}, "at random"),
     ],
     ids=str,
@@ -151,16 +144,6 @@ def test_a_pattern_that_tiktoken_simplifies_is_refused(pattern: str) -> None:
     ):
         with pytest.raises(FormatError, match="tiktoken's regex engine simplifies the pattern"):
             refused()
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_named_pattern_is_written_for_tiktoken_as_published() -> None:
-    found = {bytes((byte,)): byte for byte in range(256)}
-    for spellings in SPELLINGS.values():
-        for pattern in spellings:
-            if isinstance(pattern, str) and _core.is_total(pattern):
-                written = Tokenizer.from_ranks(found, pattern).as_tiktoken()._pat_str
-                assert written == for_tiktoken(pattern)
 
 
 def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:

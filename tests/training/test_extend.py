@@ -178,13 +178,6 @@ def test_what_cannot_be_extended_is_refused(make: Any, message: str) -> None:
         make(Tokenizer.train("ab ab cd", 259))
 
 
-def test_extend_on_the_name_of_a_file_warns(tmp_path: Path) -> None:
-    path = tmp_path / "corpus.txt"
-    path.write_text("the cat")
-    with pytest.warns(UserWarning, match=r"pairloom\.Corpus\(path\)"):
-        Tokenizer.train("ab ab", 257).extend(str(path), 258)
-
-
 @pytest.mark.filterwarnings("error")
 def test_extend_by_counts_of_another_pattern_warns() -> None:
     start = Tokenizer.train("ab ab", 258)

@@ -10,13 +10,23 @@ import pytest
 import tiktoken
 import tokenizers
 
-from pairloom import Corpus, CountsError, FormatError, MissingByteError, PretokenCounts, Tokenizer
+from pairloom import Corpus, FormatError, MissingByteError, PretokenCounts, Tokenizer
 from pairloom.model import Model
 from pairloom.patterns import GPT2
 from pairloom.reference import prune as reference
 from pairloom.reference.extend import extend as reference_extend
 from tests.formats.models import reference_of
 from tests.training.test_extend import KINDS, corpus_of, encode_by, start_of
+
+
+def check_changes(tokenizer: Tokenizer, start: Any, corpus: list[str], **more: Any) -> None:
+    """Extending, adapting and pruning on a corpus equal the reference."""
+    for found, expected in (
+        (tokenizer.extend(corpus, n_tokens=9, **more), reference_extend(corpus, start, 9, **more)),
+        (tokenizer.adapt(corpus, 5, **more), reference.adapt(corpus, start, 5, **more)),
+        (tokenizer.prune(corpus, n_tokens=9), reference.prune(corpus, start, 9)),
+    ):
+        assert (reference_of(found).vocab, reference_of(found).merges) == (expected.vocab, expected.merges)
 
 
 @pytest.mark.filterwarnings("ignore:.* tokens were added", "ignore:the corpus holds")
@@ -31,12 +41,7 @@ def test_normalised_corpora_equal_the_reference(steps: tuple[str, ...]) -> None:
         tokenizer = Tokenizer.from_model(trained.model.replaced(normalizer=steps))
         start = dataclasses.replace(reference_of(tokenizer), normalizer=steps)
         more: dict[str, Any] = {"corpus_specials": "split" if seed % 4 > 1 else "text"}
-        for found, expected in (
-            (tokenizer.extend(corpus, n_tokens=9, **more), reference_extend(corpus, start, 9, **more)),
-            (tokenizer.adapt(corpus, 5, **more), reference.adapt(corpus, start, 5, **more)),
-            (tokenizer.prune(corpus, n_tokens=9), reference.prune(corpus, start, 9)),
-        ):
-            assert (reference_of(found).vocab, reference_of(found).merges) == (expected.vocab, expected.merges)
+        check_changes(tokenizer, start, corpus, **more)
 
 
 @pytest.mark.filterwarnings("ignore:.* tokens were added", "ignore:the corpus holds")
@@ -50,13 +55,7 @@ def test_corpora_with_special_tokens_that_have_rules_equal_the_reference(rule: s
         rules = (("word", rule), *([("<m>", "rstrip")] if seed % 2 else []))
         tokenizer = Tokenizer.from_model(trained.model.replaced(special_rules=tuple(sorted(rules))))
         start = dataclasses.replace(reference_of(tokenizer), special_rules=rules)
-        split: dict[str, Any] = {"corpus_specials": "split"}
-        for found, expected in (
-            (tokenizer.extend(corpus, n_tokens=9, **split), reference_extend(corpus, start, 9, **split)),
-            (tokenizer.adapt(corpus, 5, **split), reference.adapt(corpus, start, 5, **split)),
-            (tokenizer.prune(corpus, n_tokens=9), reference.prune(corpus, start, 9)),
-        ):
-            assert (reference_of(found).vocab, reference_of(found).merges) == (expected.vocab, expected.merges)
+        check_changes(tokenizer, start, corpus, corpus_specials="split")
 
 
 def test_a_token_that_only_stands_beside_a_special_token_in_a_word_is_used() -> None:
@@ -240,23 +239,12 @@ SHARED = Tokenizer(
         (lambda t: SHARED.prune("ab", 256), "the tokenizer does not store how .* the number of tokens to remove"),
         (lambda t: t.prune(Path("ab"), 258), "Corpus"),
         (lambda t: t.adapt("ab", 1, special_tokens=["<s>"]), "cannot change in extend"),
+        (lambda t: t.prune(PretokenCounts.from_texts(["ab"], "o200k"), n_tokens=1), "pattern"),
+        (lambda t: t.adapt(PretokenCounts.from_texts(["ab"], "o200k"), n_tokens=1), "pattern"),
+        (lambda t: t.prune([], n_tokens=3), "the corpus contains no text"),
+        (lambda t: t.adapt([], n_tokens=3), "the corpus contains no text"),
     ],
 )
 def test_what_cannot_be_pruned_is_refused(make: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         make(Tokenizer.train("ab ab cd", 259))
-
-
-def test_prune_refuses_counts_of_another_pattern() -> None:
-    start = Tokenizer.train("ab ab cd", 259)
-    for change in (start.prune, start.adapt):
-        with pytest.raises(CountsError, match="pattern"):
-            change(PretokenCounts.from_texts(["ab"], "o200k"), n_tokens=1)
-
-
-def test_a_corpus_without_text_removes_nothing() -> None:
-    tokenizer = Tokenizer.train("the cat sat on the mat " * 9, 266)
-    for change in (tokenizer.prune, tokenizer.adapt):
-        with pytest.raises(ValueError, match="the corpus contains no text"):
-            change([], n_tokens=3)
-    assert tokenizer.prune("", n_tokens=0) == tokenizer

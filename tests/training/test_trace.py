@@ -103,5 +103,3 @@ def test_train_writes_a_trace(tmp_path: Path) -> None:
         "runners_up": [["Ġ", "c", 1], ["c", "ab", 1]],
     }
     assert run(*given, tmp_path / "other").status == 1 and not (tmp_path / "other").exists()
-    assert run(*given, tmp_path / "other", "--extend", tmp_path / "model").status == 2
-    assert run(*given, out, "--force").status == 2 and len(out.read_text(encoding="utf-8").splitlines()) == 2
