@@ -2,6 +2,7 @@
 
 import argparse
 
+from pairloom.cli.corpus_options import check_not_replaced
 from pairloom.cli.models import add_model_arguments, load_model
 from pairloom.formats import WRITABLE
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Loads and saves. stderr says what was written, and warns about what the format does not store."""
+    check_not_replaced(args, [args.model])
     tokenizer = load_model(args)
     if args.drop_post_processor:
         tokenizer = tokenizer.without_post_processor()

@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace",
         metavar="FILE",
-        help="write a line of JSON for each merge: the pair, its count, and the runners-up",
+        help="write a line of JSON for each merge: the pair, its count, up to four runners-up, how many of them tie",
     )
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 

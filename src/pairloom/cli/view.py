@@ -9,7 +9,13 @@ from pathlib import Path
 from pairloom._internal.atomic import check_file
 from pairloom.analysis.compare import named_documents
 from pairloom.cli.console import text_argument, write_stdout
-from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, check_reads_nothing, corpus_of
+from pairloom.cli.corpus_options import (
+    add_corpus_options,
+    add_specials_option,
+    check_not_replaced,
+    check_reads_nothing,
+    corpus_of,
+)
 from pairloom.cli.models import add_format_arguments, load_at
 from pairloom.view.view import MAX_BYTES, View
 
@@ -55,6 +61,7 @@ def run(args: argparse.Namespace) -> None:
     if args.output is None and sys.stdout is not None and sys.stdout.isatty():
         args.wrong_usage("the page is HTML, which a terminal cannot show: pass --output FILE, and --open to see it")
     output = None if args.output is None else Path(args.output)
+    check_not_replaced(args, args.model)
     if output is not None:
         check_file(output, args.force)
     tokenizers = [(os.fspath(name), load_at(name, args)) for name in args.model]
