@@ -160,6 +160,10 @@ impl OnePass {
         let stride = alphabet.n_classes + 2;
         let mut table = determinize(&steps, &classes, stride)?;
         let shuffles = ShuffleStates::new(&mut table, stride, &alphabet);
+        // Shuffles of 16 bytes are 4 to 20 % faster in code without AVX-512: Intel's cores have one port less for them
+        // while 64-byte instructions are in use.
+        #[cfg(target_arch = "x86_64")]
+        let tier = tier.min(CpuTier::Avx2);
         let mut one_pass = Box::new(OnePass { steps, alphabet, table, shuffles, tier, numbers });
         one_pass.numbers = one_pass.numbers.take().filter(|_| one_pass.leaves_groups());
         Some(one_pass)

@@ -177,7 +177,7 @@ impl Block for Avx2 {
 /// # Safety
 /// The processor must have AVX2.
 #[inline(always)]
-pub(super) unsafe fn chain_of_quarters(
+unsafe fn chain_of_quarters(
     chain: &Chain,
     first: u8,
     bytes: &[u8; 64],

@@ -6,9 +6,8 @@
 use std::arch::x86_64::*;
 
 use super::super::unicode::{HAN, LETTER, block_of};
-use super::avx2::chain_of_quarters;
+use super::Block;
 use super::classes::{class_of_four, for_each};
-use super::{Block, Chain};
 
 /// 64 bytes. Needs avx512f, avx512bw, avx512vbmi, avx512vbmi2.
 #[derive(Clone, Copy)]
@@ -127,16 +126,6 @@ impl Block for Avx512 {
                 classes = _mm512_mask_mov_epi8(classes, 1 << at, class);
             });
             Avx512(classes)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn chain(chain: &Chain, first: u8, bytes: &[u8; 64], entries: &mut [u8; 64]) -> Self {
-        // SAFETY: see the module.
-        unsafe {
-            let [a, b, c, d] = chain_of_quarters(chain, first, bytes, entries);
-            let (low, high) = (_mm256_set_m128i(b, a), _mm256_set_m128i(d, c));
-            Avx512(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high))
         }
     }
 
