@@ -1,6 +1,7 @@
 """Methods of the components of pairloom.dropin.tokenizers equal the library's."""
 
 import copy
+import json
 import pickle
 import random
 from pathlib import Path
@@ -282,3 +283,13 @@ def test_ready_made_tokenizer_is_copied_and_pickled() -> None:
     assert made._tokenizer.decoder is None
     with pytest.raises(AttributeError):
         made.nothing  # noqa: B018
+
+
+def test_special_tokens_of_a_template_are_saved_in_the_librarys_order() -> None:
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
+    theirs.add_special_tokens(["<s>", "</s>"])
+    theirs.post_processor = tokenizers.processors.TemplateProcessing("<s> $A </s>", "$A $B", [("<s>", 0), ("</s>", 1)])
+    file = json.loads(theirs.to_str())
+    special = file["post_processor"]["special_tokens"]
+    file["post_processor"]["special_tokens"] = dict(reversed(special.items()))
+    assert dropin.Tokenizer.from_str(json.dumps(file)).to_str() == theirs.to_str()

@@ -66,14 +66,18 @@ class TemplateProcessing(PostProcessor):
         self.single = _template("$0" if single is None else single)
         self.pair = _template("$A:0 $B:1" if pair is None else pair)
         special_tokens = special_tokens.values() if isinstance(special_tokens, dict) else special_tokens
-        given = dict(_special(token) for token in special_tokens or ())
-        self.special_tokens = dict(sorted(given.items()))
+        self.special_tokens = dict(_special(token) for token in special_tokens or ())
+        self.__post_init__()
         used = {piece["Sequence"]["id"] for piece in self.pair if "Sequence" in piece}
         if used != {"A", "B"}:
             raise ValueError("the template of a pair must contain both texts, $A and $B")
         names = [piece["SpecialToken"]["id"] for piece in self.single + self.pair if "SpecialToken" in piece]
-        if missing := sorted(set(names) - given.keys()):
+        if missing := sorted(set(names) - self.special_tokens.keys()):
             raise ValueError(f"special_tokens lacks {shown(missing[0])}, which the template uses")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._put("special_tokens", dict(sorted(self.special_tokens.items())))
 
 
 def _template(given: Any) -> list[Piece]:
