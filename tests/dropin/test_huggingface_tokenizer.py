@@ -415,6 +415,16 @@ def test_special_tokens_that_normalizing_changes_are_not_skipped() -> None:
     assert theirs.decode([1, 259], True) == "<s>a" and theirs.id_to_token(1) == "▁<s>"
 
 
+def test_added_tokens_in_any_case_are_spelled_as_they_are_found() -> None:
+    theirs = trained().to_huggingface()
+    theirs.normalizer = tokenizers.normalizers.Lowercase()
+    theirs.add_tokens(["[A]"])
+    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+    for text in ("a [a] b", "a [A]b", "[A]<s>"):
+        assert ours.encode(text).tokens == theirs.encode(text).tokens
+    assert ours.encode("[A]").tokens == ["[a]"] and ours.id_to_token(360) == theirs.id_to_token(360) == "[a]"
+
+
 def test_a_vocabulary_without_added_tokens_has_those_that_it_lists() -> None:
     theirs = sentencepiece_like()
     theirs.add_special_tokens(["<pad>"])

@@ -316,7 +316,8 @@ class HuggingFaceTokenizer:
                 start, end = offsets[at]
                 # The white space that rstrip absorbed counts even if it holds other special tokens.
                 offsets[at] = start, end + _n_white(text, end) * ("rstrip" in rules)
-                tokens[at] = text[slice(*offsets[at])]
+                if "lstrip" in rules or "rstrip" in rules:
+                    tokens[at] = text[slice(*offsets[at])]
         return Columns(tokens, offsets, self._words(ids, split, spans, specials))
 
     def _as_spelled(self, ids: list[int], text: str, specials: list[bool]) -> tuple[str, list[int], list[int]] | None:

@@ -176,7 +176,7 @@ class _Backend:
                     )
             made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
             # A decoder can spell some tokens otherwise than pairloom: added ones with \u2581, the "</w>" of CLIP.
-            every = sorted(self.original.get_vocab().values())
+            every = list(made._text_of)
             decodes = all(made.decode(every, skip) == self.original.decode(every, skip) for skip in (False, True))
             made.encode_special_tokens = self.original.encode_special_tokens
             if self.original.truncation is not None:
