@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ TEXT, SPACED, CUT = prose(1), prose(2, "\n\n"), prose(3, EOT, n=200)
 WINDOWS = crlf(SPACED)
 TWO = prose(4, "<a><a>b", n=200)
 LINES = TEXT.splitlines(keepends=True)
+# Form feeds end a line only for str.splitlines.
+FEEDS = TEXT.replace(" ", "\f")
 # It crosses line endings.
 ACROSS = {"pattern": "[^,]+|,"}
 CS336, HUGGINGFACE, TWO_SPECIALS = {"profile": "cs336"}, {"profile": "huggingface"}, {"special_tokens": ["<a>", "<b>"]}
@@ -70,6 +73,7 @@ PLANTED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "pattern: whole lines": (TEXT, {}, {"pattern": r"[^\n]+|\n+"}),
     "pattern: two in turn": (TEXT, {**CS336, "pattern": "o200k"}, {**CS336, "pattern": (r"\d", "gpt2")}),
     "documents: lines": (TEXT, ACROSS, {**ACROSS, "text": LINES}),
+    "documents: lines with form feeds": (FEEDS, ACROSS, {**ACROSS, "text": re.findall(r".*\n", FEEDS)}),
     "documents: joined": (LINES_SPACED, {}, {"text": "".join(LINES_SPACED)}),
     "documents: lines without ends": (TEXT, ACROSS, {**ACROSS, "text": [line.strip() for line in LINES]}),
     "vocab_size: specials counted": (TEXT, TWO_SPECIALS, {**TWO_SPECIALS, "specials_counted": True}),

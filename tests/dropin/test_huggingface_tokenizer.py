@@ -17,7 +17,8 @@ from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from tests.corpora import random_documents
 
-SPECIALS = ["<s>", "</s>", "<think>"]
+# Python takes the ASCII separators U+001C to U+001F for white space; Unicode and the library do not.
+SPECIALS = ["<s>", "</s>", "<think>", "\x1c<a>\x1f"]
 TEXTS = [
     "",
     " ",
@@ -28,6 +29,7 @@ TEXTS = [
     "</s>",
     "the the the the the the the the",
     "1 22 333\tx",
+    "x\x1c<a>\x1fy \x1c",
 ]
 TEMPLATE = {
     "type": "TemplateProcessing",

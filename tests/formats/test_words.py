@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:a character without a token beco
 
 SYMBOL = "\u2581"
 _PARTS = [*"aabbcc  .,'1\n\t\u00e9\u0130\u03a3\u6771\U0001f642\u3000", SYMBOL, "AB", "e\u0301", "[U]"]
-_PARTS += ["</w>", "<|END|>", "<|end|>", "<|end|>\u0338", "<|start|>", "'s", "it's"]
+_PARTS += ["\x1c", "</w>", "<|END|>", "<|end|>", "<|end|>\u0338", "<|start|>", "'s", "it's"]
 
 
 def random_text(rng: random.Random, parts: list[str] = _PARTS) -> str:
@@ -67,8 +67,8 @@ _SPLIT = {"type": "Metaspace", "replacement": SYMBOL, "prepend_scheme": "always"
 def unknown_json(
     rng: random.Random, steps: list[dict[str, Any]], fuses: bool, normalizer: Any = None
 ) -> dict[str, Any]:
-    """Returns a tokenizer.json of random merges of characters."""
-    tokens = [*"abc.,'1", "\u00e9", SYMBOL]
+    """Returns a tokenizer.json of random merges of characters; U+001C is white space only to Python."""
+    tokens = [*"abc.,'1\x1c", "\u00e9", SYMBOL]
     merges = _random_merges(rng, tokens, list(tokens), SYMBOL if steps == [_SPLIT] else "")
     sequence = {"type": "Sequence", "pretokenizers": steps}
     decoder = {"type": "Metaspace", "replacement": SYMBOL, "prepend_scheme": "always", "split": True}
@@ -282,7 +282,7 @@ def test_offsets_and_words_equal_tokenizers_without_white_space(tmp_path: Path) 
         ours = load(tmp_path, file).as_huggingface()
         theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
         for _ in range(200):
-            text = "".join(rng.choices(["a", "b", "ab", " ", " ", ",", "1", " x"], k=rng.randrange(7)))
+            text = "".join(rng.choices(["a", "b", "ab", " ", " ", ",", "1", " x", "\x1c"], k=rng.randrange(7)))
             found, expected = (each.encode(text, add_special_tokens=False) for each in (ours, theirs))
             try:
                 assert (found.offsets, found.word_ids) == (expected.offsets, expected.word_ids), text

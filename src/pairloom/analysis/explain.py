@@ -5,6 +5,7 @@ pattern, document boundaries). The change that reproduces the most of the other 
 cause. Cost: about ten training runs.
 """
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -177,7 +178,8 @@ def _changes(
     if pattern_text(pattern) != pattern_text(config.pattern):
         name = pattern_name(pattern) or pattern
         yield "pattern", f"Another pattern: with {name}", replace(config, pattern=pattern), documents
-    lines = [line for text in documents for line in text.splitlines(keepends=True)]
+    # As files are read: str.splitlines would also split at U+2028, form feeds and others.
+    lines = [line for text in documents for line in io.StringIO(text, newline="\n")]
     for how, texts in {
         "with all documents joined": ["".join(documents)],
         "with all documents joined by a line ending": ["\n".join(documents)],

@@ -395,7 +395,7 @@ class HuggingFaceTokenizer:
         if self._tokenizer.pattern == CHARACTERS and (patterns := self._tokenizer.model.words) is not None:
             pieces = pretokenize(data.decode(), tuple(patterns))
             found = zip(accumulate(map(len, pieces), initial=begin), pieces, strict=False)
-            return [start + len(piece) for start, piece in found if piece.decode().strip()]
+            return [start + len(piece) for start, piece in found if not _WHITE_SPACE.fullmatch(piece.decode())]
         if self._tokenizer.pattern == CHARACTERS:
             starts = re.finditer(rb" |\xe2\x96\x81", data) if self._splits_words else ()
             return [begin + each.start() for each in starts if each.start()] + [begin + len(data)] * bool(data)
@@ -545,7 +545,7 @@ def _trim_offsets(encoding: Encoding, keep_first_space: bool) -> None:
     columns = encoding.columns
 
     def is_space(character: str) -> bool:
-        return character == _SPACE or character.isspace()
+        return character == _SPACE or _WHITE_SPACE.fullmatch(character) is not None
 
     def found() -> Columns:
         each = columns()
