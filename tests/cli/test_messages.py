@@ -164,6 +164,11 @@ def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: st
         ("encode --model m --text a --text b", "--text is given more than once; it takes one value"),
         (f"{TRAIN} a.txt --vocab-size 400", "--vocab-size is given more than once; it takes one value"),
         ("count --pattern a --pattern=b --input a --output b", "--pattern is given more than once; it takes one value"),
+        (
+            "tokenize --model model.json --input a.txt --output=~/new",
+            "--output ~/new: the shell expands ~ only at the start of a word",
+        ),
+        ("stats --model model.json --corpus en=~/a.txt", "--corpus en=~/a.txt: the shell expands ~"),
         ("inspect --model a --model=b", "--model is given more than once; it takes one value"),
         ("encode --model '' --text a", "--model is empty; pass a file or a folder"),
         ("encode --model model.json --input ''", "--input is empty"),
@@ -211,10 +216,17 @@ def test_text_that_is_no_utf_8_is_wrong_usage(folder: Path, command: str) -> Non
     assert done.status == 2 and "--text is not UTF-8 at byte 2; pass UTF-8 text" in done.err
 
 
-def test_lines_that_no_input_has_are_warned_of(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("stats --lines", "warning: --separator or --lines is ignored: it applies to plain text"),
+        ("tokenize --output new --provenance --id-field doc", "contain no ids; check --id-field"),
+    ],
+)
+def test_options_that_no_input_fits_are_warned_of(folder: Path, command: str, message: str) -> None:
     (folder / "a.jsonl").write_text('{"text": "ab"}\n')
-    done = run("stats --lines --model", folder / "model.json", "--input", folder / "a.jsonl")
-    assert done.status == 0 and "warning: --separator or --lines is ignored: it applies to plain text" in done.err
+    done = run(f"{command} --model model.json --input a.jsonl")
+    assert done.status == 0 and message in done.err
 
 
 def test_every_option_that_messages_name_is_one() -> None:

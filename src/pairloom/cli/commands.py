@@ -83,15 +83,23 @@ class _CommandParser(argparse.ArgumentParser):
             if type(action) is argparse._StoreAction and sum(map(names.count, action.option_strings)) > 1:
                 self.error(f"{action.option_strings[0]} is given more than once; it takes one value")
             given = getattr(namespace, action.dest, None)
+            name = "/".join(action.option_strings) or action.dest
+            values = [value for value in (given if isinstance(given, list) else [given]) if isinstance(value, str)]
+            for value in values if action.metavar in {*_FILES, "NAME=PATH"} else ():
+                path = value.partition("=")[2] if action.metavar == "NAME=PATH" else value
+                if path == "~" or path.startswith("~/"):
+                    # As a path it would be a folder named ~ in the current one.
+                    self.error(
+                        f"{name} {value}: the shell expands ~ only at the start of a word; write $HOME{path[1:]}"
+                    )
             # An empty value comes from an unset shell variable; as a path it would mean the current folder.
-            for value in (given if isinstance(given, list) else [given]) if action.metavar in _FILES else ():
-                name = "/".join(action.option_strings) or action.dest
+            for value in values if action.metavar in _FILES else ():
                 if value == "":
                     self.error(f"{name} is empty; pass a file or a folder")
                 if value == "-" and name == "--output":
                     self.error("--output - would create a file named -, not write to stdout; pass a file")
                 may_be_url = action.dest in ("input", "model") or action.metavar == "DIR"
-                if value is not None and is_url(value) and not may_be_url:
+                if is_url(value) and not may_be_url:
                     self.error(f"{name} must be on this machine, not at the URL {value}; copy it first")
         return namespace, unknown
 

@@ -138,5 +138,5 @@ def encode_corpus(
         report("encode", done, done, **counts)
     id_field = config.get("id_field")
     if id_field is not None and n_tokens and not n_tokens_before and not any(target.has_ids for target in written):
-        warn(f"no document has an id in {id_field!r}, so the provenance tables contain no ids; check id_field")
+        warn(f"no document has an id in {id_field!r}, so the provenance tables contain no ids; check id_field=")
     return reading, selected.n_duplicates
