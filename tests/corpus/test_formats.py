@@ -421,6 +421,9 @@ def test_options_that_no_input_has_a_use_for_are_named(paths: dict[str, Path]) -
         UserWarning, match="text_field is ignored: it applies to records only, and the inputs are plain text"
     ):
         Corpus(paths["a.txt"], text_field="body")
+    datasets: Any = pytest.importorskip("datasets")
+    with pytest.warns(UserWarning, match="separator and input_format are ignored: they apply to files"):
+        Corpus(datasets.Dataset.from_dict({"text": ["a"]}), separator="\n")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Corpus([paths["a.jsonl"], paths["a.txt"]], separator="\n", text_field="body")

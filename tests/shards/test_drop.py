@@ -137,7 +137,7 @@ def test_folders_without_ids_are_refused_with_the_remedy(tmp_path: Path) -> None
 
 def test_the_command_drops_and_lists_ids_that_none_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, ids = made(tmp_path), tmp_path / "ids.txt"
-    ids.write_text("a-3\r\nnowhere\n\nb-0\n")
+    ids.write_text("\ufeffa-3\r\nnowhere\n\nb-0\n")
     command = ("drop", out, "--ids", ids)
     done = run(*command)
     assert done.status == 0 and "1 of the ids belong to no document: 'nowhere'" in done.err

@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Drops the documents. The exit status is 1 if no id names a document, present or dropped earlier."""
     try:
-        lines = read_stdin() if args.ids == "-" else Path(args.ids).read_bytes().decode()
+        text = read_stdin() if args.ids == "-" else Path(args.ids).read_bytes().decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"{args.ids}: not UTF-8: {error}; write one id per line") from None
-    ids = [line.rstrip("\r") for line in lines.split("\n") if line.strip()]
+    ids = [line.rstrip("\r") for line in text.removeprefix("\ufeff").split("\n") if line.strip()]
     if not ids:
         raise ValueError(f"{args.ids}: contains no ids; write one id per line")
     done = drop_documents(args.folder, ids)

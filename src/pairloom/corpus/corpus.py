@@ -154,6 +154,8 @@ class Corpus:
                     "the dataset has a transform that its columns do not contain; apply it with map, or pass "
                     "dataset.with_format(None)"
                 )
+            if separator is not None or input_format is not None:
+                warn("separator and input_format are ignored: they apply to files, not to a dataset")
             self._texts = paths
         elif isinstance(paths, _Texts):
             self._texts = paths.texts

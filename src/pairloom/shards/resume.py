@@ -137,6 +137,8 @@ def _why_not_resumable(found: Manifest, fresh: Manifest, number: int, rewrite: b
         return f"{old['path']} has changed"
     if old["bytes"] != new["bytes"]:
         return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
+    if "xxh3_128" not in old:
+        return f"{old['path']} was modified after the run that read a part of it"
     return f"{old['path']} has different content than when it was read"
 
 
