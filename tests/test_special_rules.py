@@ -62,6 +62,11 @@ def test_every_road_gives_the_ids_of_the_reference(rules: tuple[tuple[str, str],
             tokenizer.encode(text, disallowed_special={"word"})
 
 
+def test_a_tokenizer_with_a_token_of_any_case_is_not_lossless() -> None:
+    tokenizer = Tokenizer.from_model(model_of((("word", "any_case"),)))
+    assert tokenizer.decode(tokenizer.encode("a WORD")) == "a word" and not tokenizer.is_lossless
+
+
 @pytest.mark.parametrize("literal", ["<tool>", "obs", " a=", "[x]"])
 def test_added_tokens_are_found_after_nfc_as_in_tokenizers(literal: str, tmp_path: Path) -> None:
     # The result of add_tokens(["<tool>"]) on Qwen's tokenizer: non-special tokens are "normalized" by default.

@@ -65,8 +65,9 @@ class SettingsMethods(TokenizerBase):
     @property
     def is_lossless(self) -> bool:
         """Whether decode(encode(x)) == x for every text: no normaliser, a token for each of the 256 bytes, and no
-        special token that absorbs white space."""
-        return not self._model.normalizer and not self._model.missing_bytes() and not self._model.strips
+        special token that absorbs white space or is recognised in any case (`special_rules`)."""
+        has_any_case = any(rule == "any_case" for _, rule in self._model.special_rules)
+        return not (self._model.normalizer or self._model.missing_bytes() or self._model.strips or has_any_case)
 
     @property
     def decode_errors(self) -> DecodeErrors:
