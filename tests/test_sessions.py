@@ -132,24 +132,6 @@ def test_letter_that_turns_all_merges_over_takes_chunks_back() -> None:
         assert len(session) == 350 and keep == 0
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_sessions_of_real_vocabularies_equal_encode(name: str) -> None:
-    path = FAMILIES / f"ggml-vocab-{name}.gguf"
-    if not path.is_file():
-        pytest.skip(f"{FAMILIES} is not there")
-    tokenizer = Tokenizer.load(path)
-    session, oracle = tokenizer.session(), Oracle(tokenizer.encode)
-    for number in range(60):
-        piece = PIECES[number * 7 % len(PIECES)]
-        keep, ids = session.append(piece)
-        assert (keep, ids.tolist()) == oracle.append(piece), session.text[-80:]
-        if number % 9 == 8:
-            back = session.n_chars - number
-            keep, ids = session.truncate(back)
-            assert (keep, ids.tolist()) == oracle.truncate(back)
-    assert np.array_equal(session.ids, tokenizer.encode_to_numpy(session.text))
-
-
 MERGES = [(97, 97), (256, 97), (116, 104), (258, 101), (0xC3, 0xA9)]
 MERGING = Tokenizer.from_model(trained(MERGES, decode_errors="replace").replaced(special_tokens={"<s>": 900}))
 

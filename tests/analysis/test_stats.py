@@ -94,13 +94,13 @@ def text(tmp_path: Path) -> Path:
     return tmp_path / "text.txt"
 
 
-def test_the_table(model: Path, text: Path) -> None:
-    lines = output("stats --model", model, "--input", text).splitlines()
+def test_figures_as_a_table_and_as_json(model: Path, text: Path) -> None:
+    lines = output("stats --model", model, "--input", text, text).splitlines()
     assert lines[:-2] == [
-        "documents            1",
-        "bytes                21",
-        "words                3 between white space",
-        "tokens               6",
+        "documents            2",
+        "bytes                42",
+        "words                6 between white space",
+        "tokens               12",
         "bytes per token      3.5000",
         "tokens per word      2.0000",
         "single-byte tokens   50.00%",
@@ -108,24 +108,12 @@ def test_the_table(model: Path, text: Path) -> None:
     ]
     assert lines[-2].startswith("Renyi efficiency     0.") and lines[-2].endswith("at alpha 2.5")
     assert lines[-1].startswith("throughput ")
-
-
-def test_json(model: Path, text: Path) -> None:
     report = json.loads(output("stats --json --model", model, "--input", text, text))
     assert report.pop("seconds") > 0 and report.pop("bytes_per_second") > 0
     assert report.pop("renyi_efficiency") == pytest.approx(math.log(6) / math.log(259))
-    assert report == {
-        "documents": 2,
-        "bytes": 42,
-        "words": 6,
-        "skipped": 0,
-        "tokens": 12,
-        "bytes_per_token": 3.5,
-        "tokens_per_word": 2.0,
-        "single_byte_share": 0.5,
-        "vocabulary": 259,
-        "unused_tokens": 253,
-    }
+    counts = {"documents": 2, "bytes": 42, "words": 6, "skipped": 0, "tokens": 12, "vocabulary": 259}
+    ratios = {"bytes_per_token": 3.5, "tokens_per_word": 2.0, "single_byte_share": 0.5}
+    assert report == {**counts, **ratios, "unused_tokens": 253}
 
 
 def test_records_that_are_skipped_are_counted(model: Path, tmp_path: Path) -> None:

@@ -31,21 +31,11 @@ TEXTS = [
     "1 22 333\tx",
     "x\x1c<a>\x1fy \x1c",
 ]
-TEMPLATE = {
-    "type": "TemplateProcessing",
-    "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-    "pair": [
-        {"SpecialToken": {"id": "<s>", "type_id": 0}},
-        {"Sequence": {"id": "A", "type_id": 3}},
-        {"SpecialToken": {"id": "</s>", "type_id": 2}},
-        {"Sequence": {"id": "B", "type_id": 1}},
-        {"SpecialToken": {"id": "</s>", "type_id": 1}},
-    ],
-    "special_tokens": {
-        "<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]},
-        "</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]},
-    },
-}
+TEMPLATE = json.loads(
+    tokenizers.processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A:3 </s>:2 $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 1)]
+    ).__getstate__()
+)
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 SURROUNDING = {"sep": ["</s>", 1], "cls": ["<s>", 0]}
 POST_PROCESSORS: dict[str, Any] = {

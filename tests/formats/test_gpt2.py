@@ -9,7 +9,6 @@ import pytest
 from pairloom import formats
 from pairloom.errors import FormatError
 from pairloom.formats import gpt2
-from pairloom.model import Model
 
 from .models import ENDOFTEXT, trained
 
@@ -88,16 +87,3 @@ def test_damaged_text(tmp_path: Path) -> None:
         formats.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         gpt2.read_pair(vocab, merges)
-
-
-@pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        (trained([], pattern="a"), "pattern"),
-        (trained([], ignore_merges=True), "whole"),
-        (trained([], special_tokens={"Ġ": 256}), "'Ġ'"),
-    ],
-)
-def test_what_it_cannot_express_is_refused(model: Model, expected: str) -> None:
-    with pytest.raises(FormatError, match=expected):
-        gpt2.write(model)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer, formats, pretokenize
-from pairloom.errors import FormatError
+from pairloom import formats, pretokenize
 from pairloom.formats import huggingface, tiktoken
 from pairloom.formats.shared.tiktoken_pattern import named_of
 from pairloom.model import Model
@@ -35,12 +34,3 @@ def test_a_pattern_survives_bridges_and_files_and_splits_alike(pattern: Any, tmp
         assert huggingface.from_huggingface(theirs) == named
     pieces = [TEXT[start:end].encode() for _, (start, end) in theirs.pre_tokenizer.pre_tokenize_str(TEXT)]
     assert pretokenize(TEXT, pattern) == pretokenize(TEXT, huggingface.from_huggingface(theirs).pattern) == pieces
-
-
-def test_tiktoken_files_without_special_tokens_name_the_option(tmp_path: Path) -> None:
-    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 257: b"<|endoftext|>"}
-    tokenizer = Tokenizer(vocab, [(b"a", b"b")])
-    with pytest.raises(FormatError, match=r"'<\|endoftext\|>'.*pass special_tokens=\[.*endoftext.*\]"):
-        tokenizer.save(tmp_path / "r50k.tiktoken")
-    with pytest.warns(UserWarning, match=r"special_tokens=\{'<\|endoftext\|>': 257\}"):
-        Tokenizer(vocab, [(b"a", b"b")], ["<|endoftext|>"]).save(tmp_path / "r50k.tiktoken")

@@ -214,15 +214,6 @@ def test_clip_is_encoded_by_every_call_as_the_reference_says(tmp_path: Path) -> 
     check_encoding_calls(ours, texts, partial(reference.encode, model=oracle), encode_ordinary, tmp_path)
 
 
-def test_clip_finds_a_normalized_special_token_in_any_case(tmp_path: Path) -> None:
-    file = clip_json(random.Random(3))
-    ours = load(tmp_path, file)
-    start, end = (ours.special_tokens[literal] for literal in ("<|start|>", "<|end|>"))
-    assert ours.encode("<|START|><|start|>") == [start, start]
-    assert start not in ours.encode("<|start|>\u0338") and end not in ours.encode("<|END|>")
-    assert ours.decode(ours.encode("A  cab's,\n")) == "a cab 's , "
-
-
 def test_tokens_that_are_normalized_to_the_same_text_are_refused(tmp_path: Path) -> None:
     file = clip_json(random.Random(3))
     file["added_tokens"].append(_added("<|START|>", len(file["model"]["vocab"]), normalized=True))

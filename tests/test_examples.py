@@ -1,22 +1,28 @@
-"""The HTTP example: it answers like the tokenizer, and its limits hold."""
+"""Examples: the HTTP server answers like the tokenizer, and its limits hold; a Rust program outside the workspace."""
 
 import importlib.util
+import os
+import shutil
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
 from pairloom import Tokenizer
-
-pytest.importorskip("flask", reason="flask is not installed")
+from tests.cases import ROOT
 
 TOKENIZER = Tokenizer.train("low lower lowest " * 20, 270)
 
 
 @pytest.fixture(scope="module")
 def example() -> Any:
-    path = Path(__file__).parents[1] / "examples/serve_http.py"
+    pytest.importorskip("flask", reason="flask is not installed")
+    path = ROOT / "examples/serve_http.py"
     spec = importlib.util.spec_from_file_location("serve_http", path)
     assert spec is not None
     assert spec.loader is not None
@@ -79,3 +85,38 @@ def test_http_limits_hold_for_bodies_and_sessions(example: Any, client: Any, mon
 def test_http_wrong_body_is_refused_with_status_400(client: Any, path: str, body: Any) -> None:
     answer = client.post(path, json=body)
     assert (answer.status_code, list(answer.json)) == (400, ["error"])
+
+
+@pytest.mark.parametrize("crate", ["fancy-regex", "unicode-normalization"])
+def test_other_programs_get_the_releases_that_ids_depend_on(crate: str) -> None:
+    # A program that depends on the core has its own Cargo.lock, with the newest releases that are allowed.
+    locked = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"]
+    version = next(each["version"] for each in locked if each["name"] == crate)
+    manifest = tomllib.loads((ROOT / "crates/core/Cargo.toml").read_text(encoding="utf-8"))
+    assert manifest["dependencies"][crate] == f"={version}"
+
+
+@pytest.mark.long
+def test_a_program_outside_the_workspace_counts_alike(tmp_path: Path) -> None:
+    assert shutil.which("cargo"), "cargo, which built the compiled module, is not on the path"
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    manifest = ROOT / "examples/rust_server/Cargo.toml"
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_DEBUG": "false"}
+    subprocess.run(["cargo", "build", "--quiet", "--manifest-path", manifest], env=environment, check=True)
+    tokenizer = Tokenizer.train("low lower lowest " * 20, 270, special_tokens=["<|end|>"])
+    tokenizer.save(tmp_path / "model.json")
+    with subprocess.Popen(
+        [target / "debug/rust-server", tmp_path / "model.json"], stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            address = f"http://{server.stdout.readline().strip()}/"
+            for text in ("", "low lower <|end|> é", "lowest " * 1000):
+                with urlopen(address, data=text.encode(), timeout=30) as answer:
+                    assert int(answer.read()) == tokenizer.count_tokens(text)
+            for body, status in ((b"\xff", 400), (b"a" * (1 << 21), 413)):
+                with pytest.raises(HTTPError) as caught:
+                    urlopen(address, data=body, timeout=30)
+                assert caught.value.code == status
+        finally:
+            server.kill()
