@@ -168,6 +168,8 @@ def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: st
             "tokenize --model model.json --input a.txt --output=~/new",
             "--output ~/new: the shell expands ~ only at the start of a word",
         ),
+        (f"{TRAIN} a.txt --max-memory 2GB", "not a whole number: '2GB'; write all digits, without a unit\n"),
+        ("decode --model model.json --ids 97,98", "not a whole number: '97,98'\n"),
         ("stats --model model.json --corpus en=~/a.txt", "--corpus en=~/a.txt: the shell expands ~"),
         ("inspect --model a --model=b", "--model is given more than once; it takes one value"),
         ("encode --model '' --text a", "--model is empty; pass a file or a folder"),

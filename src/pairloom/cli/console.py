@@ -5,6 +5,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -95,7 +96,8 @@ def whole_number(text: str) -> int:
         number = int(text)
     except ValueError:
         shown = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
-        raise argparse.ArgumentTypeError(f"not a whole number: {shown!r}; write all digits, without a unit") from None
+        remedy = "; write all digits, without a unit" if re.fullmatch(r"[0-9.]+ ?[A-Za-z]{1,3}", text) else ""
+        raise argparse.ArgumentTypeError(f"not a whole number: {shown!r}{remedy}") from None
     if abs(number) > LARGEST_INT:
         raise argparse.ArgumentTypeError(f"{shown_value(number)} is beyond 64 bits; the largest is {LARGEST_INT}")
     return number

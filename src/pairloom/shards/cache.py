@@ -150,9 +150,7 @@ class ShardCache:
                     copy_remote(f"{self.url}/{name}", folder / name)
                     break
             else:
-                message = (
-                    "is not a folder of shards, because it has no manifest; pass a folder that tokenize_files wrote"
-                )
+                message = "is not a folder of shards, because it has no manifest; pass one that pairloom tokenize wrote"
                 raise FileNotFoundError(errno.ENOENT, message, public_url(self.url))
             try:
                 return Manifest.load(folder)

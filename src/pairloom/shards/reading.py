@@ -105,7 +105,7 @@ def shard_folder(folder: str | os.PathLike[str]) -> Path:
             )
         raise FileNotFoundError(
             errno.ENOENT,
-            "is not a folder of shards, because it has no manifest; pass a folder that tokenize_files wrote",
+            "is not a folder of shards, because it has no manifest; pass one that pairloom tokenize wrote",
             str(path),
         )
     return path
