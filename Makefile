@@ -154,7 +154,7 @@ torch: $(MODULE) $(VENV)/tools ## the tests of torch's data sets, with the wheel
 	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu torch
 	$(BIN)/python -m pip install --quiet --no-deps megatron-core torchdata
 	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu grain webdataset litdata
-	$(BIN)/python -m pytest tests/shards/test_torch.py tests/shards/test_other_loaders.py
+	$(BIN)/python -m pytest tests/shards/test_loaders.py
 
 sanitize: ## the core's tests on every tier under AddressSanitizer, which sees what vector instructions read and write
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cdebug-assertions=on" ASAN_OPTIONS=detect_leaks=0 \

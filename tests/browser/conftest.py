@@ -30,32 +30,44 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """open_page(html, viewport="desktop", scheme="light"): the page; errors of its console fail the test."""
-    contexts = []
+def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """new_page(viewport="desktop", scheme="light", **context): an empty page; its errors and dialogs fail the test."""
+    contexts: list[Any] = []
     problems: list[str] = []
 
     def dismissed(dialog: Any) -> None:
         problems.append("a dialog opened")
         dialog.dismiss()
 
-    def opened(html: str, viewport: str = "desktop", scheme: str = "light") -> Any:
+    def new(viewport: str = "desktop", scheme: str = "light", **options: Any) -> Any:
         width, height = VIEWPORTS[viewport]
-        # No network at all: a page that requests anything fails.
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("dialog", dismissed)
-        file = tmp_path / f"page-{len(contexts)}.html"
-        file.write_text(html, encoding="utf-8")
-        page.goto(file.as_uri())
+        return page
+
+    yield new
+    for context in contexts:
+        context.close()
+    assert not problems
+
+
+@pytest.fixture
+def open_page(new_page: Callable[..., Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """open_page(html, viewport="desktop", scheme="light"): the page; errors of its console fail the test."""
+    problems: list[str] = []
+
+    def opened(html: str, viewport: str = "desktop", scheme: str = "light") -> Any:
+        # No network at all: a page that requests anything fails.
+        page = new_page(viewport, scheme, offline=True)
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        (tmp_path / "page.html").write_text(html, encoding="utf-8")
+        page.goto((tmp_path / "page.html").as_uri())
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
     assert not problems
 
 

@@ -14,7 +14,6 @@ from pairloom import Tokenizer
 from pairloom.formats import huggingface, tiktoken
 from pairloom.view.payload import merge_trees
 from tests.browser.axe import violations
-from tests.browser.conftest import VIEWPORTS
 from tests.browser.serving import served
 from tests.formats.test_sentencepiece import model_file, random_pieces
 from tests.wasm.test_module import module as module
@@ -43,30 +42,19 @@ def site(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 
 @pytest.fixture
-def playground(chromium: Any, site: str) -> Iterator[Callable[..., Any]]:
-    contexts: list[Any] = []
-    problems: list[str] = []
+def playground(new_page: Callable[..., Any], site: str) -> Iterator[Callable[..., Any]]:
+    """playground(viewport="desktop", scheme="light"): the page, which may ask no other host for anything."""
+    asked: list[str] = []
 
-    def opened(viewport: str = "desktop", scheme: str = "light") -> Any:
-        width, height = VIEWPORTS[viewport]
-        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "request",
-            lambda request: (
-                None if request.url.removeprefix("blob:").startswith(site) else problems.append(request.url)
-            ),
-        )
+    def opened(*look: str) -> Any:
+        page = new_page(*look)
+        page.on("request", lambda request: asked.append(request.url.removeprefix("blob:")))
         page.goto(site)
         page.wait_for_selector("#pairloom-playground[data-ready=yes]")
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
-    assert not problems, "an error, or something was asked of another host"
+    assert all(url.startswith(site) for url in asked)
 
 
 def test_typing_changes_the_tokens(playground: Callable[..., Any]) -> None:

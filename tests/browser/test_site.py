@@ -1,7 +1,7 @@
 """The built documentation in a real browser: no serious axe-core findings, and no requests to other hosts."""
 
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,23 +26,19 @@ KINDS = ("index", "overview", "lecture", "handout", "ladder", "playground", "gui
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_of_each_kind_is_accessible(chromium: Any, site: str, scheme: str) -> None:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
-    page, problems = context.new_page(), []
+def test_a_page_of_each_kind_is_accessible(new_page: Callable[..., Any], site: str, scheme: str) -> None:
+    page, problems = new_page(scheme=scheme), []
     # The dark scheme differs only in colours, which the first pages show.
     for name in KINDS if scheme == "light" else KINDS[:3]:
         page.goto(f"{site}{name}.html")
         page.wait_for_load_state("networkidle")
         # The corner of a table may be empty.
         problems += [f"{name}: {found}" for found in violations(page) if found[1] != "minor"]
-    context.close()
     assert not problems
 
 
-def test_every_page_shows_all_code_and_asks_no_other_host(chromium: Any, site: str) -> None:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    page, problems = context.new_page(), []
-    page.on("pageerror", lambda error: problems.append(str(error)))
+def test_every_page_shows_all_code_and_asks_no_other_host(new_page: Callable[..., Any], site: str) -> None:
+    page, problems = new_page(), []
     page.on("request", lambda request: None if request.url.startswith(site) else problems.append(request.url))
     for path in sorted(SITE.rglob("*.html")):
         page.goto(site + path.relative_to(SITE).as_posix())
@@ -50,20 +46,17 @@ def test_every_page_shows_all_code_and_asks_no_other_host(chromium: Any, site: s
             "[...document.querySelectorAll('pre > code')].filter(e => e.scrollWidth > e.clientWidth).length"
         ):
             problems.append(f"{path.name}: {cut} blocks of code are cut off")
-    context.close()
     assert not problems
 
 
 @pytest.mark.parametrize("place", ["server", "disk"])
-def test_the_search_finds_a_page(chromium: Any, site: str, place: str) -> None:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+def test_the_search_finds_a_page(new_page: Callable[..., Any], site: str, place: str) -> None:
+    page = new_page()
     page.goto(site if place == "server" else (SITE / "index.html").as_uri())
     page.locator("input.md-search__input").first.click()
     page.keyboard.type("tie rule")
     page.wait_for_selector(".md-search-result__item a", timeout=20_000)
     assert page.locator(".md-search-result__item").count() > 0
-    context.close()
 
 
 def test_the_handout_prints_on_one_page_that_the_site_links(chromium: Any, site: str, tmp_path: Path) -> None:

@@ -13,30 +13,9 @@ import pyarrow.parquet
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts
-from tests.corpus.files import COMPRESSORS, DOCUMENTS, write_all, write_arrow, write_parquet
+from tests.corpus.files import DOCUMENTS, write_all, write_arrow, write_parquet
 
 LINE = b'{"text": "a good line"}\n'
-
-
-@pytest.mark.parametrize("suffix", COMPRESSORS)
-def test_compressed_files_that_break_off(tmp_path: Path, suffix: str) -> None:
-    whole = COMPRESSORS[suffix](b"".join(b'{"text": "number %d"}\n' % n for n in range(5000)))
-    path = tmp_path / f"a.jsonl{suffix}"
-    for kept in (1, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:kept])
-        with pytest.raises(CorpusError, match=r"a\.jsonl.*(end too early|damaged)"):
-            list(Corpus(path))
-        with pytest.raises(CorpusError, match=r"a\.jsonl.*(end too early|damaged)"):
-            list(Corpus(path, skip_bad=True))
-        reading = Corpus(path, skip_bad_files=True).read()
-        assert list(reading) == [] and reading.n_skipped == 0
-        assert [file.path for file in reading.skipped_files] == [str(path)]
-    path.write_bytes(whole[:100] + b"\xff" * 50 + whole[150:])
-    with pytest.raises(CorpusError, match=r"a\.jsonl"):
-        list(Corpus(path))
-    path.write_bytes(b"no such thing")
-    with pytest.raises(CorpusError, match=r"a\.jsonl.*not readable as"):
-        list(Corpus(path))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""Files whose damage shows after some of their documents were read: skipped as a whole, or an error."""
+"""Files whose damage shows late: skipped as a whole, or an error. A lack of memory is not damage."""
 
 import gzip
 import json
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
+from pairloom import Corpus, CorpusError, CountsError, PretokenCounts, Tokenizer, tokenize_files
 from pairloom.analysis.stats import corpus_stats
-from tests.corpus.files import COMPRESSORS, write_arrow
+from tests.corpus.files import COMPRESSORS, write_arrow, write_parquet
 from tests.shards.reading import documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train(["order costs euros, paid by customer 0123456789 "] * 9, 300)
@@ -159,3 +160,40 @@ def test_encrypted_parquet_is_named(tmp_path: Path, plain_footer: bool) -> None:
     parquet.write_table(table, tmp_path / "a.parquet", encryption_properties=properties)
     with pytest.raises(CorpusError, match="the file is encrypted: write it without encryption"):
         list(Corpus(tmp_path / "a.parquet"))
+
+
+@pytest.fixture
+def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """After a given call, opening Parquet or Arrow fails to allocate this many bytes."""
+
+    def begin(n_bytes: int) -> None:
+        def refused(*_: object, **__: object) -> None:
+            raise pa.ArrowMemoryError(f"malloc of size {n_bytes} failed")
+
+        monkeypatch.setattr(parquet, "ParquetFile", refused)
+        monkeypatch.setattr(pa.ipc, "open_file", refused)
+
+    return begin
+
+
+@pytest.mark.parametrize("skips", [False, True])
+@pytest.mark.parametrize("write", [write_parquet, write_arrow])
+def test_a_file_that_finds_no_memory_is_not_called_damaged(
+    tmp_path: Path, refuse: Callable[[int], None], write: Callable[[Path, list[str]], None], skips: bool
+) -> None:
+    path = tmp_path / ("a.parquet" if write == write_parquet else "a.arrow")
+    write(path, ["ab", "the cat"])
+    refuse(4096)
+    with pytest.raises(MemoryError, match="malloc"):
+        list(Corpus(path, skip_bad_files=skips, skip_bad=skips))
+
+
+def test_counts_that_find_no_memory_are_not_called_damaged(tmp_path: Path, refuse: Callable[[int], None]) -> None:
+    path = tmp_path / "counts.parquet"
+    PretokenCounts.from_texts(["ab ab"]).save(path)
+    refuse(4096)
+    with pytest.raises(MemoryError, match="malloc"):
+        PretokenCounts.load(path)
+    refuse(1 << 60)
+    with pytest.raises(CountsError, match=r"counts\.parquet: .* the file is damaged"):
+        PretokenCounts.load(path)

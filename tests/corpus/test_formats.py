@@ -1,7 +1,6 @@
 """Every kind of file yields the same documents."""
 
 import gzip
-import importlib
 import itertools
 import json
 import os
@@ -38,17 +37,15 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return write_all(tmp_path_factory.mktemp("corpus"))
 
 
-def test_every_kind_of_file_gives_the_same_documents(paths: dict[str, Path]) -> None:
+@pytest.mark.parametrize("size", [7, 100, 1001, 1 << 20])
+def test_every_kind_of_file_gives_the_same_documents(
+    paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
+    monkeypatch.setattr("pairloom.corpus.compression._READ_BYTES", size)
     for name, path in paths.items():
         assert list(Corpus(path, separator=SEPARATOR)) == DOCUMENTS, name
-
-
-def test_small_pieces_change_nothing(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in (7, 100, 1001):
-        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
-        monkeypatch.setattr("pairloom.corpus.compression._READ_BYTES", size)
-        for name, path in paths.items():
-            assert list(Corpus(path, separator=SEPARATOR)) == DOCUMENTS, (name, size)
+    assert list(Corpus(paths["a.jsonl"], text_field="meta.text")) == DOCUMENTS
 
 
 @pytest.mark.long
@@ -79,14 +76,6 @@ def test_train_files_reads_what_the_suffix_says(paths: dict[str, Path], tmp_path
     assert Tokenizer.train(Corpus(paths["a.parquet"]), 400) == expected
 
 
-def test_nested_fields(paths: dict[str, Path], tmp_path: Path) -> None:
-    assert list(Corpus(paths["a.jsonl"], text_field="meta.text")) == DOCUMENTS
-
-    rows = [{"text": text, "id": n} for n, text in enumerate(DOCUMENTS)]
-    pyarrow.parquet.write_table(pyarrow.table({"id": list(range(len(rows))), "doc": rows}), tmp_path / "n.parquet")
-    assert list(Corpus(tmp_path / "n.parquet", text_field="doc.text")) == DOCUMENTS
-
-
 CHATS = [
     [{"role": "user", "content": "Hi, é"}, {"role": "assistant", "content": ""}],
     [],
@@ -112,6 +101,7 @@ def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
         "texts": lists,
         "large": pyarrow.array(lists, pyarrow.large_list(pyarrow.large_string())),
         "bytes": pyarrow.array([[b"a", b"b"], [], [b"c"]]),
+        "some": pyarrow.array([b"a", b"b", b"c"]).dictionary_encode(),
         "deep": [[["a"], []], [], [["b", "c"]]],
         "in": [{"messages": chat} for chat in CHATS],
     }
@@ -134,6 +124,7 @@ def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
             assert (
                 list(Corpus(path, text_field="large[]")) == list(Corpus(path, text_field="bytes[]")) == ["a", "b", "c"]
             )
+            assert list(Corpus(path, text_field="some")) == ["a", "b", "c"], path
             with pytest.raises(CorpusError, match="which is not a list"):
                 list(Corpus(path, text_field="id[]"))
     output("count --text-field messages[].content --input", tmp_path / "l.parquet", "--output", tmp_path / "c")
@@ -181,13 +172,6 @@ def test_messages_without_content_are_left_out_one_by_one(tmp_path: Path) -> Non
     (tmp_path / "l.jsonl").write_text('{"t": [{"content": "a"}, {}]}\n')
     with pytest.raises(CorpusError, match='no field "content"'):
         list(Corpus(tmp_path / "l.jsonl", text_field="t[].content"))
-
-
-def test_columns_of_bytes(tmp_path: Path) -> None:
-    texts = [text.encode() for text in DOCUMENTS]
-    for kind in (pyarrow.binary(), pyarrow.large_binary(), pyarrow.dictionary(pyarrow.int32(), pyarrow.binary())):
-        for path in _write_columns(tmp_path, {"text": pyarrow.array(texts, pyarrow.binary()).cast(kind)}):
-            assert list(Corpus(path)) == DOCUMENTS
 
 
 @pytest.mark.parametrize("kind", ["binary", "large_binary", "string", "large_string"])
@@ -283,10 +267,9 @@ def test_damaged_and_foreign_records_of_a_crawl_are_named(tmp_path: Path) -> Non
     assert next(iter(Corpus(path, input_errors="replace"))) == "first"
 
 
-def test_folders_of_many_small_files_cost_each_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file used to search for a decompressor and to add up the sizes of the files before it."""
-    n = 500
-    for number in range(n):
+def test_sizes_of_many_files_are_added_up_once(tmp_path: Path) -> None:
+    """Each file used to add up the sizes of the files before it."""
+    for number in range(50):
         (tmp_path / f"{number:04}.jsonl.zst").write_bytes(zstd(json_lines([f"document {number}"]).encode()))
 
     class Whole(list[int]):
@@ -294,21 +277,10 @@ def test_folders_of_many_small_files_cost_each_file_once(tmp_path: Path, monkeyp
             assert isinstance(index, int)
             return super().__getitem__(index)
 
-    looked: list[str] = []
-
-    def import_module(name: str, wanted: Any = importlib.import_module) -> Any:
-        looked.append(name)
-        return wanted(name)
-
-    compression._zstd_library.cache_clear()
-    monkeypatch.setattr(importlib, "import_module", import_module)
     reading = Corpus(tmp_path).read()
     reading._sizes = Whole(reading._sizes)
     blocks = list(reading)
-    assert [text for block in blocks for text in block.documents.texts()] == [
-        f"document {number}" for number in range(n)
-    ]
-    assert blocks[-1].done == reading.total and 1 <= len(looked) <= 3
+    assert sum(len(block.documents) for block in blocks) == 50 and blocks[-1].done == reading.total
 
 
 def test_data_sets(tmp_path: Path) -> None:

@@ -53,7 +53,6 @@ SHAPES: dict[str, Callable[[], Any]] = {
 def test_batches_count_and_train_as_their_texts(
     shape: str, characters: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_batches._batches_of, "__defaults__", None)
     monkeypatch.setattr(text_batches.batches_of, "__defaults__", (characters,))
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", characters)
     make = SHAPES[shape]

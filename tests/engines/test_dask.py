@@ -1,5 +1,9 @@
 """Dask with two worker processes, started and stopped here: counts, merges and ids of a single process."""
 
+import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +66,22 @@ def test_ids_are_those_of_one_process_document_by_document(tmp_path: Path, n_par
     manifest = engine.encode_files(paths, tmp_path / "shards", TOKENIZER, shard_tokens=500)
     assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
     assert manifest.documents == len(TEXTS)
+
+
+def test_a_killed_worker_neither_loses_nor_doubles_documents(tmp_path: Path) -> None:
+    paths, folder = write_parts(tmp_path / "parts", 50), tmp_path / "shards"
+    pid = next(iter(distributed.default_client().run(os.getpid).values()))
+
+    def kill() -> None:
+        while len(list(folder.glob(".pairloom-job-*/*"))) < 5:
+            time.sleep(0.001)
+        os.kill(pid, signal.SIGKILL)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    engine.encode_files(paths, folder, TOKENIZER)
+    killing.join()
+    assert [document.tolist() for document in open_shards(folder)] == IDS and not list(folder.glob(".*"))
 
 
 def test_partitions_of_a_data_frame_get_a_column_of_ids() -> None:

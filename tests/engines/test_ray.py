@@ -1,6 +1,8 @@
 """Ray with two workers, started and stopped here: counts, merges and ids of a single process."""
 
 import itertools
+import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +62,7 @@ def test_ids_are_those_of_one_process_document_by_document(tmp_path: Path, n_par
     assert [document.tolist() for document in open_shards(tmp_path / "shards")] == IDS
 
 
-def test_documents_are_in_the_order_of_the_blocks_whichever_ends_first(tmp_path: Path) -> None:
+def test_documents_are_in_the_order_of_the_blocks(tmp_path: Path) -> None:
     options = ray.data.DataContext.get_current().execution_options
     options.preserve_order = False
     tables = [pa.table({"text": TEXTS[start : start + 30]}) for start in range(0, len(TEXTS), 30)]
@@ -73,6 +75,20 @@ def test_documents_are_in_the_order_of_the_blocks_whichever_ends_first(tmp_path:
     engine.write_tokens(ds, tmp_path / "shards", TOKENIZER)
     assert [ids.tolist() for ids in open_shards(tmp_path / "shards")] == IDS
     assert not options.preserve_order
+
+
+def test_a_killed_worker_neither_loses_nor_doubles_documents(tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+
+    def die_once(table: Any) -> Any:
+        if TEXTS[150] in table["text"].to_pylist() and not killed.exists():
+            killed.write_text("")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return table
+
+    engine.write_tokens(_dataset(20).map_batches(die_once, batch_format="pyarrow"), tmp_path / "shards", TOKENIZER)
+    assert killed.exists()
+    assert sorted(document.tolist() for document in open_shards(tmp_path / "shards")) == sorted(IDS)
 
 
 def test_a_dataset_without_rows_is_a_folder_without_documents(tmp_path: Path) -> None:

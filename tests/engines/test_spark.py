@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +45,7 @@ def _frame(spark: Any, n_partitions: int) -> Any:
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, n_partitions), "n int, text string")
 
 
-@pytest.mark.parametrize("n_partitions", [1, 2, 7])
+@pytest.mark.parametrize("n_partitions", [1, 2, 7, 40])
 def test_counts_and_merges_are_those_of_one_process(spark: Any, tmp_path: Path, n_partitions: int) -> None:
     counted = engine.count_pretokens(_frame(spark, n_partitions), "cl100k")
     assert [field.dataType.simpleString() for field in counted.schema] == ["binary", "bigint"]
@@ -67,10 +68,6 @@ def test_a_column_of_ids_that_is_there_already_is_refused(spark: Any) -> None:
         engine.encode_text(_frame(spark, 2), TOKENIZER, column="n")
     rows = engine.encode_text(_frame(spark, 2), TOKENIZER, column="text", keep=False).collect()
     assert [row["text"] for row in rows] == IDS
-
-
-def test_counts_of_many_parts_are_added_on_workers(spark: Any) -> None:
-    assert same_counts(engine.collect_counts(_frame(spark, 40), "cl100k"))
 
 
 def test_counts_are_collected_where_spark_connect_has_no_rdd(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +99,24 @@ def test_shards_are_committed_once(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="is not empty"):
         again.mode("append").save(str(folder))
     again.mode("overwrite").option("shard_tokens", "300").save(str(folder))
+    assert [document.tolist() for document in open_shards(folder)] == IDS
+
+
+def test_a_killed_worker_neither_loses_nor_doubles_documents(spark: Any, tmp_path: Path) -> None:
+    model, folder, killed = tmp_path / "model.json", tmp_path / "shards", tmp_path / "killed"
+    TOKENIZER.save(model)
+    spark.dataSource.register(engine.PairloomDataSource)
+
+    def die_once(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if TEXTS[150] in batch.column("text").to_pylist() and not killed.exists():
+                killed.write_text("")
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield batch
+
+    frame = _frame(spark, 7).mapInArrow(die_once, "n int, text string")
+    frame.write.format("pairloom").mode("append").option("model", str(model)).save(str(folder))
+    assert killed.exists() and not list(folder.glob(".*"))
     assert [document.tolist() for document in open_shards(folder)] == IDS
 
 

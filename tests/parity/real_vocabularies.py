@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pairloom import Tokenizer
 from pairloom.model import Pattern
 
 if TYPE_CHECKING:
@@ -94,6 +95,16 @@ VOCABULARIES = (
     Vocabulary("deepseek", "litellm", f"{_TOKENIZERS}/deepseek_tokenizer.json", "tokenizers"),
 )
 BY_NAME = {vocabulary.name: vocabulary for vocabulary in VOCABULARIES}
+
+
+def loaded(vocabulary: Vocabulary, special_tokens: dict[str, int] | None = None) -> Tokenizer:
+    """Loads a vocabulary with pairloom, with its own special tokens or these."""
+    path = vocabulary.path
+    assert path is not None
+    if vocabulary.kind == "gpt2":
+        return Tokenizer.from_files(path, path.with_name("vocab.bpe"), special_tokens=["<|endoftext|>"])
+    more = {} if special_tokens is None else {"special_tokens": special_tokens}
+    return Tokenizer.load(path, **vocabulary.load | more)
 
 
 @cache

@@ -11,11 +11,9 @@ from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
 
 from . import prose, texts
-from .real_vocabularies import BY_NAME, VOCABULARIES, owner
+from .real_vocabularies import BY_NAME, VOCABULARIES, loaded, owner
 
 N_BYTES = 4_000_000
-N_BYTES_OF_PROSE = 9_000_000
-MIN_LANGUAGES = 15
 SIZES = {"r50k_base": 50_257, "p50k_base": 50_281, "gpt2": 50_257, "cl100k": 100_256, "o200k": 199_998}
 """Ids of published vocabularies, with the special tokens that the entry names."""
 
@@ -34,12 +32,7 @@ def available() -> list[ParameterSet]:
 
 @cache
 def ours(name: str) -> Tokenizer:
-    vocabulary = BY_NAME[name]
-    path = vocabulary.path
-    assert path is not None
-    if vocabulary.kind == "gpt2":
-        return Tokenizer.from_files(path, path.with_name("vocab.bpe"), special_tokens=["<|endoftext|>"])
-    return Tokenizer.load(path, **vocabulary.load)
+    return loaded(BY_NAME[name])
 
 
 def first_difference(name: str, text: str) -> str | None:
@@ -121,14 +114,3 @@ def test_a_normaliser_is_carried_and_gives_the_ids_of_its_owner() -> None:
     assert normalising.normalizer == "nfkc" and not normalising.is_lossless
     for text in ("", "e\u0301 \ufb01 x\u00a0y ①", "plain text\n", "東京 ｶﾞ"):
         assert normalising.encode(text) == theirs.encode(text, add_special_tokens=False).ids
-
-
-def test_the_prose_is_enough() -> None:
-    missing = prose.missing()
-    if missing:
-        pytest.skip(f"{len(missing)} packages of prose are not there, {missing[0]} the first: make parity fetches them")
-    n_bytes: dict[str, int] = {}
-    for document in prose.documents():
-        n_bytes[document.language] = n_bytes.get(document.language, 0) + len(document.text.encode())
-    assert sum(n_bytes.values()) > N_BYTES_OF_PROSE
-    assert sum(n > 100_000 for n in n_bytes.values()) >= MIN_LANGUAGES

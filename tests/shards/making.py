@@ -1,9 +1,11 @@
 """Makes the shards that the loader tests read."""
 
 import random
+import re
 from pathlib import Path
 
 from pairloom import Tokenizer, tokenize_files
+from tests.cases import ROOT
 from tests.corpus.files import json_lines
 
 
@@ -26,3 +28,10 @@ def text_shards(folder: Path, format: str = "npy") -> Path:
     tokenizer, out = Tokenizer.train(texts, 270), folder / "out"
     tokenize_files(tokenizer, folder / "text.txt", out, separator="\n\n", shard_tokens=700, format=format)
     return out
+
+
+def page_code(part: str) -> str:
+    """Returns the Python snippet of docs/shards.md that contains `part`."""
+    text = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
+    (code,) = (code for code in re.findall(r"```python(?: notest)?\n(.*?)```", text, re.S) if part in code)
+    return str(code)

@@ -1,6 +1,7 @@
-"""Commits that replace shards or are interrupted, and jobs that share a folder: good shards are never lost."""
+"""Commits that replace shards, are interrupted, or get forged receipts; jobs that share a folder: no shard is lost."""
 
 import contextlib
+import json
 import shutil
 import uuid
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import pytest
 from pairloom import CorpusError, ResumeError, ShardJob, Tokenizer, tokenize_files
 from pairloom.shards import storage
 from pairloom.shards.files import FORMATS
+from pairloom.shards.job import Receipt
+from tests.cases import Case, applied, damaged_cases
 from tests.shards.making import Killed
 from tests.shards.reading import documents_of
 
@@ -183,6 +186,19 @@ def test_a_commit_that_is_cut_off_anywhere_is_finished_or_undone(
     assert {has_list for has_list, *_ in seen} == {False, True} and (True, True, False) in seen
 
 
+def test_workers_that_outlive_their_killed_driver_change_nothing(place: _Place) -> None:
+    killed = place.job().__enter__()
+    killed.task.write([TEXTS], 0)
+    if not place.is_remote:
+        # The lock of a local folder ends with the process.
+        killed._stack.close()
+    with place.job(takeover=True) as job:
+        receipt = job.task.write([OTHER_TEXTS])
+        killed.task.write([TEXTS], 1)
+        job.commit([receipt])
+    assert place.documents() == OTHER_IDS
+
+
 def test_a_damaged_list_of_a_commit_moves_nothing(place: _Place, tmp_path: Path) -> None:
     outside = tmp_path / "id_rsa"
     outside.write_text("secret")
@@ -251,3 +267,77 @@ def test_no_message_of_a_job_at_a_url_holds_its_password(memory: Any) -> None:
     with pytest.raises(FileExistsError) as caught:
         ShardJob(url, TOKENIZER).__enter__()
     assert "PASSWORD" not in f"{caught.value}{caught.value.filename}{job.task!r}{tokenize_files!r}"
+
+
+# Receipts that no task wrote -------------------------------------------------------------------------------------
+
+
+def _through_json(receipt: Receipt) -> dict[str, Any]:
+    receipts: dict[str, Any] = json.loads(json.dumps({name: getattr(receipt, name) for name in Receipt.__slots__}))
+    return receipts
+
+
+def _refused(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+    """Returns the error of a commit with a changed receipt; nothing moves, and a correct commit still works."""
+    outside = folder / "home"
+    outside.mkdir()
+    for name in ("shard-00000.npy", "shard-00000.offsets.npy"):
+        (outside / name).write_text("of another")
+    shards = folder / "a" / "shards"
+    with ShardJob(shards, TOKENIZER) as job:
+        good = job.task.write([TEXTS], 0)
+        bad = change(_through_json(job.task.write([TEXTS], 1)))
+        with pytest.raises(ResumeError) as caught:
+            job.commit([good, Receipt(**bad)])
+        assert not [path for path in shards.iterdir() if not path.name.startswith(".")]
+        job.commit([good, job.task.write([TEXTS], 1)])
+    assert documents_of(shards) == IDS * 2
+    assert sorted(path.read_text() for path in outside.iterdir()) == ["of another"] * 2
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", damaged_cases("receipt"), ids=str)
+def test_a_receipt_that_no_task_wrote_moves_nothing(tmp_path: Path, case: Case) -> None:
+    message = _refused(tmp_path, lambda receipt: applied(case, receipt))
+    assert all(part in message for part in case.error.mentions), message
+
+
+def test_a_receipt_with_swapped_files_moves_nothing(tmp_path: Path) -> None:
+    for name in ("swapped", "twice"):
+        (tmp_path / name).mkdir()
+
+        def change(receipt: dict[str, Any], name: str = name) -> dict[str, Any]:
+            shards = receipt["shards"]
+            if name == "twice":
+                return {**receipt, "shards": shards * 2}
+            return {**receipt, "shards": [[entry, files[::-1]] for entry, files in shards]}
+
+        assert "receipt 1 is not from a task" in _refused(tmp_path / name, change)
+
+
+def test_two_tasks_with_one_attempt_are_refused(tmp_path: Path) -> None:
+    with ShardJob(tmp_path / "shards", TOKENIZER) as job:
+        receipt = _through_json(job.task.write([TEXTS], 0))
+        with pytest.raises(ResumeError, match="two receipts have the same attempt"):
+            job.commit([Receipt(**receipt), Receipt(**receipt | {"task": "1"})])
+        job.commit([Receipt(**receipt), Receipt(**receipt)])
+    assert documents_of(tmp_path / "shards") == IDS
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_link_in_the_place_of_an_attempt_is_not_followed(tmp_path: Path, is_folder: bool) -> None:
+    outside = tmp_path / "home"
+    outside.mkdir()
+    with ShardJob(tmp_path / "shards", TOKENIZER) as job:
+        receipt = job.task.write([TEXTS], 0)
+        attempt = tmp_path / "shards" / f".pairloom-job-{job.task.run}" / receipt.attempt
+        for path in list(attempt.iterdir()):
+            path.rename(outside / path.name)
+            if not is_folder:
+                path.symlink_to(outside / path.name)
+        if is_folder:
+            attempt.rmdir()
+            attempt.symlink_to(outside)
+        with pytest.raises(ResumeError, match="is lost"):
+            job.commit([receipt])
+    assert len(list(outside.iterdir())) == 2

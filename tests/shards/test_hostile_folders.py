@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +133,7 @@ def changed(folder: Path, **changes: Any) -> None:
         ({"n_vocab": 400}, "another model"),
         ({"model": "0" * 64}, "another model"),
         ({"format": "bin"}, "another name|size|not there"),
-        ({"config": {"eot": "<|endoftext|>", "eot_id": 493}}, "was made with eot '<.endoftext.>', not None"),
         ({"config": {"eot_id": 5}}, "was made with eot_id 5, not None"),
-        ({"config": {"specials": "recognise"}}, "specials 'recognise'"),
         ({"config": {"other": 1}}, "other 1, not None"),
     ],
 )
@@ -153,12 +152,16 @@ def test_an_unfinished_manifest_is_compared_with_the_run(
 def test_offsets_without_a_sign_are_read_and_checked(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     tokenize_files(TOKENIZER, corpus, out)
-    path, batch = out / "shard-00000.offsets.npy", {"seq_len": 16, "batch": 4, "pad_id": 0}
+    path = out / "shard-00000.offsets.npy"
     offsets = np.load(path).astype(np.uint64)
-    expected = [batches.at(3) for batches in all_batches(out, batch)]
     np.save(path, offsets)
-    assert all(np.array_equal(a.at(3), b) for a, b in zip(all_batches(out, batch), expected, strict=True))
-    assert documents_of_any(out) == [TOKENIZER.encode(text) for text in DOCUMENTS]
+    assert [ids.tolist() for ids in open_shards(out)] == [TOKENIZER.encode(text) for text in DOCUMENTS]
+    uses: list[Callable[[], Any]] = [
+        lambda: list(open_shards(out)),
+        lambda: [open_shards(out)[number] for number in range(2)],
+        lambda: open_shards(out).batches(seq_len=16, batch=4, seed=1, shuffle="document"),
+        lambda: open_shards(out).batches(seq_len=16, batch=4, pad_id=0, mode="padded"),
+    ]
     for hostile in (
         [0, 50, 20, *offsets[3:]],
         [0, 2**63 + 5, *offsets[2:]],
@@ -167,25 +170,9 @@ def test_offsets_without_a_sign_are_read_and_checked(corpus: Path, tmp_path: Pat
         [0, 2**63 - 1, 2**64 - 2, *offsets[3:]],
     ):
         np.save(path, np.array(hostile, np.uint64))
-        with pytest.raises(FormatError, match="boundaries of its documents are not in order"):
-            documents_of_any(out)
-        with pytest.raises(FormatError, match="boundaries of its documents are not in order"):
-            [open_shards(out)[number] for number in range(2)]
-        with pytest.raises(FormatError, match="boundaries of its documents are not in order"):
-            all_batches(out, batch)
-
-
-def documents_of_any(folder: Path) -> list[list[int]]:
-    return [ids.tolist() for ids in open_shards(folder)]
-
-
-def all_batches(folder: Path, options: dict[str, Any]) -> list[Any]:
-    shards = open_shards(folder)
-    return [
-        shards.batches(**options),
-        shards.batches(**options, seed=1, shuffle="document"),
-        shards.batches(**options, mode="padded"),
-    ]
+        for use in uses:
+            with pytest.raises(FormatError, match="boundaries of its documents are not in order"):
+                use()
 
 
 @pytest.mark.parametrize("format", FORMATS)

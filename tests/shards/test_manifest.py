@@ -1,6 +1,7 @@
 """The manifest: its name for shards of each format, and its content."""
 
 import builtins
+import dataclasses
 import gzip
 import io
 import json
@@ -75,37 +76,23 @@ def test_the_readers_in_the_description_of_shards_run(
         assert names["manifest"] == manifest_of(tmp_path / "shards")
 
 
-def test_a_manifest_is_the_json_of_its_content(tmp_path: Path) -> None:
-    def rewritten(path: Path) -> bytes:
-        """Keys and list entries are on separate lines, which makes a long table of inputs readable."""
-
-        def text(value: Any, indent: int | None = None) -> str:
-            return json.dumps(value, sort_keys=True, indent=indent, ensure_ascii=False)
-
-        content = json.loads(path.read_bytes())
-        lists = {
-            key: "[\n  " + ",\n  ".join(map(text, content[key])) + "\n ]"
-            for key in content
-            if content[key] and isinstance(content[key], list)
-        }
-        values = {key: lists.get(key) or text(value, 1).replace("\n", "\n ") for key, value in content.items()}
-        return ("{\n" + ",\n".join(f' "{key}": {values[key]}' for key in sorted(values)) + "\n}\n").encode()
-
+def test_a_manifest_is_saved_as_if_for_the_first_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved: list[bytes] = []
-    with pytest.MonkeyPatch.context() as patched:
-        save = Manifest.save
 
-        def noted(manifest: Manifest, folder: Path) -> None:
-            save(manifest, folder)
-            assert (folder / "manifest.json").read_bytes() == rewritten(folder / "manifest.json")
-            saved.append((folder / "manifest.json").read_bytes())
+    def noted(manifest: Manifest, folder: Path, save: Any = Manifest.save) -> None:
+        save(manifest, folder)
+        saved.append((folder / "manifest.json").read_bytes())
+        # Texts of entries are kept from one time to the next.
+        assert saved[-1] == dataclasses.replace(manifest, _encoded={}).file()[1]
 
-        patched.setattr(Manifest, "save", noted)
-        for name in ("a", "é \n\u2028"):
-            (tmp_path / f"{name}.jsonl").write_text(json_lines(DOCUMENTS), encoding="utf-8")
-        tokenize_files(TOKENIZER, tmp_path, tmp_path / "out", shard_tokens=300)
-        tokenize_files(TOKENIZER, Corpus.of_texts([]), tmp_path / "empty")
-    assert len(saved) > 6 and b'"mtime_ns"' in saved[1] and b'"xxh3_128"' not in saved[1] and b'"xxh3_128"' in saved[-3]
+    monkeypatch.setattr(Manifest, "save", noted)
+    for name in ("a", "é \n\u2028"):
+        (tmp_path / f"{name}.jsonl").write_text(json_lines(DOCUMENTS), encoding="utf-8")
+    tokenize_files(TOKENIZER, tmp_path, tmp_path / "out", shard_tokens=300)
+    assert len(saved) > 6 and b'"xxh3_128"' not in saved[1] and b'"xxh3_128"' in saved[-1]
+    # One line for each entry, so that a long list of inputs can be read.
+    manifest = json.loads(saved[-1])
+    assert saved[-1].count(b"\n  {") == sum(len(manifest[name]) for name in ("inputs", "shards", "indexes"))
 
 
 @pytest.mark.long

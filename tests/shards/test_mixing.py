@@ -3,7 +3,6 @@
 import itertools
 import json
 import random
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,7 +14,7 @@ import pytest
 
 from pairloom import Tokenizer, open_shards, pack_shards, tokenize_files
 from pairloom.shards import mixing
-from tests.cases import ROOT
+from tests.shards.making import page_code
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
 NAMES = ("web", "code", "books", "math")
@@ -26,9 +25,7 @@ PAD = -1
 def _mixed() -> Any:
     """The definition of docs/shards.md."""
     scope: dict[str, Any] = {}
-    text = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
-    (code,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.S) if "def mixed" in code)
-    exec(code, scope)
+    exec(page_code("def mixed"), scope)
     return scope["mixed"]
 
 
@@ -149,18 +146,6 @@ def test_shares_of_ten_million_tokens_are_those_wanted(folders: dict[str, Path],
         assert abs(batches.sources[name]["share"] - wanted) < 0.001
         assert abs(rows[name] - wanted * batches.row) < 0.5 + len(weights) * wanted / 2 + 0.1
     assert sum(rows.values()) == batches.row
-
-
-def test_each_token_of_what_is_exhausted_comes_as_often_as_asked(folders: dict[str, Path]) -> None:
-    mix = open_shards({"web": folders["web"], "math": folders["math"]}, weights={"web": 0.5, "math": 0.5})
-    batches = mix.batches(seq_len=5, batch=2, epochs={"math": 3, "web": None}, pad_id=PAD, seed=1, dtype=np.int64)
-    assert batches.exhausted == ["math"] and batches.n_steps is not None
-    alone = mix.sources["math"].batches(seq_len=5, batch=1, epochs=3, pad_id=PAD, seed=1, dtype=np.int64)
-    math = [ids[0] for ids in alone]
-    found = [row.tolist() for ids in batches for row in ids]
-    assert all(row.tolist() in found for row in math)
-    assert batches.sources["math"]["rows"] == len(math) and batches.sources["math"]["passes"] >= 3
-    assert repr(batches).startswith(f"MixedBatches(step {batches.n_steps}: web 5")
 
 
 def test_a_step_far_ahead_is_computed_and_not_walked_to(folders: dict[str, Path]) -> None:

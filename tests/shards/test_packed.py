@@ -63,17 +63,6 @@ def test_a_folder_in_use_is_only_replaced_on_request(tmp_path: Path) -> None:
         pack_shards(tmp_path / "shards", tmp_path / "notes", seq_len=9, overwrite=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"seq_len": 0}, "seq_len"), ({"rank": 1}, "rank"), ({"format": "txt"}, "format"), ({"seed": -1}, "seed")],
-)
-def test_wrong_options_are_refused_and_leave_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
-    with pytest.raises(ValueError, match=message):
-        pack_shards(tmp_path / "shards", tmp_path / "out", **{"seq_len": 8, **options})
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, source = tmp_path / "model.json", random_lines(tmp_path, 2)
     TOKENIZER.save(model)

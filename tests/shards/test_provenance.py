@@ -175,14 +175,6 @@ def test_damage_to_a_table_is_found_and_mended(tmp_path: Path) -> None:
         made(tmp_path, resume=True)
 
 
-def test_resume_needs_the_same_provenance(tmp_path: Path) -> None:
-    out = made(tmp_path)
-    for options in ({"id_field": None}, {"id_field": "other"}, {"provenance": False, "id_field": None}):
-        with pytest.raises(ResumeError, match=r"was made with (provenance|id_field)"):
-            made(tmp_path, resume=True, **options)
-    assert made(tmp_path, resume=True) == out
-
-
 def test_rewrite_keeps_the_tables_right(tmp_path: Path) -> None:
     out = made(tmp_path)
     path = tmp_path / "in" / "b.jsonl"

@@ -17,8 +17,7 @@ import pytest
 from pairloom import FormatError, Tokenizer, open_shards, tokenize_files, verify_shards
 from pairloom.shards.files import FORMATS
 from pairloom.shards.order import permuted
-from tests.cases import ROOT
-from tests.shards.making import random_lines
+from tests.shards.making import page_code, random_lines
 from tests.shards.reading import documents_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -113,7 +112,7 @@ def test_mapped_shards_keep_no_file_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_shards_of_a_relative_path_stay_when_the_working_directory_changes(
+def test_shards_stay_when_the_working_directory_changes(
     tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = documents_of(_shards(tmp_path, 1, format))
@@ -253,28 +252,9 @@ def test_documents_stay_whole_when_documents_are_shuffled(tmp_path: Path) -> Non
     assert not np.array_equal(found, np.arange(len(found)))
 
 
-def test_orders_differ_by_seed_and_epoch_alone(tmp_path: Path) -> None:
-    orders = {tuple(permuted(range(50), 50, seed, epoch).tolist()) for seed in range(5) for epoch in range(5)}
-    assert len(orders) == 25
-    # Fixed values, which every machine and version must reproduce.
+def test_orders_are_the_same_on_every_machine() -> None:
     assert permuted(range(10), 10, 1, 0).tolist() == [8, 6, 5, 1, 7, 4, 3, 0, 2, 9]
-    assert permuted([0, 1, 2], 10**12, 2**64 - 1, 7).tolist() == [
-        323419374109,
-        384052233718,
-        804702288445,
-    ]
-    for n in [1, 2, 3, 4, 5, 17, 1000, 4097]:
-        assert sorted(permuted(range(n), n, 9, 1).tolist()) == list(range(n))
-
-
-def test_ids_come_in_the_dtype_that_is_asked_for(tmp_path: Path) -> None:
-    shards = open_shards(_shards(tmp_path, 2))
-    joined = np.concatenate([*shards])
-    for dtype in (None, np.int32, np.int64, np.uint16):
-        batch = next(shards.batches(seq_len=4, batch=3, dtype=dtype))
-        assert batch.dtype == (shards.dtype if dtype is None else dtype)
-        assert batch.reshape(-1).tolist() == joined[:12].tolist()
-        batch[:] = 0
+    assert permuted([0, 1, 2], 10**12, 2**64 - 1, 7).tolist() == [323419374109, 384052233718, 804702288445]
 
 
 @pytest.mark.parametrize(
@@ -392,16 +372,10 @@ def test_batches_hold_the_ids_that_lie_at_their_numbers(tmp_path: Path, format: 
         assert np.array_equal(ids, np.where(places < 0, -1, joined[places]))
 
 
-def _code(begin: str) -> str:
-    text = (ROOT / "docs" / "shards.md").read_text(encoding="utf-8")
-    (code,) = (code for code in re.findall(r"```python\n(.*?)```", text, re.S) if begin in code)
-    return str(code)
-
-
 def test_the_documented_reading_loop_gives_the_same_rows(tmp_path: Path) -> None:
     folder = _shards(tmp_path, 4)
     scope: dict[str, Any] = {}
-    exec(_code("# A training loop").replace('"shards")', f"{str(folder)!r})").replace("2048", "16"), scope)
+    exec(page_code("# A training loop").replace('"shards")', f"{str(folder)!r})").replace("2048", "16"), scope)
     shards = open_shards(folder)
     batches = shards.batches(seq_len=16, batch=1, epochs=1, pad_id=0)
     n_full = shards.n_tokens // 16
@@ -411,7 +385,7 @@ def test_the_documented_reading_loop_gives_the_same_rows(tmp_path: Path) -> None
 
 def test_the_documented_permutation_is_the_one_used(tmp_path: Path) -> None:
     scope: dict[str, Any] = {}
-    exec(_code("def permuted"), scope)
+    exec(page_code("def permuted"), scope)
     for n in (1, 2, 3, 10, 77):
         for seed, epoch in ((0, 0), (1, 5), (2**64 - 1, 3)):
             documented = [scope["permuted"](position, n, seed, epoch) for position in range(n)]

@@ -3,13 +3,14 @@
 import gzip
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pairloom import Corpus, CorpusError, ResumeError, Tokenizer, tokenize_files
-from tests.corpus.files import DOCUMENTS, json_lines, write_parquet
+from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import contents, documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
@@ -64,64 +65,49 @@ def test_texts_in_memory_are_told_apart_by_how_they_begin(tmp_path: Path, is_lis
     assert documents_of(out) == [TOKENIZER.encode(text) for text in others]
 
 
-@pytest.mark.parametrize("format", ["npy", "parquet"])
-def test_damaged_files_of_300_are_repaired_removed_and_skipped(tmp_path: Path, format: str) -> None:
-    corpus = tmp_path / "corpus"
+def test_damaged_files_are_repaired_removed_and_skipped(tmp_path: Path) -> None:
+    corpus, out = tmp_path / "corpus", tmp_path / "out"
     corpus.mkdir()
-    for number in range(300):
-        write(corpus, number, cut=number in (60, 150, 240))
-    out = tmp_path / "out"
-    options: dict[str, Any] = {"format": format, "shard_tokens": 3000}
+    for number in range(60):
+        write(corpus, number, cut=number in (20, 40, 50))
 
     def run(folder: Path = out, **more: Any) -> Any:
-        return tokenize_files(TOKENIZER, corpus, folder, resume=True, **options, **more)
+        return tokenize_files(TOKENIZER, corpus, folder, resume=True, shard_tokens=1000, **more)
 
-    with pytest.raises(CorpusError, match=r"part-060\.jsonl\.gz: the gzip data end too early"):
+    with pytest.raises(CorpusError, match=r"part-020\.jsonl\.gz: the gzip data end too early"):
         run()
     first = manifest_of(out)["shards"]
-    assert len(first) > 2
-    write(corpus, 60)
-    with pytest.raises(CorpusError, match=r"part-150"):
+    write(corpus, 20)
+    with pytest.raises(CorpusError, match="part-040"):
         run()
     second = manifest_of(out)["shards"]
-    assert len(second) > len(first) and second[: len(first)] == first
-    (corpus / "part-150.jsonl.gz").unlink()
-    write(corpus, 300)
-    with pytest.raises(CorpusError, match=r"part-240"):
-        run()
-    with pytest.warns(UserWarning, match=r"1 files that could not be read were skipped.*\n.*part-240"):
+    assert len(second) > len(first) > 2 and second[: len(first)] == first
+    (corpus / "part-040.jsonl.gz").unlink()
+    with pytest.warns(UserWarning, match=r"1 files that could not be read were skipped.*\n.*part-050"):
         result = run(skip_bad_files=True)
-    assert result.skipped_files == [str(corpus / "part-240.jsonl.gz")]
+    assert result.skipped_files == [str(corpus / "part-050.jsonl.gz")]
     (skipped,) = manifest_of(out)["skipped_files"]
     assert skipped["path"] == result.skipped_files[0] and "end too early" in skipped["reason"]
-    with pytest.warns(UserWarning, match="1 files"):
-        run(tmp_path / "whole", skip_bad_files=True)
-    assert contents(out) == contents(tmp_path / "whole")
     # A finished run also resumes; skipped files are used if shards may be written again.
-    write(corpus, 301)
-    with pytest.warns(UserWarning, match="1 files"):
-        run(skip_bad_files=True)
-    assert len(documents_of(out)) == 300 * 6
-    write(corpus, 240)
-    with pytest.raises(ResumeError, match=r"part-240.* finished shards depend on .*rewrite"):
+    write(corpus, 60)
+    for folder in (out, tmp_path / "whole"):
+        with pytest.warns(UserWarning, match="1 files"):
+            run(folder, skip_bad_files=True)
+    assert contents(out) == contents(tmp_path / "whole")
+    write(corpus, 50)
+    with pytest.raises(ResumeError, match=r"part-050.* finished shards depend on .*rewrite"):
         run()
-    assert len(documents_of(out)) == 300 * 6
-    with pytest.warns(UserWarning, match=r"part-240.* has changed; \d+ finished shards will be written again"):
+    with pytest.warns(UserWarning, match=r"part-050.* has changed; \d+ finished shards will be written again"):
         result = run(rewrite=True)
-    assert result.skipped_files == [] and len(documents_of(out)) == 301 * 6
-    run(tmp_path / "all")
-    assert contents(out) == contents(tmp_path / "all")
+    assert result.skipped_files == [] and len(documents_of(out)) == 60 * 6
 
 
 @pytest.fixture
 def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Path], Path]:
     """Returns (inputs, folder) of a run that stopped a few documents into the third of five files."""
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 50)
-    paths = []
-    for number in range(5):
-        paths.append(tmp_path / f"{number}.jsonl")
-        paths[-1].write_bytes(lines_of(number, 20))
-    paths[2].write_bytes(lines_of(2, 10) + b"{broken\n")
+    paths = [written(tmp_path / f"{number}.jsonl", lines_of(number, 20)) for number in range(5)]
+    written(paths[2], lines_of(2, 10) + b"{broken\n")
     with pytest.raises(CorpusError, match="line 11"):
         tokenize_files(TOKENIZER, paths, tmp_path / "out", shard_tokens=100)
     resume_point = manifest_of(tmp_path / "out")["next"]
@@ -148,76 +134,76 @@ def test_a_stopped_run_encodes_a_changed_last_input_again(
     assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_changed_finished_inputs_are_refused_or_rewritten(stopped: tuple[list[Path], Path], tmp_path: Path) -> None:
-    paths, out = stopped
-    paths[2].write_bytes(lines_of(2, 20))
-    (tmp_path / "new.jsonl").write_bytes(lines_of(9))
-
-    def refused(inputs: list[Path], match: str) -> None:
-        before = contents(out)
-        with pytest.raises(ResumeError, match=match):
-            tokenize_files(TOKENIZER, inputs, out, shard_tokens=100, resume=True)
-        assert contents(out) == before
-
-    refused([*paths[:1], *paths[2:]], r"1\.jsonl is not among the inputs any more, but the finished shards depend on")
-    refused(paths[:2], r"2\.jsonl is not among the inputs")
-    # As from another working directory.
-    other = [path.parent / "." / ".." / path.parent.name / path.name for path in paths]
-    refused(other, r"0\.jsonl is named .*\.\./.*0\.jsonl now \(give the same path to resume\), but the finished shards")
-    refused([paths[0], tmp_path / "new.jsonl", *paths[1:]], r"new\.jsonl is before .*1\.jsonl now")
-    paths[1].write_bytes(lines_of(1, 3))
-    refused(paths, r"1\.jsonl has \d+ bytes now, not \d+.*rewrite=True")
-    with pytest.warns(UserWarning, match=r"1\.jsonl has .*; \d+ finished shards will be written again"):
-        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, rewrite=True)
-    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
-    assert contents(out) == contents(tmp_path / "whole")
-    with pytest.raises(ValueError, match="rewrite needs resume"):
-        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, rewrite=True)
-    with pytest.raises(ValueError, match="resume continues a run and overwrite replaces it"):
-        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, overwrite=True)
+def written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
 
 
-def touch(path: Path) -> None:
+def touch(path: Path) -> Path:
     """Gives a file another modification time, a second later."""
     time = path.stat().st_mtime_ns + 1_000_000_000
     os.utime(path, ns=(time, time))
+    return path
 
 
-def redact(path: Path) -> None:
+def redact(path: Path) -> Path:
     """Changes a file without changing its size, as `sed -i` does."""
     data = path.read_bytes()
     path.write_bytes(data.replace(b"document", b"XXXXXXXX"))
     assert path.stat().st_size == len(data) and path.read_bytes() != data
-    touch(path)
+    return touch(path)
 
 
+CHANGES: list[tuple[Callable[[list[Path]], list[Path]], str]] = [
+    (
+        lambda paths: [*paths[:1], *paths[2:]],
+        r"1\.jsonl is not among the inputs any more, but the finished shards depend",
+    ),
+    (lambda paths: paths[:2], r"2\.jsonl is not among the inputs"),
+    (
+        # As from another working directory.
+        lambda paths: [path.parent / "." / ".." / path.parent.name / path.name for path in paths],
+        r"0\.jsonl is named .*\.\./.*0\.jsonl now \(give the same path to resume\), but the finished shards",
+    ),
+    (
+        lambda paths: [paths[0], written(paths[0].with_name("new.jsonl"), lines_of(9)), *paths[1:]],
+        r"new\.jsonl is before .*1\.jsonl now",
+    ),
+    (
+        lambda paths: [paths[0], written(paths[1], lines_of(1, 3)), *paths[2:]],
+        r"1\.jsonl has \d+ bytes now, not \d+.*rewrite=True",
+    ),
+    (
+        lambda paths: [redact(paths[0]), *paths[1:]],
+        r"0\.jsonl has different content than when it was read.*rewrite=True",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGES)
 @pytest.mark.parametrize("format", ["npy", "bin", "parquet", "megatron"])
-def test_a_change_of_equal_size_is_told_and_encoded_again(tmp_path: Path, format: str) -> None:
-    paths = [tmp_path / f"{number}.jsonl" for number in range(4)]
-    for number, path in enumerate(paths):
-        path.write_bytes(lines_of(number, 10))
-    write_parquet(tmp_path / "x.parquet", [f"document {n}" for n in range(10)])
-    paths.append(tmp_path / "x.parquet")
+def test_changes_to_inputs_of_finished_shards_are_refused(
+    tmp_path: Path, format: str, change: Callable[[list[Path]], list[Path]], message: str
+) -> None:
+    paths = [written(tmp_path / f"{number}.jsonl", lines_of(number, 10)) for number in range(3)]
     out, options = tmp_path / "out", {"format": format, "shard_tokens": 100}
     tokenize_files(TOKENIZER, paths, out, **options)  # type: ignore[arg-type]
-    for number in (0, 2, 3):
-        redact(paths[number])
-        before = contents(out)
-        with pytest.raises(
-            ResumeError, match=rf"{number}\.jsonl has different content than when it was read.*rewrite=True"
-        ):
-            tokenize_files(TOKENIZER, paths, out, resume=True, **options)  # type: ignore[arg-type]
-        assert contents(out) == before
-        with pytest.warns(
-            UserWarning, match=rf"{number}\.jsonl has changed; \d+ finished shards will be written again"
-        ):
-            tokenize_files(TOKENIZER, paths, out, resume=True, rewrite=True, **options)  # type: ignore[arg-type]
-        tokenize_files(TOKENIZER, paths, tmp_path / "whole", overwrite=True, **options)  # type: ignore[arg-type]
-        assert contents(out) == contents(tmp_path / "whole")
-    write_parquet(tmp_path / "x.parquet", [f"DOCUMENT {n}" for n in range(10)])
-    touch(paths[-1])
-    with pytest.raises(ResumeError, match=r"x\.parquet has different content"):
-        tokenize_files(TOKENIZER, paths, out, resume=True, **options)  # type: ignore[arg-type]
+    before, inputs = contents(out), change(paths)
+    with pytest.raises(ResumeError, match=message):
+        tokenize_files(TOKENIZER, inputs, out, resume=True, **options)  # type: ignore[arg-type]
+    assert contents(out) == before
+    with pytest.warns(UserWarning, match=r"; \d+ finished shards will be written again"):
+        tokenize_files(TOKENIZER, inputs, out, resume=True, rewrite=True, **options)  # type: ignore[arg-type]
+    tokenize_files(TOKENIZER, inputs, tmp_path / "whole", **options)  # type: ignore[arg-type]
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_rewrite_and_overwrite_contradict_other_options(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", lines_of(1))
+    with pytest.raises(ValueError, match="rewrite needs resume"):
+        tokenize_files(TOKENIZER, path, tmp_path / "out", rewrite=True)
+    with pytest.raises(ValueError, match="resume continues a run and overwrite replaces it"):
+        tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True, overwrite=True)
 
 
 @pytest.mark.filterwarnings("error")

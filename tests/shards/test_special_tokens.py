@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pairloom import Corpus, SpecialTokenError, Tokenizer, tokenize_files
@@ -96,21 +95,3 @@ def test_eot_without_a_name_needs_one_special_token(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     one = Tokenizer.train("a", 256)
     assert run(["a"], tmp_path / "one", tokenizer=one, eot=True) == [[97, 256]]
-
-
-def test_block_encoder_rejects_ids_of_no_token() -> None:
-    assert TOKENIZER.id_dtype == np.uint16
-    for name in ("begin_id", "end_id"):
-        wrong: Any
-        for wrong in (70_000, TOKENIZER.n_vocab, -1, 1 << 70):
-            with pytest.raises(ValueError, match=name):
-                TOKENIZER.block_encoder(**{name: wrong})
-        wrong = "</s>"
-        with pytest.raises(TypeError, match=name):
-            TOKENIZER.block_encoder(**{name: wrong})
-    # An id in a gap of the vocabulary has no token.
-    gap = Tokenizer({value: bytes([value]) for value in range(256)} | {300: b"ab"}, [(b"a", b"b")])
-    with pytest.raises(ValueError, match="end_id is 299"):
-        gap.block_encoder(end_id=299)
-    with pytest.raises(ValueError, match="specials"):
-        TOKENIZER.block_encoder(specials="all")

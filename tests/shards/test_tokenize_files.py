@@ -1,7 +1,6 @@
 """tokenize_files: the ids equal those of encode for any file, format, number of threads and size."""
 
 import errno
-import itertools
 import os
 import threading
 import time
@@ -13,7 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pairloom import Corpus, CorpusError, FormatError, ResumeError, Tokenizer, _core, tokenize_files
+from pairloom import (
+    Corpus,
+    CorpusError,
+    FormatError,
+    PretokenCounts,
+    ResumeError,
+    SpecialTokenError,
+    Tokenizer,
+    _core,
+    tokenize_files,
+)
 from pairloom.corpus.content import content_digest
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.writers import npy, parquet
@@ -44,20 +53,6 @@ def test_every_format_holds_the_ids(paths: dict[str, Path], tmp_path: Path, form
     assert all(shard["tokens"] >= 300 for shard in shards[:-1])
     longest = max(map(len, expected(eot)))
     assert all(shard["tokens"] < 300 + longest for shard in shards)
-
-
-@pytest.mark.filterwarnings("ignore:.* literals? of special tokens")
-def test_a_file_is_a_document_and_equals_encode_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "".join(f"{text}<|endoftext|>  a   {n}\n\n " for n, text in enumerate(DOCUMENTS))
-    (tmp_path / "a.txt").write_text(text)
-    (tmp_path / "b.txt").write_text("東京タワー、" * 2000)
-    names = ("a.txt", "b.txt")
-    for size, specials in itertools.product((101, 1 << 20), ("recognise", "ordinary")):
-        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", size)
-        out = tmp_path / f"{size}-{specials}"
-        tokenize_files(TOKENIZER, [tmp_path / name for name in names], out, specials=specials)
-        expected = [TOKENIZER.encode_file(tmp_path / name, specials=specials).tolist() for name in names]
-        assert documents_of(out) == expected
 
 
 def test_ids_of_a_block_survive_later_blocks() -> None:
@@ -235,19 +230,6 @@ def test_the_manifest(paths: dict[str, Path], tmp_path: Path) -> None:
     assert manifest["dtype"] == "<u2" and manifest["n_vocab"] == TOKENIZER.n_vocab
 
 
-def test_a_document_of_many_blocks_is_in_one_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 1000)
-    monkeypatch.setattr("pairloom.shards.writers.parquet.ROW_GROUP_TOKENS", 100)
-    texts = ["short", "a long document " * 1000, "short again"]
-    (tmp_path / "a.txt").write_text(SEPARATOR.join(texts))
-    for format in FORMATS:
-        tokenize_files(
-            TOKENIZER, tmp_path / "a.txt", tmp_path / format, separator=SEPARATOR, shard_tokens=10, format=format
-        )
-        assert documents_of(tmp_path / format) == [TOKENIZER.encode(text) for text in texts]
-        assert [shard["documents"] for shard in manifest_of(tmp_path / format)["shards"]] == [2, 1]
-
-
 def test_parallel_runs_are_kept_apart(tmp_path: Path) -> None:
     def texts() -> Iterator[str]:
         yield "a"
@@ -271,3 +253,53 @@ def test_the_folder_of_the_shards_is_not_their_corpus(tmp_path: Path, format: st
             with pytest.raises(ValueError, match="contain only the shards"):
                 tokenize_files(TOKENIZER, inputs, out, format=format, overwrite=True)
     assert contents(out) == before
+
+
+def write_small(folder: Path, n: int) -> list[Path]:
+    """Files with one or two documents, some of them empty."""
+    for number in range(n):
+        lines = json_lines([f"{number} {text}" for text in DOCUMENTS[: number % 3]]) if number % 7 else "\n"
+        (folder / f"{number:04}.jsonl").write_text(lines)
+    return sorted(folder.iterdir())
+
+
+def test_small_files_are_read_some_megabytes_at_a_time(tmp_path: Path) -> None:
+    paths = write_small(tmp_path, 500)
+    whole = list(Corpus(paths))
+    blocks = list(Corpus(paths).read(joined=True))
+    assert len(blocks) == 1 and blocks[0].documents.texts() == whole
+    assert len(list(Corpus(paths).read())) > 200
+    assert PretokenCounts.from_texts(Corpus(paths)) == PretokenCounts.from_texts(whole)
+
+
+@pytest.mark.parametrize("piece", [60, 1 << 22])
+def test_documents_and_tokens_of_each_input_are_in_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece)
+    for folder in ("many", "kinds"):
+        (tmp_path / folder).mkdir()
+    inputs = [*write_small(tmp_path / "many", 60), *write_all(tmp_path / "kinds").values()]
+    limits: tuple[dict[str, Any], ...] = ({}, {"max_bytes": 40_000, "doc_cap": 100})
+    for shard_tokens, some in zip((150, 1 << 30), limits, strict=True):
+        out = tmp_path / str(shard_tokens)
+        options = {"separator": SEPARATOR, **some}
+        tokenize_files(TOKENIZER, Corpus(inputs, **options), out, shard_tokens=shard_tokens, eot=True)
+        manifest, ids = manifest_of(out), iter(documents_of(out))
+        for path, entry in zip(inputs, manifest["inputs"], strict=True):
+            documents = [next(ids) for _ in range(entry["documents"])]
+            assert sum(map(len, documents)) == entry["tokens"]
+            if "max_bytes" not in options:
+                expected = [TOKENIZER.encode(text) for text in Corpus(path, separator=SEPARATOR)]
+                assert [document[:-1] for document in documents] == expected
+        assert next(ids, None) is None
+        for shard in manifest["shards"]:
+            assert sum(documents for _, documents, _ in shard["inputs"]) == shard["documents"]
+            assert sum(tokens for _, _, tokens in shard["inputs"]) == shard["tokens"]
+
+
+def test_a_literal_in_many_files_is_named_with_its_document(tmp_path: Path) -> None:
+    paths = write_small(tmp_path, 40)
+    paths[25].write_text(json_lines(["good", "a <|endoftext|>"]))
+    with pytest.raises(SpecialTokenError, match=r"0025\.jsonl: document 1"):
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", specials="error")

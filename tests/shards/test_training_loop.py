@@ -53,41 +53,39 @@ def _environment(monkeypatch: pytest.MonkeyPatch, rank: str | None, world_size: 
             monkeypatch.setenv(name, value)
 
 
-def test_ranks_are_those_of_torchrun_before_a_process_group(
-    folder: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("rank", "world_size", "group", "expected"),
+    [
+        ("1", "2", None, (1, 2)),
+        ("1", "2", (1, 2), (1, 2)),
+        (None, None, (2, 3), (2, 3)),
+        # As in a script that Lightning starts for each rank.
+        (None, "3", (1, 3), (1, 3)),
+    ],
+)
+def test_ranks_are_those_of_torchrun_or_of_the_process_group(
+    folder: Path,
+    torch: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    rank: str | None,
+    world_size: str | None,
+    group: tuple[int, int] | None,
+    expected: tuple[int, int],
 ) -> None:
-    _environment(monkeypatch, "1", "2")
+    _environment(monkeypatch, rank, world_size)
     data = _batches(folder, epochs=1)
-    assert _lists(data) == _expected(folder, epochs=1, rank=1, world_size=2)
-    assert len(data) == len(_expected(folder, epochs=1, rank=1, world_size=2))
-    torch.distributed.ranks = (1, 2)
-    assert _lists(_batches(folder, epochs=1)) == _expected(folder, epochs=1, rank=1, world_size=2)
-    # Arguments take precedence.
-    assert _lists(_batches(folder, epochs=1, rank=0, world_size=1)) == _expected(folder, epochs=1)
-
-
-def test_a_process_group_that_comes_later_is_asked(folder: Path, torch: Any) -> None:
-    data = _batches(folder, epochs=1, seed=None)
-    torch.distributed.ranks = (2, 3)
-    expected = _expected(folder, epochs=1, seed=None, rank=2, world_size=3)
-    assert len(data) == len(expected) and _lists(data) == expected
+    # A process group may come later.
+    torch.distributed.ranks = group
+    wanted = _expected(folder, epochs=1, rank=expected[0], world_size=expected[1])
+    assert _lists(data) == _lists(torch_stub.through_workers(torch, data, 2)) == wanted and len(data) == len(wanted)
     # A newly started worker has no process group.
     state = data.__getstate__()
     torch.distributed.ranks = None
     worker = object.__new__(type(data))
     worker.__dict__.update(state)
-    assert _lists(worker) == expected
-
-
-def test_a_world_size_alone_waits_for_a_process_group(
-    folder: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As in a script that Lightning starts for each rank.
-    _environment(monkeypatch, None, "3")
-    data = _batches(folder, epochs=1)
-    torch.distributed.ranks = (1, 3)
-    assert _lists(data) == _expected(folder, epochs=1, rank=1, world_size=3)
-    assert _lists(torch_stub.through_workers(torch, data, 2)) == _lists(data)
+    assert _lists(worker) == wanted
+    # Arguments take precedence.
+    assert _lists(_batches(folder, epochs=1, rank=0, world_size=1)) == _expected(folder, epochs=1)
 
 
 def test_a_step_counts_the_rows_of_ranks_that_come_later(folder: Path, torch: Any) -> None:

@@ -22,7 +22,6 @@ HARNESSES: tuple[str, ...] = (
     "huggingface_patterns",
     "huggingface_random",
     "identity",
-    "kills",
     "memory_limits",
     "misuse",
     "mutations",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pairloom import FormatError, Tokenizer
+from pairloom.formats import huggingface
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from tests.soak.harness import Result
 
@@ -105,28 +106,12 @@ def _model(rng: random.Random, *, is_plain: bool) -> dict[str, Any]:
     ignore_merges = rng.random() < 0.2
     if ignore_merges:
         tokens += [token for token in {b"abba", b" a1", b"__"} if token not in tokens]
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None if is_plain or rng.random() < 0.7 else rng.choice(_NORMALIZERS),
-        "pre_tokenizer": _BYTE_LEVEL if is_plain else _pre_tokenizer(rng),
-        "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": ignore_merges,
-            "vocab": {to_alphabet(token): token_id for token_id, token in enumerate(tokens)},
-            "merges": merges,
-        },
-    }
+    file: dict[str, Any] = json.loads(huggingface.write(Tokenizer.train("a", 256, special_tokens=()).model))
+    file["normalizer"] = None if is_plain or rng.random() < 0.7 else rng.choice(_NORMALIZERS)
+    file["pre_tokenizer"] = _BYTE_LEVEL if is_plain else _pre_tokenizer(rng)
+    vocab = {to_alphabet(token): token_id for token_id, token in enumerate(tokens)}
+    file["model"] |= {"ignore_merges": ignore_merges, "vocab": vocab, "merges": merges}
+    return file
 
 
 def _pre_tokenizer(rng: random.Random) -> dict[str, Any]:

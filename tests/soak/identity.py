@@ -11,7 +11,6 @@ import os
 import random
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,9 @@ from typing import Any
 from pairloom import Tokenizer
 from pairloom.patterns import PATTERNS
 from tests.parity import prose, texts
-from tests.parity.real_vocabularies import VOCABULARIES, Vocabulary, tiktoken_encoding
+from tests.parity.real_vocabularies import VOCABULARIES, Vocabulary, loaded, tiktoken_encoding
 from tests.soak.harness import Result
-from tests.soak.sentencepiece_vocabularies import cases
+from tests.soak.sentencepiece_vocabularies import Family, families
 
 SUMMARY = "seeded text against tiktoken, tokenizers and sentencepiece; a failure is other ids, or another text of them"
 QUICK = 2
@@ -41,17 +40,6 @@ _FEW = "ab \u00e9\u4e1c\u2581"
 """The characters of the random vocabularies of SentencePiece's kind."""
 
 
-@dataclass(frozen=True)
-class _Family:
-    """A vocabulary: its owner, how pairloom and the owner encode, and how their decoded texts differ, if they do."""
-
-    name: str
-    owner: str
-    ours: Callable[[list[str]], list[list[int]]]
-    theirs: Callable[[str], list[int]]
-    decodes_otherwise: Callable[[list[int], random.Random], str | None] = lambda ids, rng: None
-
-
 def run(count: int, seed: int) -> Iterator[Result]:
     """Runs `count` rounds, and adds them to those in the file of the total."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -61,10 +49,10 @@ def run(count: int, seed: int) -> Iterator[Result]:
         rounds, rows = json.loads(total_file.read_text())
         found = [Result(*row) for row in rows]
         yield from found
-    families = list(_families(count, seed))
+    vocabularies = list(_families(count, seed))
     for _ in range(count):
         number = rounds.get(str(seed), 0)
-        for family in families:
+        for family in vocabularies:
             found.append(_round(family, number, seed, is_quick=count < _MIN_COUNT_FOR_PUBLISHED))
             yield found[-1]
         rounds[str(seed)] = number + 1
@@ -74,7 +62,7 @@ def run(count: int, seed: int) -> Iterator[Result]:
             new.replace(total_file)
 
 
-def _round(family: _Family, number: int, seed: int, is_quick: bool) -> Result:
+def _round(family: Family, number: int, seed: int, is_quick: bool) -> Result:
     key = f"{family.name}, {family.owner}"
     rng = random.Random(f"{seed} {key} {number}")
     documents = list(_documents(rng, _CHARACTERS[family.owner] // (50 if is_quick else 1)))
@@ -89,7 +77,7 @@ def _round(family: _Family, number: int, seed: int, is_quick: bool) -> Result:
     return Result(key, counts, f"round {number}: {failures[0]}" if failures else "")
 
 
-def _shortest(family: _Family, text: str) -> str:
+def _shortest(family: Family, text: str) -> str:
     """Returns a minimal part of the text that still has different ids."""
     size = len(text)
     while size := size // 2:
@@ -103,7 +91,7 @@ def _shortest(family: _Family, text: str) -> str:
     return text
 
 
-def _families(count: int, seed: int) -> Iterator[_Family]:
+def _families(count: int, seed: int) -> Iterator[Family]:
     for pattern, text in PATTERNS.items():
         tokenizer = _trained(pattern)
         if isinstance(text, str):
@@ -112,12 +100,10 @@ def _families(count: int, seed: int) -> Iterator[_Family]:
     for vocabulary in VOCABULARIES if count >= _MIN_COUNT_FOR_PUBLISHED else ():
         if vocabulary.path is not None:
             yield from _of_published(vocabulary)
-    for case in cases(seed):
-        family = _of_tokenizer(case.name, case.owner, case.tokenizer, case.encode)
-        yield replace(family, decodes_otherwise=case.decodes_otherwise)
+    yield from families(seed)
 
 
-def _of_published(vocabulary: Vocabulary) -> Iterator[_Family]:
+def _of_published(vocabulary: Vocabulary) -> Iterator[Family]:
     path, name = vocabulary.path, vocabulary.name
     assert path is not None
     if vocabulary.kind == "tokenizers":
@@ -133,26 +119,24 @@ def _of_published(vocabulary: Vocabulary) -> Iterator[_Family]:
         return
     specials: dict[str, int] = {}
     if vocabulary.kind == "tiktoken":
-        n = Tokenizer.load(path, **vocabulary.load).n_vocab
+        n = loaded(vocabulary).n_vocab
         specials = vocabulary.load.get("special_tokens", {}) | {text: n + i for i, text in enumerate(_LITERALS[1:4])}
-        tokenizer = Tokenizer.load(path, **vocabulary.load | {"special_tokens": specials})
     elif vocabulary.kind == "gpt2":
-        tokenizer = Tokenizer.from_files(path, path.with_name("vocab.bpe"))
-    else:
-        tokenizer = Tokenizer.load(path)
+        specials = {"<|endoftext|>": 50256}
+    tokenizer = loaded(vocabulary, specials or None)
     encoding = tiktoken_encoding(vocabulary, specials)
     if vocabulary.kind == "tekken":  # its special tokens are not text
-        yield _Family(name, "tiktoken", tokenizer.encode_ordinary_batch, encoding.encode_ordinary)
+        yield Family(name, "tiktoken", tokenizer.encode_ordinary_batch, encoding.encode_ordinary)
         return
     yield _of_tokenizer(name, "tiktoken", tokenizer, _in_tiktoken(encoding))
     yield _of_huggingface(name, tokenizer)
 
 
-def _of_tokenizer(name: str, owner: str, tokenizer: Tokenizer, theirs: Callable[[str], list[int]]) -> _Family:
-    return _Family(name, owner, lambda texts: tokenizer.encode_batch(texts, threads=1), theirs)
+def _of_tokenizer(name: str, owner: str, tokenizer: Tokenizer, theirs: Callable[[str], list[int]]) -> Family:
+    return Family(name, owner, lambda texts: tokenizer.encode_batch(texts, threads=1), theirs)
 
 
-def _of_huggingface(name: str, tokenizer: Tokenizer) -> _Family:
+def _of_huggingface(name: str, tokenizer: Tokenizer) -> Family:
     whole = tokenizer.to_huggingface()
     return _of_tokenizer(name, "tokenizers", tokenizer, lambda text: whole.encode(text, add_special_tokens=False).ids)
 

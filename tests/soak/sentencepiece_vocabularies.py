@@ -26,28 +26,17 @@ _WORDS = (
 
 
 @dataclass(frozen=True)
-class Case:
-    """A vocabulary: its owner, how the owner encodes and decodes, and the ids that both decode alike, also of bytes."""
+class Family:
+    """A vocabulary: its owner, how pairloom and the owner encode, and how their decoded texts differ, if they do."""
 
     name: str
     owner: str
-    tokenizer: Tokenizer
-    encode: Callable[[str], list[int]]
-    decode: Callable[[list[int]], str]
-    known: list[int]
-    of_bytes: list[int]
-
-    def decodes_otherwise(self, ids: list[int], rng: random.Random) -> str | None:
-        """What of the ids of a text, or of random ones that end within characters, has another text, or None."""
-        mixed = (rng.choice(rng.choice((self.known, self.of_bytes or self.known))) for _ in range(rng.randrange(12)))
-        for some in ([each for each in ids if each in self.known], list(mixed)):
-            text = self.tokenizer.decode(some, skip_special_tokens=self.owner == "sentencepiece")
-            if text != self.decode(some):
-                return f"{some} is {self.decode(some)!a}, not {text!a}"
-        return None
+    ours: Callable[[list[str]], list[list[int]]]
+    theirs: Callable[[str], list[int]]
+    decodes_otherwise: Callable[[list[int], random.Random], str | None] = lambda ids, rng: None
 
 
-def cases(seed: int) -> Iterator[Case]:
+def families(seed: int) -> Iterator[Family]:
     """Returns the vocabularies."""
     has_owner = importlib.util.find_spec("sentencepiece") is not None
     if importlib.util.find_spec("tokenizers"):
@@ -65,23 +54,23 @@ def cases(seed: int) -> Iterator[Case]:
             yield _of_sentencepiece(f"trained, {name}", _trained(settings))
 
 
-def _of_sentencepiece(name: str, data: bytes) -> Case:
+def _of_sentencepiece(name: str, data: bytes) -> Family:
     sentencepiece: Any = importlib.import_module("sentencepiece")
 
     theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
     ours = Tokenizer.from_model(formats.read("sentencepiece", data))
     # sentencepiece decodes unknown pieces, and the byte of a space, in its own way.
-    return _case(name, "sentencepiece", ours, theirs.encode, theirs.decode, {*ours.special_tokens, "<0x20>"})
+    return _family(name, "sentencepiece", ours, theirs.encode, theirs.decode, {*ours.special_tokens, "<0x20>"})
 
 
-def _of_tokenizers(name: str, text: str) -> Case:
+def _of_tokenizers(name: str, text: str) -> Family:
     import tokenizers
 
     theirs = tokenizers.Tokenizer.from_str(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ours = Tokenizer.from_model(formats.read("huggingface", text.encode()))
-    return _case(
+    return _family(
         name,
         "tokenizers",
         ours,
@@ -91,11 +80,22 @@ def _of_tokenizers(name: str, text: str) -> Case:
     )
 
 
-def _case(name: str, owner: str, tokenizer: Tokenizer, encode: Any, decode: Any, differing: set[str]) -> Case:
+def _family(name: str, owner: str, tokenizer: Tokenizer, encode: Any, decode: Any, differing: set[str]) -> Family:
+    """differing: tokens that both decode in their own ways."""
     tokens = formats.huggingface.texts_of(tokenizer.model)
     known = [i for i, text in tokens.items() if text not in differing]
     of_bytes = [i for i in known if tokens[i].startswith("<0x")]
-    return Case(name, owner, tokenizer, encode, decode, known, of_bytes)
+
+    def decodes_otherwise(ids: list[int], rng: random.Random) -> str | None:
+        # The ids of a text, and random ones, which can end within characters.
+        mixed = (rng.choice(rng.choice((known, of_bytes or known))) for _ in range(rng.randrange(12)))
+        for some in ([each for each in ids if each in known], list(mixed)):
+            text = tokenizer.decode(some, skip_special_tokens=owner == "sentencepiece")
+            if text != decode(some):
+                return f"{some} is {decode(some)!a}, not {text!a}"
+        return None
+
+    return Family(name, owner, lambda texts: tokenizer.encode_batch(texts, threads=1), encode, decodes_otherwise)
 
 
 _TRAINED: dict[str, dict[str, Any]] = {

@@ -6,12 +6,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pairloom import Tokenizer
 from tests.corpus.files import DOCUMENTS
@@ -89,57 +87,40 @@ def _interrupted(
     case: _Case, which: signal.Signals, delay: float, limit: float, folder: Path
 ) -> tuple[float | None, str | None]:
     """Returns (seconds from the signal to the end, or None if it had ended before; what was wrong)."""
-    command = [sys.executable, "-m", "pairloom", case.command, *case.arguments]
-    with _writer(folder / "fifo"):
-        process: Any = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE if case.has_silent_input else subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        try:
-            time.sleep(delay)
-            if process.poll() is not None:
-                return None, None
-            started = time.perf_counter()
-            process.send_signal(which)
-            try:
-                process.wait(limit + 10)
-            except subprocess.TimeoutExpired:
-                return limit + 10, "still there"
-            took = time.perf_counter() - started
-            return took, _problem(process, which, took, limit, folder)
-        finally:
-            process.kill()
-            process.communicate()
+    # Nobody writes into the FIFO, which stays open.
+    silence = os.open(folder / "fifo", os.O_RDWR | os.O_NONBLOCK)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pairloom", case.command, *case.arguments],
+        stdin=subprocess.PIPE if case.has_silent_input else subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        time.sleep(delay)
+        if process.poll() is not None:
+            return None, None
+        started = time.perf_counter()
+        process.send_signal(which)
+        process.wait(limit + 10)
+        took = time.perf_counter() - started
+        return took, _problem(process.communicate()[1].decode(), process.returncode, which, took, limit, folder)
+    except subprocess.TimeoutExpired:
+        return limit + 10, "still there"
+    finally:
+        process.kill()
+        process.wait()
+        os.close(silence)
 
 
-def _problem(process: Any, which: signal.Signals, took: float, limit: float, folder: Path) -> str | None:
-    error = process.stderr.read().decode()
+def _problem(error: str, status: int, which: signal.Signals, took: float, limit: float, folder: Path) -> str | None:
     if "Traceback" in error:
         # Before the program starts, the interpreter prints its own tracebacks.
         return error if "pairloom" in error.replace("pairloom: ", "") or which == signal.SIGTERM else None
-    if process.returncode == 0:
-        # It ended by itself at the same moment.
+    # It ended by itself at the same moment, or the interpreter had not started the program yet.
+    if status in (0, -which):
         return None
-    if process.returncode == -which:
-        # The interpreter had not started the program yet.
-        return None
-    if process.returncode != 128 + which:
-        return f"exit status {process.returncode}: {error}"
-    left = [path.name for path in folder.glob("out.d/.shard*")]
-    if left:
+    if status != 128 + which:
+        return f"exit status {status}: {error}"
+    if left := [path.name for path in folder.glob("out.d/.shard*")]:
         return f"left {left}"
     return f"took {took:.2f} s" if took > limit else None
-
-
-@contextmanager
-def _writer(fifo: Path) -> Iterator[None]:
-    """Keeps the FIFO open for writing, without writing, once a reader opens it."""
-    descriptor = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
-    silence = threading.Event()
-    try:
-        yield
-    finally:
-        silence.set()
-        os.close(descriptor)

@@ -15,13 +15,12 @@ from typing import Any
 
 import pytest
 
-from pairloom import Tokenizer, formats, pretokenize
+from pairloom import Tokenizer, pretokenize
 from pairloom.formats import gpt2, huggingface, tiktoken
-from pairloom.patterns import PATTERNS, SPELLINGS
+from pairloom.patterns import PATTERNS
 from pairloom.view.payload import merge_trees
 from tests.cases import Case, applied, damaged_cases
 from tests.formats.test_hostile import SOUND
-from tests.formats.test_published_configurations import CONFIGURATIONS, published_file
 from tests.formats.test_tiktoken import tekken_file
 
 _ROOT = Path(__file__).parents[2]
@@ -79,54 +78,13 @@ def test_a_trained_module_is_the_core(module: Path, pattern: str, tie_break: str
         assert result["returns"]
 
 
-def test_a_saved_model_gives_the_same_ids(module: Path, tmp_path: Path) -> None:
-    texts = [*_texts(), "one<|endoftext|>two"]
-    tokenizer = Tokenizer.train(texts, 400, pattern="cl100k")
-    tokenizer.save(tmp_path / "model.json")
-    found = _run(module, {"file": (tmp_path / "model.json").read_bytes(), "texts": texts})
-    assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in texts]
-    assert all(result["returns"] for result in found["texts"])
-
-
-def _tokenizer_json(pattern: str = "gpt2") -> dict[str, Any]:
-    """A small tokenizer.json with a special token."""
-    file: dict[str, Any] = json.loads(huggingface.write(Tokenizer.train(_texts(), 400, pattern=pattern).model))
-    return file
-
-
-def _assert_same_ids(module: Path, file: dict[str, Any]) -> None:
-    """Asserts that the module reads the file and gives the library's ids on 200 texts and some more."""
-    data = json.dumps(file, ensure_ascii=False).encode()
-    tokenizer = Tokenizer.from_model(formats.read("huggingface", data))
-    literal = next((entry["content"] for entry in file["added_tokens"]), "<none>")
-    texts = [
-        *_texts(),
-        f"one{literal}two",
-        f"one {literal} two",
-        f" {literal}{literal}",
-        literal[:-1],
-        "e\u0301 \u212b 12",
-    ]
-    found = _run(module, {"file": data, "texts": texts})
-    assert "error" not in found, found["error"]
-    assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in texts]
-
-
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_a_tokenizer_json_of_each_named_pattern_gives_equal_ids(module: Path, pattern: str) -> None:
-    _assert_same_ids(module, _tokenizer_json(pattern))
-
-
-_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-
-
-def _split(regex: str) -> dict[str, Any]:
-    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
-
-
-@pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_published_settings_give_the_same_ids(module: Path, name: str) -> None:
-    _assert_same_ids(module, published_file(name))
+def test_a_file_of_each_named_pattern_gives_equal_ids(module: Path, pattern: str) -> None:
+    """The scanners run here without vector instructions, and on 32 bits."""
+    tokenizer = Tokenizer.train(_texts(), 400, pattern=pattern)
+    texts = [*_texts(), "one<|endoftext|>two", " <|endoftext|><|endoftext|>", "<|endoftext|"]
+    found = _run(module, {"file": huggingface.write(tokenizer.model), "texts": texts})
+    assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in texts]
 
 
 @pytest.mark.parametrize("case", damaged_cases("tokenizer", "tekken"), ids=str)
@@ -134,15 +92,6 @@ def test_a_changed_file_is_refused_by_name(module: Path, case: Case) -> None:
     file = applied(case, SOUND[case.base][1])
     error = _run(module, {"file": json.dumps(file).encode(), "texts": ["a"]}).get("error", "it was read")
     case.error.check(ValueError(error))
-
-
-@pytest.mark.parametrize("name", SPELLINGS)
-def test_each_spelling_of_a_named_pattern_gives_the_same_ids(module: Path, name: str) -> None:
-    file = _tokenizer_json()
-    for spelling in SPELLINGS[name]:
-        steps = (spelling,) if isinstance(spelling, str) else spelling
-        file["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [*map(_split, steps), _BYTE_LEVEL]}
-        _assert_same_ids(module, file)
 
 
 def test_the_merges_of_each_token_are_those_of_the_view(module: Path, tmp_path: Path) -> None:
@@ -162,25 +111,6 @@ def test_the_merges_of_each_token_are_those_of_the_view(module: Path, tmp_path: 
                 assert name == "model.tiktoken" or expected[merged][0] == rank
 
 
-def test_a_tiktoken_file_gives_the_same_ids(module: Path) -> None:
-    tokenizer = Tokenizer.train(_texts(), 400, pattern="o200k", special_tokens=())
-    data = tiktoken.write(tokenizer.model)
-    turned = b"\r\n".join(reversed(data.splitlines()))
-    for file in (data, turned):
-        found = _run(module, {"file": file, "pattern": "o200k", "texts": _texts()})
-        assert [result["ids"] for result in found["texts"]] == [tokenizer.encode(text) for text in _texts()]
-    assert "two tokens have rank 0" in _run(module, {"file": data + b"YQ== 0\n", "pattern": "o200k"})["error"]
-
-
-def test_a_tekken_json_gives_the_same_ids(module: Path) -> None:
-    data = json.dumps(tekken_file()).encode()
-    tokenizer = Tokenizer.from_model(formats.read("tekken", data))
-    found = _run(module, {"file": data, "texts": [*_texts(), "ab<s>abc"]})["texts"]
-    assert [result["ids"] for result in found] == [tokenizer.encode(text) for text in [*_texts(), "ab<s>abc"]]
-    error = _run(module, {"file": data, "pattern": "gpt2"})["error"]
-    assert "a file of format 'tekken' contains its own pattern; leave out pattern=" in error
-
-
 def test_vocab_json_and_merges_txt_give_the_same_ids(module: Path) -> None:
     tokenizer = Tokenizer.train(_texts(), 400, special_tokens=())
     files = gpt2.write(tokenizer.model)
@@ -193,6 +123,15 @@ def test_vocab_json_and_merges_txt_give_the_same_ids(module: Path) -> None:
     assert "merges.txt: line 146" in _run(module, damaged)["error"]
 
 
-def test_a_damaged_model_is_a_message(module: Path) -> None:
-    assert "the file" in _run(module, {"file": b'{"schema_version": 2}'})["error"]
-    assert "the file" in _run(module, {"file": b"{}"})["error"]
+def test_what_cannot_be_read_is_a_message(module: Path) -> None:
+    ranks = tiktoken.write(Tokenizer.train(_texts(), 400, special_tokens=()).model)
+    for job, message in (
+        ({"file": b'{"schema_version": 2}'}, "the file"),
+        ({"file": b"{}"}, "the file"),
+        ({"file": ranks + b"YQ== 0\n", "pattern": "o200k"}, "two tokens have rank 0"),
+        (
+            {"file": json.dumps(tekken_file()).encode(), "pattern": "gpt2"},
+            "a file of format 'tekken' contains its own pattern; leave out pattern=",
+        ),
+    ):
+        assert message in _run(module, job)["error"]
