@@ -29,9 +29,11 @@ print(pairloom.cpu_tier(), digest.hexdigest())
 """
 
 
-def _run(disabled: str) -> subprocess.CompletedProcess[str]:
+def _run(disabled: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the script, or Python with these arguments."""
     environment = os.environ | {"PAIRLOOM_DISABLE_CPU_FEATURES": disabled}
-    return subprocess.run([sys.executable, "-c", _SCRIPT], env=environment, capture_output=True, text=True)
+    command = [sys.executable, *(arguments or ("-c", _SCRIPT))]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
 def test_every_tier_gives_the_same_merges_and_ids() -> None:
@@ -56,13 +58,9 @@ def test_unknown_tier_names_are_refused_with_the_known_ones(disabled: str) -> No
 
 
 def test_the_command_names_its_tier_and_refuses_unknown_ones() -> None:
-    def command(disabled: str) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PAIRLOOM_DISABLE_CPU_FEATURES": disabled}
-        arguments = [sys.executable, "-m", "pairloom", "--version"]
-        return subprocess.run(arguments, env=environment, capture_output=True, text=True)
-
-    assert command("avx512,avx2").stdout == f"pairloom {pairloom.__version__} (portable)\n"
-    refused = command("sse9")
+    version = ("-m", "pairloom", "--version")
+    assert _run("avx512,avx2", *version).stdout == f"pairloom {pairloom.__version__} (portable)\n"
+    refused = _run("sse9", *version)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith("pairloom: PAIRLOOM_DISABLE_CPU_FEATURES contains")
     assert "Traceback" not in refused.stderr

@@ -118,19 +118,11 @@ def test_offsets_where_white_space_is_taken_along_are_refused() -> None:
         tokenizer.encode_with_offsets("a <m>b")
 
 
-def huggingface_of(entries: list[dict[str, Any]]) -> tokenizers.Tokenizer:
-    model = trained(MERGES, special_tokens={}, decode_errors="replace")
-    file = json.loads(Tokenizer.from_model(model).to_huggingface().to_str())
-    return tokenizers.Tokenizer.from_str(json.dumps({**file, "added_tokens": entries}))
-
-
-def entry(content: str, token_id: int, special: bool = True, **flags: bool) -> dict[str, Any]:
-    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": not special}
-    return {"id": token_id, "content": content, "special": special, **plain, **flags}
-
-
 def test_encode_special_tokens_of_an_object_is_kept(tmp_path: Path) -> None:
-    theirs = huggingface_of([entry("<s>", 260), entry("word", 261, special=False), entry("s>wo", 262)])
+    theirs = Tokenizer.from_model(trained(MERGES, special_tokens={}, decode_errors="replace")).to_huggingface()
+    theirs.add_special_tokens(["<s>"])
+    theirs.add_tokens(["word"])
+    theirs.add_special_tokens(["s>wo"])
     theirs.encode_special_tokens = True
     ours = Tokenizer.from_huggingface(theirs)
     again = ours.to_huggingface()
@@ -142,7 +134,8 @@ def test_encode_special_tokens_of_an_object_is_kept(tmp_path: Path) -> None:
     assert Tokenizer.from_huggingface(again) == ours
     with pytest.raises(FormatError, match="stays text: save as 'pairloom'"):
         ours.save(tmp_path / "tokenizer.json", format="huggingface")
+    theirs.encode_special_tokens = False
     transformers = pytest.importorskip("transformers", reason="wraps the tokenizer with transformers")
-    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=huggingface_of([entry("<s>", 260)]))
+    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=theirs)
     wrapped.split_special_tokens = True
     assert Tokenizer.from_huggingface(wrapped).encode("<s>") == wrapped.encode("<s>", add_special_tokens=False)

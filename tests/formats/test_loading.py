@@ -129,6 +129,12 @@ MODELS: dict[str, Model] = {
         {**BYTES, 258: b"xyz"}, PLAIN.merges, ignore_merges=True, pattern=GPT2, decode_errors="replace"
     ),
     "a post-processor": PLAIN.replaced(special_tokens={"<s>": 300}, post_processor=TEMPLATE),
+    "ids with gaps": Model.from_tokens(
+        {**BYTES, 400: b"abc"}, [*PLAIN.merges, (256, 99, 400)], pattern=GPT2, decode_errors="replace"
+    ),
+    "ids that descend": Model.from_tokens(
+        {**BYTES, 256: b"abc", 257: b"ab"}, [(97, 98, 257), (257, 99, 256)], pattern=GPT2, decode_errors="replace"
+    ),
     "a normalizer": PLAIN.replaced(normalizer=("nfc", "prefix_space")),
     "rules of special tokens": PLAIN.replaced(special_tokens={"<s>": 300}, special_rules=(("<s>", "lstrip"),)),
     "missing bytes": Model.from_tokens(
@@ -147,6 +153,7 @@ REFUSALS = {
     "whole pretokens first": "whole",
     "a special token like a letter of a byte": "'Ġ'",
     "a special token of a token's bytes": "'ab'",
+    "ids that descend": "the ids of merges must ascend",
 }
 
 
