@@ -77,6 +77,7 @@ def test_names_of_models_and_outputs_reach_the_terminal_escaped(model: Path, fol
         ["encode", "--model", model, "--text", "a", f"--{NAME}"],
         ["encode", "--model", model, "--model-format", NAME, "--text", "a"],
         ["decode", "--model", other, "--ids", 999999],
+        ["stats", "--model", other, "--corpus", f"{NAME}={good}"],
         ["convert", "--model", other, "--format", "huggingface", "--output", tmp_path / f"new{NAME}"],
         ["convert", "--model", other, "--format", "huggingface", "--output", other],
         ["compare", "--model", other, "--model", model, "--input", good],

@@ -78,6 +78,8 @@ def test_a_file_that_is_named_twice_is_warned_of(tmp_path: Path, monkeypatch: py
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Corpus(["a.txt", "b.txt"])
+    with pytest.raises(ValueError, match=r"standard input \(-\) is among the inputs more than once"):
+        Corpus(["-", "a.txt", "-"])
     done = run("count", "--input", "a.txt", "a.txt", "--output", "counts")
     assert done.status == 0 and "a.txt will be read 2 times" in done.err
 

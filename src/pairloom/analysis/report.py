@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pairloom._internal.arguments import as_text
 from pairloom.analysis.inspect import unreachable_tokens
 from pairloom.analysis.render import shown_token
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats, renyi_efficiency
@@ -152,9 +153,10 @@ def _is_text(token: bytes) -> bool:
 
 def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
     """Returns the report as a readable table."""
-    width = max(map(len, ("corpus", *found.corpora)))
+    names = {name: as_text(name) for name in found.corpora}
+    width = max(map(len, ("corpus", *names.values())))
     lines = [
-        f"{found.name}: {found.n_vocab_tokens} tokens",
+        f"{as_text(found.name)}: {found.n_vocab_tokens} tokens",
         f"  {'corpus':<{width}}{'tokens':>12}{'bytes/token':>13}{'tokens/word':>13}{'premium':>9}{'Renyi':>8}",
     ]
     for name, stats in found.corpora.items():
@@ -164,7 +166,9 @@ def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
             (found.premiums.get(name, math.nan), ">9.3f"),
             (stats.renyi_efficiency, ">8.4f"),
         )
-        lines.append(f"  {name:<{width}}{stats.n_tokens:>12}{''.join(_figure_text(*figure) for figure in figures)}")
+        lines.append(
+            f"  {names[name]:<{width}}{stats.n_tokens:>12}{''.join(_figure_text(*figure) for figure in figures)}"
+        )
     lines.append(f"  Gini coefficient{_figure_text(found.gini, '>8.4f')}")
     lines.append(f"  Renyi efficiency{_figure_text(found.renyi_efficiency, '>8.4f')} at alpha {RENYI_ALPHA}")
     for kind, name in _KINDS.items():

@@ -78,6 +78,7 @@ class _CommandParser(argparse.ArgumentParser):
             remedy = f"; pass {' or '.join(ways)} {unknown[0]}" if ways else ""
             self.error(f"unexpected argument {unknown[0]}{remedy}")
         names = [argument.partition("=")[0] for argument in args or ()]
+        n_stdin = 0
         for action in self._actions:
             # argparse would drop all but the last one without a word.
             if type(action) is argparse._StoreAction and sum(map(names.count, action.option_strings)) > 1:
@@ -87,6 +88,7 @@ class _CommandParser(argparse.ArgumentParser):
             values = [value for value in (given if isinstance(given, list) else [given]) if isinstance(value, str)]
             for value in values if action.metavar in {*_FILES, "NAME=PATH"} else ():
                 path = value.partition("=")[2] if action.metavar == "NAME=PATH" else value
+                n_stdin += path == "-" and action.dest in ("input", "corpus", "parity", "parity_reference")
                 if path == "~" or path.startswith("~/"):
                     # As a path it would be a folder named ~ in the current one.
                     self.error(
@@ -101,6 +103,8 @@ class _CommandParser(argparse.ArgumentParser):
                 may_be_url = action.dest in ("input", "model") or action.metavar == "DIR"
                 if is_url(value) and not may_be_url:
                     self.error(f"{name} must be on this machine, not at the URL {value}; copy it first")
+        if n_stdin > 1:
+            self.error("standard input (-) is named more than once, but can be read only once; save it as a file")
         return namespace, unknown
 
     def error(self, message: str) -> NoReturn:

@@ -175,7 +175,9 @@ def _warn_of_tables(sources: list[Source]) -> None:
 
 
 def _warn_of_doubled(sources: list[Source]) -> None:
-    """Warns if a file is among the sources more than once."""
+    """Warns if a file is among the sources more than once; ValueError for standard input, which ends only once."""
+    if sum(source.name == STDIN for source in sources) > 1:
+        raise ValueError("standard input (-) is among the inputs more than once, but can be read only once")
     # Resolve the paths of files with equal size and time only; these are few.
     status = Counter((source.n_bytes, source.mtime_ns) for source in sources)
     alike = [source for source in sources if status[source.n_bytes, source.mtime_ns] > 1]
