@@ -88,7 +88,7 @@ def test_a_value_may_look_like_an_option() -> None:
     failed(run("encode --model nowhere.json", "--text", "--no option, but a text"), "nowhere.json")
 
 
-def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:
+def test_train_checks_that_it_can_save_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "vocab.json").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -99,6 +99,9 @@ def test_train_checks_that_it_can_save_before_training(tmp_path: Path) -> None:
     failed(run(*command, tmp_path / "folder", "--force"), "is a directory")
     failed(run(*command, tmp_path / "new", "--format", "gpt2", "--pattern", "cl100k"), "do not store a pattern")
     failed(run(*command, tmp_path / "new", "--format", "gpt2"), "absent.txt")
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)  # root can write everywhere
+    for format in ("pairloom", "gpt2"):
+        failed(run(*command, tmp_path / "new", "--format", format), f"{tmp_path}: the folder cannot be written to")
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from pairloom.errors import FormatError
 
 
 def check_free(path: Path, overwrite: bool) -> None:
-    """Raises FileExistsError if `path` exists, unless `overwrite`; FileNotFoundError if its parent does not exist."""
+    """Raises FileExistsError if `path` exists, unless `overwrite`; OSError unless its parent is a writable folder."""
     parent = path.parent
     if not parent.is_dir():
         if parent.exists():
@@ -24,6 +24,8 @@ def check_free(path: Path, overwrite: bool) -> None:
         raise FileNotFoundError(errno.ENOENT, "the parent directory does not exist; create it first", str(parent))
     if not overwrite and (path.exists() or path.is_symlink()):
         raise _exists(path)
+    if not os.access(parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, "the folder cannot be written to; pass another", str(parent))
 
 
 def check_file(path: Path, overwrite: bool) -> None:

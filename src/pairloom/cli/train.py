@@ -35,7 +35,12 @@ HELP = "train a tokenizer on a corpus, or on counts"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom train`."""
-    parser.add_argument("--vocab-size", type=whole_number, metavar="N", help="size of the vocabulary")
+    parser.add_argument(
+        "--vocab-size",
+        type=whole_number,
+        metavar="N",
+        help="size of the vocabulary; profile bpetite adds its special tokens",
+    )
     parser.add_argument("--output", required=True, metavar="FILE", help="the tokenizer file to write")
     parser.add_argument(
         "--format", choices=WRITABLE, help="its format (default: tiktoken for FILE.tiktoken, otherwise pairloom's own)"
