@@ -39,17 +39,6 @@ def text_counter() -> tuple[str, Callable[[], object], Callable[[], object]]:
     return "Counter", lambda: counting.count_texts([LONG]), counting.finish
 
 
-def plain_text() -> tuple[str, Callable[[], object], Callable[[], object]]:
-    reader, data = _core.PlainText("file", separator=None, replace=False), (LONG * 4).encode()
-    return "PlainText", lambda: reader.push(data), reader.finish
-
-
-def json_lines() -> tuple[str, Callable[[], object], Callable[[], object]]:
-    reader = _core.JsonLines("file", field=["text"], replace=False, skip=False)
-    data = b'{"text": "ab ab ab"}\n' * 1_000_000
-    return "JsonLines", lambda: reader.push(data), lambda: reader.messages
-
-
 def session() -> tuple[str, Callable[[], object], Callable[[], object]]:
     made = TOKENIZER.session()
     return "Session", lambda: made.append(LONG), lambda: len(made)
@@ -69,7 +58,7 @@ def test_a_tokenizer_made_without_the_lock_is_weakly_referenced(monkeypatch: pyt
     assert tokenizer.encode("ab ab") == TOKENIZER.encode("ab ab")
 
 
-@pytest.mark.parametrize("make", [stream_encoder, block_encoder, text_counter, plain_text, json_lines, session])
+@pytest.mark.parametrize("make", [stream_encoder, block_encoder, text_counter, session])
 def test_a_second_call_meanwhile_is_refused_in_words(
     make: Callable[[], tuple[str, Callable[[], object], Callable[[], object]]],
 ) -> None:

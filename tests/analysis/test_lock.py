@@ -21,11 +21,6 @@ def with_pattern(pattern: str) -> Change:
     return lambda tokenizer: Tokenizer.from_model(tokenizer.model.replaced(pattern=pattern))
 
 
-def ids_swapped(tokenizer: Tokenizer) -> Tokenizer:
-    vocab = {{300: 301, 301: 300}.get(token_id, token_id): token for token_id, token in tokenizer.vocab.items()}
-    return Tokenizer(vocab, tokenizer.merges, tokenizer.special_tokens, pattern=tokenizer.pattern)
-
-
 def normalised(form: str) -> Change:
     return lambda tokenizer: tokenizer.with_normalizer(form)
 
@@ -80,7 +75,6 @@ PLANTED: list[tuple[str, Change, str]] = [
     ("two digits", with_pattern(LETTERS + r"\p{L}+|\p{N}{1,2}|" + REST), "digits"),
     ("gpt2", with_pattern("gpt2"), "white space"),
     ("o200k", with_pattern("o200k"), "code"),
-    ("ids", ids_swapped, "own tokens"),
     ("unicode", with_pattern(LETTERS + OLD + r"+|\p{N}{1,3}|" + REST), "young characters"),
     *((f"merges {at}", merges_swapped(at), "own tokens") for at in (30, 80, 150, 300)),
     ("fewer", lambda tokenizer: tokenizer.truncate_vocab(690, keep_ids=False), "n_vocab"),

@@ -289,18 +289,12 @@ def test_decoding_and_vocabulary(pair: tuple[HuggingFaceTokenizer, Any], tmp_pat
     assert [again.encode(text).ids for text in TEXTS] == lists
 
 
-def test_a_pickle_keeps_the_set_up_and_takes_special_tokens() -> None:
+def test_a_pickle_keeps_padding_and_truncation() -> None:
     ours = trained().as_huggingface()
     ours.enable_padding(length=8)
     ours.enable_truncation(5)
     again = pickle.loads(pickle.dumps(ours))
     assert fields(again.encode("the end of it, hello world")) == fields(ours.encode("the end of it, hello world"))
-    theirs = trained().to_huggingface()
-    for each in (ours, theirs):
-        each.no_padding()
-        each.no_truncation()
-        assert each.add_special_tokens(["<new>", "<s>", "<new>"]) == 1
-    assert fields(ours.encode("a<new>b")) == fields(theirs.encode("a<new>b"))
 
 
 def test_methods_take_the_arguments_of_the_library() -> None:
@@ -337,8 +331,8 @@ def test_added_special_tokens_get_the_ids_of_the_library() -> None:
     tokenizer = Tokenizer.train(["the cat sat on the mat\n" * 5], 290, "huggingface", special_tokens=["</s>"])
     ours, theirs = tokenizer.as_huggingface(), tokenizer.to_huggingface()
     for literal in (" the", "\n", "the", "<m>"):
-        assert ours.add_special_tokens([literal]) == 1
-        theirs.add_special_tokens([literal])
+        for each in (ours, theirs):
+            assert each.add_special_tokens([literal, "</s>", literal]) == 1
         for text in ("on the mat\n the cat", "a<m>the"):
             assert ours.encode(text).ids == theirs.encode(text).ids, (literal, text)
     assert ours.add_special_tokens([tokenizers.AddedToken("<n>", special=True)]) == 1

@@ -67,24 +67,6 @@ def test_read_file_refuses_what_the_library_refuses(vocab: bytes, merges: bytes,
         dropin.models.BPE.read_file(*paths)
 
 
-@pytest.mark.parametrize("is_pair", [False, True])
-def test_processors_tell_how_many_tokens_they_add(is_pair: bool) -> None:
-    found = []
-    for library in LIBRARIES:
-        p = library.processors
-        special = [("[C]", 1), {"id": "[S]", "ids": [2, 3], "tokens": ["x", "y"]}]
-        template = p.TemplateProcessing("[C] $A [S]", "$A [S] $B", special)
-        bert, roberta = p.BertProcessing(("[S]", 2), ("[C]", 1)), p.RobertaProcessing(("[S]", 2), ("[C]", 1))
-        processors = [p.ByteLevel(), template, bert, roberta, p.Sequence([p.ByteLevel(), template]), p.Sequence([])]
-        made = library.Tokenizer(library.models.BPE())
-        counts = [made.num_special_tokens_to_add(is_pair)]
-        for processor in processors:
-            made.post_processor = processor
-            counts += [processor.num_special_tokens_to_add(is_pair), made.num_special_tokens_to_add(is_pair=is_pair)]
-        found.append(counts)
-    assert found[0] == found[1]
-
-
 def test_added_tokens_are_keys_and_shown_as_in_the_library() -> None:
     found = []
     for library in LIBRARIES:

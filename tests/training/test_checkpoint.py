@@ -3,8 +3,8 @@
 import os
 import random
 import shutil
-import subprocess
-import sys
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -161,23 +161,21 @@ def test_a_folder_takes_one_training_at_a_time(tmp_path: Path) -> None:
     assert first == Tokenizer.train_files(FILES, 280, checkpoint=checkpoint) == Tokenizer.train(TEXTS, 280)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_process_forked_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
-    code = f"""
-import os, sys, time
-from pairloom import Tokenizer
-child = 0
-def fork(event):
-    global child
-    if not child:
-        child = os.fork()
-        if not child:
-            time.sleep(60)
-            os._exit(0)
-Tokenizer.train_files({list(map(str, FILES))!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r}, progress=fork)
-Tokenizer.train_files({list(map(str, FILES))!r}, 280, checkpoint={str(tmp_path / "checkpoint")!r})
-os.kill(child, 9)
-"""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=50)
+    children: list[int] = []
+
+    def fork(event: ProgressEvent) -> None:
+        if not children:
+            children.append(os.fork())
+            if not children[0]:
+                time.sleep(60)
+                os._exit(0)
+
+    for progress in (fork, None):
+        Tokenizer.train_files(FILES, 280, checkpoint=tmp_path / "checkpoint", progress=progress)
+    os.kill(children[0], signal.SIGKILL)
+    os.waitpid(children[0], 0)
 
 
 @pytest.mark.parametrize("existed", [False, True])
