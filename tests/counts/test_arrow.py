@@ -237,6 +237,50 @@ def test_errors_of_a_builder_count_the_texts_of_the_call() -> None:
     assert builder.finish() == PretokenCounts.from_texts(["a", "b", "c"])
 
 
+def test_a_builder_leaves_out_a_table_that_it_refuses() -> None:
+    builder = CountBuilder()
+    builder.add_texts(["a"])
+    with pytest.raises(CountsError, match="pattern is 'gpt2' here and 'cl100k' there"):
+        builder.add_counts(PretokenCounts.from_texts(["b c"], "cl100k").to_arrow())
+    assert builder.finish() == PretokenCounts.from_texts(["a"])
+    builder = CountBuilder(None)
+    of_gpt2 = PretokenCounts.from_texts([]).to_arrow().schema.metadata
+    for pretoken, metadata in (("b", None), ("", of_gpt2)):
+        table = pa.table({"pretoken": [pretoken], "count": [1]})
+        with pytest.raises(CountsError):
+            builder.add_counts(table.replace_schema_metadata(metadata))
+    counts = PretokenCounts.from_texts(["a"], "cl100k")
+    builder.add_counts(counts.to_arrow())
+    assert builder.finish() == counts
+
+
+def test_a_builder_of_an_iterator_that_failed_late_does_not_finish() -> None:
+    def texts() -> Iterator[str]:
+        yield from ["the cat " * 100_000] * 6
+        raise OSError("the connection was lost")
+
+    builder = CountBuilder()
+    with pytest.raises(OSError, match="lost"):
+        builder.add_texts(texts())
+    with pytest.raises(CountsError, match="incomplete"):
+        builder.finish()
+
+
+def test_a_builder_without_a_pattern_cuts_text_as_its_first_counts() -> None:
+    builder = CountBuilder(None)
+    for add in (builder.add_texts, builder.add_arrow):
+        with pytest.raises(CountsError, match="no pattern"):
+            add(pa.array(["12345"]))
+    builder.add_counts(PretokenCounts.from_texts(["x"], "cl100k"))
+    builder.add_texts(["12345"])
+    builder.add_arrow(pa.array(["12345"]))
+    assert builder.finish() == PretokenCounts.from_texts(["x", "12345", "12345"], "cl100k")
+    builder = CountBuilder(None)
+    builder.add_counts(COUNTS.pruned(3))
+    with pytest.raises(CountsError, match="pruned"):
+        builder.add_texts(["a"])
+
+
 @pytest.mark.filterwarnings("error")
 def test_pruned_counts_say_so_everywhere(tmp_path: Path) -> None:
     pruned = COUNTS.pruned(3)

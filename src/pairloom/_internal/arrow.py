@@ -147,11 +147,8 @@ def decoded(list_of_ids: Any, decode: Callable[[list[npt.NDArray[Any]]], list[st
     return pyarrow.array(texts, pyarrow.large_string() if is_large else pyarrow.string(), mask=mask)
 
 
-def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], int]:
-    """Adds the columns "pretoken" and "count" of an Arrow table to a counter, without changing the counter's totals.
-
-    Returns the metadata of the table's schema, and the number of text bytes that the table counts.
-    """
+def counts_of_table(table: Any) -> tuple[dict[bytes, bytes], Any, npt.NDArray[np.uint64]]:
+    """Returns the metadata of an Arrow table's schema, and its columns "pretoken" and "count", checked."""
     _check_arrow("table", table)
     pyarrow = import_pyarrow()
     if not isinstance(table, pyarrow.Table):
@@ -170,8 +167,7 @@ def add_table(counter: _core.Counter, table: Any) -> tuple[dict[bytes, bytes], i
     if len(numbers) and numbers.min() < 0:
         row = int(np.argmax(numbers < 0))
         raise CountsError(f"row {row}: the count is {numbers[row]}; counts must be at least 0")
-    n_text_bytes = counter.add_rows(table["pretoken"], np.ascontiguousarray(numbers, np.uint64))
-    return table.schema.metadata or {}, n_text_bytes
+    return table.schema.metadata or {}, table["pretoken"], np.ascontiguousarray(numbers, np.uint64)
 
 
 def counts_table(counts: _core.PretokenCounts, metadata: list[tuple[bytes, bytes]]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -122,7 +123,8 @@ class PretokenCounts:
             is_read = isinstance(texts, Corpus) and plain is None
             counter = _counter(metadata, threads, max_memory, None if is_read else report)
             if not isinstance(texts, Corpus):
-                _count_batches(counter, texts)
+                for _ in _count_batches(counter, texts):
+                    pass
             elif plain is not None:
                 names = [source.name for source in plain.sources]
                 warn_of(doubtful_files(names, is_meant=plain.input_format is not None))
@@ -250,7 +252,7 @@ class PretokenCounts:
         bits, and if neither source says how the text was cut.
         """
         builder = CountBuilder(pattern, special_tokens=special_tokens, corpus_specials=corpus_specials)
-        builder._add_tables([table], "table")
+        builder._run(builder._add_tables([table], "table"))
         return builder.finish()
 
     @classmethod
@@ -381,13 +383,14 @@ class CountBuilder:
     """Adds up batches of documents, tables and counts in place; `finish` returns the counts and ends the builder.
 
     CountBuilder(pattern="gpt2", *, special_tokens=(), corpus_specials="text", threads=0, max_memory=None); the
-    arguments are those of `PretokenCounts.from_texts`. With pattern=None, the first table determines how text is cut.
-    Memory grows only with the distinct pretokens; MemoryError is raised before it exceeds `max_memory` bytes. If
-    counting fails in the middle of a batch, the batch is counted in part, so `finish` raises CountsError too; a batch
-    that was refused before that is left out.
+    arguments are those of `PretokenCounts.from_texts`. With pattern=None, the first counts or table determine how text
+    is cut; before them, adding text is a CountsError.
+    Memory grows only with the distinct pretokens; MemoryError is raised before it exceeds `max_memory` bytes. If a call
+    fails in the middle, what it added is counted in part, so `finish` raises CountsError too; a call that was refused
+    before that changes nothing.
     """
 
-    __slots__ = ("_counter", "_metadata", "_totals")
+    __slots__ = ("_counter", "_is_partial", "_limits", "_metadata", "_totals")
 
     def __init__(
         self,
@@ -402,19 +405,42 @@ class CountBuilder:
         self._metadata: CountsMetadata | None = None if pattern is None else checked
         # For each (bytes, documents, literals) of totals in tables: (tables that carry them, bytes that they count).
         self._totals: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self._is_partial = False
+        self._limits = threads, max_memory
         self._counter = _counter(checked, threads, max_memory, None)
 
     def add_texts(self, texts: Iterable[str]) -> None:
         """Counts texts, each a document; of an iterable that is not a list, holds a few megabytes at a time."""
         check_texts("texts", texts)
+        self._check_can_cut()
         if isinstance(texts, (list, tuple)):
             self._counter.count_texts(texts)
         else:
-            _count_batches(self._counter, texts)
+            self._run(_count_batches(self._counter, texts))
 
     def add_arrow(self, texts: Any) -> None:
         """Counts the rows of an Arrow text column, as `Tokenizer.encode_arrow` takes it; leaves out nulls."""
+        self._check_can_cut()
         self._counter.count_arrow(texts)
+
+    def _check_can_cut(self) -> None:
+        """Raises CountsError if the pattern is unknown yet, or if the counts so far were pruned."""
+        if self._metadata is None:
+            raise CountsError("the builder has no pattern to cut text with; pass one, or add counts before text")
+        self._metadata.check_addable(self._metadata)
+
+    def _run(self, steps: Iterable[None]) -> None:
+        """Takes steps that each count something; if one fails after another, `finish` raises CountsError."""
+        before, has_counted = self._metadata, False
+        try:
+            for _ in steps:
+                has_counted = True
+        except BaseException:
+            if has_counted:
+                self._is_partial = True
+            else:
+                self._metadata = before
+            raise
 
     def add_counts(self, counts: Any) -> None:
         """Adds PretokenCounts, or an Arrow table as `PretokenCounts.from_arrow` takes it.
@@ -425,28 +451,28 @@ class CountBuilder:
             self._check_same_metadata(counts.metadata)
             self._counter.add_counts(counts.columns)
         else:
-            self._add_tables([counts], "counts")
+            self._run(self._add_tables([counts], "counts"))
 
     def add_parquet(self, path: str) -> None:
         """Adds the counts of a Parquet file, some rows at a time."""
-        self._add_tables(counts_file.read_parquet(path), path)
+        self._run(self._add_tables(counts_file.read_parquet(path), path))
 
-    def _add_tables(self, tables: Iterable[Any], name: str) -> None:
-        """Adds the Arrow tables of one file, or one table; the first carries the metadata.
+    def _add_tables(self, tables: Iterable[Any], name: str) -> Iterator[None]:
+        """Adds the Arrow tables of one file, or one table, and yields after each; the first carries the metadata.
 
         If there are no metadata, the totals are the bytes of text that the tables count.
         """
         stored: dict[str, Any] | None = None
         n_text_bytes = 0
         for number, table in enumerate(tables):
-            try:
-                pairs, n_bytes = arrow.add_table(self._counter, table)
-            except ValueError as error:
-                raise CountsError(f"{name}: {error}") from error
-            n_text_bytes += n_bytes
+            with _errors_of(name):
+                pairs, pretokens, counts = arrow.counts_of_table(table)
             if number == 0:
                 stored = counts_file.metadata_of(pairs, name)
                 self._take_metadata(stored, name)
+            with _errors_of(name):
+                n_text_bytes += self._counter.add_rows(pretokens, counts)
+            yield
         if stored is None:
             self._counter.add_totals(n_text_bytes, 0, 0)
             return
@@ -468,6 +494,7 @@ class CountBuilder:
 
     def _check_same_metadata(self, metadata: CountsMetadata) -> None:
         if self._metadata is None:
+            self._counter = _counter(metadata, *self._limits, None)
             self._metadata = metadata
         else:
             self._metadata.check_addable(metadata)
@@ -476,6 +503,8 @@ class CountBuilder:
         """Returns the counts of everything added; RuntimeError when called again."""
         if self._metadata is None:
             raise CountsError("no counts to add; pass at least one")
+        if self._is_partial:
+            raise CountsError("an earlier call failed, so the counts are incomplete; count again from the start")
         # Tables with equal totals that together count no more bytes than these say are parts of one table, which was
         # written to many files, each with the metadata of the whole.
         for (n_bytes, n_documents, n_literals), (n_tables, n_counted) in self._totals.items():
@@ -534,8 +563,8 @@ def _count_blocks(counter: _core.Counter, reading: Reading, report: Any) -> None
     reading.warn()
 
 
-def _count_batches(counter: _core.Counter, texts: Any) -> None:
-    """Counts texts, lists of texts and Arrow columns, as `batches_of` takes them."""
+def _count_batches(counter: _core.Counter, texts: Any) -> Iterator[None]:
+    """Counts texts, lists of texts and Arrow columns, as `batches_of` takes them; yields after each batch."""
     n_texts = 0
     for batch in batches_of(texts):
         if isinstance(batch, list):
@@ -543,3 +572,13 @@ def _count_batches(counter: _core.Counter, texts: Any) -> None:
             n_texts += len(batch)
         else:
             counter.count_block(batch)
+        yield
+
+
+@contextmanager
+def _errors_of(name: str) -> Iterator[None]:
+    """Makes each ValueError a CountsError that begins with `name`."""
+    try:
+        yield
+    except ValueError as error:
+        raise CountsError(f"{name}: {error}") from error
