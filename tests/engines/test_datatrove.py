@@ -34,14 +34,9 @@ def save_with(path: Path, *around: str) -> None:
     path.write_text(json.dumps(content))
 
 
-def _run(folder: Path, steps: list[Any], tasks: int, **options: Any) -> None:
-    executor.LocalPipelineExecutor(
-        pipeline=steps,
-        tasks=tasks,
-        workers=min(tasks, 2),
-        logging_dir=str(folder / "logs" / str(len(steps))),
-        **options,
-    ).run()
+def _run(folder: Path, steps: list[Any], tasks: int) -> None:
+    logs = str(folder / "logs" / str(len(steps)))
+    executor.LocalPipelineExecutor(pipeline=steps, tasks=tasks, workers=min(tasks, 2), logging_dir=logs).run()
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 7])
@@ -121,9 +116,7 @@ def test_files_are_those_of_its_own_tokenizer_byte_for_byte(tmp_path: Path, opti
         more = {"specials": "recognise"} if name == "ours" else {}
         tokenizer = step(str(folder), str(tmp_path / "tokenizer.json"), batch_size=50, **options, **more)
         reader = readers.JsonlReader(str(tmp_path / "parts"))
-        executor.LocalPipelineExecutor(
-            pipeline=[reader, tokenizer], tasks=2, logging_dir=str(tmp_path / f"log{name}")
-        ).run()
+        _run(tmp_path / f"log{name}", [reader, tokenizer], 2)
         written[name] = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert written["ours"] == written["theirs"]
     assert any(written["ours"].values())

@@ -58,7 +58,7 @@ def texts_of(kind: str) -> Iterable[str]:
         "hostile": lambda: texts.HOSTILE,
         "random": lambda: texts.random_texts(1, 3000),
         "megabytes": lambda: [*texts.library_files(N_BYTES), *texts.languages(N_BYTES // 4)],
-        "prose": lambda: (document.text for document in prose.documents()),
+        "prose": prose.documents,
     }
     return given[kind]()
 

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 from pairloom import Corpus
 from pairloom.errors import CorpusError
-from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, json_lines, write_arrow
+from tests.corpus.files import COMPRESSORS, DOCUMENTS, SEPARATOR, write_all, write_arrow
 from tests.soak.harness import Result
 from tests.soak.isolation import run_by_kind
 from tests.soak.mutations import changed_bytes
@@ -45,20 +45,12 @@ def run(count: int, seed: int) -> Iterator[Result]:
         )
 
 
-def damaged(seed: int, number: int) -> tuple[str, bytes]:
-    """The name and the bytes of a case."""
-    names = tuple(originals())
-    name = names[number % len(names)]
-    rng = random.Random(f"{seed} {number}")
-    return name, changed_bytes(originals()[name], rng)
-
-
 def run_case(seed: int, number: int, folder: Path) -> str:
     """What became of a case: "read", "refused: ...", "skipped" or "FAILED ..."."""
-    name, data = damaged(seed, number)
-    rng = random.Random(f"options {seed} {number}")
+    rng = random.Random(f"{seed} {number}")
+    name, data = list(originals().items())[number % len(originals())]
     path = folder / name
-    path.write_bytes(data)
+    path.write_bytes(changed_bytes(data, rng))
     options: dict[str, Any] = {
         "skip_bad": rng.random() < 0.3,
         "skip_bad_files": rng.random() < 0.3,
@@ -95,13 +87,10 @@ def _documents(reading: Any) -> list[str]:
 @cache
 def originals() -> dict[str, bytes]:
     """The sound files: name -> bytes. All hold DOCUMENTS."""
-    found: dict[str, bytes] = {}
-    text, lines = SEPARATOR.join(DOCUMENTS).encode(), json_lines(DOCUMENTS).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        written = write_all(Path(folder))
+        found = {name: path.read_bytes() for name, path in written.items() if name.startswith(("a.txt", "a.jsonl"))}
     columns = {"id": list(range(len(DOCUMENTS))), "meta": [{"a": [n], "b": str(n)} for n in range(len(DOCUMENTS))]}
-    for name, data in (("a.txt", text), ("a.jsonl", lines)):
-        found[name] = data
-        for suffix, compress in COMPRESSORS.items():
-            found[name + suffix] = compress(data)
     for compression in _PARQUET_COMPRESSIONS:
         for version in ("1.0", "2.0"):
             buffer = io.BytesIO()

@@ -153,7 +153,7 @@ def _trained(pattern: str) -> Tokenizer:
 @cache
 def _sources() -> tuple[str, ...]:
     """Real texts: Python's library, sixteen alphabets, and prose if it was fetched."""
-    return (*texts.library_files(9_000_000), *texts.languages(2_000_000), *(each.text for each in prose.documents()))
+    return (*texts.library_files(9_000_000), *texts.languages(2_000_000), *prose.documents())
 
 
 @cache
