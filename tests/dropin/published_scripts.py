@@ -27,6 +27,32 @@ def written(folder: Path) -> list[str]:
     return [str(path) for path in sorted((folder / "data").glob("**/*.txt"))]
 
 
+def quicktour(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
+    """The quicktour of the library's documentation: training, saving, loading, encoding, a template, padding."""
+    Tokenizer = m["tokenizers"].Tokenizer
+    tokenizer = Tokenizer(m["models"].BPE(unk_token="[UNK]"))
+    trainer = m["trainers"].BpeTrainer(
+        special_tokens=["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"], show_progress=False
+    )
+    tokenizer.pre_tokenizer = m["pre_tokenizers"].Whitespace()
+    tokenizer.train(written(folder), trainer)
+    tokenizer.save(str(folder / "tokenizer-wiki.json"))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer-wiki.json"))
+    output = tokenizer.encode("Hello, y'all! How is the fox 😁 ?")
+    shown = [output.tokens, output.ids, output.offsets[9], tokenizer.token_to_id("[SEP]")]
+    tokenizer.post_processor = m["processors"].TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", tokenizer.token_to_id("[CLS]")), ("[SEP]", tokenizer.token_to_id("[SEP]"))],
+    )
+    output = tokenizer.encode("Hello, y'all!", "How is the fox 😁 ?")
+    shown += [output.tokens, output.type_ids]
+    tokenizer.enable_padding(pad_id=3, pad_token="[PAD]")
+    output = tokenizer.encode_batch(["Hello, y'all!", ["How is the fox 😁 ?", "lazy dog"]])
+    shown += [(each.tokens, each.attention_mask) for each in output]
+    return tokenizer.to_str(), shown
+
+
 def esperberto(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """How to train a new language model from scratch (huggingface.co/blog/how-to-train)."""
     ByteLevelBPETokenizer = m["implementations"].ByteLevelBPETokenizer
@@ -197,6 +223,7 @@ def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
 
 
 SCRIPTS: list[Script] = [
+    quicktour,
     esperberto,
     roberta,
     nanochat,

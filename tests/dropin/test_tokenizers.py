@@ -197,15 +197,12 @@ def test_settings_that_are_changed_later_are_checked() -> None:
     assert template.single[1] == {"SpecialToken": {"id": "<s>", "type_id": 0}}
 
 
-def trained(**options: Any) -> Tokenizer:
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+def trained() -> Tokenizer:
+    options: dict[str, Any] = {"vocab_size": 300, "special_tokens": ["<|endoftext|>"]}
+    options |= {"pre_tokenizer": pre_tokenizers.ByteLevel(add_prefix_space=False)}
+    options |= {"initial_alphabet": pre_tokenizers.ByteLevel.alphabet()}
+    made = learned(["the cat sat on the mat"] * 5, **options)
     made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False, **options
-    )
-    made.train_from_iterator(["the cat sat on the mat"] * 5, trainer)
     return made
 
 
