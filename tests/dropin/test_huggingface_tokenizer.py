@@ -453,3 +453,12 @@ def test_adding_an_added_token_again_makes_it_special_and_drops_its_rules() -> N
     compared((ours, theirs), "encode", "a<plain>b <ruled> <s><new>")
     ids = theirs.encode("a<plain>b <ruled> <s><new>").ids
     assert ours.decode(ids) == theirs.decode(ids) == "ab  "
+
+
+def test_lists_of_an_encoding_are_the_callers_own(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
+    reset(pair)
+    ours, theirs = (each.encode(TEXTS[2]) for each in pair)
+    for name in FIELDS[:-1]:
+        for each in (ours, theirs):
+            getattr(each, name).append(None)
+    assert fields(ours) == fields(theirs) and len(ours) == len(theirs)

@@ -42,10 +42,10 @@ class Columns:
 class Encoding:
     """A stand-in for tokenizers.Encoding with the library's attributes."""
 
-    ids: list[int]
-    type_ids: list[int]
-    special_tokens_mask: list[int]
-    attention_mask: list[int]
+    _ids: list[int]
+    _type_ids: list[int]
+    _special_tokens_mask: list[int]
+    _attention_mask: list[int]
     columns: Callable[[], Columns]
     overflowing: list[Encoding] = field(default_factory=list)
     ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -57,16 +57,16 @@ class Encoding:
         return cls(ids, [type_id] * n, [special] * n, [1] * n, cache(columns))
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._ids)
 
     def copy(self) -> Encoding:
         """Returns an independent copy: changes to it do not affect this encoding."""
         return replace(
             self,
-            ids=list(self.ids),
-            type_ids=list(self.type_ids),
-            special_tokens_mask=list(self.special_tokens_mask),
-            attention_mask=list(self.attention_mask),
+            _ids=list(self._ids),
+            _type_ids=list(self._type_ids),
+            _special_tokens_mask=list(self._special_tokens_mask),
+            _attention_mask=list(self._attention_mask),
             overflowing=[part.copy() for part in self.overflowing],
             ranges=dict(self.ranges),
         )
@@ -77,24 +77,46 @@ class Encoding:
 
     def __repr__(self) -> str:
         return (
-            f"Encoding(num_tokens={len(self.ids)}, attributes=[ids, type_ids, tokens, offsets, attention_mask,"
+            f"Encoding(num_tokens={len(self._ids)}, attributes=[ids, type_ids, tokens, offsets, attention_mask,"
             " special_tokens_mask, overflowing])"
         )
+
+    # As in the library, each access returns a new list, so that a caller can change it.
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids."""
+        return list(self._ids)
+
+    @property
+    def type_ids(self) -> list[int]:
+        """For each id, 0 or 1: the text that it belongs to, or what a template says."""
+        return list(self._type_ids)
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        """1 for each id that the post-processor or padding added."""
+        return list(self._special_tokens_mask)
+
+    @property
+    def attention_mask(self) -> list[int]:
+        """0 for each id of padding."""
+        return list(self._attention_mask)
 
     @property
     def tokens(self) -> list[str]:
         """The tokens as the vocabulary spells them."""
-        return self.columns().tokens
+        return list(self.columns().tokens)
 
     @property
     def offsets(self) -> list[Span]:
         """Each token's span of characters in its text. Raises ValueError if encoding changed the text."""
-        return self._columns_or_raise().offsets
+        return list(self._columns_or_raise().offsets)
 
     @property
     def word_ids(self) -> list[int | None]:
         """The index of each token's word (pretoken), None for added special or padding tokens. Raises as `offsets`."""
-        return self._columns_or_raise().words
+        return list(self._columns_or_raise().words)
 
     def _columns_or_raise(self) -> Columns:
         columns = self.columns()
@@ -107,7 +129,7 @@ class Encoding:
     @property
     def sequence_ids(self) -> list[int | None]:
         """The index of each token's text; None for added special or padding tokens."""
-        found: list[int | None] = [None] * len(self.ids)
+        found: list[int | None] = [None] * len(self._ids)
         for index in range(self.n_sequences):
             for at in self._range(index):
                 found[at] = index
@@ -120,19 +142,19 @@ class Encoding:
 
     def set_sequence_id(self, sequence_id: int) -> None:
         """Assigns all ids to this text. As in the library, other texts keep the ids assigned to them before."""
-        self.ranges = {**self.ranges, _unsigned(sequence_id): (0, len(self.ids))}
+        self.ranges = {**self.ranges, _unsigned(sequence_id): (0, len(self._ids))}
 
     # From one kind of index to another ----------------------------------------------------------------------------
 
     def _range(self, sequence_index: int) -> range:
-        return range(*self.ranges.get(_unsigned(sequence_index), (0, len(self.ids))))
+        return range(*self.ranges.get(_unsigned(sequence_index), (0, len(self._ids))))
 
     def _has_token(self, token_index: int) -> bool:
-        return self.token_to_sequence(token_index) is not None and token_index < len(self.ids)
+        return self.token_to_sequence(token_index) is not None and token_index < len(self._ids)
 
     def token_to_sequence(self, token_index: int) -> int | None:
         """Returns the index of the text that a token belongs to."""
-        if _unsigned(token_index) > len(self.ids):
+        if _unsigned(token_index) > len(self._ids):
             return None
         if not self.ranges:
             return 0
@@ -140,7 +162,7 @@ class Encoding:
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> Span | None:
         """Returns a word's tokens as (first, last + 1)."""
-        words = self.word_ids
+        words = self._columns_or_raise().words
         word_index = _unsigned(word_index)
         found = []
         for at in self._range(sequence_index):
@@ -155,19 +177,22 @@ class Encoding:
     def word_to_chars(self, word_index: int, sequence_index: int = 0) -> Span | None:
         """Returns a word's span of characters."""
         span = self.word_to_tokens(word_index, sequence_index)
-        return (self.offsets[span[0]][0], self.offsets[span[1] - 1][1]) if span else None
+        if span is None:
+            return None
+        offsets = self._columns_or_raise().offsets
+        return offsets[span[0]][0], offsets[span[1] - 1][1]
 
     def token_to_chars(self, token_index: int) -> Span | None:
         """Returns a token's span of characters."""
-        return self.offsets[token_index] if self._has_token(token_index) else None
+        return self._columns_or_raise().offsets[token_index] if self._has_token(token_index) else None
 
     def token_to_word(self, token_index: int) -> int | None:
         """Returns the index of a token's word."""
-        return self.word_ids[token_index] if self._has_token(token_index) else None
+        return self._columns_or_raise().words[token_index] if self._has_token(token_index) else None
 
     def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
         """Returns the first token that covers a character."""
-        offsets = self.offsets
+        offsets = self._columns_or_raise().offsets
         char_pos = _unsigned(char_pos)
         return next((at for at in self._range(sequence_index) if offsets[at][0] <= char_pos < offsets[at][1]), None)
 
@@ -181,7 +206,7 @@ class Encoding:
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
         """Keeps `max_length` ids; the rest goes to `overflowing`. Each part repeats `stride` ids of the one before."""
         check_choice("direction", direction, _DIRECTIONS)
-        n = len(self.ids)
+        n = len(self._ids)
         if _unsigned(max_length) >= n:
             return
         if max_length == 0:
@@ -218,7 +243,7 @@ class Encoding:
         check_choice("direction", direction, _DIRECTIONS)
         for part in self.overflowing:
             part.pad(length, direction, pad_id, pad_type_id, pad_token)
-        n = _unsigned(length) - len(self.ids)
+        n = _unsigned(length) - len(self._ids)
         if n <= 0:
             return
         filling = Encoding(
@@ -246,10 +271,10 @@ class Encoding:
     def _part(self, start: int, end: int, ranges: dict[int, Span], overflowing: list[Encoding]) -> Encoding:
         columns = self.columns
         return Encoding(
-            self.ids[start:end],
-            self.type_ids[start:end],
-            self.special_tokens_mask[start:end],
-            self.attention_mask[start:end],
+            self._ids[start:end],
+            self._type_ids[start:end],
+            self._special_tokens_mask[start:end],
+            self._attention_mask[start:end],
             lambda: columns()[start:end],
             overflowing,
             ranges,
@@ -275,7 +300,7 @@ def _unsigned(number: int) -> int:
 
 def _concatenated(left: Encoding, right: Encoding, *, growing_offsets: bool) -> Encoding:
     """Joins two encodings, without their overflowing parts."""
-    n = len(left.ids)
+    n = len(left._ids)
     first, second = left.columns, right.columns
 
     def columns() -> Columns:
@@ -286,10 +311,10 @@ def _concatenated(left: Encoding, right: Encoding, *, growing_offsets: bool) -> 
         return found + more
 
     return Encoding(
-        left.ids + right.ids,
-        left.type_ids + right.type_ids,
-        left.special_tokens_mask + right.special_tokens_mask,
-        left.attention_mask + right.attention_mask,
+        left._ids + right._ids,
+        left._type_ids + right._type_ids,
+        left._special_tokens_mask + right._special_tokens_mask,
+        left._attention_mask + right._attention_mask,
         cache(columns),
         ranges={**left.ranges, **{index: (start + n, end + n) for index, (start, end) in right.ranges.items()}},
     )

@@ -213,7 +213,7 @@ class HuggingFaceTokenizer:
         texts = [encoding] if pair is None else [encoding, pair]
         for index, text in enumerate(texts):
             if not is_plain:
-                text.type_ids = [index] * len(text)
+                text._type_ids = [index] * len(text)
             for each in (text, *text.overflowing):
                 # Without a post-processor, the library sets no sequence for a single text or for overflowing parts.
                 if not is_plain or (pair is not None and each is text):
@@ -229,7 +229,7 @@ class HuggingFaceTokenizer:
                     text = text.copy()
                 retyped = text.overflowing if post.types_overflowing and add_special_tokens else []
                 for each in (text, *retyped) if not is_plain else ():
-                    each.type_ids = [piece.type_id] * len(each)
+                    each._type_ids = [piece.type_id] * len(each)
                 parts.append(text)
             elif add_special_tokens:
                 parts.append(_encoding_of_special(piece))

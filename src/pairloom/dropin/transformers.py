@@ -378,7 +378,9 @@ class _Fast:
             if name == "input_ids" or (name in me.model_input_names if is_wanted is None else is_wanted):
                 data[name] = array.tolist() if is_padded and not is_array else array
         is_added = known["add_special_tokens"]
-        encodings: Any = _Encodings(len(texts), lambda: stand_in.encode_batch(texts, add_special_tokens=is_added))
+        # A copy: the caller can change the list before the encodings are needed.
+        given = list(texts)
+        encodings: Any = _Encodings(len(given), lambda: stand_in.encode_batch(given, add_special_tokens=is_added))
         return BatchEncoding(data, encodings, tensor_type=known["return_tensors"], n_sequences=1)
 
 
