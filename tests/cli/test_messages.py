@@ -92,6 +92,8 @@ def test_remedies_are_options(folder: Path, arguments: str, message: str) -> Non
         "count --input a.txt --output a.txt",
         "prune --model model.json --n-tokens 1 --input a.txt --output a.txt",
         "view --model model.json --input a.txt --output a.txt",
+        "merge-counts bad.txt a.txt --output a.txt",
+        "merge-counts bad.txt --subtract a.txt --output a.txt",
         "view --model model.json --text ab --output ./model.json",
         "convert --model model.json --format tiktoken --output ./model.json",
         "stats --model model.json --input a.svg --plot a.svg",

@@ -11,6 +11,7 @@ from pairloom import CountsError, PretokenCounts
 from pairloom._internal.atomic import check_free
 from pairloom._internal.warnings import warn
 from pairloom.cli.console import write_stdout
+from pairloom.cli.corpus_options import check_not_replaced
 from pairloom.cli.count import report
 
 HELP = "add and subtract counts files with the same pattern and special tokens"
@@ -33,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Adds, saves, and prints one JSON line."""
+    # Run again, it would add the other files twice.
+    check_not_replaced(args, [*args.counts, *args.subtract])
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
     counts = load_merged(args.counts)
