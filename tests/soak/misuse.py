@@ -12,6 +12,7 @@ import io
 import itertools
 import math
 import os
+import random
 import resource
 import tempfile
 import traceback
@@ -19,7 +20,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,22 +249,19 @@ def _used(call: Callable[..., Any], **arguments: Any) -> Any:
 
 
 def run(count: int, seed: int) -> Iterator[Result]:
-    """Runs all cases, or an even share of `count` cases, starting with case `seed`."""
+    """Runs all cases, or `count` of them."""
     with tempfile.TemporaryDirectory(prefix="pairloom-misuse-") as name:
         folder = Path(name)
         targets = calls(folder)
         places = [(call, argument) for call, target in targets.items() for argument in target.arguments]
         all_cases = [(*place, number) for place in places for number in range(len(VALUES))]
-        if count < len(all_cases):
-            # A step that is coprime to the number of cases visits each case once.
-            step = next(
-                step for step in itertools.count(len(all_cases) // count) if math.gcd(step, len(all_cases)) == 1
-            )
-            all_cases = [all_cases[(seed + step * number) % len(all_cases)] for number in range(count)]
+        all_cases = random.Random(seed).sample(all_cases, min(count, len(all_cases)))
 
         def case(number: int) -> tuple[str, str]:
             call, argument, value = all_cases[number]
-            _set_up(folder)
+            _limit_once()
+            # Files that a call writes do not meet those of another.
+            os.chdir(tempfile.mkdtemp(dir=folder))
             return outcome_of(targets[call], argument, VALUES[value])
 
         for number, outcome in run_cases(case, len(all_cases)):
@@ -282,16 +279,6 @@ def _limit_once() -> None:
     for descriptor in (0, 1, 2):
         os.dup2(silent, descriptor)
     warnings.simplefilter("ignore")
-
-
-_scratch: SimpleNamespace = SimpleNamespace(previous=None)
-
-
-def _set_up(folder: Path) -> None:
-    _limit_once()
-    if _scratch.previous is None or any(_scratch.previous.iterdir()):
-        _scratch.previous = Path(tempfile.mkdtemp(dir=folder))
-    os.chdir(_scratch.previous)
 
 
 def outcome_of(target: Call, argument: str, value: Callable[[], Any]) -> tuple[str, str]:
