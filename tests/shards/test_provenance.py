@@ -1,6 +1,8 @@
 """Provenance: each shard's table finds the document, record and input of every token."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from pairloom import (
 )
 from pairloom.shards.files import FORMATS
 from tests.cli.commands import failed, output, run
-from tests.corpus.files import DOCUMENTS
+from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.provenance import TOKENIZER, Record, check, parts_of
 from tests.shards.reading import documents_of, manifest_of
 
@@ -312,3 +314,15 @@ def test_a_run_at_a_url_tells_where_tokens_come_from(tmp_path: Path, memory: Any
     shards = open_shards(url, cache=tmp_path / "cache")
     assert shards.where(id="b-7") == open_shards(out).where(id="b-7")
     assert tokenize_files(TOKENIZER, inputs(tmp_path / "in"), url, resume=True, **options).was_complete
+
+
+def test_where_leaves_no_thread_that_could_abort_the_exit(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json_lines(["a"]))
+    tokenize_files(TOKENIZER, tmp_path / "a.jsonl", tmp_path / "out", provenance=True)
+    script = """
+import os, sys, pyarrow.parquet, pyarrow.compute, pairloom
+before = os.listdir("/proc/self/task")
+assert pairloom.open_shards(sys.argv[1]).where(document=0)[0].record == 1
+assert os.listdir("/proc/self/task") == before
+"""
+    subprocess.run([sys.executable, "-c", script, tmp_path / "out"], check=True)

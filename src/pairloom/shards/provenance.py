@@ -85,8 +85,9 @@ class ProvenanceWriter(OpenParquet):
 
 def read(file: BinaryIO, n_inputs: int) -> Any:
     """Reads the table of a shard, a pyarrow table; raises some error if it is damaged or names an unknown input."""
-    # Without threads: they may still run when the interpreter ends, which aborts the process.
-    table = import_pyarrow("pyarrow.parquet").read_table(file, use_threads=False, pre_buffer=False)
+    # Without threads: one that waits for the interpreter while it ends aborts the process.
+    # pyarrow's `read_table` starts one even with use_threads=False.
+    table = import_pyarrow("pyarrow.parquet").ParquetFile(file, pre_buffer=False).read(use_threads=False)
     table = table.select(_schema().names).cast(_schema())
     inputs = table.column("input").to_numpy()
     if not ((inputs >= 0) & (inputs < n_inputs)).all():
