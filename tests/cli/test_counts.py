@@ -48,6 +48,9 @@ def test_counts_that_are_named_twice_cause_a_warning(tmp_path: Path) -> None:
     output("count --input", tmp_path / "a.txt", "--output", tmp_path / "counts")
     done = run("merge-counts", tmp_path / "counts", tmp_path / "." / "counts", "--output", tmp_path / "sum")
     assert done.status == 0 and "counts is added 2 times: it is passed more than once" in done.err
+    twice = ("--subtract", tmp_path / "counts", tmp_path / "counts", "--output", tmp_path / "none")
+    done = run("merge-counts", tmp_path / "sum", *twice)
+    assert done.status == 0 and "counts is subtracted 2 times: it is passed more than once" in done.err
 
 
 @pytest.mark.parametrize("name", ["broken.jsonl", "none.txt", "empty"])

@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> None:
     check_free(Path(args.output), args.force)
     started = time.perf_counter()
     counts = load_merged(args.counts)
+    _warn_of_doubled(args.subtract, "subtracted")
     for path in args.subtract:
         try:
             counts -= PretokenCounts.load(path)
@@ -51,9 +52,7 @@ def run(args: argparse.Namespace) -> None:
 
 def load_merged(paths: list[str]) -> PretokenCounts:
     """Returns the sum of the counts files. Only one file at a time is in memory besides the sum."""
-    times = Counter(map(os.path.realpath, paths))
-    if doubled := next((path for path in paths if times[os.path.realpath(path)] > 1), None):
-        warn(f"{doubled} is added {times[os.path.realpath(doubled)]} times: it is passed more than once")
+    _warn_of_doubled(paths, "added")
     total = PretokenCounts.load(paths[0])
     for path in paths[1:]:
         try:
@@ -61,6 +60,12 @@ def load_merged(paths: list[str]) -> PretokenCounts:
         except CountsError as error:
             raise _error_with_path(error, path) from error
     return total
+
+
+def _warn_of_doubled(paths: list[str], done: str) -> None:
+    times = Counter(map(os.path.realpath, paths))
+    if doubled := next((path for path in paths if times[os.path.realpath(path)] > 1), None):
+        warn(f"{doubled} is {done} {times[os.path.realpath(doubled)]} times: it is passed more than once")
 
 
 def _error_with_path(error: CountsError, path: str) -> CountsError:
