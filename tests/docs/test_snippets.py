@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # Tested by the tests that write the shards they read.
-ELSEWHERE = {"shards.md": "tests/shards/test_reading.py"}
+ELSEWHERE = {"shards.md": "tests/shards/making.py"}
 # "notest" marks blocks that fetch from the network.
 NOT_RUN = {"", "text", "mermaid", "sh notest"}
 
