@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import os
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from pairloom.corpus.compression import pieces_of
 from pairloom.shards import manifest
 from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, json_lines
+from tests.shards.making import page_code
 from tests.shards.reading import documents_of, manifest_of
 
 TOKENIZER = Tokenizer.train(DOCUMENTS, 500)
@@ -58,19 +58,18 @@ def test_datasets_opens_a_folder_of_parquet_shards(
         assert found["input_ids"][:] == documents_of(shards)
 
 
-SHARDS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "shards.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", SHARDS_PAGE.read_text(encoding="utf-8"), re.DOTALL)
-
-
-@pytest.mark.parametrize(("example", "format"), [(0, "npy"), (1, "parquet"), (2, "parquet")])
+@pytest.mark.parametrize(
+    ("example", "format"),
+    [("import numpy as np\n\nfolder", "npy"), ("import polars", "parquet"), ("read_metadata(", "parquet")],
+)
 def test_the_readers_in_the_description_of_shards_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: int, format: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str, format: str
 ) -> None:
     tokenize_files(TOKENIZER, Corpus.of_texts(DOCUMENTS), tmp_path / "shards", format=format, shard_tokens=300)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(compile(EXAMPLES[example], "shards.md", "exec"), names)
-    if example < 2:
+    exec(page_code(example), names)
+    if "document" in names:
         assert list(names["document"]) == documents_of(tmp_path / "shards")[-1]
     else:
         assert names["manifest"] == manifest_of(tmp_path / "shards")
