@@ -185,4 +185,4 @@ def test_the_command_line_trains_with_parity(tmp_path: Path) -> None:
     references = ["--parity-reference", en, "--parity-reference", el, "--force"]
     output(*common, "--parity", en, "--parity", el, *references)
     assert Tokenizer.load(out) == Tokenizer.train(None, 300, parity=parity, parity_reference=parity)
-    failed(run(*common, "--force", "--parity", en, "--parity-reference", el), "parity_reference")
+    failed(run(*common, "--force", "--parity", en, "--parity-reference", el), "must have the same names")
