@@ -414,6 +414,15 @@ def test_limits(paths: dict[str, Path]) -> None:
             assert both == text.encode()[:most].decode(errors="ignore"), (name, cap, most)
 
 
+def test_a_document_of_which_nothing_fits_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("ab\n漢字\nc\n")
+    (tmp_path / "a.jsonl").write_text(json_lines(["ab", "漢字", "c"]))
+    for piece, name, most in itertools.product((1, 4, 1 << 20), ("a.txt", "a.jsonl"), (3, 4, 5)):
+        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece)
+        found = list(Corpus(tmp_path / name, separator="\n", max_bytes=most))
+        assert found == (["ab"] if most < 5 else ["ab", "漢"]), (piece, name, most)
+
+
 def test_empty_records_are_kept_and_empty_stretches_are_not(tmp_path: Path) -> None:
     documents = ["", "a", "", "", "b", ""]
     (tmp_path / "e.jsonl").write_text(json_lines(documents))

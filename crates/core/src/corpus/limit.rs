@@ -54,6 +54,10 @@ impl ByteLimit {
                 return Ok(kept);
             }
             self.keep(document, &mut kept)?;
+            if self.is_full() && kept.open_text().is_empty() && !self.has_open_text {
+                // Not even its first character fits, so the document is not in the corpus.
+                return Ok(kept);
+            }
             kept.end()?;
             self.n_open = 0;
             self.has_open_text = false;

@@ -250,6 +250,8 @@ fn byte_limit_truncates_at_characters() {
     assert_eq!(texts(&limit.apply(documents.skip(0).unwrap()).unwrap()), ["abcdef", "é"]);
     assert!(limit.is_full());
     assert!(limit.apply(documents.skip(0).unwrap()).unwrap().is_empty());
+    let mut limit = ByteLimit::new(None, Some(7));
+    assert_eq!(texts(&limit.apply(documents.skip(0).unwrap()).unwrap()), ["abcdef"], "é does not fit");
     let mut limit = ByteLimit::new(Some(4), Some(12));
     let open = |text: &str, ends: &[usize]| block(text, ends.to_vec());
     assert_eq!(limit.apply(open("abc", &[])).unwrap(), open("abc", &[]));
