@@ -8,15 +8,13 @@ Source: Megatron-LM, megatron/core/datasets/indexed_dataset.py.
 """
 
 import struct
-import tempfile
-from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from pairloom.errors import FormatError
-from pairloom.shards.writers.npy import FlatWriter, map_flat, read_all, write_all
+from pairloom.shards.writers.npy import FlatWriter, map_flat, write_all
 
 SUFFIXES = (".bin", ".idx")
 
@@ -24,8 +22,6 @@ MAGIC = b"MMIDIDX\x00\x00"
 _HEAD = "<QBQQ"
 _CODES = {"<u2": 8, "<i4": 4}
 _LARGEST = np.iinfo(np.int32).max
-# Documents whose lengths are held in memory at once.
-_CHUNK_DOCUMENTS = 1 << 16
 
 
 def dtype(n_vocab: int) -> np.dtype[Any]:
@@ -38,10 +34,11 @@ def dtype(n_vocab: int) -> np.dtype[Any]:
 
 
 class Writer(FlatWriter):
-    """Writes one shard; document lengths go to a nameless temporary file until their number is known."""
+    """Writes one shard; holds four bytes for each document, since the index begins with their number."""
 
     def _open_index(self) -> Any:
-        return tempfile.TemporaryFile(dir=self._index_path.parent, buffering=0)
+        self._lengths: list[npt.NDArray[np.int32]] = []
+        return self._index_path.open("xb", buffering=0)
 
     def _write_ends(self, ends: npt.NDArray[np.int64]) -> None:
         lengths = np.diff(ends, prepend=self._end)
@@ -50,29 +47,14 @@ class Writer(FlatWriter):
                 f"a document has {int(lengths.max())} tokens, but format megatron supports at most {_LARGEST}; pass a "
                 "separator to split it, or use npy"
             )
-        write_all(self._index, lengths.astype("<i4"))
+        self._lengths.append(lengths.astype("<i4"))
 
     def _finish_index(self) -> None:
-        n = self._n_documents
-        with self._index_path.open("xb", buffering=0) as file:
-            file.write(_head(self._dtype, n))
-            for lengths in self._lengths():
-                write_all(file, lengths)
-            begin = 0
-            for lengths in self._lengths():
-                ends = np.cumsum(lengths, dtype="<i8") * self._dtype.itemsize + begin
-                write_all(file, np.concatenate([np.array([begin], "<i8"), ends[:-1]]))
-                begin = int(ends[-1])
-            for start in range(0, n + 1, _CHUNK_DOCUMENTS):
-                write_all(file, np.arange(start, min(start + _CHUNK_DOCUMENTS, n + 1), dtype="<i8"))
-
-    def _lengths(self) -> Iterator[npt.NDArray[np.int32]]:
-        """Yields the lengths of all documents, some at a time."""
-        self._index.seek(0)
-        for start in range(0, self._n_documents, _CHUNK_DOCUMENTS):
-            lengths = np.empty(min(_CHUNK_DOCUMENTS, self._n_documents - start), "<i4")
-            read_all(self._index, lengths)
-            yield lengths
+        self._index.write(_head(self._dtype, self._n_documents))
+        lengths = np.concatenate([np.zeros(0, "<i4"), *self._lengths])
+        write_all(self._index, lengths)
+        write_all(self._index, (np.cumsum(lengths, dtype="<i8") - lengths) * self._dtype.itemsize)
+        write_all(self._index, np.arange(len(lengths) + 1, dtype="<i8"))
 
 
 def read(files: list[BinaryIO], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

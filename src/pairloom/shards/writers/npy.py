@@ -141,13 +141,3 @@ def write_all(file: Any, array: npt.NDArray[Any]) -> None:
         data = array.data.cast("B")
         while data:
             data = data[file.write(data) :]
-
-
-def read_all(file: Any, array: npt.NDArray[Any]) -> None:
-    """Fills an array from an unbuffered file, whose `readinto` may return only a part of it."""
-    data = array.data.cast("B")
-    while data:
-        n_read = file.readinto(data)
-        if not n_read:
-            raise OSError(f"a temporary file disappeared ({len(data)} more bytes were expected)")
-        data = data[n_read:]
