@@ -7,7 +7,7 @@ the size of documents, not on the size of row groups or files.
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
@@ -32,8 +32,8 @@ _SMALL_FILE = 1 << 24
 _MAX_BEFORE_FOOTER = 72
 
 
-Rows = tuple[_core.Documents, int, float, Origins | None]
-"""Some rows: documents, rows left out, the share of the file read so far (0 to 1), and origins if wanted."""
+Rows = tuple[_core.Documents, float, Origins | None]
+"""Some rows as documents, the share of the file read so far (0 to 1), and origins if wanted."""
 
 
 class _Step(NamedTuple):
@@ -53,8 +53,8 @@ class _Step(NamedTuple):
 class RowsReader:
     """Reads one column. field: its name, then the names of struct fields below it.
 
-    A name that ends with [] holds lists, each element of which is a row. id_field: the names that lead to the id
-    column, if ids are wanted.
+    A name that ends with [] holds lists, each element of which is a row. on_skip: called with the number of rows that
+    are left out, and a message. id_field: the names that lead to the id column, if ids are wanted.
     """
 
     def __init__(
@@ -65,13 +65,14 @@ class RowsReader:
         replace: bool,
         skip: bool,
         piece_bytes: int,
+        on_skip: Callable[[int, Sequence[str]], None],
         origins: bool = False,
         id_field: list[str] | None = None,
     ) -> None:
         self._name = name
         self._has_origins = origins
         self._id_field = id_field or []
-        self._piece_bytes = piece_bytes
+        self._piece_bytes, self._on_skip = piece_bytes, on_skip
         self._field = [_Step.of(name) for name in field]
         self._shown = ".".join(field)
         # Messages count rows, or elements of lists.
@@ -82,15 +83,9 @@ class RowsReader:
         # Rows of the file, and texts in them, read so far.
         self._n_read = self._n_rows = 0
 
-    def group_bytes(self, file: BinaryIO) -> list[int]:
-        """Returns the uncompressed size of each row group of a Parquet file."""
-        with damage_named(self._name, "Parquet", partial(self._damaged, "Parquet", file)):
-            metadata = open_parquet(file, buffer_size=0).metadata
-            return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
-
     def parquet(self, file: BinaryIO, row_group: int | None = None) -> Iterator[Rows]:
         """Yields the rows of a Parquet file, or of one of its row groups."""
-        with damage_named(self._name, "Parquet", partial(self._damaged, "Parquet", file)):
+        with damage_named(self._name, "Parquet", partial(_damaged, self._name, "Parquet", file)):
             # A buffer grows to the size that a damaged page claims to have.
             buffer_size = 0 if file.seek(0, os.SEEK_END) <= _SMALL_FILE else 1 << 20
             reader = open_parquet(file, buffer_size=buffer_size)
@@ -126,7 +121,7 @@ class RowsReader:
         """Yields the rows of an Arrow file, in the file or the stream format."""
         ipc = import_pyarrow("pyarrow.ipc")
         begin = file.read(6)
-        with damage_named(self._name, "Arrow", partial(self._damaged, "Arrow", file)):
+        with damage_named(self._name, "Arrow", partial(_damaged, self._name, "Arrow", file)):
             source = _WholeReads(file)
             if begin == b"ARROW1":
                 reader = ipc.open_file(source)
@@ -251,13 +246,12 @@ class RowsReader:
         rows = np.arange(len(column)) if self._has_origins else None
         self._n_read += len(column)
         done = self._n_read / n_rows if n_rows else done
-        n_nulls = 0
         for number, step in enumerate(self._field):
             if number:
                 # Unlike struct.field(), this keeps the nulls of the parent.
                 column = compute.struct_field(column, step.name)
             for _ in range(step.n_lists):
-                n_nulls += self._checked_nulls(column)
+                self._check_nulls(column)
                 # As bytes: the document reader checks that they are UTF-8.
                 column = column.view(_replace_text_types(column.type, _bytes_types()))
                 column.validate(full=True)
@@ -282,26 +276,37 @@ class RowsReader:
                 kept = np.delete(rows[start:stop], skipped.astype(np.int64) - self._n_rows)
                 origins = Origins(kept + before_all, None if ids is None else [ids[row] for row in kept.tolist()])
             self._n_rows += stop - start
-            yield documents, len(skipped) + n_nulls, done, origins
-            start, n_nulls = stop, 0
-        if n_nulls:
-            yield _core.Documents.from_texts([]), n_nulls, done, None
+            self._note_skipped(len(skipped))
+            yield documents, done, origins
+            start = stop
 
-    def _checked_nulls(self, lists: Any) -> int:
-        """Returns how many lists are null; CorpusError if there are any, unless such rows are left out."""
+    def _check_nulls(self, lists: Any) -> None:
+        """Leaves out lists that are null; CorpusError if there are any, unless such rows are left out."""
         if lists.null_count and not self._skip:
             raise CorpusError(f"{self._name}: a row: the list is null; skip such rows with skip_bad")
-        return int(lists.null_count)
+        self._note_skipped(int(lists.null_count))
 
-    def _damaged(self, kind: str, file: BinaryIO, error: Exception) -> CorpusError:
-        file.seek(0)
-        begin = file.read(BEGIN_BYTES)
-        what = "the file is empty" if not begin else "the file is damaged or truncated"
-        if "crypt" in str(error):
-            what = "the file is encrypted: write it without encryption"
-        if not begin.startswith(b"PAR1" if kind == "Parquet" else b"ARROW1"):
-            what = _core.not_text(begin) or what
-        return CorpusError(f"{self._name}: not readable as {kind}: {error}; {what}")
+    def _note_skipped(self, n: int) -> None:
+        if n:
+            self._on_skip(n, [f"{self._name}: {n} rows whose text is null or not UTF-8"])
+
+
+def group_bytes(name: str, file: BinaryIO) -> list[int]:
+    """Returns the uncompressed size of each row group of a Parquet file."""
+    with damage_named(name, "Parquet", partial(_damaged, name, "Parquet", file)):
+        metadata = open_parquet(file, buffer_size=0).metadata
+        return [max(metadata.row_group(number).total_byte_size, 0) for number in range(metadata.num_row_groups)]
+
+
+def _damaged(name: str, kind: str, file: BinaryIO, error: Exception) -> CorpusError:
+    file.seek(0)
+    begin = file.read(BEGIN_BYTES)
+    what = "the file is empty" if not begin else "the file is damaged or truncated"
+    if "crypt" in str(error):
+        what = "the file is encrypted: write it without encryption"
+    if not begin.startswith(b"PAR1" if kind == "Parquet" else b"ARROW1"):
+        what = _core.not_text(begin) or what
+    return CorpusError(f"{name}: not readable as {kind}: {error}; {what}")
 
 
 class _WholeReads:

@@ -8,8 +8,8 @@ import copy
 import errno
 import itertools
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
@@ -18,7 +18,7 @@ from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_paths, check_texts, shown
 from pairloom._internal.atomic import naming
 from pairloom._internal.warnings import warn
-from pairloom.corpus.columns import Rows, RowsReader
+from pairloom.corpus.columns import RowsReader
 from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
 from pairloom.corpus.content import DigestedFile, digest_of
 from pairloom.corpus.first_bytes import BEGIN_BYTES, doubt_of, warn_of
@@ -34,17 +34,25 @@ _MAX_MESSAGES = 5
 _SYSTEM_ERRNOS = {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EINTR, errno.ESTALE}
 
 
-class Part(NamedTuple):
-    """What a block holds of one source.
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A boundary between two documents, from which reading can be resumed.
 
-    start: number of documents in the block before this part. source: index of the source. first: number of documents of
-    that source that ended before this block. n_skipped_before: records skipped in earlier sources.
+    source: index of the source. documents: number of its documents before the boundary. source_bytes, source_skipped:
+    bytes of text and skipped records in earlier sources.
     """
 
+    source: int = 0
+    documents: int = 0
+    source_bytes: int = 0
+    source_skipped: int = 0
+
+
+class Part(NamedTuple):
+    """What a block holds of one source: the number of its documents before this part, and where the part begins."""
+
     start: int
-    source: int
-    first: int
-    n_skipped_before: int
+    point: Position
 
 
 class Block(NamedTuple):
@@ -61,12 +69,12 @@ class Block(NamedTuple):
     @property
     def source(self) -> int:
         """Index of the first source."""
-        return self.parts[0].source
+        return self.parts[0].point.source
 
     @property
     def first(self) -> int:
         """Number of documents of the first source that ended before this block."""
-        return self.parts[0].first
+        return self.parts[0].point.documents
 
 
 _Read = tuple[_core.Documents, int, Origins | None]
@@ -79,20 +87,6 @@ class SkippedFile(NamedTuple):
     input: int
     path: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A boundary between two documents, from which reading can be resumed.
-
-    source: index of the source. documents: number of its documents before the boundary. source_bytes, source_skipped:
-    bytes of text and skipped records in earlier sources.
-    """
-
-    source: int = 0
-    documents: int = 0
-    source_bytes: int = 0
-    source_skipped: int = 0
 
 
 class Corpus:
@@ -242,6 +236,14 @@ class Corpus:
         wanted = (origins, [] if id_field is None else id_field.split("."))
         return Reading(self, start or Position(), piece_bytes, digests, joined, wanted)
 
+    def line_reader(self, format: str | None, name: str, **origins: Any) -> _core.PlainText | _core.JsonLines:
+        """Returns the core's reader of plain text or JSON lines; origins: further arguments of JsonLines."""
+        replaces = self.input_errors == "replace"
+        if format == "text":
+            return _core.PlainText(name, separator=self.separator, replace=replaces)
+        field = self.text_field.split(".")
+        return _core.JsonLines(name, field=field, replace=replaces, skip=self.skip_bad, **origins)
+
     def check_id_field(self, id_field: str) -> None:
         """Raises ValueError unless each source can have a field or column of that name."""
         if not isinstance(id_field, str) or not all(id_field.split(".")) or "[]" in id_field:
@@ -305,16 +307,9 @@ def is_dataset(value: Any) -> bool:
 
 @dataclass(slots=True)
 class _SourceState:
-    """The state of reading one source.
+    """The state of reading one source from `start`. is_used: whether any of its text was passed on."""
 
-    left_out: documents to skip at its start. n_skipped_before: records skipped in earlier sources. before: bytes of
-    those sources. is_used: whether any of its text was passed on.
-    """
-
-    number: int
-    left_out: int
-    n_skipped_before: int
-    before: int
+    start: Position
     n_documents: int = 0
     is_used: bool = False
 
@@ -393,7 +388,7 @@ class Reading:
             if number in known:
                 continue
             left_out = self._start.documents if number == self._start.source else 0
-            state = _SourceState(number, left_out, self.n_skipped, self._before[number])
+            state = _SourceState(Position(number, left_out, self._n_text_bytes, self.n_skipped))
             try:
                 for documents, done, origins in self._source(number):
                     block = self._block(state, documents, done, origins)
@@ -411,9 +406,9 @@ class Reading:
                     raise error from error.__cause__
                 source = self._corpus.sources[number]
                 reason = str(error) if isinstance(error, CorpusError) else f"{source.shown}: {error.strerror or error}"
-                if state.left_out:
+                if left_out:
                     raise CorpusError(
-                        f"{reason}; it cannot be skipped, because {state.left_out} of its documents were already "
+                        f"{reason}; it cannot be skipped, because {left_out} of its documents were already "
                         "used; start again without the file"
                     ) from error
                 self.skipped_files.append(SkippedFile(number, source.name, reason))
@@ -438,19 +433,19 @@ class Reading:
         if self._limit is not None:
             documents = self._limit.apply(documents)
         self._n_text_bytes += documents.n_bytes
-        first = state.n_documents
+        first, left_out = state.n_documents, state.start.documents
         state.n_documents += len(documents)
         if self._has_origins:
             origins = origins or Origins(np.arange(first, state.n_documents), None)
-            origins = origins.part(max(state.left_out - first, 0), len(documents))
-        if first < state.left_out:
-            documents = documents.skip(state.left_out - first)
-            first = state.left_out
+            origins = origins.part(max(left_out - first, 0), len(documents))
+        if first < left_out:
+            documents = documents.skip(left_out - first)
+            first = left_out
         if documents.is_empty:
             return None
         state.is_used = True
-        done = state.before + done if self._corpus.max_bytes is None else self._n_text_bytes
-        return Block(documents, [Part(0, state.number, first, state.n_skipped_before)], done, origins)
+        done = self._before[state.start.source] + done if self._corpus.max_bytes is None else self._n_text_bytes
+        return Block(documents, [Part(0, replace(state.start, documents=first))], done, origins)
 
     def _source(self, number: int) -> Iterator[_Read]:
         """Yields the documents of one source."""
@@ -497,46 +492,42 @@ class Reading:
         if format in ("parquet", "arrow"):
             yield from self._rows_of(source, file, format, compression)
         elif format == "warc":
-            yield from self._records_of(source, file, compression)
+            reader = WarcReader(
+                source.shown,
+                replace=self._corpus.input_errors == "replace",
+                skip=self._corpus.skip_bad,
+                piece_bytes=self._piece_bytes,
+                on_skip=self._note_skipped,
+            )
+            for documents in reader.read(self._text_pieces(source, file, compression)):
+                yield documents, _bytes_read(file, source), None
         else:
             yield from self._lines_of(source, file, format, compression)
 
     def _lines_of(
         self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None
     ) -> Iterator[_Read]:
-        corpus = self._corpus
-        replace = corpus.input_errors == "replace"
-        reader: _core.PlainText | _core.JsonLines
-        if format == "text":
-            reader = _core.PlainText(source.shown, separator=corpus.separator, replace=replace)
-        else:
-            field = corpus.text_field.split(".")
-            reader = _core.JsonLines(
-                source.shown,
-                field=field,
-                replace=replace,
-                skip=corpus.skip_bad,
-                origins=self._has_origins,
-                id_field=self._id_field,
-            )
-        before = self.n_skipped, len(self.messages)
+        wanted = {"origins": self._has_origins, "id_field": self._id_field}
+        reader = self._corpus.line_reader(format, source.shown, **wanted)
+        n_skipped, n_messages, origins = 0, 0, None
         try:
-            for piece in self._text_pieces(source, file, compression):
-                documents = reader.push(piece)
-                self._note_skipped(reader, before)
-                yield documents, _bytes_read(file, source), self._take_origins(reader)
-            documents = reader.finish()
+            for piece in itertools.chain(self._text_pieces(source, file, compression), [None]):
+                documents = reader.finish() if piece is None else reader.push(piece)
+                if isinstance(reader, _core.JsonLines):
+                    if n := reader.n_skipped - n_skipped:
+                        self._note_skipped(n, reader.messages[n_messages:])
+                        n_skipped, n_messages = reader.n_skipped, len(reader.messages)
+                    if self._has_origins:
+                        lines, ids = reader.take_origins()
+                        origins = Origins(lines, ids if self._id_field else None)
+                yield documents, _bytes_read(file, source), origins
         except MemoryError as error:
             raise MemoryError(f"{source.shown}: {error}") from error
-        self._note_skipped(reader, before)
-        yield documents, source.n_bytes or 0, self._take_origins(reader)
 
-    def _take_origins(self, reader: _core.PlainText | _core.JsonLines) -> Origins | None:
-        """Returns the origins of the documents that the reader has returned."""
-        if not self._has_origins or not isinstance(reader, _core.JsonLines):
-            return None
-        lines, ids = reader.take_origins()
-        return Origins(lines, ids if self._id_field else None)
+    def _note_skipped(self, n: int, messages: Sequence[str]) -> None:
+        """Counts skipped records, and keeps the messages of the first ones."""
+        self.n_skipped += n
+        self.messages.extend(messages[: _MAX_MESSAGES - len(self.messages)])
 
     def _pieces(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[bytes]:
         digested = None if self._digests is None else DigestedFile(file)
@@ -575,29 +566,6 @@ class Reading:
             return None
         return doubt_of(piece[:BEGIN_BYTES], is_meant=not is_text or self._corpus.input_format is not None)
 
-    def _note_skipped(self, reader: _core.PlainText | _core.JsonLines, before: tuple[int, int]) -> None:
-        """Updates the count of skipped records, and keeps the messages of the first ones; before: their numbers."""
-        if isinstance(reader, _core.JsonLines) and reader.n_skipped:
-            self.n_skipped = before[0] + reader.n_skipped
-            new = reader.messages[len(self.messages) - before[1] :]
-            self.messages.extend(new[: _MAX_MESSAGES - len(self.messages)])
-
-    def _records_of(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[_Read]:
-        reader = WarcReader(
-            source.shown,
-            replace=self._corpus.input_errors == "replace",
-            skip=self._corpus.skip_bad,
-            piece_bytes=self._piece_bytes,
-        )
-        before = self.n_skipped
-        try:
-            for documents in reader.read(self._text_pieces(source, file, compression)):
-                self.n_skipped = before + reader.n_skipped
-                yield documents, _bytes_read(file, source), None
-        finally:
-            self.n_skipped = before + reader.n_skipped
-            self.messages.extend(reader.messages[: _MAX_MESSAGES - len(self.messages)])
-
     def _rows_of(self, source: Source, file: BinaryIO, format: InputFormat, compression: str | None) -> Iterator[_Read]:
         reader = self._rows_reader(source.shown)
         with contextlib.ExitStack() as stack:
@@ -606,7 +574,7 @@ class Reading:
                 # Both formats need random access.
                 file = stack.enter_context(self._copied(source, file, compression))
             rows = reader.parquet(file, source.row_group) if format == "parquet" else reader.arrow(file)
-            for documents, done, origins in self._count_skips(source.shown, rows):
+            for documents, done, origins in rows:
                 yield documents, int(done * (source.n_bytes or 0)), origins
             if self._digests is not None and not is_copied and not source.is_remote:
                 file.seek(0)
@@ -614,31 +582,23 @@ class Reading:
 
     def _rows_reader(self, name: str) -> RowsReader:
         corpus = self._corpus
-        replace = corpus.input_errors == "replace"
         return RowsReader(
             name,
             corpus.text_field.split("."),
-            replace=replace,
+            replace=corpus.input_errors == "replace",
             skip=corpus.skip_bad,
             piece_bytes=self._piece_bytes,
+            on_skip=self._note_skipped,
             origins=self._has_origins,
             id_field=self._id_field,
         )
-
-    def _count_skips(self, name: str, rows: Iterator[Rows]) -> Iterator[tuple[_core.Documents, float, Origins | None]]:
-        for documents, n_skipped, done, origins in rows:
-            if n_skipped:
-                self.n_skipped += n_skipped
-                if len(self.messages) < _MAX_MESSAGES:
-                    self.messages.append(f"{name}: {n_skipped} rows whose text is null or not UTF-8")
-            yield documents, done, origins
 
     def _in_memory(self, texts: Any) -> Iterator[_Read]:
         if is_dataset(texts):
             tables = texts.with_format("arrow").iter(batch_size=_DATASET_ROWS)
             n_rows = len(texts) if hasattr(texts, "__len__") else None
             rows = self._rows_reader("<dataset>").tables(tables, n_rows)
-            yield from ((documents, 0, origins) for documents, _, origins in self._count_skips("<dataset>", rows))
+            yield from ((documents, 0, origins) for documents, _, origins in rows)
             return
         first = 0
         for batch in batches_of(texts, self._piece_bytes):

@@ -4,7 +4,7 @@ A record is a line with the version, headers, an empty line, as many bytes as Co
 Source: ISO 28500, WARC/1.0 and 1.1. Memory is a few blocks, or one record if that is longer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pairloom import _core
@@ -23,14 +23,20 @@ class _Record(NamedTuple):
 
 
 class WarcReader:
-    """Reads the texts of one file. n_skipped, messages: as for JsonLines."""
+    """Reads the texts of one file. on_skip: called with the number of records that are left out, and messages."""
 
-    def __init__(self, name: str, *, replace: bool, skip: bool, piece_bytes: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        replace: bool,
+        skip: bool,
+        piece_bytes: int,
+        on_skip: Callable[[int, Sequence[str]], None],
+    ) -> None:
         self._name, self._replace, self._skip = name, replace, skip
-        self._piece_bytes = piece_bytes
+        self._piece_bytes, self._on_skip = piece_bytes, on_skip
         self._n_records = self._n_texts = 0
-        self.n_skipped = 0
-        self.messages: list[str] = []
 
     def read(self, pieces: Iterator[bytes]) -> Iterator[_core.Documents]:
         """Yields the documents, some at a time."""
@@ -102,8 +108,7 @@ class WarcReader:
                 f"{message}, not text; read the WET files of the crawl, extract the text, or skip such records with "
                 "skip_bad"
             )
-        self.n_skipped += 1
-        self.messages.append(message)
+        self._on_skip(1, [message])
         return False
 
     def _documents(self, bodies: list[bytes]) -> _core.Documents:
@@ -120,8 +125,7 @@ class WarcReader:
                 n_skipped += 1
         self._n_texts += len(bodies)
         if n_skipped:
-            self.n_skipped += n_skipped
-            self.messages.append(f"{self._name}: {n_skipped} texts are not UTF-8")
+            self._on_skip(n_skipped, [f"{self._name}: {n_skipped} texts are not UTF-8"])
         return _core.Documents.from_texts(texts)
 
     def _damaged(self, what: str) -> CorpusError:

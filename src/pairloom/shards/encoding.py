@@ -10,7 +10,7 @@ import numpy as np
 from pairloom import _core
 from pairloom._internal.background_io import ReadAhead, WriteBehind
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Block, Corpus, Position, Reading, SkippedFile
+from pairloom.corpus import Block, Corpus, Reading, SkippedFile
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows
 from pairloom.shards.selection import SelectedBlocks, is_selection, start_of
@@ -32,28 +32,18 @@ class _Target:
     """A folder into which a corpus is being encoded."""
 
     def __init__(self, manifest: Manifest, shards: Shards, first_input: int) -> None:
-        point = manifest.next
         self.shards = shards
         self.has_ids = False
         self._first_input = first_input
         self._n_bytes = self._last_end = manifest.text_bytes
-        self._source, self._source_bytes = point.source, point.source_bytes
 
     def batch(self, block: Block, encoded: tuple[Any, Any, Any], skipped_files: Sequence[SkippedFile]) -> Batch:
         """Returns what to write for a block."""
         ids, ends, literals = encoded
         byte_ends = block.documents.ends() + self._n_bytes
-        points = []
-        for part in block.parts:
-            if part.source != self._source:
-                # No document is open at the start of an input.
-                self._source = part.source
-                self._source_bytes = int(byte_ends[part.start - 1]) if part.start else self._n_bytes
-            points.append((part.start, Position(self._source, part.first, self._source_bytes, part.n_skipped_before)))
         self._n_bytes += block.documents.n_bytes
-        return Batch(
-            ids, ends, byte_ends, literals, points, tuple(skipped_files), self._provenance(block, ends, byte_ends)
-        )
+        provenance = self._provenance(block, ends, byte_ends)
+        return Batch(ids, ends, byte_ends, literals, block.parts, tuple(skipped_files), provenance)
 
     def _provenance(self, block: Block, ends: Any, byte_ends: Any) -> ProvenanceRows | None:
         if block.origins is None:
@@ -61,7 +51,7 @@ class _Target:
         records, ids = block.origins
         self.has_ids = self.has_ids or any(id is not None for id in ids or ())
         n_of_parts = np.diff([*(part.start for part in block.parts), len(ends)])
-        inputs = np.repeat([self._first_input + part.source for part in block.parts], n_of_parts)
+        inputs = np.repeat([self._first_input + part.point.source for part in block.parts], n_of_parts)
         n_bytes = np.diff(byte_ends, prepend=self._last_end)
         self._last_end = int(byte_ends[-1]) if len(ends) else self._last_end
         return ProvenanceRows(np.arange(len(ends)), ends, inputs, records, np.zeros_like(records), n_bytes, ids)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom.corpus import Corpus
-from pairloom.corpus.columns import RowsReader
+from pairloom.corpus.columns import group_bytes
 from pairloom.corpus.sources import Source
 from pairloom.errors import CorpusError
 
@@ -130,9 +130,8 @@ class Sample:
         if source.format != "parquet" or source.compression is not None or source.is_remote:
             return 0, 1, source
         if number not in self._groups:
-            reader = RowsReader(source.shown, [""], replace=False, skip=False, piece_bytes=1)
             with source.open() as file:
-                self._groups[number] = np.cumsum(reader.group_bytes(file))
+                self._groups[number] = np.cumsum(group_bytes(source.shown, file))
         ends = self._groups[number]
         if len(ends) < 2 or not ends[-1]:
             return 0, 1, source
@@ -242,12 +241,9 @@ class Sample:
         return self._span(number, len(data), [limit.apply(reader.push(data)), limit.apply(reader.finish())])
 
     def _reader(self, number: int, first: int) -> _core.PlainText | _core.JsonLines:
-        corpus, source = self._corpus, self._corpus.sources[number]
+        source = self._corpus.sources[number]
         name = f"{source.shown}, from byte {first} on" if first else source.shown
-        replaces = corpus.input_errors == "replace"
-        if source.format == "text":
-            return _core.PlainText(name, separator=corpus.separator, replace=replaces)
-        return _core.JsonLines(name, field=corpus.text_field.split("."), replace=replaces, skip=corpus.skip_bad)
+        return self._corpus.line_reader(source.format, name)
 
 
 def _record(data: bytes, at: int, end: bytes) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from pairloom import _core
 from pairloom._internal.arguments import shown
 from pairloom.corpus import Position, Reading
-from pairloom.corpus.corpus import Block
+from pairloom.corpus.corpus import Block, Part
 from pairloom.shards.files import is_run_file
 
 _NAME = re.compile(r"\w[\w.-]*")
@@ -71,7 +72,7 @@ def start_of(config: dict[str, Any], points: Sequence[Position]) -> Position:
     # Which documents are duplicates, and where max_bytes ends, depends on all that was read before.
     if "duplicates" in config or config["max_bytes"] is not None:
         return Position()
-    return Position(first.source, source_skipped=first.source_skipped)
+    return replace(first, documents=0)
 
 
 class SelectedBlocks:
@@ -149,16 +150,17 @@ class _Target:
         parts, n_taken = [], 0
         stops = [*(part.start for part in block.parts[1:]), len(texts)]
         for part, stop in zip(block.parts, stops, strict=True):
-            if part.source != self._source:
-                self._source, self._n_documents = part.source, 0
+            source = part.point.source
+            if source != self._source:
+                self._source, self._n_documents = source, 0
             places = part.start + np.flatnonzero(is_taken[part.start : stop])
             n_done = len(places)
-            if part.source >= self._point.source:
-                n_left = self._point.documents - self._n_documents if part.source == self._point.source else 0
+            if source >= self._point.source:
+                n_left = self._point.documents - self._n_documents if source == self._point.source else 0
                 n_done = min(max(n_left, 0), n_done)
             is_taken[places[:n_done]] = False
             if n_done < len(places):
-                parts.append(part._replace(start=n_taken, first=self._n_documents + n_done))
+                parts.append(Part(n_taken, replace(part.point, documents=self._n_documents + n_done)))
                 n_taken += len(places) - n_done
             self._n_documents += len(places)
         if not parts:
