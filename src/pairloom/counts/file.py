@@ -22,19 +22,20 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pairloom import _core
-from pairloom._internal.arguments import check_paths, check_special_tokens, shown
+from pairloom._internal import arrow
+from pairloom._internal.arguments import check_paths, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.corpus.columns import damage_named, open_parquet
+from pairloom.counts.metadata import CountsMetadata, checked_metadata
 from pairloom.errors import CountsError
-from pairloom.patterns import pattern_text
 
 MAGIC = b"PLCOUNTS"
 VERSION = 1
@@ -60,44 +61,31 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 _MIN_COUNT = "min_count"
 
 
-class CountsColumns(NamedTuple):
-    """Sorted pretokens, concatenated; where each one ends (uint64 [n]); its count (uint64 [n]); the metadata."""
+class Stored(NamedTuple):
+    """The metadata of a file. totals: bytes, documents and special literals of the corpus."""
 
-    text: bytes
-    ends: npt.NDArray[np.uint64]
-    counts: npt.NDArray[np.uint64]
-    metadata: dict[str, Any]
+    metadata: CountsMetadata
+    totals: tuple[int, int, int]
 
 
-def save(path: Path, columns: CountsColumns | Any, overwrite: bool) -> None:
-    """Writes columns in the native format, or an Arrow table as Parquet, atomically."""
-    write_file(path, _to_bytes(columns) if isinstance(columns, CountsColumns) else _to_parquet(columns), overwrite)
+def save(path: Path, columns: _core.PretokenCounts, metadata: dict[str, Any], overwrite: bool) -> None:
+    """Writes counts atomically, in the format that the suffix selects."""
+    to_bytes = _to_parquet if path.suffix == ".parquet" else _to_native
+    write_file(path, to_bytes(columns, metadata), overwrite)
 
 
-def load(path: Path) -> CountsColumns:
+def load(path: Path) -> tuple[_core.PretokenCounts, CountsMetadata]:
     """Reads a native file, which `save` or another program wrote as described above."""
     with path.open("rb") as file:
-        return _checked(_read_native(file, str(path)), str(path))
-
-
-def _checked(columns: CountsColumns, name: str) -> CountsColumns:
-    """Returns the columns; CountsError unless the pretokens are distinct and sorted and each count is at least 1."""
-    if len(columns.counts) and not columns.counts.all():
-        row = int(np.flatnonzero(columns.counts == 0)[0])
-        raise CountsError(f"{name}: row {row}: the count is 0; remove such rows")
-    try:
-        _core.check_ascending(columns.text, columns.ends)
-    except ValueError as error:
-        raise CountsError(f"{name}: {error}") from error
-    return columns
+        return _read_native(file, str(path))
 
 
 # The native format ----------------------------------------------------------------------------------------------
 
 
-def _to_bytes(columns: CountsColumns) -> bytes:
-    """Returns the columns as bytes of the native format."""
-    header = {**columns.metadata, "n_pretokens": len(columns.ends), "n_pretoken_bytes": len(columns.text)}
+def _to_native(columns: _core.PretokenCounts, metadata: dict[str, Any]) -> bytes:
+    text, ends, counts = columns.sorted_columns()
+    header = {**metadata, "n_pretokens": len(ends), "n_pretoken_bytes": len(text)}
     encoded = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     body = b"".join(
         [
@@ -105,16 +93,16 @@ def _to_bytes(columns: CountsColumns) -> bytes:
             VERSION.to_bytes(4, "little"),
             len(encoded).to_bytes(4, "little"),
             encoded,
-            columns.ends.astype("<u8").tobytes(),
-            columns.counts.astype("<u8").tobytes(),
-            columns.text,
+            ends.astype("<u8").tobytes(),
+            counts.astype("<u8").tobytes(),
+            text,
         ]
     )
     return body + hashlib.sha256(body).digest()
 
 
-def _read_native(file: BinaryIO, name: str) -> CountsColumns:
-    """Reads the native format.
+def _read_native(file: BinaryIO, name: str) -> tuple[_core.PretokenCounts, CountsMetadata]:
+    """Reads the native format; CountsError unless the pretokens are distinct and sorted and each count is at least 1.
 
     The header is checked before the rest is read, since a file of another kind can have any size.
     """
@@ -130,7 +118,7 @@ def _read_native(file: BinaryIO, name: str) -> CountsColumns:
     if _BEGIN_BYTES + len(encoded) < start:
         raise CountsError(f"{name}: truncated in the header, at byte {_BEGIN_BYTES + len(encoded)}; copy it again")
     header = _from_json(encoded, f"{name}: the header at byte 16")
-    metadata = _checked_metadata(header, name)
+    metadata, totals = _stored_of(header, name)
     n, n_text = (_size(header, key, name) for key in ("n_pretokens", "n_pretoken_bytes"))
     expected = start + 16 * n + n_text + _DIGEST_BYTES
     # Only a regular file has a size to compare; a pipe has none.
@@ -145,7 +133,15 @@ def _read_native(file: BinaryIO, name: str) -> CountsColumns:
     if digest.digest() != rest[-_DIGEST_BYTES:]:
         raise CountsError(f"{name}: the SHA-256 at byte {expected - _DIGEST_BYTES} does not match; the file is damaged")
     ends, counts = (np.frombuffer(rest, dtype="<u8", count=n, offset=at).astype(np.uint64) for at in (0, 8 * n))
-    return CountsColumns(bytes(rest[16 * n : -_DIGEST_BYTES]), ends, counts, metadata)
+    if not counts.all():
+        row = int(np.flatnonzero(counts == 0)[0])
+        raise CountsError(f"{name}: row {row}: the count is 0; remove such rows")
+    text = bytes(rest[16 * n : -_DIGEST_BYTES])
+    try:
+        _core.check_ascending(text, ends)
+    except ValueError as error:
+        raise CountsError(f"{name}: {error}") from error
+    return _core.PretokenCounts.from_columns(text, ends, counts, totals), metadata
 
 
 def _from_json(encoded: bytes, what: str) -> Any:
@@ -170,8 +166,8 @@ def _size(header: dict[str, Any], key: str, name: str) -> int:
 # Parquet --------------------------------------------------------------------------------------------------------
 
 
-def _to_parquet(table: Any) -> bytes:
-    pyarrow = import_pyarrow()
+def _to_parquet(columns: _core.PretokenCounts, metadata: dict[str, Any]) -> bytes:
+    pyarrow, table = import_pyarrow(), arrow.counts_table(columns, metadata_pairs(metadata))
     fields = [pyarrow.field("pretoken", pyarrow.binary(), nullable=False), table.schema.field("count")]
     schema = pyarrow.schema(fields, table.schema.metadata)
     out = io.BytesIO()
@@ -236,7 +232,7 @@ def metadata_pairs(metadata: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
     return [(key.encode(), value.encode()) for key, value in pairs]
 
 
-def metadata_of(pairs: Mapping[bytes, bytes], name: str) -> dict[str, Any] | None:
+def stored_in(pairs: Mapping[bytes, bytes], name: str) -> Stored | None:
     """Returns the metadata in the key-value pairs of an Arrow schema; None if none of them are ours."""
     # Keys and values are bytes; those of other programs need not be UTF-8.
     found = {}
@@ -244,7 +240,7 @@ def metadata_of(pairs: Mapping[bytes, bytes], name: str) -> dict[str, Any] | Non
         value = pairs.get((_PREFIX + key).encode())
         if value is not None:
             found[key] = _from_json(value, f"{name}: metadata {_PREFIX + key!r}")
-    return _checked_metadata(found, name) if found else None
+    return _stored_of(found, name) if found else None
 
 
 def _is_text(value: Any) -> bool:
@@ -252,7 +248,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
+def _stored_of(header: Any, name: str) -> Stored:
     """Returns the metadata after checking each type; CountsError names the first that is wrong."""
     if not isinstance(header, Mapping):
         raise CountsError(f"{name}: the header is not an object")
@@ -265,15 +261,13 @@ def _checked_metadata(header: Any, name: str) -> dict[str, Any]:
             raise CountsError(f"{name}: metadata {key!r} must not be {shown(value)}")
         if isinstance(value, int) and not 0 <= value < 1 << 64:
             raise CountsError(f"{name}: metadata {key!r} is {shown(value)}, which does not fit 64 bits")
-    if header["corpus_specials"] not in ("text", "split"):
-        raise CountsError(f"{name}: metadata 'corpus_specials' must be 'text' or 'split'")
-    pattern = header["pattern"]
+    pattern = header["pattern"] if isinstance(header["pattern"], str) else tuple(header["pattern"])
     try:
-        check_special_tokens(header["special_tokens"])
-        pattern_text(pattern if isinstance(pattern, str) else tuple(pattern))
+        metadata = checked_metadata(pattern, header["special_tokens"], header["corpus_specials"])
     except ValueError as error:
         raise CountsError(f"{name}: metadata: {error}") from error
     least = header.get(_MIN_COUNT, 1)
     if type(least) is not int or not 1 <= least < 1 << 64:
         raise CountsError(f"{name}: metadata {_MIN_COUNT!r} must not be {shown(least)}")
-    return {key: header[key] for key in _KEYS} | ({_MIN_COUNT: least} if least > 1 else {})
+    metadata = replace(metadata, unicode_version=header["unicode_version"], min_count=least)
+    return Stored(metadata, (header["n_bytes"], header["n_documents"], header["n_special_literals"]))

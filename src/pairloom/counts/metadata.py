@@ -1,7 +1,7 @@
 """CountsMetadata: how a corpus was cut into pretokens. Counts can be added only if theirs agree."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,15 +58,3 @@ def checked_metadata(pattern: Pattern, special_tokens: Sequence[str], corpus_spe
     """Returns the metadata for counting with these arguments; ValueError or TypeError if they are wrong."""
     check_choice("corpus_specials", corpus_specials, ("text", "split"))
     return CountsMetadata(pattern_text(pattern), check_special_tokens(special_tokens), corpus_specials)
-
-
-def stored_metadata(stored: Mapping[str, Any]) -> CountsMetadata:
-    """Returns the metadata of a file whose fields were checked."""
-    pattern = stored["pattern"] if isinstance(stored["pattern"], str) else tuple(stored["pattern"])
-    return CountsMetadata(
-        pattern_text(pattern),
-        tuple(stored["special_tokens"]),
-        stored["corpus_specials"],
-        stored["unicode_version"],
-        stored.get("min_count", 1),
-    )

@@ -38,7 +38,7 @@ from pairloom.corpus import Corpus, Reading, check_not_of_corpus
 from pairloom.corpus.first_bytes import doubtful_files, warn_of
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
-from pairloom.counts.metadata import CountsMetadata, checked_metadata, stored_metadata
+from pairloom.counts.metadata import CountsMetadata, checked_metadata
 from pairloom.errors import CountsError
 from pairloom.model import Pattern
 
@@ -206,11 +206,7 @@ class PretokenCounts:
         check_bool("overwrite", overwrite)
         file = Path(check_path("path", path))
         check_free(file, overwrite)
-        if file.suffix == ".parquet":
-            counts_file.save(file, self.to_arrow(), overwrite)
-        else:
-            columns = counts_file.CountsColumns(*self.columns.sorted_columns(), self._stored_metadata())
-            counts_file.save(file, columns, overwrite)
+        counts_file.save(file, self.columns, self._stored_metadata(), overwrite)
 
     def _stored_metadata(self) -> dict[str, Any]:
         return self.metadata.as_stored() | {
@@ -229,10 +225,7 @@ class PretokenCounts:
         file = Path(check_path("path", path))
         if file.suffix == ".parquet":
             return cls.from_parquet(file)
-        text, ends, counts, stored = counts_file.load(file)
-        totals = (stored["n_bytes"], stored["n_documents"], stored["n_special_literals"])
-        columns = _core.PretokenCounts.from_columns(text, ends, counts, totals)
-        return cls(columns, stored_metadata(stored))
+        return cls(*counts_file.load(file))
 
     @classmethod
     def from_arrow(
@@ -462,13 +455,13 @@ class CountBuilder:
 
         If there are no metadata, the totals are the bytes of text that the tables count.
         """
-        stored: dict[str, Any] | None = None
+        stored: counts_file.Stored | None = None
         n_text_bytes = 0
         for number, table in enumerate(tables):
             with _errors_of(name):
                 pairs, pretokens, counts = arrow.counts_of_table(table)
             if number == 0:
-                stored = counts_file.metadata_of(pairs, name)
+                stored = counts_file.stored_in(pairs, name)
                 self._take_metadata(stored, name)
             with _errors_of(name):
                 n_text_bytes += self._counter.add_rows(pretokens, counts)
@@ -476,14 +469,13 @@ class CountBuilder:
         if stored is None:
             self._counter.add_totals(n_text_bytes, 0, 0)
             return
-        totals = stored["n_bytes"], stored["n_documents"], stored["n_special_literals"]
-        n_tables, n_counted = self._totals.get(totals, (0, 0))
-        self._totals[totals] = n_tables + 1, n_counted + n_text_bytes
+        n_tables, n_counted = self._totals.get(stored.totals, (0, 0))
+        self._totals[stored.totals] = n_tables + 1, n_counted + n_text_bytes
 
-    def _take_metadata(self, stored: dict[str, Any] | None, name: str) -> None:
+    def _take_metadata(self, stored: counts_file.Stored | None, name: str) -> None:
         if stored is not None:
             try:
-                self._check_same_metadata(stored_metadata(stored))
+                self._check_same_metadata(stored.metadata)
             except CountsError as error:
                 raise CountsError(f"{name}: {error}") from None
         elif self._metadata is None:

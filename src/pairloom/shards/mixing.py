@@ -78,23 +78,17 @@ class MixedShards:
         each = {name: epochs.get(name, 1) if isinstance(epochs, Mapping) else epochs for name in self.sources}
         if pad_id is None and any(n is not None for n in each.values()):
             raise ValueError("a mixture with epochs needs pad_id, the id that fills the last rows")
-        options: dict[str, Any] = {"seed": seed, "shuffle": shuffle, "mode": mode, "pad_id": pad_id}
-        options["dtype"] = self.dtype if dtype is None else dtype
+        order: dict[str, Any] = {"seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
+        dtype = self.dtype if dtype is None else dtype
         used = {name for _, parts in self._steps for name, n in zip(self.sources, parts, strict=True) if n}
         rows = {
-            name: source.rows(seq_len, epochs=each[name], **options) if name in used else None
+            name: source.rows(**order, epochs=each[name], pad_id=pad_id, dtype=dtype) if name in used else None
             for name, source in self.sources.items()
         }
         for name, value in (("batch", batch), ("world_size", world_size)):
             check_int(name, value, least=1)
         phases = [(first * batch * world_size, parts) for first, parts in self._steps]
-        stream = {
-            "tokens": {name: source.n_tokens for name, source in self.sources.items()},
-            "seq_len": seq_len,
-            "seed": seed,
-            "shuffle": shuffle,
-            "mode": mode,
-        }
+        stream = {"tokens": {name: source.n_tokens for name, source in self.sources.items()}, **order}
         return MixedBatches(_MixedRows(rows, phases), batch, rank, world_size, step, epoch, row, stream)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -308,9 +308,9 @@ class OpenShards(Sequence[Ids]):
         Raises ValueError for wrong numbers, if there are no tokens, if padding is needed without pad_id, if a step has
         room for more than 1000 times the ids of the shards, and if a batch exceeds the machine's memory.
         """
-        rows = self.rows(seq_len, seed=seed, shuffle=shuffle, mode=mode, epochs=epochs, pad_id=pad_id, dtype=dtype)
-        stream = {"tokens": self.n_tokens, "seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
-        return Batches(rows, batch, rank, world_size, step, epoch, row, stream)
+        order: dict[str, Any] = {"seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
+        rows = self.rows(**order, epochs=epochs, pad_id=pad_id, dtype=dtype)
+        return Batches(rows, batch, rank, world_size, step, epoch, row, {"tokens": self.n_tokens, **order})
 
     def rows(
         self,
