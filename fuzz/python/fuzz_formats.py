@@ -20,8 +20,8 @@ import atheris
 with atheris.instrument_imports(include=["pairloom"]):
     from pairloom import Tokenizer, formats
     from pairloom.errors import FormatError
-    from pairloom.formats import gpt2, native, ranks
-    from pairloom.model import LARGEST_ID, Model, assign_special_ids
+    from pairloom.formats import gpt2, native, tiktoken
+    from pairloom.model import LARGEST_ID, Model
 
 sys.path.append(str(Path(__file__).parent))
 import seeds
@@ -48,11 +48,9 @@ def read_ranks(data: bytes) -> Model:
     while provider.remaining_bytes():
         token = provider.ConsumeBytes(provider.ConsumeIntInRange(0, 5))
         found[token] = provider.ConsumeIntInRange(-1, 400) if provider.ConsumeBool() else provider.ConsumeInt(4)
-    if min(found.values(), default=0) < 0 or max(found.values(), default=0) >= LARGEST_ID - 1:
-        # Ids that no tokenizer can have are refused before special tokens are looked at.
-        return ranks.read(found, pattern="a", special_tokens={}, name=NAME)
-    by_id = {rank: token for token, rank in found.items()}
-    return ranks.read(found, pattern="a", special_tokens=assign_special_ids(by_id, ["ab", "<e>"]), name=NAME)
+    # Ids that no tokenizer can have are refused before special tokens are looked at.
+    is_valid = min(found.values(), default=0) >= 0 and max(found.values(), default=0) < LARGEST_ID - 1
+    return tiktoken.from_ranks(found, "a", ["ab", "<e>"] if is_valid else None, NAME)
 
 
 PARSERS: dict[str, Callable[[bytes], Model]] = {

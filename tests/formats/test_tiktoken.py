@@ -53,10 +53,10 @@ def test_an_empty_file_and_a_special_token_that_contradicts() -> None:
 
 def test_ranks_that_merging_cannot_reach_stay_ranks() -> None:
     tokens = {bytes((byte,)): byte for byte in range(256)} | {b"abc": 256}
-    model = ranks.read(tokens, pattern=GPT2, special_tokens={})
+    model = formats.tiktoken.from_ranks(tokens, GPT2, None)
     assert (model.rule, model.ignore_merges) == ("ranks", True)
     assert ranks.write(model) == tokens
-    reachable = ranks.read({**tokens, b"bc": 257}, pattern=GPT2, special_tokens={})
+    reachable = formats.tiktoken.from_ranks({**tokens, b"bc": 257}, GPT2, None)
     assert (reachable.rule, reachable.ignore_merges) == ("pairs", False)
     assert reachable.merges.tolist() == [[97, 257, 256], [98, 99, 257]]
 

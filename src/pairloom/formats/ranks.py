@@ -1,4 +1,4 @@
-"""Reads and writes a rank list: bytes -> rank, as in tiktoken.Encoding and nanochat. Ranks are ids.
+"""Checks and writes a rank list: bytes -> rank, as in tiktoken.Encoding and nanochat. Ranks are ids.
 
 Merging by ranks and merging by pairs are different rules. By ranks, the neighbours whose joined bytes are the token of
 the lowest rank merge, and a pretoken that is itself a token stays whole. Then exactly one pair produces each token
@@ -9,26 +9,17 @@ Such a vocabulary becomes a Model with rule "pairs" in every format, so equal to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pairloom import _core
 from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError
-from pairloom.formats.reader import model_of
 from pairloom.formats.shared.json_text import take_id
-from pairloom.model import Model, Pattern
+from pairloom.model import Model
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-
-def read(
-    ranks: Mapping[bytes, int], *, pattern: Pattern, special_tokens: Mapping[str, int], name: str = "rank list"
-) -> Model:
-    """Makes the Model of a rank list; messages call it `name`."""
-    fields: dict[str, Any] = {"ignore_merges": True, "special_tokens": special_tokens, "pattern": pattern}
-    return model_of({"columns": columns_of(ranks, name), "decode_errors": "replace", **fields}, name).canonical_form()
 
 
 def columns_of(ranks: Mapping[bytes, int], name: str) -> _core.ModelColumns:

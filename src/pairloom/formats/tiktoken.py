@@ -68,9 +68,7 @@ def from_tiktoken(encoding: Any) -> Model:
         found, specials, pattern = encoding._mergeable_ranks, encoding._special_tokens, encoding._pat_str
     except AttributeError as error:
         raise TypeError(f"encoding must be a tiktoken.Encoding, not {type(encoding).__name__}") from error
-    model = ranks.read(
-        found, pattern=named_of(pattern), special_tokens=specials, name=f"tiktoken encoding {encoding.name!r}"
-    )
+    model = from_ranks(found, named_of(pattern), specials, f"tiktoken encoding {encoding.name!r}")
     _core.check_run_as_written(pattern)
     if (lost := left_out(pattern)) is not None:
         warn(

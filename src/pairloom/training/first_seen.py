@@ -6,13 +6,12 @@ learning uses one thread too. Together that takes seven to eight times the proce
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pairloom import _core
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus
 from pairloom.patterns import pattern_text
 from pairloom.training.config import TrainingConfig
 
@@ -64,11 +63,6 @@ def _split_at(document: str, specials: Collection[str]) -> list[str]:
     if not specials:
         return [document]
     return re.split("|".join(map(re.escape, sorted(specials, key=len, reverse=True))), document)
-
-
-def documents_of_files(paths: Iterable[str], config: TrainingConfig) -> Iterator[str]:
-    """Yields the text of each file, or the documents of files of records; CorpusError for invalid UTF-8."""
-    yield from Corpus(paths, input_errors=config.input_errors)
 
 
 def learn(

@@ -6,11 +6,10 @@ With a checkpoint, complete counts are stored, and the same call resumes from th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,46 +34,57 @@ PathLike = str | os.PathLike[str]
 _MAX_UINT16_IDS = 1 << 16
 
 
-class Run(TypedDict, total=False):
-    """Options of a training run that do not change its result."""
+def train_on_texts(
+    corpus: str | Iterable[Any], vocab_size: int, config: TrainingConfig, *, trace: Trace | None = None, **run: Any
+) -> Model:
+    """Trains on a str (one document), an iterable of str (each one a document), or a `Corpus`.
 
-    threads: int
-    progress: Progress
-    max_memory: int | None
-    checkpoint: PathLike | None
-    trace: Trace | None
-
-
-def train_on_texts(corpus: str | Iterable[Any], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]) -> Model:
-    """Trains on a str (one document) or an iterable of str (each one a document)."""
+    run: options that do not change the result: threads, progress, max_memory.
+    """
     config.n_merges(vocab_size)
-    check_trace(run.get("trace"))
+    check_trace(trace)
     corpus = checked_texts(corpus)
     if config.tie_break == first_seen.FIRST_SEEN:
-        return _train_first_seen(corpus, vocab_size, config, run)
-    return _train(lambda **options: PretokenCounts.from_texts(corpus, **options), {}, vocab_size, config, **run)
+        return _train_first_seen(corpus, vocab_size, config, {**run, "trace": trace})
+    return train_model(prune(_counted(corpus, config, run), config)[0], vocab_size, config, trace=trace, **run)
 
 
 def train_on_files(
-    paths: PathLike | Iterable[PathLike], vocab_size: int, config: TrainingConfig, **run: Unpack[Run]
+    paths: PathLike | Iterable[PathLike],
+    vocab_size: int,
+    config: TrainingConfig,
+    *,
+    checkpoint: PathLike | None = None,
+    trace: Trace | None = None,
+    **run: Any,
 ) -> Model:
     """Trains on files; each file is a document unless corpus_specials="split" cuts it."""
     config.n_merges(vocab_size)
-    check_trace(run.get("trace"))
+    check_trace(trace)
     files = check_paths(paths)
     if config.tie_break == first_seen.FIRST_SEEN:
-        return _train_first_seen(first_seen.documents_of_files(files, config), vocab_size, config, run)
+        first_seen.check_run({**run, "checkpoint": checkpoint})
+    if checkpoint is None:
+        corpus = Corpus(files, input_errors=config.input_errors)
+        return train_on_texts(corpus, vocab_size, config, trace=trace, **run)
+    identity = fingerprint.of_files(files)
 
-    def count(**options: Any) -> PretokenCounts:
-        counts = PretokenCounts.from_files(files, input_errors=config.input_errors, **options)
-        if identity and identity != fingerprint.of_files(files):
+    def count() -> PretokenCounts:
+        counts = _counted(Corpus(files, input_errors=config.input_errors), config, run)
+        if identity != fingerprint.of_files(files):
             raise CheckpointError(
                 "a file changed while it was counted; train again, and do not change the corpus meanwhile"
             )
         return counts
 
-    identity = {} if run.get("checkpoint") is None else fingerprint.of_files(files)
-    return _train(count, identity, vocab_size, config, **run)
+    with counts_kept_in(checkpoint, config, identity, count) as counts:
+        check_counts(counts, config)
+        return train_model(prune(counts, config)[0], vocab_size, config, trace=trace, **run)
+
+
+def _counted(corpus: Any, config: TrainingConfig, run: dict[str, Any]) -> PretokenCounts:
+    cut: Any = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
+    return PretokenCounts.from_texts(corpus, **cut, **run)
 
 
 def check_reading(corpus: Any, fields: dict[str, Any]) -> None:
@@ -119,25 +129,6 @@ def _warn_of_a_file_named(text: str) -> None:
         )
 
 
-def _train(
-    count: Callable[..., PretokenCounts],
-    corpus: dict[str, Any],
-    vocab_size: int,
-    config: TrainingConfig,
-    *,
-    checkpoint: PathLike | None = None,
-    trace: Trace | None = None,
-    **run: Any,
-) -> Model:
-    """Trains on the counts that `count` returns; `corpus` is the corpus's fingerprint, for a checkpoint."""
-    cut = {name: getattr(config, name) for name in ("pattern", "special_tokens", "corpus_specials")}
-    if checkpoint is None:
-        return train_model(prune(count(**cut, **run), config)[0], vocab_size, config, trace=trace, **run)
-    with counts_kept_in(checkpoint, config, corpus, partial(count, **cut, **run)) as counts:
-        check_counts(counts, config)
-        return train_model(prune(counts, config)[0], vocab_size, config, trace=trace, **run)
-
-
 def prune(counts: PretokenCounts, config: TrainingConfig) -> tuple[PretokenCounts, TrainingConfig]:
     """Drops pretokens rarer than `config.min_count`; returns (counts, config with the min_count that now applies).
 
@@ -179,7 +170,9 @@ def train_model(
     return finished(pairs, shortage, counts.n_bytes, vocab_size, config)
 
 
-def _train_first_seen(documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Run) -> Model:
+def _train_first_seen(
+    documents: Iterable[str], vocab_size: int, config: TrainingConfig, run: Mapping[str, Any]
+) -> Model:
     """Trains with tie_break="first_seen"."""
     first_seen.check_run(run)
     n_most = LARGEST_ID + 1 - N_BYTES - len(config.special_tokens)
