@@ -16,6 +16,8 @@ from pairloom._internal.arguments import check_choice
 Span = tuple[int, int]
 
 _DIRECTIONS = ("right", "left")
+# Have an entry for each token.
+_LISTS = ("_ids", "_type_ids", "_special_tokens_mask", "_attention_mask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,7 @@ class Encoding:
         """Returns an independent copy: changes to it do not affect this encoding."""
         return replace(
             self,
-            _ids=list(self._ids),
-            _type_ids=list(self._type_ids),
-            _special_tokens_mask=list(self._special_tokens_mask),
-            _attention_mask=list(self._attention_mask),
+            **self._lists(list),
             overflowing=[part.copy() for part in self.overflowing],
             ranges=dict(self.ranges),
         )
@@ -270,15 +269,11 @@ class Encoding:
 
     def _part(self, start: int, end: int, ranges: dict[int, Span], overflowing: list[Encoding]) -> Encoding:
         columns = self.columns
-        return Encoding(
-            self._ids[start:end],
-            self._type_ids[start:end],
-            self._special_tokens_mask[start:end],
-            self._attention_mask[start:end],
-            lambda: columns()[start:end],
-            overflowing,
-            ranges,
-        )
+        lists = self._lists(lambda each: each[start:end])
+        return Encoding(**lists, columns=lambda: columns()[start:end], overflowing=overflowing, ranges=ranges)
+
+    def _lists(self, change: Callable[[list[int]], list[int]]) -> dict[str, Any]:
+        return {name: change(getattr(self, name)) for name in _LISTS}
 
     def _replace_with(self, other: Encoding) -> None:
         for name in self.__slots__:
@@ -310,14 +305,9 @@ def _concatenated(left: Encoding, right: Encoding, *, growing_offsets: bool) -> 
             more = replace(more, offsets=[(start + by, end + by) for start, end in more.offsets])
         return found + more
 
-    return Encoding(
-        left._ids + right._ids,
-        left._type_ids + right._type_ids,
-        left._special_tokens_mask + right._special_tokens_mask,
-        left._attention_mask + right._attention_mask,
-        cache(columns),
-        ranges={**left.ranges, **{index: (start + n, end + n) for index, (start, end) in right.ranges.items()}},
-    )
+    lists: dict[str, Any] = {name: getattr(left, name) + getattr(right, name) for name in _LISTS}
+    ranges = {**left.ranges, **{index: (start + n, end + n) for index, (start, end) in right.ranges.items()}}
+    return Encoding(**lists, columns=cache(columns), ranges=ranges)
 
 
 def _with_overflow(left: Encoding, right: Encoding, growing_offsets: bool) -> Encoding:

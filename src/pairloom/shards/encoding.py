@@ -13,7 +13,7 @@ from pairloom._internal.warnings import warn
 from pairloom.corpus import Block, Corpus, Reading, SkippedFile
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows
-from pairloom.shards.selection import SelectedBlocks, is_selection, start_of
+from pairloom.shards.selection import Selection, is_selection, selected_blocks, start_of
 from pairloom.shards.shards import Batch, Shards
 from pairloom.tokenizer import Tokenizer
 
@@ -91,7 +91,7 @@ def encode_corpus(
     # An error about a literal names the document and its input; in a joined block the input would be unknown.
     reading = corpus.read(start, **origins, digests=digests, joined=config["specials"] != "error")
     reading.skipped_files.extend(sorted({file for manifest in manifests for file in manifest.skipped_files}))
-    selected = SelectedBlocks(reading, [(manifest.config, manifest.next) for manifest in manifests])
+    selections = [Selection(manifest.config, manifest.next) for manifest in manifests]
     encoder = block_encoder(tokenizer, config, threads)
     names = corpus.names
     written = [_Target(manifest, shards, first_input) for manifest, shards in targets]
@@ -100,7 +100,7 @@ def encode_corpus(
     started, counts = time.monotonic(), {}
     done, total = 0, 0
     with contextlib.ExitStack() as stack:
-        blocks = stack.enter_context(ReadAhead(selected))
+        blocks = stack.enter_context(ReadAhead(selected_blocks(reading, config, selections)))
         # always: documents encoded before an input turns out to be damaged are still written.
         write = stack.enter_context(WriteBehind(_write, always=True))
         if report is not None:
@@ -129,4 +129,4 @@ def encode_corpus(
     id_field = config.get("id_field")
     if id_field is not None and n_tokens and not n_tokens_before and not any(target.has_ids for target in written):
         warn(f"no document has an id in {id_field!r}, so the provenance tables contain no ids; check id_field=")
-    return reading, selected.n_duplicates
+    return reading, [each.n_duplicates if "duplicates" in config else None for each in selections]

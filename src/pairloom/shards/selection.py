@@ -5,6 +5,7 @@ A part of a split is an interval of these numbers, so a document stays in its pa
 documents are duplicates if the first 16 bytes of the SHA-256 of their texts are equal. docs/shards.md specifies both.
 """
 
+import contextlib
 import hashlib
 import itertools
 import re
@@ -75,38 +76,18 @@ def start_of(config: dict[str, Any], points: Sequence[Position]) -> Position:
     return replace(first, documents=0)
 
 
-class SelectedBlocks:
-    """An iterator of (target number, block): what each of several folders gets from one reading.
-
-    targets: the config of each folder, and where it resumes, counted in documents that the folder gets.
-    """
-
-    def __init__(self, reading: Reading, targets: Sequence[tuple[dict[str, Any], Position]]) -> None:
-        config = targets[0][0]
-        self._reading = reading
-        self._targets = [_Target(config, point) for config, point in targets]
-        self._seen = _Digests() if "duplicates" in config else None
-        self._blocks = self._selected() if is_selection(config) else ((0, block) for block in reading)
-
-    @property
-    def n_duplicates(self) -> list[int | None]:
-        """How many documents of each target had occurred before in the corpus; None if that was not requested."""
-        return [None if self._seen is None else target.n_duplicates for target in self._targets]
-
-    def __iter__(self) -> Iterator[tuple[int, Block]]:
-        return self
-
-    def __next__(self) -> tuple[int, Block]:
-        return next(self._blocks)
-
-    def close(self) -> None:
-        """Closes open files."""
-        self._reading.close()
-
-    def _selected(self) -> Iterator[tuple[int, Block]]:
-        # A document longer than a block is held until it ends, since its digest is known only then.
-        held: list[str] = []
-        for block in self._reading:
+def selected_blocks(
+    reading: Reading, config: dict[str, Any], selections: Sequence["Selection"]
+) -> Iterator[tuple[int, Block]]:
+    """Yields (number of the selection, block): what each of several folders gets from one reading."""
+    seen = _Digests() if "duplicates" in config else None
+    # A document longer than a block is held until it ends, since its digest is known only then.
+    held: list[str] = []
+    with contextlib.closing(reading):
+        for block in reading:
+            if not is_selection(config):
+                yield 0, block
+                continue
             texts = block.documents.texts()
             if texts and held:
                 texts[0] = "".join([*held, texts[0]])
@@ -120,14 +101,16 @@ class SelectedBlocks:
                 deciding = [text if id is None else hashlib.sha256(id.encode()).digest() for id, text in pairs]
             numbers = np.frombuffer(b"".join(digest[:4] for digest in deciding), ">u4") / (1 << 32)
             halves = np.frombuffer(b"".join(digest[:_DIGEST_BYTES] for digest in digests), np.uint64)
-            is_new = None if self._seen is None else self._seen.add(halves[::2], halves[1::2])
-            for number, target in enumerate(self._targets):
-                taken = target.take(block, texts, numbers, is_new)
+            is_new = None if seen is None else seen.add(halves[::2], halves[1::2])
+            for number, selection in enumerate(selections):
+                taken = selection.take(block, texts, numbers, is_new)
                 if taken is not None:
                     yield number, taken
 
 
-class _Target:
+class Selection:
+    """Which documents a folder gets. point: where it resumes, counted in documents that the folder gets."""
+
     def __init__(self, config: dict[str, Any], point: Position) -> None:
         split = config.get("split", {})
         self._start, self._end = split.get("from", 0.0), split.get("to", 1.0)
@@ -141,7 +124,7 @@ class _Target:
     def take(
         self, block: Block, texts: list[str], numbers: npt.NDArray[np.float64], is_new: npt.NDArray[np.bool_] | None
     ) -> Block | None:
-        """Returns the target's documents after its resume point as a block; None if there are none."""
+        """Returns the folder's documents after its resume point as a block; None if there are none."""
         is_taken = (self._start <= numbers) & (numbers < self._end)
         if is_new is not None:
             self.n_duplicates += int(np.count_nonzero(is_taken & ~is_new))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
 
 from pairloom._internal.arguments import check_path
 from pairloom._internal.atomic import open_regular, sync_directory, write_file
@@ -24,9 +22,6 @@ _LOCK = ".lock"
 _JOB_IS_RUNNING = "another job is writing here; wait until it ends, or pass takeover=True if its driver is dead"
 _JOBS_BEGAN_TOGETHER = "another job started at the same moment; run one of them again"
 _FOLDER_TAKEN_OVER = "another job has taken over the folder, so the output of this one is lost"
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Storage:
@@ -117,17 +112,6 @@ class Storage:
             remove_any(self._folder / name)
 
 
-def _name_url_in_errors(method: Callable[Concatenate[_Remote, P], T]) -> Callable[Concatenate[_Remote, P], T]:
-    """Wraps a method so that errors of the store become OSError that names the folder."""
-
-    @functools.wraps(method)
-    def naming(self: _Remote, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with errors_of_store(self.url):
-            return method(self, *args, **kwargs)
-
-    return naming
-
-
 class _Remote(Storage):
     """A folder at an fsspec URL."""
 
@@ -149,7 +133,8 @@ class _Remote(Storage):
         found = self._locks()
         if found and not takeover:
             raise FileExistsError(errno.EEXIST, _JOB_IS_RUNNING, self.url)
-        self._make()
+        with errors_of_store(self.url):
+            self._fs.makedirs(self._root, exist_ok=True)
         try:
             self.write(own, b"")
             for name in found:
@@ -160,10 +145,6 @@ class _Remote(Storage):
         finally:
             with contextlib.suppress(OSError):
                 self.remove(own)
-
-    @_name_url_in_errors
-    def _make(self) -> None:
-        self._fs.makedirs(self._root, exist_ok=True)
 
     def _locks(self) -> list[str]:
         return [name for name in self.names() if name.startswith(HIDDEN) and name.endswith(_LOCK)]
@@ -181,56 +162,54 @@ class _Remote(Storage):
     def sizes(self, folder: str) -> dict[str, int]:
         return dict(self._listed(folder))
 
-    @_name_url_in_errors
     def _listed(self, folder: str) -> list[tuple[str, int]]:
-        self._fs.invalidate_cache()
-        path = self._path(folder).rstrip("/")
-        try:
-            found = self._fs.ls(path, detail=True)
-        except FileNotFoundError:
-            # Object stores have no empty folders.
-            return []
-        # Some stores list an object that stands for the folder itself.
-        paths = ((info["name"].rstrip("/"), info.get("size") or 0) for info in found)
-        return [(name.rpartition("/")[2], size) for name, size in paths if name.strip("/") != path.strip("/")]
+        with errors_of_store(self.url):
+            self._fs.invalidate_cache()
+            path = self._path(folder).rstrip("/")
+            try:
+                found = self._fs.ls(path, detail=True)
+            except FileNotFoundError:
+                # Object stores have no empty folders.
+                return []
+            # Some stores list an object that stands for the folder itself.
+            paths = ((info["name"].rstrip("/"), info.get("size") or 0) for info in found)
+            return [(name.rpartition("/")[2], size) for name, size in paths if name.strip("/") != path.strip("/")]
 
-    @_name_url_in_errors
     def write(self, name: str, data: bytes) -> None:
-        self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
-        self._fs.pipe_file(self._path(name), data)
+        with errors_of_store(self.url):
+            self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
+            self._fs.pipe_file(self._path(name), data)
 
-    @_name_url_in_errors
     def read(self, name: str) -> bytes:
-        data: bytes = self._fs.cat_file(self._path(name))
-        return data
+        with errors_of_store(self.url):
+            data: bytes = self._fs.cat_file(self._path(name))
+            return data
 
     def staged(self, run: str, attempt: str, local: Path, /) -> Path:
         return local
 
-    @_name_url_in_errors
     def upload(self, path: Path, name: str) -> None:
-        self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
-        self._fs.put_file(str(path), self._path(name))
-        path.unlink()
+        with errors_of_store(self.url):
+            self._fs.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
+            self._fs.put_file(str(path), self._path(name))
+            path.unlink()
 
-    @_name_url_in_errors
     def move(self, moves: Sequence[tuple[str, str]]) -> None:
-        for name, to in moves:
-            try:
-                self._fs.mv(self._path(name), self._path(to))
-            except FileNotFoundError:
-                self._fs.invalidate_cache()
-                if not self._fs.exists(self._path(to)):
-                    raise
+        with errors_of_store(self.url):
+            for name, to in moves:
+                try:
+                    self._fs.mv(self._path(name), self._path(to))
+                except FileNotFoundError:
+                    self._fs.invalidate_cache()
+                    if not self._fs.exists(self._path(to)):
+                        raise
 
-    @_name_url_in_errors
     def remove(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with errors_of_store(self.url), contextlib.suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 
-    @_name_url_in_errors
     def remove_folder(self, name: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with errors_of_store(self.url), contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(name), recursive=True)
 
 
