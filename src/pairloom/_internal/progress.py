@@ -7,7 +7,7 @@ and ends at done=total, or earlier if it stops early.
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Final, NamedTuple
 
 
@@ -34,11 +34,8 @@ def reporter(progress: Progress) -> Iterator[Report | None]:
     if progress is None or progress is False or (progress is True and sys.stderr is None):
         yield None
     elif progress is True:
-        shown: _Bars | _Lines = _Bars() if _is_terminal() else _Lines()
-        try:
-            yield shown.report
-        finally:
-            shown.close()
+        with _bars() if _is_terminal() else nullcontext(_Lines().report) as report:
+            yield report
     elif callable(progress):
         listener = progress
         yield lambda stage, done, total, **_: _discard(listener(ProgressEvent(stage, done, total)))
@@ -87,9 +84,6 @@ class _Lines:
             )
             sys.stderr.flush()
 
-    def close(self) -> None:
-        """Does nothing: every line is complete already."""
-
 
 def _line(stage: str, first: int, done: int, total: int, elapsed: float, note: str) -> str:
     """Returns one line about a stage that began at `first`, in tqdm's words but without a bar.
@@ -113,24 +107,21 @@ def _line(stage: str, first: int, done: int, total: int, elapsed: float, note: s
     )
 
 
-class _Bars:
-    """Draws a tqdm bar for each stage, on a terminal."""
+@contextmanager
+def _bars() -> Iterator[Report]:
+    """Yields a function that draws a tqdm bar for each stage, on a terminal; the last bar stays as it is."""
+    from tqdm import tqdm
 
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._stage = ""
+    # Not bar.desc: a bar that TQDM_DISABLE turns off has none.
+    shown, bar = "", None
 
-    def close(self) -> None:
-        """Ends the bar and leaves it as it is."""
-        if self._bar is not None:
-            self._bar.close()
-
-    def report(self, stage: str, done: int, total: int, **counts: int) -> None:
-        from tqdm import tqdm
-
-        if stage != self._stage:
-            self.close()
-            self._bar = tqdm(
+    def report(stage: str, done: int, total: int, **counts: int) -> None:
+        nonlocal shown, bar
+        if bar is None or stage != shown:
+            if bar is not None:
+                bar.close()
+            shown = stage
+            bar = tqdm(
                 total=total or None,
                 desc=stage,
                 unit=_UNITS.get(stage, ""),
@@ -140,9 +131,14 @@ class _Bars:
                 delay=0.5,
                 dynamic_ncols=True,
             )
-            self._stage = stage
-        if total and self._bar.total != total:
-            self._bar.total = total
+        if total and bar.total != total:
+            bar.total = total
         if counts:
-            self._bar.set_postfix_str(_note(counts), refresh=False)
-        self._bar.update(done - self._bar.n)
+            bar.set_postfix_str(_note(counts), refresh=False)
+        bar.update(done - bar.n)
+
+    try:
+        yield report
+    finally:
+        if bar is not None:
+            bar.close()

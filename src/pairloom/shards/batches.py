@@ -46,29 +46,29 @@ class Order(NamedTuple):
     is_stream: bool
 
 
-class _Permutation:
-    """A permutation of range(n) for each epoch, computed in chunks, since many positions cost as much as few."""
+def _permutation(n: int, seed: int | None) -> Callable[[int, int, int], Lengths]:
+    """Returns a function of (epoch, start, stop) that says where positions `start` to `stop` of range(n) go.
 
-    def __init__(self, n: int, seed: int | None) -> None:
-        self._n = n
-        self._seed = seed or 0
-        self._chunk = lru_cache(maxsize=4)(self._permuted)
+    It computes chunks, since many positions cost as much as few.
+    """
 
-    def _permuted(self, epoch: int, chunk: int) -> Lengths:
-        numbers = np.arange(chunk * _CHUNK, min((chunk + 1) * _CHUNK, self._n))
-        return permuted(numbers, self._n, self._seed, epoch)
+    @lru_cache(maxsize=4)
+    def of_chunk(epoch: int, chunk: int) -> Lengths:
+        numbers = np.arange(chunk * _CHUNK, min((chunk + 1) * _CHUNK, n))
+        return permuted(numbers, n, seed or 0, epoch)
 
-    def of(self, epoch: int, start: int, stop: int) -> Lengths:
-        """Returns where positions `start` to `stop` go."""
+    def of(epoch: int, start: int, stop: int) -> Lengths:
         chunks = range(start // _CHUNK, -(-stop // _CHUNK))
-        parts = [self._chunk(epoch, chunk)[max(start - chunk * _CHUNK, 0) : stop - chunk * _CHUNK] for chunk in chunks]
+        parts = [of_chunk(epoch, chunk)[max(start - chunk * _CHUNK, 0) : stop - chunk * _CHUNK] for chunk in chunks]
         return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
+
+    return of
 
 
 def by_block(n_tokens: int, block: int, seed: int | None) -> Order:
     """Returns the stream of tokens in blocks of `block`, shuffled with a seed; a shorter last block stays last."""
     n_full = n_tokens // block
-    permutation = _Permutation(n_full, seed)
+    permutation = _permutation(n_full, seed)
 
     def pieces(epoch: int, start: int, stop: int) -> Pieces:
         if seed is None:
@@ -77,40 +77,35 @@ def by_block(n_tokens: int, block: int, seed: int | None) -> Order:
         begins = np.arange(first, last) * block
         places = begins.copy()
         n_moved = max(min(last, n_full) - first, 0)
-        places[:n_moved] = permutation.of(epoch, first, first + n_moved) * block
+        places[:n_moved] = permutation(epoch, first, first + n_moved) * block
         # The range can cut the first and the last block.
         return places + np.maximum(start - begins, 0), places + np.minimum(stop - begins, block)
 
     return Order(n_tokens, pieces, True)
 
 
-class _Shuffled:
-    """Items of different sizes in the order of an epoch; holds the orders of two epochs."""
+def _shuffled(sizes: Lengths, seed: int | None) -> Callable[[int], tuple[Lengths, Lengths]]:
+    """Returns a function of the epoch: (items of these sizes in its order, the sum of sizes up to and including each).
 
-    def __init__(self, sizes: Lengths, seed: int | None) -> None:
-        self._sizes = sizes
-        self._seed = seed
-        self._chunk_lengths: dict[int, tuple[Lengths, Lengths]] = {}
+    It holds the orders of two epochs.
+    """
 
-    def of(self, epoch: int) -> tuple[Lengths, Lengths]:
-        """Returns (items in their order, the sum of sizes up to and including each)."""
-        key = 0 if self._seed is None else epoch
-        if key not in self._chunk_lengths:
-            if len(self._chunk_lengths) == 2:
-                del self._chunk_lengths[min(self._chunk_lengths)]
-            n = len(self._sizes)
-            items = np.arange(n) if self._seed is None else permuted(np.arange(n), n, self._seed, epoch)
-            self._chunk_lengths[key] = items, np.cumsum(self._sizes[items], dtype=np.int64)
-        return self._chunk_lengths[key]
+    @lru_cache(maxsize=2)
+    def of(epoch: int) -> tuple[Lengths, Lengths]:
+        numbers = np.arange(len(sizes))
+        items = numbers if seed is None else permuted(numbers, len(sizes), seed, epoch)
+        return items, np.cumsum(sizes[items], dtype=np.int64)
+
+    return of if seed is not None else lambda _: of(0)
 
 
 def by_document(lengths: Lengths, seed: int) -> Order:
     """Returns the stream of tokens, document after document in shuffled order."""
     starts = np.cumsum(lengths) - lengths
-    shuffled = _Shuffled(lengths, seed)
+    shuffled = _shuffled(lengths, seed)
 
     def pieces(epoch: int, start: int, stop: int) -> Pieces:
-        items, ends = shuffled.of(epoch)
+        items, ends = shuffled(epoch)
         here = slice(int(np.searchsorted(ends, start, side="right")), int(np.searchsorted(ends, stop)) + 1)
         begins = ends[here] - lengths[items[here]]
         # Documents without tokens have no piece.
@@ -129,13 +124,13 @@ def padded_rows(lengths: Lengths, seq_len: int, seed: int | None, shuffle: str) 
     n_rows = -(-lengths // seq_len)
     starts = np.cumsum(lengths) - lengths
     total = int(n_rows.sum())
-    permutation = _Permutation(total, seed)
-    shuffled = _Shuffled(n_rows, seed if shuffle == "document" else None)
+    permutation = _permutation(total, seed)
+    shuffled = _shuffled(n_rows, seed if shuffle == "document" else None)
 
     def pieces(epoch: int, start: int, stop: int) -> Pieces:
         is_shuffled = seed is not None and shuffle == "block"
-        rows: Any = permutation.of(epoch, start, stop) if is_shuffled else np.arange(start, stop)
-        items, row_ends = shuffled.of(epoch)
+        rows: Any = permutation(epoch, start, stop) if is_shuffled else np.arange(start, stop)
+        items, row_ends = shuffled(epoch)
         places = np.searchsorted(row_ends, rows, side="right")
         documents = items[places]
         parts = rows - (row_ends[places] - n_rows[documents])
