@@ -115,22 +115,19 @@ class PretokenCounts:
         if not isinstance(texts, Corpus):
             check_texts("texts", texts, is_column=is_arrow(texts))
         metadata = checked_metadata(pattern, special_tokens, corpus_specials)
-        # The core reads such files itself, on all threads; going through blocks of a Reading takes a fifth more time.
-        plain = None
-        if isinstance(texts, Corpus) and texts.is_plain and texts.input_errors == "strict":
-            plain = texts
+        # The core reads plain files itself, on all threads; going through blocks of a Reading takes a fifth more time.
+        is_read = isinstance(texts, Corpus) and not (texts.is_plain and texts.input_errors == "strict")
         with reporter(progress) as report:
-            is_read = isinstance(texts, Corpus) and plain is None
             counter = _counter(metadata, threads, max_memory, None if is_read else report)
             if not isinstance(texts, Corpus):
                 for _ in _count_batches(counter, texts):
                     pass
-            elif plain is not None:
-                names = [source.name for source in plain.sources]
-                warn_of(doubtful_files(names, is_meant=plain.input_format is not None))
-                counter.count_files(names)
-            else:
+            elif is_read:
                 _count_blocks(counter, texts.read(joined=True), report)
+            else:
+                names = [source.name for source in texts.sources]
+                warn_of(doubtful_files(names, is_meant=texts.input_format is not None))
+                counter.count_files(names)
             counts = cls(counter.finish(), metadata)
         if corpus_specials == "text" and counts.columns.n_special_literals:
             warn(
