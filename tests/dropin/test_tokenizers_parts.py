@@ -275,3 +275,13 @@ def test_special_tokens_of_a_template_are_saved_in_the_librarys_order() -> None:
     special = file["post_processor"]["special_tokens"]
     file["post_processor"]["special_tokens"] = dict(reversed(special.items()))
     assert dropin.Tokenizer.from_str(json.dumps(file)).to_str() == theirs.to_str()
+
+
+def test_a_token_that_starts_in_absorbed_white_space_is_found() -> None:
+    ids = []
+    for m in (tokenizers, dropin):
+        made: Any = m.Tokenizer(m.models.BPE({"a": 0, "▁": 1}, []))
+        made.pre_tokenizer = m.pre_tokenizers.Metaspace()
+        made.add_tokens([m.AddedToken("<r>", rstrip=True, normalized=False), m.AddedToken(" a", normalized=False)])
+        ids.append([made.encode(text).ids for text in ("<r> aa", "a<r> a", "<r>  aa a")])
+    assert ids[0] == ids[1]

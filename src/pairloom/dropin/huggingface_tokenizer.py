@@ -282,8 +282,11 @@ class HuggingFaceTokenizer:
             return _NO_TEXT
         tokens = [self._text_of[token_id] for token_id in ids]
         specials = recognised(self._encoder(), text, ids).tolist()
+        unknown = self._tokenizer.model.unknown
         for at in np.flatnonzero(specials).tolist() if self._normalized else ():
-            tokens[at] = self._normalized.get(ids[at], tokens[at])
+            # The unknown token mostly stands for a character, so it is spelled as the vocabulary does.
+            if unknown is None or ids[at] != unknown[0]:
+                tokens[at] = self._normalized.get(ids[at], tokens[at])
         spelled = self._as_spelled(ids, text, specials)
         split, spaces, taken = spelled or (text, [], [])
         try:

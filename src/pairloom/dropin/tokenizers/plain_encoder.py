@@ -37,7 +37,7 @@ class _Finder:
         for match in self._pattern.finditer(text):
             start, end = match.span()
             token_id, token = self._tokens[match[0]]
-            if start < at or token.content in ordinary:
+            if token.content in ordinary:
                 continue
             if token.single_word and any(_core.matches([text[max(start - 1, 0) : start], text[end : end + 1]], r"\w")):
                 continue
