@@ -306,7 +306,7 @@ class PretokenCounts:
 
     @property
     def n_documents(self) -> int:
-        """The number of documents in the corpus."""
+        """The number of documents with text; special tokens that cut a document make several of it."""
         return self.columns.n_documents
 
     def __len__(self) -> int:
