@@ -314,6 +314,11 @@ def test_missing_bytes_are_dropped_as_tokenizers_drops_them(tmp_path: Path) -> N
         assert ours.encode_batch(texts) == [ours.encode(text) for text in texts] == expected
         assert [list(ours.encode_iterable([text[:9], text[9:]])) for text in texts] == expected
         assert ours.count_tokens_batch(texts).tolist() == [len(ids) for ids in expected]
+        # Dropout that skips hardly any merge, and all.
+        assert [ours.encode(text, dropout=1e-12, seed=1) for text in texts] == expected
+        for text, ids in zip(texts, expected, strict=True):
+            data = ours.decode_bytes(ids)
+            assert ours.decode_bytes(ours.encode(text, dropout=1, seed=1)) == data
         session = ours.session(texts[0])
         session.append(texts[1])
         assert session.ids.tolist() == ours.encode(texts[0] + texts[1])

@@ -68,6 +68,9 @@ impl Encoder {
         let mut on_progress = report_progress(monitor, text.len());
         let recognised = self.recognised(specials);
         let mut finder = recognised.map(|specials| Finder::new(specials, text));
+        let vocabulary = self.vocabulary();
+        let drops_missing = self.pretokenizer().drops_missing_bytes();
+        let mut kept = Vec::new();
         let mut at = 0;
         loop {
             let found = recognised.zip(finder.as_mut().and_then(Iterator::next));
@@ -75,7 +78,16 @@ impl Encoder {
             let document = &*self.pretokenizer().normalized(&text[at..end], place(at, Place::Start))?;
             let mut start = 0;
             for end in self.pretokenizer().ends_with_progress(document, &mut |_| on_progress(0))? {
-                merge(self.vocabulary(), &document.as_bytes()[start..end], dropout, out)?;
+                let mut pretoken = &document.as_bytes()[start..end];
+                if drops_missing {
+                    kept.clear();
+                    kept.try_reserve(pretoken.len()).map_err(Error::out_of_memory(WHAT))?;
+                    kept.extend(pretoken.iter().filter(|&&byte| vocabulary.id_of_byte(byte).is_some()));
+                    pretoken = &kept;
+                }
+                if !pretoken.is_empty() {
+                    merge(vocabulary, pretoken, dropout, out)?;
+                }
                 on_progress(end - start)?;
                 start = end;
             }
