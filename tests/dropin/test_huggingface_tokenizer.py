@@ -401,8 +401,10 @@ def test_special_tokens_that_normalizing_changes_are_not_skipped() -> None:
     assert theirs.decode([1, 259], True) == "<s>a" and theirs.id_to_token(1) == "▁<s>"
 
 
-def test_the_unknown_token_is_spelled_as_the_vocabulary_does() -> None:
+def test_tokens_that_are_also_pieces_or_unknown_are_spelled_as_the_vocabulary_does() -> None:
     theirs = sentencepiece_like("<unk>")
+    theirs.add_tokens(["b"])
+    assert Tokenizer.from_huggingface(theirs).as_huggingface().encode("abb").tokens == theirs.encode("abb").tokens
     theirs.model.byte_fallback = False
     ours = Tokenizer.from_huggingface(theirs).as_huggingface()
     assert ours.encode("a é").tokens == theirs.encode("a é").tokens == ["▁a", "▁", "<unk>"]

@@ -64,6 +64,10 @@ class HuggingFaceTokenizer:
             if rule in written
         }
         self._normalized = {token_id: text for token_id, text in normalized.items() if text != self._text_of[token_id]}
+        # Ids of which merging or an unknown character makes most are spelled as the vocabulary does.
+        self._ambiguous = {unknown[0]} if (unknown := tokenizer.model.unknown) else set()
+        if self._normalized:
+            self._ambiguous |= self._normalized.keys() & tokenizer.model.tokens().keys()
         plain = {tokenizer.special_tokens[literal] for literal in tokenizer.model.plain_specials}
         skipped = {*tokenizer.special_tokens.values()} - plain - self._normalized.keys()
         self._unskipped = self._text_of.keys() - skipped
@@ -282,10 +286,8 @@ class HuggingFaceTokenizer:
             return _NO_TEXT
         tokens = [self._text_of[token_id] for token_id in ids]
         specials = recognised(self._encoder(), text, ids).tolist()
-        unknown = self._tokenizer.model.unknown
         for at in np.flatnonzero(specials).tolist() if self._normalized else ():
-            # The unknown token mostly stands for a character, so it is spelled as the vocabulary does.
-            if unknown is None or ids[at] != unknown[0]:
+            if ids[at] not in self._ambiguous:
                 tokens[at] = self._normalized.get(ids[at], tokens[at])
         spelled = self._as_spelled(ids, text, specials)
         split, spaces, taken = spelled or (text, [], [])

@@ -37,6 +37,7 @@ _LOADED_ATTRIBUTES = (
     "_splitting",
     "_text_of",
     "_normalized",
+    "_ambiguous",
     "_unskipped",
     "_vocab",
     "_special_of",
