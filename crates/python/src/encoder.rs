@@ -477,8 +477,9 @@ impl Encoder {
     fn merges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let vocabulary = self.encoder.vocabulary();
         let bytes_of = |id| objects::bytes(py, vocabulary.token(id).unwrap_or_default());
-        let merges = vocabulary.merges().map_err(|error| exception(py, error))?;
-        list_of(py, merges.iter(), |&[left, right, _]| objects::pair(bytes_of(left)?, bytes_of(right)?))
+        list_of(py, vocabulary.merges().iter(), |&[left, right, _]| {
+            objects::pair(bytes_of(left)?, bytes_of(right)?)
+        })
     }
 
     fn token_byte_lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -221,10 +221,8 @@ pub unsafe extern "C" fn pairloom_split(
 pub unsafe extern "C" fn pairloom_merges(tokenizer: *const Tokenizer) -> isize {
     // SAFETY: the caller's contract.
     let merges = unsafe { (*tokenizer).encoder.vocabulary().merges() };
-    number_of(merges.map(|merges| {
-        set_result_numbers(merges.iter().flatten().copied());
-        merges.len()
-    }))
+    set_result_numbers(merges.iter().flatten().copied());
+    merges.len() as isize
 }
 
 /// Leaves rank, left, right and merged id of each merge that makes a token from its bytes, in the order in which they are

@@ -74,7 +74,7 @@ impl Words {
         if all.characters().is_some() {
             return Ok(None);
         }
-        let merges = all.merges()?;
+        let merges = all.merges();
         let is_superword = |merge: &[u32; 3]| all.token(merge[2]).is_some_and(crosses_words);
         let n_first = merges.iter().position(is_superword).unwrap_or(merges.len());
         if n_first < merges.len() / MAX_MERGES_PER_WORD_MERGE {

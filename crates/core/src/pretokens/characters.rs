@@ -42,7 +42,7 @@ impl CharacterCuts {
             ));
         };
         let mut cuts = CharacterCuts { ascii: [0; 256], others: HashSet::new(), known: None, whole: None };
-        for &[_, _, merged] in vocabulary.merges()? {
+        for &[_, _, merged] in vocabulary.merges() {
             let token = std::str::from_utf8(vocabulary.token(merged).unwrap_or_default()).unwrap_or_default();
             for (left, right) in token.chars().zip(token.chars().skip(1)) {
                 match (left.is_ascii(), right.is_ascii()) {

@@ -1,9 +1,9 @@
 //! Builds a vocabulary in which merging starts with characters ([`super::characters`]).
 
 use super::characters::{Characters, Unknown, fallback_byte};
-use super::{MAX_RANKS, MergeTable, MergedIds, NONE, Rule, Tokens, Vocabulary, WHAT, from_ranks};
+use super::{MAX_RANKS, MergeTable, MergedIds, NONE, Tokens, Vocabulary, WHAT};
 use crate::error::{Error, Result};
-use crate::memory::{TryReserve, copied};
+use crate::memory::{TryReserve, filled};
 
 impl Vocabulary {
     /// Creates a vocabulary in which merging starts with characters. `priorities` has one for each token, or `u32::MAX`
@@ -47,7 +47,7 @@ impl Vocabulary {
         };
         // Columns of a model are in the order of the ids.
         let numbered = |id: u32| tokens.ids.binary_search(&id).map_or(NONE, |index| priorities[index]);
-        let mut pairs = from_ranks::pairs(&vocabulary)?;
+        let mut pairs = pairs(&vocabulary)?;
         pairs.retain(|&[_, _, merged]| numbered(merged) != NONE);
         pairs.sort_by_key(|&[_, _, merged]| numbered(merged));
         if pairs.len() > MAX_RANKS {
@@ -83,7 +83,7 @@ impl Vocabulary {
         for (rank, pair) in (0..).zip(&pairs) {
             vocabulary.merge_table.insert(pair[0], pair[1], rank);
         }
-        vocabulary.rule = Rule::Merges { list: copied(&pairs, WHAT)?, ignore_merges: false };
+        vocabulary.merges = pairs;
         vocabulary.characters = Some(Characters { priorities: by_rank, whole, fallback, unknown });
         Ok(vocabulary)
     }
@@ -98,4 +98,33 @@ impl Vocabulary {
     pub(crate) fn id_of_character(&self, character: char) -> Option<u32> {
         self.id_of(character.encode_utf8(&mut [0; 4]).as_bytes())
     }
+}
+
+/// Returns every pair of tokens whose joined bytes are a token: left id, right id, merged id.
+///
+/// Tokens are cut only where both parts have the length of some token. Tokens of `n` bytes in total have at most
+/// `sqrt(2 n)` different lengths, so even one huge token takes little time.
+pub(super) fn pairs(vocabulary: &Vocabulary) -> Result<Vec<[u32; 3]>> {
+    let longest = vocabulary.tokens().map(|(_, token)| token.len()).max().unwrap_or(0);
+    let mut is_length = filled(longest + 1, false, WHAT)?;
+    vocabulary.tokens().for_each(|(_, token)| is_length[token.len()] = true);
+    let n_lengths = is_length.iter().filter(|&&is_length| is_length).count();
+    let mut lengths = Vec::with_reserved(n_lengths, WHAT)?;
+    lengths.extend((1..=longest).filter(|&length| is_length[length]));
+    let mut found = Vec::new();
+    for (id, token) in vocabulary.tokens() {
+        for &cut in lengths.iter().take_while(|&&cut| cut < token.len()) {
+            if !is_length[token.len() - cut] {
+                continue;
+            }
+            let (left, right) = token.split_at(cut);
+            // At a third of the cuts the left part is not a token, so the right part need not be hashed.
+            if let Some(left) = vocabulary.id_of(left)
+                && let Some(right) = vocabulary.id_of(right)
+            {
+                found.try_push([left, right, id], WHAT)?;
+            }
+        }
+    }
+    Ok(found)
 }

@@ -9,12 +9,10 @@
 mod byte_adjacency;
 pub mod characters;
 mod from_characters;
-mod from_ranks;
 mod merge_table;
 pub mod rank_merges;
 
 use std::hash::BuildHasher;
-use std::sync::OnceLock;
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
@@ -121,16 +119,6 @@ impl<T: Copy + PartialEq> ById<T> {
     }
 }
 
-/// Which adjacent tokens merge.
-#[derive(Debug)]
-enum Rule {
-    /// The pairs of a list in rank order.
-    Merges { list: Vec<[u32; 3]>, ignore_merges: bool },
-    /// Each pair whose joined bytes are a token, with that token's id as its rank. `list` has one pair for each token,
-    /// and is derived when it is first needed.
-    Ranks { list: OnceLock<Vec<[u32; 3]>> },
-}
-
 /// Tokens, their ids and their merges. Immutable, so threads can share one.
 #[derive(Debug)]
 pub struct Vocabulary {
@@ -148,7 +136,10 @@ pub struct Vocabulary {
     /// The id of the token that the merge of each rank makes.
     merged_ids: MergedIds,
     adjacency: ByteAdjacency,
-    rule: Rule,
+    /// Left id, right id and merged id of each merge, in rank order.
+    merges: Vec<[u32; 3]>,
+    /// Whether a pretoken that is a token is encoded as that token without merging.
+    ignores_merges: bool,
     /// Set if merging starts with characters; `byte_ids` are then the tokens of fallback bytes.
     characters: Option<Characters>,
 }
@@ -184,26 +175,33 @@ impl Vocabulary {
         for (rank, &merge) in merges.iter().enumerate() {
             vocabulary.add_pair(merge[0], merge[1], rank as u32);
         }
-        vocabulary.rule = Rule::Merges { list: merges, ignore_merges };
+        (vocabulary.merges, vocabulary.ignores_merges) = (merges, ignore_merges);
         Ok(vocabulary)
     }
 
     /// Creates a vocabulary whose ids are ranks: two adjacent tokens merge if their joined bytes are a token, the
     /// smallest id first. A pretoken that is a token is encoded as that token. All tokens must be distinct.
+    ///
+    /// Its merges are one pair for each token that merging can make, which encodes every text alike ([`rank_merges`]).
     pub fn from_ranks(tokens: Tokens) -> Result<Self> {
-        let mut vocabulary = Self::without_merges(tokens, &[])?;
+        let vocabulary = Self::without_merges(tokens, &[])?;
         if vocabulary.ids.len() != vocabulary.n_tokens {
             return Err(Error::Model(
                 "two ids have the same bytes; with ranks, each token must be unique".into(),
             ));
         }
-        vocabulary.rule = Rule::Ranks { list: OnceLock::new() };
-        let pairs = from_ranks::pairs(&vocabulary)?;
-        vocabulary.merge_table = MergeTable::new(vocabulary.n_ids, vocabulary.n_ids, pairs.len())?;
-        for [left, right, merged_id] in pairs {
-            vocabulary.add_pair(left, right, merged_id);
+        let (mut ids, mut bytes, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, token) in vocabulary.tokens() {
+            ids.try_push(id, WHAT)?;
+            bytes.try_extend(token, WHAT)?;
+            ends.try_push(bytes.len() as u64, WHAT)?;
         }
-        Ok(vocabulary)
+        // A token that contains a byte without a token cannot be made from bytes.
+        let has_bytes = |token: &[u8]| token.iter().all(|&byte| vocabulary.id_of_byte(byte).is_some());
+        let mut merges = rank_merges::pairs(&bytes, &ends)?.rows;
+        merges.iter_mut().for_each(|merge| *merge = merge.map(|token| ids[token as usize]));
+        merges.retain(|merge| vocabulary.token(merge[2]).is_some_and(has_bytes));
+        Self::with_merges(vocabulary, merges, true)
     }
 
     /// Creates a vocabulary without merges; tokens of `fallback` are not found by their bytes.
@@ -241,7 +239,8 @@ impl Vocabulary {
             merge_table: MergeTable::new(0, 0, 0)?,
             merged_ids: MergedIds::From(0),
             adjacency: ByteAdjacency::default(),
-            rule: Rule::Merges { list: Vec::new(), ignore_merges: false },
+            merges: Vec::new(),
+            ignores_merges: false,
             characters: None,
         };
         vocabulary.index_bytes(fallback);
@@ -332,29 +331,14 @@ impl Vocabulary {
     }
 
     /// Returns the merges in rank order: left id, right id, merged id.
-    ///
-    /// For a vocabulary from ranks: one pair for each token that merging can make ([`rank_merges`]).
-    pub fn merges(&self) -> Result<&[[u32; 3]]> {
-        let derived = match &self.rule {
-            Rule::Merges { list, .. } => return Ok(list),
-            Rule::Ranks { list } => list,
-        };
-        match derived.get() {
-            Some(list) => Ok(list),
-            None => {
-                let list = from_ranks::canonical_merges(self)?;
-                Ok(derived.get_or_init(|| list))
-            }
-        }
+    pub fn merges(&self) -> &[[u32; 3]] {
+        &self.merges
     }
 
     /// Returns whether a pretoken that is a token is encoded as that token without merging.
     #[inline]
     pub fn ignores_merges(&self) -> bool {
-        match self.rule {
-            Rule::Merges { ignore_merges, .. } => ignore_merges,
-            Rule::Ranks { .. } => true,
-        }
+        self.ignores_merges
     }
 
     /// Returns the rank and the merged id of a pair, if it merges.
