@@ -58,16 +58,17 @@ def test_training_on_rare_pretokens_takes_no_more_than_it_may(limit: int) -> Non
 
 @pytest.mark.long
 def test_adding_counts_in_place_takes_no_third_table() -> None:
+    # A fixed threshold. Otherwise glibc keeps freed memory for later, which hides how much is needed.
+    ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 17)
     # 800,000 pretokens, whose columns take 27 MB; 20,000 are added.
     total = PretokenCounts.from_items((b"pretoken %d" % n, 1) for n in range(800_000))
     part = PretokenCounts.from_items((b"pretoken %d" % n, 1) for n in range(790_000, 810_000))
 
     def add(in_place: bool) -> object:
-        # A fixed threshold. Otherwise glibc keeps freed memory for later, which hides how much is needed.
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 17)
         return bool(total.__iadd__(part) if in_place else total + part)
 
-    assert growth(lambda: add(True)) < 8 << 20 < 20 << 20 < growth(lambda: add(False))
+    # One column at a time may move, of which the longest takes 12 MB.
+    assert growth(lambda: add(True)) < 16 << 20 < 20 << 20 < growth(lambda: add(False))
 
 
 @pytest.mark.long

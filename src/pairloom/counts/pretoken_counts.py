@@ -39,7 +39,7 @@ from pairloom.corpus.first_bytes import doubtful_files, warn_of
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
 from pairloom.counts.metadata import CountsMetadata, checked_metadata
-from pairloom.errors import CountsError
+from pairloom.errors import CountsError, PatternError
 from pairloom.model import Pattern
 
 _LARGEST_COUNT = 2**64 - 1
@@ -473,7 +473,7 @@ class CountBuilder:
         if stored is not None:
             try:
                 self._check_same_metadata(stored.metadata)
-            except CountsError as error:
+            except (CountsError, PatternError) as error:
                 raise CountsError(f"{name}: {error}") from None
         elif self._metadata is None:
             raise CountsError(
