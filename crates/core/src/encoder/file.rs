@@ -131,12 +131,8 @@ impl Encoder {
         let n_ids = size.map_or(0, |n_bytes| usize::try_from(n_bytes / 2).unwrap_or(0));
         let n_part_ids = usize::try_from(part_bytes / 3).unwrap_or(0);
         let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
-            if n_parts == 1 {
-                *ids = ResultIds::with_capacity(n_ids);
-            } else {
-                // If this fails the vector grows as usual.
-                let _ = ids.try_reserve_exact(n_part_ids);
-            }
+            *ids =
+                if n_parts == 1 { ResultIds::with_capacity(n_ids) } else { ResultIds::for_part(n_part_ids) };
             let done = self.with_worker(|worker| scan.encode_part(worker, number as u64, ids, on_progress));
             done.map_err(|error| error.in_data(|| path.display().to_string()))
         };
@@ -147,7 +143,7 @@ impl Encoder {
                 return Ok(());
             }
             all.try_extend(ids, "ids")?;
-            ids.clear();
+            ResultIds::keep_part(std::mem::take(ids));
             Ok(())
         };
         encode_jobs(n_parts, threads, size.unwrap_or(0), monitor, job, collect)?;

@@ -10,7 +10,7 @@ use super::output::{Counter, Ids, Output};
 use super::{Encoder, SpecialPolicy, encode_jobs};
 use crate::error::Result;
 use crate::ids::Id;
-use crate::memory::TryReserve;
+use crate::memory::{ResultIds, TryReserve};
 use crate::monitor::{Monitor, OnProgress, report_progress};
 use crate::pages;
 use crate::parallel;
@@ -53,13 +53,12 @@ impl Encoder {
         self.check_width::<I>()?;
         let before = out.len();
         let job = |number: usize, ids: &mut Vec<I>, on_progress: OnProgress<'_>| {
-            // If this fails the vector grows as usual.
-            let _ = ids.try_reserve_exact(MAX_PART_UNITS / 3);
+            *ids = ResultIds::for_part(MAX_PART_UNITS / 3);
             self.encode_part(&text, &parts[number], specials, &mut Ids(ids), on_progress)
         };
         let collect = |ids: &mut Vec<I>, _: OnProgress<'_>| {
             out.try_extend(ids, "ids")?;
-            ids.clear();
+            ResultIds::keep_part(std::mem::take(ids));
             Ok(())
         };
         let done = encode_jobs(parts.len(), threads, text.n_bytes() as u64, monitor, job, collect);

@@ -3,6 +3,9 @@
 //! The system clears each new page, which takes a tenth of the time of encoding a file. So the memory of a dropped
 //! large result is kept: one block per id type, of at most [`MAX_KEPT_BYTES`]. Linux can take its pages back whenever
 //! it needs memory (`MADV_FREE`). On other systems, and on 32-bit platforms, no result is kept.
+//!
+//! The memory of the parts from which threads assemble a result is also kept, on all platforms, for at most
+//! [`MAX_PARTS`] parts per id type. The system cannot take it back.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -14,6 +17,11 @@ use crate::pages;
 /// Maximum bytes kept per id type.
 const MAX_KEPT_BYTES: usize = 256 << 20;
 
+/// Maximum number of parts of results kept per id type.
+const MAX_PARTS: usize = 16;
+/// Maximum capacity, in ids, of a kept part.
+const MAX_PART_IDS: usize = 2 << 20;
+
 /// Whether this platform keeps the memory of results.
 const KEEPS_RESULTS: bool = cfg!(all(target_os = "linux", target_pointer_width = "64"));
 
@@ -24,17 +32,18 @@ pub struct ResultIds<I: Id> {
     process: u32,
 }
 
-/// The kept memory of a dropped result; it can be empty.
+/// The kept memory of a dropped result and of parts of results; either can be empty.
 #[derive(Debug)]
 pub struct Kept<I> {
     ids: Vec<I>,
+    parts: Vec<Vec<I>>,
     process: u32,
 }
 
 impl<I> Kept<I> {
     /// Creates a store without any memory.
     pub const fn empty() -> Self {
-        Kept { ids: Vec::new(), process: 0 }
+        Kept { ids: Vec::new(), parts: Vec::new(), process: 0 }
     }
 
     /// Takes the memory of a result, if it has room for `n` ids.
@@ -64,6 +73,33 @@ impl<I: Id> ResultIds<I> {
         let mut ids = Vec::new();
         pages::reserve(&mut ids, n);
         ids
+    }
+
+    /// Returns an empty vector for a part of about `n` ids of a result, if possible in the memory of an earlier part.
+    pub(crate) fn for_part(n: usize) -> Vec<I> {
+        let kept = I::kept_memory().try_lock().ok();
+        let part = kept.and_then(|mut kept| {
+            kept.forget_stale();
+            kept.parts.pop()
+        });
+        let mut ids = part.unwrap_or_default();
+        // If this fails the vector grows as usual.
+        let _ = ids.try_reserve_exact(n);
+        ids
+    }
+
+    /// Keeps the memory of a part for later parts, within limits. If the threads of a call freed it, it would go back
+    /// to the system, and each call would get new pages.
+    pub(crate) fn keep_part(mut ids: Vec<I>) {
+        ids.clear();
+        if ids.capacity() <= MAX_PART_IDS
+            && let Ok(mut kept) = I::kept_memory().try_lock()
+        {
+            kept.forget_stale();
+            if kept.parts.len() < MAX_PARTS && kept.parts.try_reserve(1).is_ok() {
+                kept.parts.push(ids);
+            }
+        }
     }
 }
 
@@ -199,5 +235,25 @@ mod tests {
         drop(ids(5, N));
         TestId::kept_memory().lock().unwrap().process += 1;
         assert!(TestId::kept_memory().lock().unwrap().take(1).is_none());
+    }
+    #[test]
+    fn memory_of_a_part_serves_the_next() {
+        test_id!(PartId);
+        let n_kept = || PartId::kept_memory().lock().unwrap().parts.len();
+        let mut first = ResultIds::<PartId>::for_part(100);
+        first.push(PartId(1));
+        let address = first.as_ptr();
+        ResultIds::keep_part(first);
+        let second = ResultIds::<PartId>::for_part(50);
+        assert!(second.as_ptr() == address && second.is_empty() && second.capacity() >= 100);
+        let third = ResultIds::<PartId>::for_part(MAX_PART_IDS + 1);
+        assert!(third.capacity() > MAX_PART_IDS);
+        ResultIds::keep_part(third);
+        assert_eq!(n_kept(), 0, "a large part is not kept");
+        (0..MAX_PARTS + 3).for_each(|_| ResultIds::<PartId>::keep_part(Vec::with_capacity(10)));
+        assert_eq!(n_kept(), MAX_PARTS);
+        PartId::kept_memory().lock().unwrap().process += 1;
+        ResultIds::keep_part(second);
+        assert_eq!(n_kept(), 1, "nor one of the process before a fork");
     }
 }

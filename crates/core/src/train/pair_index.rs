@@ -10,18 +10,18 @@
 use std::ops::{DerefMut, Range};
 
 use super::apply_merge::{MergeStep, ThreadState};
-use super::atomic_cell::AtomicCell;
+use super::atomic_array::{AtomicArray, AtomicCell};
 use super::options::MergeOptions;
 use super::pair_queue::PairQueue;
 use super::pair_table::{PairTable, PositionList, key_of};
 use super::symbol_array::SEPARATOR;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::memory::{TryReserve, Zeros};
+use crate::memory::TryReserve;
 
 /// The index of pairs; see the module docs.
 pub(super) struct PairIndex<'a, P> {
-    lengths: &'a Zeros<P>,
+    lengths: &'a AtomicArray<P>,
     /// Limits the memory of the table and the queue of pairs.
     pub budget: &'a Budget,
     pairs: PairTable<'a>,
@@ -46,7 +46,7 @@ impl<'a, P: AtomicCell> PairIndex<'a, P> {
     /// Creates an empty index. With `has_multibyte_base`, the existing tokens must be added next, with `add_token`.
     pub fn new(
         options: &MergeOptions,
-        lengths: &'a Zeros<P>,
+        lengths: &'a AtomicArray<P>,
         has_multibyte_base: bool,
         budget: &'a Budget,
     ) -> Result<Self> {

@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicU32;
 use std::thread;
 
-use super::atomic_cell::AtomicCell;
+use super::atomic_array::AtomicCell;
 use super::options::{Input, MergeOptions, Shortage, Trained, Tuning, WeightedPretokens};
 use super::progress::ProgressReporter;
 use super::symbol_array::{Layout, SEPARATOR, SymbolArray, arena_len};

@@ -29,7 +29,7 @@
 //! there is no room for the next step, the pairs are counted again, which drops the dead positions.
 
 use super::apply_merge::MergeStep;
-use super::atomic_cell::AtomicCell;
+use super::atomic_array::AtomicCell;
 use super::count_pairs;
 use super::named_tokens::NamedTokens;
 use super::options::{Input, Merge, MergeOptions, Shortage, Trained, Tuning};
