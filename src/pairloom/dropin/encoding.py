@@ -16,7 +16,7 @@ from pairloom._internal.arguments import check_choice
 Span = tuple[int, int]
 
 _DIRECTIONS = ("right", "left")
-# Have an entry for each token.
+# The lists with an entry for each token.
 _LISTS = ("_ids", "_type_ids", "_special_tokens_mask", "_attention_mask")
 
 

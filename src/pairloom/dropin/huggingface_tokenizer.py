@@ -56,7 +56,7 @@ class HuggingFaceTokenizer:
         self._splitting: list[Tokenizer] = []
         self._text_of = texts_of(tokenizer.model)
         self._vocab = {text: token_id for token_id, text in self._text_of.items()}
-        # The library spells added tokens that its normalizer changes by the result; it decodes even special ones.
+        # An added token that the normalizer changes is spelled as changed by the library, and decoded even if special.
         written = {"after_space": "\u2581{}".format, "any_case": str.lower}
         normalized = {
             tokenizer.special_tokens[literal]: written[rule](literal)
@@ -64,7 +64,7 @@ class HuggingFaceTokenizer:
             if rule in written
         }
         self._normalized = {token_id: text for token_id, text in normalized.items() if text != self._text_of[token_id]}
-        # Ids of which merging or an unknown character makes most are spelled as the vocabulary does.
+        # Ids that merging or an unknown character also makes: they are spelled as in the vocabulary.
         self._ambiguous = {unknown[0]} if (unknown := tokenizer.model.unknown) else set()
         if self._normalized:
             self._ambiguous |= self._normalized.keys() & tokenizer.model.tokens().keys()

@@ -283,7 +283,7 @@ class Tokenizer(HuggingFaceTokenizer):
         return written or next((text for text, token_id in self.get_vocab().items() if token_id == wanted), None)
 
     def _normalized_tokens(self) -> dict[int, str]:
-        """Returns the added tokens that the normalizer changes, in normalized form: so the library spells them."""
+        """Returns the added tokens that the normalizer changes, in normalized form, as the library spells them."""
         given = {token_id: token.content for token_id, token in self._added.values() if token.normalized}
         if self.normalizer is None or not given:
             return {}
