@@ -21,6 +21,7 @@ use regex_syntax::hir::ClassUnicode;
 
 use super::alphabet::Alphabet;
 use super::expressions::{is_subset, lookahead_set, set_of};
+use super::first_bytes::FirstBytes;
 use super::nfa::{DEAD, MAX_VISITS, Nfa, Node};
 
 /// The distance between offsets at which failing states are kept.
@@ -35,7 +36,7 @@ pub(super) struct Dfa {
     table: Vec<u32>,
     start: usize,
     /// Bytes that can begin a match.
-    can_begin: [bool; 256],
+    first_bytes: FirstBytes,
     can_be_empty: bool,
     is_total: bool,
     cuts: Cuts,
@@ -78,17 +79,17 @@ impl Dfa {
     pub fn of_letters(&self) -> Self {
         let mut dfa = Dfa { alphabet: self.alphabet.of_letters(), ..self.clone() };
         dfa.ahead = self.ahead.as_ref().map(|ahead| Box::new(ahead.of_letters()));
-        dfa.can_begin = std::array::from_fn(|byte| {
+        dfa.first_bytes = FirstBytes::new(std::array::from_fn(|byte| {
             let class = dfa.alphabet.class_of_byte(byte as u8);
             class.is_some_and(|class| dfa.first(class) != DEAD)
-        });
+        }));
         dfa
     }
 
     /// Whether a match can begin with this byte.
     #[inline(always)]
     pub fn can_begin(&self, byte: u8) -> bool {
-        self.can_begin[usize::from(byte)]
+        self.first_bytes.has(byte)
     }
 
     /// Compiles `repeated`, a bounded repetition of one character (if not, `None`), then the lookahead `ahead`.
@@ -118,7 +119,7 @@ impl Dfa {
         let alphabet = Alphabet::new(&nfa.sets)?;
         let (table, start) = nfa.determinize(start, &alphabet, max_bytes)?;
         let mut dfa = Dfa {
-            can_begin: [false; 256],
+            first_bytes: FirstBytes::new([false; 256]),
             can_be_empty: false,
             is_total: false,
             cuts: Cuts { ends: Vec::new(), never_matches: Vec::new() },
@@ -133,6 +134,7 @@ impl Dfa {
         let after: Vec<_> = all.clone().map(|class| dfa.step(start, class).0).collect();
         dfa.is_total =
             after.iter().all(|&state| (0..=all.end).all(|next| state != DEAD && dfa.step(state, next).1));
+        let mut can_begin = [false; 256];
         // Groups of 64 code points beyond ASCII begin with the same byte.
         for code in (0..128).chain((128..0x11_0000).step_by(64)) {
             let mut classes =
@@ -140,9 +142,10 @@ impl Dfa {
             if classes.any(|class| after[class] != DEAD)
                 && let Some(character) = char::from_u32(code)
             {
-                dfa.can_begin[usize::from(character.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
+                can_begin[usize::from(character.encode_utf8(&mut [0; 4]).as_bytes()[0])] = true;
             }
         }
+        dfa.first_bytes = FirstBytes::new(can_begin);
         dfa.cuts = dfa.find_cuts();
         Some(dfa)
     }
@@ -207,7 +210,7 @@ impl Dfa {
     pub fn find_within(&self, bytes: &[u8], from: &mut usize, memo: &mut MatchMemo) -> Option<usize> {
         loop {
             let rest = bytes.get(*from..)?;
-            let Some(n) = rest.iter().position(|&byte| self.can_begin[usize::from(byte)]) else {
+            let Some(n) = self.first_bytes.position(rest) else {
                 *from = bytes.len();
                 return None;
             };

@@ -51,3 +51,30 @@ impl FirstBytes {
         rest.iter().position(|&byte| self.has(byte)).map(|at| chunks.len() * CHUNK + at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_equal_those_of_a_loop_over_the_bytes() {
+        let sets: [fn(usize) -> bool; 5] = [
+            |byte| (0x30..0x3a).contains(&byte) || byte == 0xd9,
+            |byte| byte >= 0xc2,
+            |byte| byte == 0 || byte == 0x7f,
+            |byte| byte == 0x80,
+            |_| false,
+        ];
+        for has in sets {
+            let first_bytes = FirstBytes::new(std::array::from_fn(has));
+            for n in [0, 1, 31, 32, 33, 64, 100] {
+                for (at, byte) in (0..n).flat_map(|at| (0..=u8::MAX).map(move |byte| (at, byte))) {
+                    let mut bytes = vec![b'a'; n];
+                    bytes[at] = byte;
+                    let expected = bytes.iter().position(|&byte| has(usize::from(byte)));
+                    assert_eq!(first_bytes.position(&bytes), expected, "{byte} at {at} of {n}");
+                }
+            }
+        }
+    }
+}
