@@ -1,4 +1,4 @@
-"""fork() while other threads encode, decode and count: the child gives equal results.
+"""fork() while other threads encode, decode and count: the child's results are equal.
 
 Each case forks at a random moment of the work of two busy threads. The child encodes, decodes and counts, on one thread
 and on several, and compares with what the parent computed before. A child that hangs is killed.

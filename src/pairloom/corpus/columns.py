@@ -53,8 +53,8 @@ class _Step(NamedTuple):
 class RowsReader:
     """Reads one column. field: its name, then the names of struct fields below it.
 
-    A name that ends with [] holds lists, each element of which is a row. on_skip: called with the number of rows that
-    are left out, and a message. id_field: the names that lead to the id column, if ids are wanted.
+    If a name ends with [], it holds lists, and each element is a row. on_skip: called with the number of rows that are
+    left out, and a message. id_field: the names that lead to the id column, if ids are wanted.
     """
 
     def __init__(
