@@ -625,6 +625,10 @@ fn digits_in_threes_equal_the_regex_engine() {
         for (ours, engine) in &compiled {
             let ends = ours.ends(&text).unwrap();
             assert!(ends == engine.ends(&text).unwrap(), "{text:?} {:?}", ours.patterns());
+            for (before, (at, after)) in text.chars().zip(text.char_indices().skip(1)) {
+                let is_end = ends.binary_search(&at).is_ok();
+                assert!(is_end || !ours.ends_between(before, after), "{text:?} {at} {:?}", ours.patterns());
+            }
             for max_bytes in [9, text.len() as u32 / 2] {
                 let some = ends_within(&ours.engine, &text, max_bytes);
                 assert!(ends.starts_with(&some), "{text:?} {:?} {max_bytes}", ours.patterns());
