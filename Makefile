@@ -207,7 +207,7 @@ js: ## the JavaScript package in dist/; needs the target wasm32-unknown-unknown 
 	$(PYTHON) scripts/pack_javascript.py $(WASM) dist
 
 miri: ## what threads share without a lock, and merging in registers, under Miri; needs a nightly toolchain with its components miri and rust-src
-	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib encoder::cache::table
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-many-seeds=0..8" cargo +nightly miri test -p pairloom-core --lib written_copied_and_read_at_once
 	MIRIFLAGS="-Zmiri-disable-isolation" cargo +nightly miri test -p pairloom-core --lib encoder::cache
 	if [ "$$(uname -m)" = x86_64 ]; then \
 		RUSTFLAGS="-Ctarget-feature=+avx2,+bmi1,+bmi2,+lzcnt,+popcnt,+aes" MIRIFLAGS="-Zmiri-disable-isolation" \

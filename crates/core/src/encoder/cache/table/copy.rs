@@ -65,7 +65,7 @@ mod tests {
     fn what_lies_in_its_own_bucket_or_half_does_so_in_a_larger_table() {
         // Each hasher has its own seed: with a single table, nearly all keys could lie on one side.
         let mut n_away = [0; GROUP];
-        for n_larger in [128, 256].repeat(4) {
+        for n_larger in [128, 256].repeat(if cfg!(miri) { 1 } else { 4 }) {
             let hasher = KeyHasher::new(CpuTier::Portable);
             let (old, new) =
                 (Table::new(64, 10_000, true).unwrap(), Table::new(n_larger, 20_000, true).unwrap());
@@ -98,6 +98,6 @@ mod tests {
             }
         }
         // Every position in a group has some.
-        assert!(n_away.iter().all(|&n| n > 3), "{n_away:?}");
+        assert!(cfg!(miri) || n_away.iter().all(|&n| n > 3), "{n_away:?}");
     }
 }
