@@ -57,8 +57,6 @@ def test_a_stream_skips_the_special_tokens_that_decode_skips() -> None:
         assert streamed(tokenizer, ids, skip_special_tokens=skip) == text
     with pytest.raises(UnknownTokenIdError):
         tokenizer.decode_stream(skip_special_tokens=True).push(9999)
-    with pytest.raises(TypeError, match="skip_special_tokens must be True or False"):
-        tokenizer.decode_stream(skip_special_tokens=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -156,18 +154,6 @@ def test_bits_per_byte_leave_out_targets_without_bytes(dtype: Any) -> None:
     assert AB.bits_per_byte(loss, ignored) == pytest.approx(4 / np.log(2) / 5)
 
 
-def test_bits_per_byte_refuse_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match='reduction="none"'):
-        AB.bits_per_byte(2.5, [256, 257])
-    with pytest.raises(ValueError, match=r"targets .* of float64"):
-        AB.bits_per_byte([2.5], [256.0])
-    for targets in ([258], [-1]):
-        with pytest.raises(ValueError, match="no target has bytes"):
-            AB.bits_per_byte([2.5], targets)
-    with pytest.raises(KeyError, match="259"):
-        AB.bits_per_byte([2.5], [259])
-
-
 def test_equality_pickle_and_copies() -> None:
     again = Tokenizer.train("ab ab ab", 258)
     assert again == AB and hash(again) == hash(AB)
@@ -192,8 +178,6 @@ def test_arrays_of_literals_are_taken_as_lists_are() -> None:
     end = AB.special_tokens["<|endoftext|>"]
     assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["<|endoftext|>", "b"])) == [256, end]
     assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["all"])) == AB.encode_ordinary("ab<|endoftext|>")
-    with pytest.raises(TypeError, match="must contain str, not list"):
-        AB.encode("ab", allowed_special=[["<|endoftext|>"]])  # type: ignore[list-item]
 
 
 def test_choices_of_special_tokens_are_kept_ready_and_bounded() -> None:
@@ -239,8 +223,6 @@ def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:
     assert lengths.tolist() == [1, 0, 0, 2, 0, 0, 0]
     assert lengths.dtype == np.int64
     assert tokenizer.token_byte_lengths(count_specials=True).tolist() == [1, 0, 0, 2, 3, 0, 2]
-    with pytest.raises(TypeError, match="count_specials"):
-        tokenizer.token_byte_lengths(count_specials=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
@@ -287,9 +269,19 @@ def test_truncation_is_training_to_that_size_and_needs_a_config(
         (lambda t: t.truncate_vocab(255), ValueError, "vocab_size"),
         (lambda t: t.truncate_vocab(257, keep_ids=1), TypeError, "keep_ids"),
         (lambda t: t.changes_from(t.model), TypeError, "old must be a Tokenizer"),
+        (lambda t: t.decode_stream(skip_special_tokens=1), TypeError, "skip_special_tokens must be True or False"),
+        (lambda t: t.token_byte_lengths(count_specials=1), TypeError, "count_specials"),
+        (lambda t: t.with_cache_bytes(-1), ValueError, "cache_bytes"),
+        (lambda t: t.add_special_tokens(["<|endoftext|>"]), ValueError, "exists"),
+        (lambda t: t.encode("ab", allowed_special=[["<|endoftext|>"]]), TypeError, "must contain str, not list"),
+        (lambda t: t.bits_per_byte(2.5, [256, 257]), ValueError, 'reduction="none"'),
+        (lambda t: t.bits_per_byte([2.5], [256.0]), ValueError, "targets .* of float64"),
+        (lambda t: t.bits_per_byte([2.5], [258]), ValueError, "no target has bytes"),
+        (lambda t: t.bits_per_byte([2.5], [-1]), ValueError, "no target has bytes"),
+        (lambda t: t.bits_per_byte([2.5], [259]), KeyError, "259"),
     ],
 )
-def test_wrong_arguments_of_truncation_are_refused(call: Any, error: type[Exception], message: str) -> None:
+def test_wrong_arguments_of_methods_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(AB)
 
@@ -299,8 +291,6 @@ def test_adding_special_tokens_gives_a_new_tokenizer() -> None:
     assert more.special_tokens == {"<|endoftext|>": 258, "<pad>": 259}
     assert more.encode("ab<pad>") == [256, 259]
     assert "<pad>" not in AB.special_tokens
-    with pytest.raises(ValueError, match="exists"):
-        more.add_special_tokens(["<pad>"])
 
 
 def test_ints_of_lists_outlive_their_lists_and_tokenizers() -> None:
@@ -461,8 +451,6 @@ def test_the_cache_changes_no_ids(cache_bytes: int) -> None:
     bounded = AB.with_cache_bytes(cache_bytes)
     assert bounded == AB
     assert bounded.encode(text) == bounded.encode(text) == AB.encode(text)
-    with pytest.raises(ValueError, match="cache_bytes"):
-        AB.with_cache_bytes(-1)
 
 
 @pytest.mark.parametrize("alphabet", ["ab", "ab é", "abé 東", "abé 東😀"])

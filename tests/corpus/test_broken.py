@@ -33,6 +33,11 @@ LINE = b'{"text": "a good line"}\n'
         (b'{"text": NUL, "b": "\xe9"}', "line 3: expected value at column 1.; the line is not JSON"),
         (b'{"text": "\\ud800"}', "line 3: .*; a lone surrogate is not a character: replace it with input_errors="),
         (b"nonsense", "line 3: "),
+        *(
+            (b'{"n": ' + n + b', "text": "a"}', f"line 3: .* at column {at}; NaN and Infinity are not JSON: write null")
+            for n, at in ((b"NaN", 7), (b"-Infinity", 8), (b"Infinity", 7), (b"[1, NaN]", 11))
+        ),
+        (b'{"text": "NaN" x}', "line 3: [^;]*; the line is not JSON: correct it, [^;]*$"),
     ],
 )
 def test_broken_lines(tmp_path: Path, line: bytes, message: str) -> None:
@@ -66,17 +71,6 @@ def test_columns(tmp_path: Path) -> None:
     arrow.write_bytes(b"nonsense" * 10)
     with pytest.raises(CorpusError, match=r"a\.arrow: not readable as Arrow"):
         list(Corpus(arrow))
-
-
-def test_rows_without_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    torn = pa.array([b"a", None, b"\xff", b"b", None]).cast(pa.binary()).view(pa.string())
-    pyarrow.parquet.write_table(pa.table({"text": torn}), path)
-    with pytest.raises(CorpusError, match=r"a\.parquet: row 1: the text is null"):
-        list(Corpus(path))
-    reading = Corpus(path, skip_bad=True).read()
-    assert [text for block in reading for text in block.documents.texts()] == ["a", "b"]
-    assert reading.n_skipped == 3
 
 
 def damaged_views(path: Path) -> None:

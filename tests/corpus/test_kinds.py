@@ -184,24 +184,6 @@ def test_nuls_that_separate_documents_cause_no_warning(tmp_path: Path) -> None:
     PretokenCounts.from_files(tmp_path / "a.txt")
 
 
-@pytest.mark.parametrize(
-    ("value", "column"),
-    [("NaN", 7), ("-Infinity", 8), ("Infinity", 7), ("[1, NaN]", 11)],
-)
-def test_numbers_that_are_no_json_are_named(tmp_path: Path, value: str, column: int) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(f'{{"text": "good"}}\n{{"n": {value}, "text": "a"}}\n')
-    with pytest.raises(CorpusError, match=rf"line 2: .* at column {column}; NaN and Infinity are not JSON: write null"):
-        list(Corpus(path))
-    assert list(Corpus(path, skip_bad=True)) == ["good"]
-
-
-def test_a_word_after_another_error_is_not_called_a_number(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "NaN" x}\n')
-    with pytest.raises(CorpusError, match=r"line 1: [^;]*; the line is not JSON: correct it, [^;]*$"):
-        list(Corpus(tmp_path / "a.jsonl"))
-
-
 @pytest.mark.parametrize("value", [{"text": "a", "b": [1, 2]}, [{"text": "a"}, {"text": "b"}]])
 @pytest.mark.parametrize("begin", ["", "\ufeff"])
 def test_json_over_several_lines_is_told_to_be_that(tmp_path: Path, value: Any, begin: str) -> None:

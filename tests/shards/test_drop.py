@@ -14,7 +14,7 @@ from pairloom.shards.files import FORMATS
 from tests.cli.commands import output, run
 from tests.shards.provenance import TOKENIZER, check
 from tests.shards.reading import contents, documents_of, manifest_of
-from tests.shards.test_provenance import made, records
+from tests.shards.test_provenance import OPTIONS, made, records
 
 GONE = ["a-3", "a-4", "b-0", "c-39"]
 
@@ -87,10 +87,9 @@ def test_neither_resume_nor_repair_brings_documents_back(tmp_path: Path) -> None
     (out / names[done.shards[0]]).write_bytes(whole[names[done.shards[0]]])
     assert made(tmp_path, resume=True) == out
     (tmp_path / "in" / "a.jsonl").write_text('{"text": "new", "id": "n"}\n')
-    options: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
     paths = sorted((tmp_path / "in").iterdir())
     with pytest.raises(ResumeError, match="documents were dropped from it, and writing it again would restore them"):
-        tokenize_files(TOKENIZER, paths, out, resume=True, rewrite=True, **options)
+        tokenize_files(TOKENIZER, paths, out, resume=True, rewrite=True, **OPTIONS)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == whole
 
 
@@ -98,8 +97,7 @@ def test_inputs_may_be_added_after_the_last_shard_lost_some(tmp_path: Path) -> N
     out = made(tmp_path)
     drop_documents(out, ["c-39"])
     (tmp_path / "in" / "d.jsonl").write_text('{"text": "new", "id": "n"}\n')
-    options: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
-    tokenize_files(TOKENIZER, sorted((tmp_path / "in").iterdir()), out, resume=True, **options)
+    tokenize_files(TOKENIZER, sorted((tmp_path / "in").iterdir()), out, resume=True, **OPTIONS)
     documents = documents_of(out)
     assert len(documents) == len(left(tmp_path, ["c-39"])) + 1 and TOKENIZER.decode(documents[-1][:-1]) == "new"
     assert len(manifest_of(out)["dropped"]) == 1

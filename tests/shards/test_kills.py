@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -154,44 +155,24 @@ def made(folder: Path, format: str = "npy") -> Path:
 
 
 @pytest.mark.parametrize("format", ["npy", "parquet"])
-def test_an_input_that_cannot_be_read_leaves_the_old_folder(tmp_path: Path, format: str) -> None:
-    out = made(tmp_path, format)
-    before = contents(out)
-    (tmp_path / "bad.jsonl").write_text(json_lines(DOCUMENTS * 9) + "{broken\n")
+def test_runs_that_fail_leave_the_old_folder_and_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    out, rows, bad = made(tmp_path, format), tmp_path / "rows", tmp_path / "bad.jsonl"
+    pack_shards(out, rows, seq_len=32)
+    before = contents(out), contents(rows)
+    bad.write_text(json_lines(DOCUMENTS * 9) + "{broken\n")
     with pytest.raises(CorpusError, match="line 577"):
-        tokenize_files(NEW, tmp_path / "bad.jsonl", out, overwrite=True, shard_tokens=300)
-    assert contents(out) == before
-
-
-def test_a_full_disk_leaves_the_old_folder_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = made(tmp_path)
-    before = contents(out)
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Publisher, "publish", full)
-        with pytest.raises(
-            OSError, match="no space left for a new run while the old one exists; the old one is unchanged"
-        ):
-            tokenize_files(NEW, tmp_path / "a.jsonl", out, overwrite=True)
-    assert contents(out) == before
-
-
-def test_rows_that_cannot_be_packed_leave_the_old_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = made(tmp_path)
-    pack_shards(out, tmp_path / "rows", seq_len=32)
-    before = contents(tmp_path / "rows")
-    with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
-        patched.setattr(Publisher, "publish", lambda *_: 1 / 0)
-        pack_shards(out, tmp_path / "rows", seq_len=64, overwrite=True)
-    assert contents(tmp_path / "rows") == before
-    (tmp_path / "bad.jsonl").write_text("{broken\n")
+        tokenize_files(NEW, bad, out, overwrite=True, shard_tokens=300)
     pack = {"seq_len": 8, "seed": None, "shuffle": "document", "rank": 0, "world_size": 1}
-    with pytest.raises(CorpusError):
-        tokenize_packed(NEW, Corpus(tmp_path / "bad.jsonl"), tmp_path / "rows", pack, overwrite=True)
-    assert contents(tmp_path / "rows") == before
+    with pytest.raises(CorpusError, match="line 577"):
+        tokenize_packed(NEW, Corpus(bad), rows, pack, overwrite=True)
+    monkeypatch.setattr(Publisher, "publish", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(OSError, match="no space left for a new run while the old one exists; the old one is unchanged"):
+        tokenize_files(NEW, tmp_path / "a.jsonl", out, overwrite=True)
+    with pytest.raises(OSError, match="No space left on device"):
+        pack_shards(out, rows, seq_len=64, overwrite=True)
+    assert (contents(out), contents(rows)) == before
 
 
 def test_a_folder_with_a_damaged_manifest_can_be_replaced(tmp_path: Path) -> None:

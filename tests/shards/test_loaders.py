@@ -176,13 +176,6 @@ def test_datasets_of_datatrove_opentext_shards(tmp_path: Path) -> None:
     assert len(rows) > 30 and rows == expected
 
 
-def _found(library: str, shards: Any) -> Any:
-    """Returns what the snippet of docs/shards.md that imports `library` reads."""
-    scope: dict[str, Any] = {"shards": shards}
-    exec(page_code(f"import {library}"), scope)
-    return scope
-
-
 @pytest.mark.parametrize("library", ["datasets", "grain", "webdataset", "streaming", "litdata"])
 def test_a_documented_loop_of_a_library_reads_all_ids(
     library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -191,7 +184,8 @@ def test_a_documented_loop_of_a_library_reads_all_ids(
     monkeypatch.chdir(tmp_path)
     text_shards(tmp_path, "parquet" if library == "datasets" else "npy").rename(tmp_path / "shards")
     shards = open_shards("shards")
-    scope = _found(library, shards)
+    scope: dict[str, Any] = {"shards": shards}
+    exec(page_code(f"import {library}"), scope)
     joined = [i for ids in shards for i in ids.tolist()]
     if library == "datasets":
         rows = [row["input_ids"] for row in scope["documents"]]

@@ -28,6 +28,7 @@ from tests.shards.provenance import TOKENIZER, Record, check, parts_of
 from tests.shards.reading import documents_of, manifest_of
 
 TEXTS = [f"{number} {text}" for number, text in enumerate(DOCUMENTS[:40])]
+OPTIONS: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
 
 
 def inputs(folder: Path) -> list[Path]:
@@ -48,8 +49,7 @@ def records(folder: Path) -> list[Record]:
 
 
 def made(folder: Path, **options: Any) -> Path:
-    given: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True} | options
-    tokenize_files(TOKENIZER, inputs(folder / "in"), folder / "out", **given)
+    tokenize_files(TOKENIZER, inputs(folder / "in"), folder / "out", **OPTIONS | options)
     return folder / "out"
 
 
@@ -181,8 +181,7 @@ def test_rewrite_keeps_the_tables_right(tmp_path: Path) -> None:
     out = made(tmp_path)
     path = tmp_path / "in" / "b.jsonl"
     path.write_text('{"id": "new", "text": "other"}\n')
-    options: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
-    tokenize_files(TOKENIZER, sorted((tmp_path / "in").iterdir()), out, resume=True, rewrite=True, **options)
+    tokenize_files(TOKENIZER, sorted((tmp_path / "in").iterdir()), out, resume=True, rewrite=True, **OPTIONS)
     found = [record for record in records(tmp_path / "in") if record.input != str(path)]
     at = len(TEXTS)
     check(out, [*found[:at], Record(str(path), 1, "new", "other"), *found[at:]])
@@ -199,43 +198,25 @@ def test_a_skipped_input_may_not_vanish_from_numbered_inputs(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "field", "message"),
     [
-        ("a.txt", "text", "id_field applies to JSON lines, Parquet and Arrow only, but this is text"),
-        (
-            "a.jsonl",
-            '{"text": "a", "id": [1]}',
-            "line 1: invalid type: sequence, expected a string or an integer as the id",
-        ),
-        (
-            "a.jsonl",
-            '{"text": "a", "id": {"b": 1}}',
-            "line 1: invalid type: map, expected a string or an integer as the id",
-        ),
-        (
-            "a.jsonl",
-            '{"text": "a", "id": true}',
-            "line 1: invalid type: boolean `true`, expected a string or an integer",
-        ),
+        ("a.txt", "id", "id_field applies to JSON lines, Parquet and Arrow only, but this is text"),
+        ("a.jsonl", "l", "line 1: invalid type: sequence, expected a string or an integer as the id"),
+        ("a.jsonl", "map", "line 1: invalid type: map, expected a string or an integer as the id"),
+        ("a.jsonl", "bool", "line 1: invalid type: boolean `true`, expected a string or an integer"),
+        ("a.parquet", "id", "no column 'id'; the columns are"),
+        ("a.parquet", "n", "is double"),
+        ("a.parquet", "l", "is list"),
+        ("a.parquet", "n.x", "n.x"),
     ],
 )
-def test_what_is_no_id_is_refused_by_name(tmp_path: Path, name: str, text: str, message: str) -> None:
-    (tmp_path / name).write_text(text)
+def test_what_is_no_id_is_refused_by_name(tmp_path: Path, name: str, field: str, message: str) -> None:
+    record = {"text": "a", "n": 1.5, "l": [1], "map": {"b": 1}, "bool": True}
+    (tmp_path / name).write_text(json.dumps(record))
+    if name == "a.parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([record]), tmp_path / name)
     with pytest.raises((ValueError, CorpusError), match=message):
-        tokenize_files(TOKENIZER, tmp_path / name, tmp_path / "out", provenance=True, id_field="id")
-
-
-def test_columns_that_are_no_ids_are_refused_by_name(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pyarrow.parquet.write_table(pyarrow.table({"text": ["a"], "n": [1.5], "l": [["a"]]}), path)
-    for field, message in (
-        ("id", "no column 'id'; the columns are"),
-        ("n", "is double"),
-        ("l", "is list"),
-        ("n.x", "n.x"),
-    ):
-        with pytest.raises(CorpusError, match=message):
-            tokenize_files(TOKENIZER, path, tmp_path / "out", provenance=True, id_field=field)
+        tokenize_files(TOKENIZER, tmp_path / name, tmp_path / "out", provenance=True, id_field=field)
 
 
 def test_ids_that_no_document_has_are_a_warning(tmp_path: Path) -> None:
@@ -308,12 +289,11 @@ def test_parts_and_left_out_duplicates_keep_their_records(tmp_path: Path, separa
 
 
 def test_a_run_at_a_url_tells_where_tokens_come_from(tmp_path: Path, memory: Any) -> None:
-    options: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
     out, url = made(tmp_path), "memory://provenance-run"
-    tokenize_files(TOKENIZER, inputs(tmp_path / "in"), url, **options)
+    tokenize_files(TOKENIZER, inputs(tmp_path / "in"), url, **OPTIONS)
     shards = open_shards(url, cache=tmp_path / "cache")
     assert shards.where(id="b-7") == open_shards(out).where(id="b-7")
-    assert tokenize_files(TOKENIZER, inputs(tmp_path / "in"), url, resume=True, **options).was_complete
+    assert tokenize_files(TOKENIZER, inputs(tmp_path / "in"), url, resume=True, **OPTIONS).was_complete
 
 
 def test_where_leaves_no_thread_that_could_abort_the_exit(tmp_path: Path) -> None:

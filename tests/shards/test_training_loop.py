@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import json
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from tests.shards import torch_stub
 from tests.shards.making import text_shards
 
 OPTIONS: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "pad_id": 0}
+CONTRADICTS = "torch.distributed has .*, but the environment variables RANK and WORLD_SIZE are"
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +30,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     modules = torch_stub.modules()
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    for variable in ("RANK", "WORLD_SIZE"):
-        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(os, "environ", {})
     monkeypatch.delitem(sys.modules, "pairloom.shards.torch", raising=False)
     yield modules["torch"]
     sys.modules.pop("pairloom.shards.torch", None)
@@ -47,32 +48,20 @@ def _expected(folder: Path, **options: Any) -> list[Any]:
     return _lists(open_shards(folder).batches(**{**OPTIONS, **options}))
 
 
-def _environment(monkeypatch: pytest.MonkeyPatch, rank: str | None, world_size: str | None) -> None:
-    for name, value in (("RANK", rank), ("WORLD_SIZE", world_size)):
-        if value is not None:
-            monkeypatch.setenv(name, value)
-
-
 @pytest.mark.parametrize(
-    ("rank", "world_size", "group", "expected"),
+    ("variables", "group", "expected"),
     [
-        ("1", "2", None, (1, 2)),
-        ("1", "2", (1, 2), (1, 2)),
-        (None, None, (2, 3), (2, 3)),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, None, (1, 2)),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, (1, 2), (1, 2)),
+        ({}, (2, 3), (2, 3)),
         # As in a script that Lightning starts for each rank.
-        (None, "3", (1, 3), (1, 3)),
+        ({"WORLD_SIZE": "3"}, (1, 3), (1, 3)),
     ],
 )
 def test_ranks_are_those_of_torchrun_or_of_the_process_group(
-    folder: Path,
-    torch: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    rank: str | None,
-    world_size: str | None,
-    group: tuple[int, int] | None,
-    expected: tuple[int, int],
+    folder: Path, torch: Any, variables: dict[str, str], group: tuple[int, int] | None, expected: tuple[int, int]
 ) -> None:
-    _environment(monkeypatch, rank, world_size)
+    os.environ.update(variables)
     data = _batches(folder, epochs=1)
     # A process group may come later.
     torch.distributed.ranks = group
@@ -97,27 +86,21 @@ def test_a_step_counts_the_rows_of_ranks_that_come_later(folder: Path, torch: An
 
 
 @pytest.mark.parametrize(
-    ("rank", "world_size", "group", "message"),
+    ("variables", "group", "message"),
     [
-        ("1", "2", (0, 1), "torch.distributed has .*, but the environment variables RANK and WORLD_SIZE are"),
-        ("1", None, None, "set both, or pass rank and world_size"),
-        (None, "2", None, "set both, or pass rank and world_size"),
-        (None, "2", (0, 3), "torch.distributed has .*, but the environment variables RANK and WORLD_SIZE are"),
-        ("one", "2", None, "are {'rank': 'one', 'world_size': '2'}"),
-        ("-1", "2", None, "set both, or pass rank and world_size"),
-        ("2", "2", None, "rank is 2; the largest is 1"),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, (0, 1), CONTRADICTS),
+        ({"RANK": "1"}, None, "set both, or pass rank and world_size"),
+        ({"WORLD_SIZE": "2"}, None, "set both, or pass rank and world_size"),
+        ({"WORLD_SIZE": "2"}, (0, 3), CONTRADICTS),
+        ({"RANK": "one", "WORLD_SIZE": "2"}, None, "are {'rank': 'one', 'world_size': '2'}"),
+        ({"RANK": "-1", "WORLD_SIZE": "2"}, None, "set both, or pass rank and world_size"),
+        ({"RANK": "2", "WORLD_SIZE": "2"}, None, "rank is 2; the largest is 1"),
     ],
 )
 def test_ranks_that_contradict_each_other_are_refused(
-    folder: Path,
-    torch: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    rank: str | None,
-    world_size: str | None,
-    group: tuple[int, int] | None,
-    message: str,
+    folder: Path, torch: Any, variables: dict[str, str], group: tuple[int, int] | None, message: str
 ) -> None:
-    _environment(monkeypatch, rank, world_size)
+    os.environ.update(variables)
     data = _batches(folder, epochs=1)
     torch.distributed.ranks = group
     for use in (iter, len):
