@@ -220,6 +220,13 @@ def test_files_say_how_a_tokenizer_was_trained(tmp_path: Path) -> None:
             )
 
 
+def test_extend_by_another_profile_records_its_own_layout() -> None:
+    start = Tokenizer.train("ab cab abc", 262, "huggingface", special_tokens=["<s>"])
+    config = start.extend("bcb bcb", n_tokens=2, profile="cs336").config
+    assert config is not None and config.tie_break == "bytes_greatest"
+    assert (config.special_ids, config.byte_order, config.special_tokens) == ("first", "gpt2", ("<s>",))
+
+
 def test_schema_1_is_kept_where_it_says_enough() -> None:
     kinds: dict[int, list[dict[str, Any]]] = {1: [{}, {"corpus_specials": "split"}, {"input_errors": "replace"}]}
     kinds[2] = [{"tie_break": "bytes_greatest"}, {"min_frequency": 2}, {"specials_counted": True}, {"min_count": 3}]

@@ -193,7 +193,7 @@ def _warn_of_empty(sources: list[Source]) -> None:
     # In a compressed, Parquet or Arrow file, having no bytes is damage, which is an error.
     plain = (source for source in sources if source.compression is None and source.format in ("text", "jsonl"))
     if empty := [source.name for source in plain if source.n_bytes == 0]:
-        warn(f"{_first_and_others(empty)} contains no documents: it is empty")
+        warn(f"{_first_and_others(empty)}: empty, so without documents")
 
 
 def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:

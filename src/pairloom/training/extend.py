@@ -19,7 +19,7 @@ from pairloom.training.train import check_counts, prune, rules, shortage_text
 from pairloom.vocabulary import as_pairs, merged_ids, truncated_and_renumbered, warn_of_moved
 
 # Fields that the tokenizer fixes, so that `extend` cannot change them.
-_CHANGEABLE_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
+_FIXED_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,14 +49,16 @@ class Extension:
         fields: dict[str, Any],
     ) -> "Extension":
         """Checks the arguments of `extend`; TypeError or ValueError if they are invalid."""
-        for name in _CHANGEABLE_FIELDS:
+        for name in _FIXED_FIELDS:
             if name in fields:
                 raise TypeError(f"{name} is the tokenizer's own and cannot change in extend; leave it out")
         # Also raises an error for unknown fields.
         base = TrainingConfig.from_profile(profile or "bpetite", **fields)
-        recorded = base if profile is not None else TrainingConfig.of_model(model)
+        known = TrainingConfig.of_model(model)
+        recorded = base if profile is not None else known
         specials = sorted(model.special_tokens, key=model.special_tokens.__getitem__)
-        own = {"pattern": model.pattern if pattern is None else pattern, "special_tokens": tuple(specials)}
+        own: dict[str, Any] = {name: getattr(known or base, name) for name in _FIXED_FIELDS}
+        own |= {"pattern": model.pattern if pattern is None else pattern, "special_tokens": tuple(specials)}
         config = dataclasses.replace(recorded or base, **{**own, **fields})
         if (vocab_size is None) == (n_tokens is None):
             raise ValueError("pass either vocab_size or n_tokens, the number of tokens to add")

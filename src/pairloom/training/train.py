@@ -262,8 +262,8 @@ def check_counts(counts: PretokenCounts, config: TrainingConfig) -> None:
     split = set(metadata.special_tokens) if metadata.corpus_specials == "split" else set()
     if wanted != split:
         raise CountsError(
-            f"the counts were split on special tokens {sorted(split)}, but the configuration asks for "
-            f"{sorted(wanted)}; count again with the same special_tokens and corpus_specials"
+            f"the counts were split on special tokens {sorted(split)}, but the configuration splits on "
+            f"{sorted(wanted)}; train or count again with the same special_tokens and corpus_specials"
         )
 
 
