@@ -154,40 +154,6 @@ def test_malformed_bytes_follow_the_tokenizer_or_the_caller() -> None:
         TOKENIZER.decode_arrow(pa.array([[97], [0x80]]))
 
 
-@pytest.mark.parametrize(
-    ("column", "error", "message"),
-    [
-        (["ab"], TypeError, "texts must be an Arrow column .*, not list"),
-        ("ab", TypeError, "texts must be an Arrow column .*, not str"),
-        (pa.Array, TypeError, "texts must be an Arrow column"),
-        (pa.array([1]), ValueError, "the column has type int64, not string or binary"),
-        (pa.array([], pa.float32()), ValueError, "the column has type float, not string"),
-        (pa.chunked_array([], pa.list_(pa.string())), ValueError, "the column has type list<item: string>, not string"),
-        (pa.array([1]).dictionary_encode(), ValueError, "not string"),
-        (
-            pa.RunEndEncodedArray.from_arrays([2], ["a"]),
-            ValueError,
-            "has type run_end_encoded<.*>, not string or binary",
-        ),
-        (pa.table({"a": ["x"], "b": ["y"]}), ValueError, r'a table of 2 columns \("a", "b"\); pass one of them'),
-        (pa.array([b"ab", b"c\xff"]), UnicodeDecodeError, r"position 1.*texts\[1\]"),
-        (pa.array(["ab", "ab<|endoftext|>"]), ValueError, r"texts\[1\]: .*<\|endoftext\|>"),
-    ],
-)
-def test_columns_of_another_kind_and_bad_text_are_refused(column: Any, error: type[Exception], message: str) -> None:
-    options: dict[str, Any] = {"allowed_special": (), "disallowed_special": "all"}
-    for call in (TOKENIZER.encode_arrow, TOKENIZER.count_tokens_arrow):
-        with pytest.raises(error, match=message):
-            call(column, **options)
-
-
-def test_bytes_under_a_null_need_not_be_utf8() -> None:
-    bits = pa.py_buffer(b"\x05")
-    offsets = pa.py_buffer(np.array([0, 2, 4, 6], np.int32))
-    column = pa.Array.from_buffers(pa.string(), 3, [bits, offsets, pa.py_buffer(b"ab\xff\xfeab")])
-    assert TOKENIZER.encode_arrow(column).to_pylist() == _expected(TOKENIZER, ["ab", None, "ab"])
-
-
 def _of_offsets(*offsets: int) -> Any:
     buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"abcdef")]
     return pa.Array.from_buffers(pa.string(), 3, buffers)
@@ -206,17 +172,39 @@ OUTSIDE = r"row [012] of the column lies outside its buffers"
 
 
 @pytest.mark.parametrize(
-    ("column", "message"),
+    ("column", "error", "message"),
     [
-        *((_of_offsets(*offsets), OUTSIDE) for offsets in ((0, 4, 2, 6), (3, 2, 4, 6), (0, 2, 1, 6))),
-        *((_of_view(*at), OUTSIDE) for at in ((20, 0, 100), (20, 1, 0), (20, -1, 0), (20, 0, -1), (-5, 0, 0))),
-        *((_of_index(index), "position 1 out of bounds") for index in (2, -1)),
+        (["ab"], TypeError, "texts must be an Arrow column .*, not list"),
+        ("ab", TypeError, "texts must be an Arrow column .*, not str"),
+        (pa.Array, TypeError, "texts must be an Arrow column"),
+        (pa.array([1]), ValueError, "the column has type int64, not string or binary"),
+        (pa.array([], pa.float32()), ValueError, "the column has type float, not string"),
+        (pa.chunked_array([], pa.list_(pa.string())), ValueError, "the column has type list<item: string>, not string"),
+        (pa.array([1]).dictionary_encode(), ValueError, "not string"),
+        (pa.RunEndEncodedArray.from_arrays([2], ["a"]), ValueError, "run_end_encoded<.*>, not string or binary"),
+        (pa.table({"a": ["x"], "b": ["y"]}), ValueError, r'a table of 2 columns \("a", "b"\); pass one of them'),
+        (pa.array([b"ab", b"c\xff"]), UnicodeDecodeError, r"position 1.*texts\[1\]"),
+        (pa.array(["ab", "ab<|endoftext|>"]), ValueError, r"texts\[1\]: .*<\|endoftext\|>"),
+        *((_of_offsets(*offsets), ValueError, OUTSIDE) for offsets in ((0, 4, 2, 6), (3, 2, 4, 6), (0, 2, 1, 6))),
+        *((_of_view(20, *at), ValueError, OUTSIDE) for at in ((0, 100), (1, 0), (-1, 0), (0, -1))),
+        (_of_view(-5, 0, 0), ValueError, OUTSIDE),
+        *((_of_index(index), ValueError, "position 1 out of bounds") for index in (2, -1)),
     ],
+    # The names of damaged columns would read them.
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_damaged_columns_are_refused(column: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TOKENIZER.encode_arrow(column)
+def test_columns_of_another_kind_and_bad_text_are_refused(column: Any, error: type[Exception], message: str) -> None:
+    options: dict[str, Any] = {"allowed_special": (), "disallowed_special": "all"}
+    for call in (TOKENIZER.encode_arrow, TOKENIZER.count_tokens_arrow):
+        with pytest.raises(error, match=message):
+            call(column, **options)
+
+
+def test_bytes_under_a_null_need_not_be_utf8() -> None:
+    bits = pa.py_buffer(b"\x05")
+    offsets = pa.py_buffer(np.array([0, 2, 4, 6], np.int32))
+    column = pa.Array.from_buffers(pa.string(), 3, [bits, offsets, pa.py_buffer(b"ab\xff\xfeab")])
+    assert TOKENIZER.encode_arrow(column).to_pylist() == _expected(TOKENIZER, ["ab", None, "ab"])
 
 
 @pytest.mark.parametrize("type", [pa.int32(), pa.list_(pa.float32()), pa.list_(pa.string()), pa.string()])

@@ -5,10 +5,12 @@ import sys
 
 import pytest
 
-import pairloom.reference
 
-
-def test_the_reference_without_regex_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "regex", None)
-    with pytest.raises(ImportError, match=r"^pairloom.reference needs regex: pip install regex$"):
-        importlib.reload(pairloom.reference)
+@pytest.mark.parametrize(("module", "missing"), [("pairloom.reference", "regex"), ("pairloom.shards.torch", "torch")])
+def test_a_module_without_its_library_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, module: str, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(ImportError, match=f"^{module} needs {missing}: pip install {missing}$"):
+        importlib.import_module(module)

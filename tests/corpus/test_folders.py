@@ -9,7 +9,7 @@ import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer
 from tests.cli.commands import run
-from tests.corpus.files import json_lines, write_parquet
+from tests.corpus.files import write_parquet
 
 
 def write_table(folder: Path) -> None:
@@ -82,10 +82,3 @@ def test_a_file_that_is_named_twice_is_warned_of(tmp_path: Path, monkeypatch: py
         Corpus(["-", "a.txt", "-"])
     done = run("count", "--input", "a.txt", "a.txt", "--output", "counts")
     assert done.status == 0 and "a.txt will be read 2 times" in done.err
-
-
-def test_training_takes_folders_and_globs_as_a_corpus_does(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("the cat ate")
-    (tmp_path / "b.jsonl").write_text(json_lines(["the cat"]))
-    expected = Tokenizer.train(["the cat ate", "the cat"], 262)
-    assert Tokenizer.train_files(tmp_path, 262) == Tokenizer.train_files(str(tmp_path / "*"), 262) == expected

@@ -70,9 +70,9 @@ def test_train_files_reads_what_the_suffix_says(paths: dict[str, Path], tmp_path
     expected = Tokenizer.train(DOCUMENTS, 400)
     for name in ("a.jsonl", "a.jsonl.gz", "a.parquet", "a.arrow"):
         assert Tokenizer.train_files(paths[name], 400) == expected, name
-    zipped = tmp_path / "plain.txt.gz"
-    zipped.write_bytes(gzip.compress("".join(DOCUMENTS).encode()))
-    assert Tokenizer.train_files([zipped], 400) == Tokenizer.train("".join(DOCUMENTS), 400)
+    (tmp_path / "plain.txt.gz").write_bytes(gzip.compress("".join(DOCUMENTS).encode()))
+    for plain in ([tmp_path / "plain.txt.gz"], tmp_path, str(tmp_path / "*")):
+        assert Tokenizer.train_files(plain, 400) == Tokenizer.train("".join(DOCUMENTS), 400)
     assert Tokenizer.train(Corpus(paths["a.parquet"]), 400) == expected
 
 

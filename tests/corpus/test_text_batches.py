@@ -1,7 +1,6 @@
 """Batches instead of texts: lists of str and Arrow columns count and train like their texts."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +21,27 @@ def _batch_iterator(size: int = 7) -> Iterator[list[str]]:
         yield DOCUMENTS[start : start + size]
 
 
-def _arrow(kind: str) -> Any:
-    array = pyarrow.array(DOCUMENTS)
-    if kind == "array":
-        return array
-    chunked = pyarrow.chunked_array([array[:10], array[10:10], array[10:]])
-    if kind == "chunked":
-        return chunked
-    if kind == "column":
-        return pyarrow.table({"text": chunked})["text"]
-    if kind == "polars":
-        return polars.Series(DOCUMENTS)
-    if kind == "pandas":
-        return pandas.Series(DOCUMENTS)
-    # Implements only the Arrow interface, and cannot be iterated.
-    return type("Column", (), {"__arrow_c_stream__": lambda self, schema=None: chunked.__arrow_c_stream__(schema)})()
+ARRAY = pyarrow.array(DOCUMENTS)
+CHUNKED = pyarrow.chunked_array([ARRAY[:10], ARRAY[10:10], ARRAY[10:]])
+
+
+class _Stream:
+    """Implements only the Arrow interface, and cannot be iterated."""
+
+    __arrow_c_stream__ = staticmethod(CHUNKED.__arrow_c_stream__)
 
 
 SHAPES: dict[str, Callable[[], Any]] = {
     "lists": lambda: list(_batch_iterator()),
     "iterator of lists": _batch_iterator,
     "tuples and texts": lambda: [DOCUMENTS[0], tuple(DOCUMENTS[1:9]), [], *DOCUMENTS[9:]],
-    "lists and columns": lambda: iter([DOCUMENTS[0], _arrow("array")[1:9], DOCUMENTS[9:11], _arrow("array")[11:]]),
-    **{kind: partial(_arrow, kind) for kind in ("array", "chunked", "column", "polars", "pandas", "stream")},
+    "lists and columns": lambda: iter([DOCUMENTS[0], ARRAY[1:9], DOCUMENTS[9:11], ARRAY[11:]]),
+    "array": lambda: ARRAY,
+    "chunked": lambda: CHUNKED,
+    "column": lambda: pyarrow.table({"text": CHUNKED})["text"],
+    "polars": lambda: polars.Series(DOCUMENTS),
+    "pandas": lambda: pandas.Series(DOCUMENTS),
+    "stream": _Stream,
 }
 
 

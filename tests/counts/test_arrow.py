@@ -54,6 +54,8 @@ def test_tables_of_other_programs_are_summed() -> None:
         assert found.n_bytes == sum(len(pretoken) * count for pretoken, count in COUNTS.items())
     strings = pa.table({"pretoken": ["ab", "é"], "count": pa.array([2, 3], pa.uint8())})
     assert dict(PretokenCounts.from_arrow(strings, "gpt2").items()) == {b"ab": 2, "é".encode(): 3}
+    large = pa.table({"pretoken": pa.array(["a", "b"]).dictionary_encode(), "count": [2**63 - 1] * 2})
+    assert dict(PretokenCounts.from_arrow(large, "gpt2").items()) == {b"a": 2**63 - 1, b"b": 2**63 - 1}
 
 
 @pytest.mark.parametrize(
@@ -67,14 +69,11 @@ def test_tables_of_other_programs_are_summed() -> None:
         ({"pretoken": [b"a", b"b"], "count": [1, None]}, "row 1: the count is null"),
         ({"pretoken": [b"a", None], "count": [1, 2]}, "row 1: the pretoken is null or empty"),
         ({"pretoken": [b""], "count": [2]}, "row 0: the pretoken is null or empty"),
-        ({"pretoken": [b"a", b"b"], "count": [2**63 - 1, 2**63 - 1]}, None),
         ({"pretoken": [b"a", b"b", b"c"], "count": [2**63 - 1] * 3}, "exceeds 2\\*\\*64 - 1"),
+        ({"pretoken": [b"a", b"b"], "count": pa.array([500, 900]).dictionary_encode()}, "dictionary"),
     ],
 )
-def test_tables_that_are_no_counts_are_refused(columns: dict[str, list[Any]], message: str | None) -> None:
-    if message is None:
-        assert len(PretokenCounts.from_arrow(pa.table(columns), "gpt2")) == 2
-        return
+def test_tables_that_are_no_counts_are_refused(columns: dict[str, Any], message: str) -> None:
     with pytest.raises(CountsError, match=message):
         PretokenCounts.from_arrow(pa.table(columns), "gpt2")
 
@@ -214,14 +213,6 @@ def test_a_builder_holds_a_part_of_an_iterable() -> None:
     builder.add_texts(texts())
     assert most < 20
     assert builder.finish() == PretokenCounts.from_texts(map(str, texts()))
-
-
-def test_counts_in_a_dictionary_are_refused() -> None:
-    table = pa.table({"pretoken": ["a", "b"], "count": pa.array([500, 900]).dictionary_encode()})
-    with pytest.raises(CountsError, match="dictionary"):
-        PretokenCounts.from_arrow(table, "gpt2")
-    plain = pa.table({"pretoken": pa.array(["a", "b"]).dictionary_encode(), "count": [500, 900]})
-    assert dict(PretokenCounts.from_arrow(plain, "gpt2").items()) == {b"a": 500, b"b": 900}
 
 
 def test_errors_of_a_builder_count_the_texts_of_the_call() -> None:

@@ -3,11 +3,12 @@
 import contextlib
 import json
 import shutil
-import uuid
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 from pairloom import CorpusError, ResumeError, ShardJob, Tokenizer, tokenize_files
@@ -27,34 +28,21 @@ IDS, OTHER_IDS = TOKENIZER.encode_batch(TEXTS), TOKENIZER.encode_batch(OTHER_TEX
 class _Place:
     """A folder, local or in fsspec's memory, and what a reader finds there."""
 
-    def __init__(self, tmp_path: Path, memory: Any, is_remote: bool) -> None:
-        self.is_remote = is_remote
-        self._tmp_path = tmp_path
-        self.memory = memory
-        self.url = "memory://bucket/shards" if is_remote else str(tmp_path / "shards")
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.is_remote = url.startswith("memory:")
+        self.files, self.root = fsspec.core.url_to_fs(url)
 
     def names(self) -> list[str]:
-        if not self.is_remote:
-            return sorted(str(path.relative_to(self.url)) for path in Path(self.url).rglob("*") if path.is_file())
-        root = self.url.removeprefix("memory:/")
-        return sorted(path.removeprefix(root + "/") for path in self.memory.find(root))
+        return sorted(path.removeprefix(f"{self.root}/") for path in self.files.find(self.root))
 
     def documents(self) -> list[list[int]]:
         """Returns the documents of the committed shards; all other names in the folder must be hidden."""
-        copy = self._tmp_path / uuid.uuid4().hex
-        if self.is_remote:
-            self.memory.get(self.url.removeprefix("memory:/") + "/", str(copy), recursive=True)
-        else:
-            shutil.copytree(self.url, copy)
-        for path in copy.glob(".pairloom-job-*"):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        return documents_of(copy)
-
-    def remove(self) -> None:
-        if not self.is_remote:
-            shutil.rmtree(self.url, ignore_errors=True)
-        elif self.memory.exists(self.url):
-            self.memory.rm(self.url, recursive=True)
+        with tempfile.TemporaryDirectory() as copy:
+            self.files.get(f"{self.root}/", f"{copy}/", recursive=True)
+            for path in Path(copy).glob(".pairloom-job-*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            return documents_of(Path(copy))
 
     def job(self, **options: Any) -> ShardJob:
         return ShardJob(self.url, TOKENIZER, **options)
@@ -62,7 +50,7 @@ class _Place:
 
 @pytest.fixture(params=["local", "remote"])
 def place(request: pytest.FixtureRequest, tmp_path: Path, memory: Any) -> _Place:
-    return _Place(tmp_path, memory, request.param == "remote")
+    return _Place("memory://bucket/shards" if request.param == "remote" else str(tmp_path / "shards"))
 
 
 def _filled(place: _Place, texts: list[str] = TEXTS, **options: Any) -> None:
@@ -79,7 +67,7 @@ def test_shards_that_are_replaced_stay_until_the_commit(place: _Place, ending: s
         assert set(before) < set(place.names()) and place.documents() == IDS
         if ending == "lost":
             lost = f".pairloom-job-{job.task.run}/{receipts[1].attempt}/shard-00000.npy"
-            place.memory.rm(f"{place.url}/{lost}") if place.is_remote else (Path(place.url) / lost).unlink()
+            place.files.rm(f"{place.root}/{lost}")
         if ending in ("receipts", "lost"):
             job.commit(
                 [*receipts, receipts[0].__class__("0" * 16, "", "", (), 0)] if ending == "receipts" else receipts
@@ -180,7 +168,7 @@ def test_a_commit_that_is_cut_off_anywhere_is_finished_or_undone(
         if is_whole:
             break
         if not overwrite:
-            place.remove()
+            place.files.rm(place.root, recursive=True)
     assert is_whole
     # The commit is undone, half done, and finished.
     assert {has_list for has_list, *_ in seen} == {False, True} and (True, True, False) in seen
@@ -211,20 +199,16 @@ def test_a_damaged_list_of_a_commit_moves_nothing(place: _Place, tmp_path: Path)
         b'[["0123456789abcdef/shard-00000.npy", "shard-00000.npy"]]',
         b'[[1, 2], ["manifest.json", "manifest.json"]]',
     ):
-        hidden = storage.storage_of(place.url)
-        if place.is_remote:
-            hidden.write(".pairloom-job-0123456789abcdef.moves", moves)
-        else:
-            Path(place.url).mkdir(exist_ok=True)
-            (Path(place.url) / ".pairloom-job-0123456789abcdef.moves").write_bytes(moves)
+        place.files.makedirs(place.root, exist_ok=True)
+        place.files.pipe_file(f"{place.root}/.pairloom-job-0123456789abcdef.moves", moves)
         with pytest.raises(ValueError, match="the list of an interrupted commit is damaged"):
             place.job().__enter__()
         assert outside.read_text() == "secret"
 
 
 @pytest.fixture
-def remote(tmp_path: Path, memory: Any) -> _Place:
-    return _Place(tmp_path, memory, True)
+def remote(memory: Any) -> _Place:
+    return _Place("memory://bucket/shards")
 
 
 def test_jobs_that_claim_a_url_at_once_see_each_other(remote: _Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,17 +286,14 @@ def test_a_receipt_that_no_task_wrote_moves_nothing(tmp_path: Path, case: Case) 
     assert all(part in message for part in case.error.mentions), message
 
 
-def test_a_receipt_with_swapped_files_moves_nothing(tmp_path: Path) -> None:
-    for name in ("swapped", "twice"):
-        (tmp_path / name).mkdir()
-
-        def change(receipt: dict[str, Any], name: str = name) -> dict[str, Any]:
-            shards = receipt["shards"]
-            if name == "twice":
-                return {**receipt, "shards": shards * 2}
-            return {**receipt, "shards": [[entry, files[::-1]] for entry, files in shards]}
-
-        assert "receipt 1 is not from a task" in _refused(tmp_path / name, change)
+@pytest.mark.parametrize(
+    "shards",
+    [lambda shards: [[entry, files[::-1]] for entry, files in shards], lambda shards: shards * 2],
+    ids=["swapped", "twice"],
+)
+def test_a_receipt_with_swapped_files_moves_nothing(tmp_path: Path, shards: Callable[[Any], Any]) -> None:
+    message = _refused(tmp_path, lambda receipt: {**receipt, "shards": shards(receipt["shards"])})
+    assert "receipt 1 is not from a task" in message
 
 
 def test_two_tasks_with_one_attempt_are_refused(tmp_path: Path) -> None:

@@ -188,11 +188,9 @@ def test_ids_that_the_vocabulary_lacks_are_refused(corpus: Path, tmp_path: Path,
         rows[wanted][1] = TOKENIZER.n_vocab
         parquet.write_table(pa.table({"input_ids": pa.array(rows, pa.list_(pa.uint32()))}), path)
     else:
-        data = bytearray(path.read_bytes())
-        first = 128 if format == "npy" else 0
-        at = first + 2 * sum(lengths[:wanted]) + 2
-        data[at : at + 2] = TOKENIZER.n_vocab.to_bytes(2, "little")
-        path.write_bytes(data)
+        ids = np.memmap(path, "<u2", "r+", offset=128 if format == "npy" else 0)
+        ids[sum(lengths[:wanted]) + 1] = TOKENIZER.n_vocab
+        ids.flush()
     shards, wrong = open_shards(out), f"contains id {TOKENIZER.n_vocab}, but the vocabulary has {TOKENIZER.n_vocab}"
     options: dict[str, Any] = {"seq_len": shards.n_tokens, "batch": 1, "pad_id": -100, "dtype": np.int64, "epochs": 1}
     options |= {"dtype": np.int32} if dtype is None else {}

@@ -125,17 +125,12 @@ def test_two_jobs_and_folders_in_use_refuse_each_other(tmp_path: Path) -> None:
             pass
         foreign = job.task.write(PARTS[:1])
         job.commit([foreign])
-    with pytest.raises(FileExistsError, match="is not empty: it contains"), ShardJob(folder, TOKENIZER):
-        pass
     assert documents_of(folder) == IDS[:30]
     with (
         ShardJob(tmp_path / "other", TOKENIZER) as job,
         pytest.raises(ResumeError, match="receipt 0 is from another job"),
     ):
         job.commit([foreign])
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FileExistsError), ShardJob(tmp_path / "file", TOKENIZER):
-        pass
 
 
 def test_a_folder_is_checked_before_it_is_claimed(tmp_path: Path) -> None:
@@ -157,8 +152,10 @@ def test_a_folder_is_checked_before_it_is_claimed(tmp_path: Path) -> None:
             job.check_folder()
         with pytest.raises(FileExistsError, match=f"it contains {name}"), job:
             pass
-    with pytest.raises(FileExistsError, match="is not a folder"):
-        ShardJob(folder / "notes.txt", TOKENIZER).check_folder()
+    job = ShardJob(folder / "notes.txt", TOKENIZER)
+    for claim in (job.check_folder, job.__enter__):
+        with pytest.raises(FileExistsError, match="is not a folder"):
+            claim()
 
 
 def test_lost_files_and_bad_records_leave_nothing(tmp_path: Path) -> None:
