@@ -4,8 +4,10 @@ import json
 import operator
 import pickle
 import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,7 +61,8 @@ def test_counts_can_be_added_to_themselves_and_to_nothing() -> None:
     ],
 )
 def test_counts_that_do_not_fit_change_nothing(operators: str, other: PretokenCounts, message: str) -> None:
-    counts, changes = counts_of("ab ab"), {"+": operator.iadd, "-": operator.isub}
+    changes: dict[str, Callable[[Any, Any], Any]] = {"+": operator.iadd, "-": operator.isub}
+    counts = counts_of("ab ab")
     for change in map(changes.__getitem__, operators):
         with pytest.raises(CountsError, match=message):
             change(counts, other)
