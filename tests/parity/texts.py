@@ -56,15 +56,17 @@ HOSTILE = (
     "\t\tif (x) {\r\n\t\t\treturn;\r\n\t\t}\r\n",
 )
 
+TURNING = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
+"""Characters that matter to patterns."""
+
 
 def random_texts(seed: int, n: int) -> Iterator[str]:
     """Short texts of characters that matter to patterns, and of every kind of code point."""
     rng = random.Random(seed)
-    turning = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
     for _ in range(n):
         length = rng.randrange(1, 40)
         if rng.random() < 0.8:
-            yield "".join(rng.choice(turning) for _ in range(length))
+            yield "".join(rng.choice(TURNING) for _ in range(length))
         else:
             yield "".join(map(chr, (_code_point(rng) for _ in range(length))))
 

@@ -34,8 +34,6 @@ _MIN_COUNT_FOR_PUBLISHED = 10
 _CHARACTERS = {"tiktoken": 2_000_000, "tokenizers": 500_000, "sentencepiece": 200_000}
 """How much text a round has for each vocabulary of an owner: the faster, the more. A quick round has a fiftieth."""
 _LITERALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|eot|>", "<|eot|>x", "</s>", "<unk>")
-_TURNING = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"
-
 _FEW = "ab \u00e9\u4e1c\u2581"
 """The characters of the random vocabularies of SentencePiece's kind."""
 
@@ -49,7 +47,7 @@ def run(count: int, seed: int) -> Iterator[Result]:
         rounds, rows = json.loads(total_file.read_text())
         found = [Result(*row) for row in rows]
         yield from found
-    vocabularies = list(_families(count, seed))
+    vocabularies = list(_families(count))
     for _ in range(count):
         number = rounds.get(str(seed), 0)
         for family in vocabularies:
@@ -65,19 +63,19 @@ def run(count: int, seed: int) -> Iterator[Result]:
 def _round(family: Family, number: int, seed: int, is_quick: bool) -> Result:
     key = f"{family.name}, {family.owner}"
     rng = random.Random(f"{seed} {key} {number}")
-    documents = list(_documents(rng, _CHARACTERS[family.owner] // (50 if is_quick else 1)))
+    given = list(documents(rng, _CHARACTERS[family.owner] // (50 if is_quick else 1)))
     n_tokens, failures = 0, []
-    for text, found in zip(documents, family.ours(documents), strict=True):
+    for text, found in zip(given, family.ours(given), strict=True):
         ids = family.theirs(text)
         n_tokens += len(ids)
         other_text = family.decodes_otherwise(ids, rng)
         if found != ids or other_text:
-            failures.append(other_text if found == ids else ascii(_shortest(family, text)))
-    counts = {"documents": len(documents), "tokens": n_tokens, "divergences": len(failures)}
+            failures.append(other_text if found == ids else ascii(shortest(family, text)))
+    counts = {"documents": len(given), "tokens": n_tokens, "divergences": len(failures)}
     return Result(key, counts, f"round {number}: {failures[0]}" if failures else "")
 
 
-def _shortest(family: Family, text: str) -> str:
+def shortest(family: Family, text: str) -> str:
     """Returns a minimal part of the text that still has different ids."""
     size = len(text)
     while size := size // 2:
@@ -91,7 +89,7 @@ def _shortest(family: Family, text: str) -> str:
     return text
 
 
-def _families(count: int, seed: int) -> Iterator[Family]:
+def _families(count: int) -> Iterator[Family]:
     for pattern, text in PATTERNS.items():
         tokenizer = _trained(pattern)
         if isinstance(text, str):
@@ -99,11 +97,12 @@ def _families(count: int, seed: int) -> Iterator[Family]:
         yield _of_huggingface(f"trained, {pattern}", tokenizer)
     for vocabulary in VOCABULARIES if count >= _MIN_COUNT_FOR_PUBLISHED else ():
         if vocabulary.path is not None:
-            yield from _of_published(vocabulary)
-    yield from families(seed)
+            yield from of_published(vocabulary)
+    yield from families()
 
 
-def _of_published(vocabulary: Vocabulary) -> Iterator[Family]:
+def of_published(vocabulary: Vocabulary) -> Iterator[Family]:
+    """Returns a published vocabulary by its owner's library and, if that is tiktoken, by HuggingFace's."""
     path, name = vocabulary.path, vocabulary.name
     assert path is not None
     if vocabulary.kind == "tokenizers":
@@ -166,7 +165,8 @@ def _words() -> list[str]:
     return words
 
 
-def _documents(rng: random.Random, n_characters: int) -> Iterator[str]:
+def documents(rng: random.Random, n_characters: int) -> Iterator[str]:
+    """Returns texts of all kinds, with this many characters in all."""
     while n_characters > 0:
         text = _document(rng)
         n_characters -= len(text) + 1
@@ -185,11 +185,13 @@ def _document(rng: random.Random) -> str:
         parts = rng.choices((*texts.HOSTILE, *_LITERALS, *rng.choices(_words(), k=20)), k=size % 9)
         text = "".join(part[: rng.randrange(1, 200)] for part in parts)
     elif kind < 0.97:
-        text = "".join(rng.choices(rng.choice((_TURNING, _FEW)), k=size // 8))
+        text = "".join(rng.choices(rng.choice((texts.TURNING, _FEW)), k=size // 8))
     else:
         text = "".join(next(iter(texts.random_texts(rng.randrange(1 << 30), 1))) for _ in range(size // 40))
     for _ in range(rng.choice((0, 0, 1, 2, 5))):
         at = rng.randrange(len(text) + 1)
-        what = rng.choice((*_LITERALS, "", " ", "  ", "\n", "\r\n", rng.choice(_TURNING), text[at : at + 9].upper()))
+        what = rng.choice(
+            (*_LITERALS, "", " ", "  ", "\n", "\r\n", rng.choice(texts.TURNING), text[at : at + 9].upper())
+        )
         text = text[:at] + what + text[at + rng.randrange(4) :]
     return text
