@@ -23,6 +23,7 @@ from pairloom.formats import WRITABLE, gpt2, huggingface, native, tiktoken
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Model
 from tests.formats.models import random_model, trained
+from tests.formats.test_loading import MODELS
 from tests.formats.test_sentencepiece import Piece, gguf_file, model_file, random_pieces
 from tests.formats.test_tiktoken import tekken_file
 from tests.soak.harness import Result
@@ -154,19 +155,8 @@ def _use_counts(kind: str, data: bytes, folder: Path) -> str:
 
 
 def _models() -> list[Model]:
-    few = {0: b"a", 1: b"b", 2: b" ", 3: b"<", 4: b">", 5: b"e", 7: b"ab", 9: b" ab"}
-    pairs = [(0, 1, 7), (2, 7, 9)]
-    template = json.dumps(
-        {"cls": ["<e>", 8], "sep": ["<e>", 8], "type": "BertProcessing"}, sort_keys=True, separators=(",", ":")
-    )
-    return [
-        Model.from_tokens(few, pairs, special_tokens={"<e>": 8}, pattern=r"\S+|\s+", post_processor=template),
-        Model.from_tokens(few, rule="ranks", ignore_merges=True, pattern=("a", r"\s+|\S+"), special_tokens={"ab": 20}),
-        Model.from_tokens(few, pairs, special_tokens={"é": 10, "<e>": 11}, plain_specials=["é"], pattern="cl100k"),
-        trained([(97, 98), (32, 256), (99, 100)]),
-        trained([(97, 98), (32, 256)], special_tokens={"<s>": 300, "</s>": 301}, decode_errors="replace"),
-        *(random_model(seed) for seed in range(6)),
-    ]
+    # Among the random ones are some of few tokens, in whose files changes meet all parts.
+    return [trained([(97, 98), (32, 256), (99, 100)]), *MODELS.values(), *(random_model(seed) for seed in range(12))]
 
 
 def _written(write: Callable[[Model], bytes]) -> list[bytes]:
