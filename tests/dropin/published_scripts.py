@@ -1,6 +1,6 @@
 """Published training scripts, unchanged except that their imports are passed as arguments."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -170,41 +170,6 @@ def babylm(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), (found.ids, found.tokens, tokenizer.decode(found.ids), n_added)
 
 
-def course(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """Chapter 6 of the course, a BPE tokenizer built block by block: trained on an iterator and on a file."""
-    transformers = pytest.importorskip("transformers")
-    path = folder / "wikitext-2.txt"
-    path.write_text("\n".join(TEXTS), encoding="utf-8")
-
-    def get_training_corpus() -> Iterator[list[str]]:
-        for i in range(0, len(TEXTS), 6):
-            yield TEXTS[i : i + 6]
-
-    tokenizer = m["tokenizers"].Tokenizer(m["models"].BPE())
-    tokenizer.pre_tokenizer = m["pre_tokenizers"].ByteLevel(add_prefix_space=False)
-    shown: list[Any] = [tokenizer.pre_tokenizer.pre_tokenize_str("Let's test pre-tokenization!")]
-    trainer = m["trainers"].BpeTrainer(vocab_size=330, special_tokens=["<|endoftext|>"], show_progress=False)
-    tokenizer.train_from_iterator(get_training_corpus(), trainer=trainer)
-    shown.append(tokenizer.to_str())
-    tokenizer.model = m["models"].BPE()
-    tokenizer.train([str(path)], trainer=trainer)
-    sentence = "Let's see more juice."
-    shown.append(tokenizer.encode(sentence).tokens)
-    tokenizer.post_processor = m["processors"].ByteLevel(trim_offsets=False)
-    encoding = tokenizer.encode(sentence)
-    start, end = encoding.offsets[4]
-    shown.append(sentence[start:end])
-    tokenizer.decoder = m["decoders"].ByteLevel()
-    shown.append(tokenizer.decode(encoding.ids))
-    tokenizer.train_from_iterator(get_training_corpus(), trainer=trainer)
-    wrapped = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<|endoftext|>", eos_token="<|endoftext|>", pad_token="<|pad|>"
-    )
-    wrapped.save_pretrained(str(folder / "wrapped"))
-    shown += [dict(wrapped([sentence, "juice"], padding=True)), wrapped.tokenize(sentence), len(wrapped)]
-    return tokenizer.to_str(), shown
-
-
 def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """CodeParrot's bpe_training.py, and the course's: a tokenizer of transformers learns a new vocabulary."""
     transformers = pytest.importorskip("transformers")
@@ -228,6 +193,5 @@ SCRIPTS: list[Script] = [
     roberta,
     nanochat,
     babylm,
-    course,
     codeparrot,
 ]

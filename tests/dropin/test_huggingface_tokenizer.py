@@ -16,6 +16,7 @@ from pairloom import Tokenizer
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from tests.corpora import random_documents
+from tests.formats.test_sentencepiece import tokenizer_json
 
 # Python takes the ASCII separators U+001C to U+001F for white space; Unicode and the library do not.
 SPECIALS = ["<s>", "</s>", "<think>", "\x1c<a>\x1f"]
@@ -362,26 +363,14 @@ def test_post_process_leaves_its_arguments_as_they_are() -> None:
 def sentencepiece_like(*normalized: str) -> Any:
     """A tokenizer.json as Llama's, whose added tokens in `normalized` are searched for after normalizing."""
     texts = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *"ab▁", "▁a"]
-    names = {"single_word": False, "lstrip": False, "rstrip": False, "special": True}
-    space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
-    restored = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
-    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
-    file = {
-        "added_tokens": [
-            {"id": index, "content": text, "normalized": text in normalized, **names}
-            for index, text in enumerate(texts[:3])
-        ],
-        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, space]},
-        "decoder": {"type": "Sequence", "decoders": [restored, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]},
-        "model": {
-            "type": "BPE",
-            "unk_token": "<unk>",
-            "byte_fallback": True,
-            "fuse_unk": True,
-            "vocab": {text: index for index, text in enumerate(texts)},
-            "merges": ["▁ a"],
-        },
-    }
+    file = tokenizer_json(random.Random(1), "prepend")
+    entry = file["added_tokens"][0]
+    file["added_tokens"] = [
+        {**entry, "id": index, "content": text, "normalized": text in normalized}
+        for index, text in enumerate(texts[:3])
+    ]
+    vocab = {text: index for index, text in enumerate(texts)}
+    file["model"] |= {"unk_token": "<unk>", "vocab": vocab, "merges": ["▁ a"]}
     return tokenizers.Tokenizer.from_str(json.dumps(file))
 
 
@@ -426,18 +415,6 @@ def test_a_vocabulary_without_added_tokens_has_those_that_it_lists() -> None:
     ours = Tokenizer.from_huggingface(theirs).as_huggingface()
     assert ours.get_vocab(False) == theirs.get_vocab(False) and "<s>" in ours.get_vocab(False)
     assert ours.get_vocab_size(False) == theirs.get_vocab_size(False) == len(theirs.get_vocab()) - 1
-
-
-def test_post_processing_a_pair_keeps_the_sequence_of_each_text() -> None:
-    file = json.loads(trained().to_huggingface().to_str())
-    file["post_processor"] = POST_PROCESSORS["roberta"]
-    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
-    pair: tuple[Any, Any] = Tokenizer.from_huggingface(theirs).as_huggingface(), theirs
-    found = []
-    for each in pair:
-        first, second = (each.encode(text, add_special_tokens=False) for text in TEXTS[2:4])
-        found.append(fields(each.post_process(first, second)))
-    assert found[0] == found[1]
 
 
 def test_special_tokens_that_stay_text_hide_tokens_that_overlap_them() -> None:

@@ -219,19 +219,6 @@ def test_a_change_of_a_part_changes_the_encoding() -> None:
     assert made.encode("the").tokens == ["<|endoftext|>", "Ġthe"]
 
 
-def test_encoding_does_not_load_the_tokenizer_again() -> None:
-    for pre_tokenizer in (pre_tokenizers.BertPreTokenizer(), pre_tokenizers.CharDelimiterSplit("-")):
-        parts: dict[str, Any] = {
-            "pre_tokenizer": pre_tokenizer,
-            "normalizer": normalizers.BertNormalizer(lowercase=False),
-        }
-        made = learned(["a b-c"], unk="[UNK]", special_tokens=["[UNK]"], **parts)
-        ids, before = made.encode("a-b").ids, made._plain
-        pre_tokenizers.Metaspace()
-        assert made.encode_batch(["a-b"])[0].ids == ids
-        assert made._plain is before is not None
-
-
 def test_files_are_read_to_the_same_tokenizer(tmp_path: Path) -> None:
     made = trained()
     made.enable_padding(pad_id=3, length=8)
