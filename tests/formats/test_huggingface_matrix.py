@@ -78,31 +78,6 @@ def test_split_by_every_behavior(split: dict[str, str], file: dict[str, Any]) ->
         assert found == "same" or (behavior == "Removed" and LOSES in found), (step, found)
 
 
-@pytest.mark.parametrize("step", OTHERS, ids=str)
-def test_other_steps_before_and_behind_byte_level(step: dict[str, Any], file: dict[str, Any]) -> None:
-    for use_regex in (False, True):
-        byte_level = {**BYTE_LEVEL, "use_regex": use_regex}
-        for steps in ([step, byte_level], [byte_level, step], [byte_level, step, OTHERS[5]]):
-            found = outcome(file, {"type": "Sequence", "pretokenizers": steps})
-            assert (LOSES in found) if step.get("behavior") == "Removed" else found == "same", (steps, found)
-
-
-def test_byte_level_alone_and_with_a_space_before(file: dict[str, Any]) -> None:
-    for use_regex, prefix in itertools.product((True, False), (True, False)):
-        byte_level = {**BYTE_LEVEL, "use_regex": use_regex, "add_prefix_space": prefix}
-        for behind in ([], [{"type": "Digits", "individual_digits": True}]):
-            steps = {"type": "Sequence", "pretokenizers": [byte_level, *behind]}
-            if not prefix:
-                assert outcome(file, steps) == "same"
-                continue
-            theirs = tokenizers.Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": steps}))
-            ours = Tokenizer.from_huggingface(theirs)
-            assert [ours.encode(text) for text in texts(200)] == [theirs.encode(text).ids for text in texts(200)]
-            assert Tokenizer.from_huggingface(ours.to_huggingface()) == ours
-    twice = {"type": "Sequence", "pretokenizers": [BYTE_LEVEL, BYTE_LEVEL]}
-    assert "a second ByteLevel" in outcome(file, twice)
-
-
 @pytest.mark.parametrize(
     ("regex", "invert", "is_kept"),
     [(r"\w+|[^\w\s]+|\s+", True, True), (r"\w+|\s+", True, False), ("a", False, False), (r"(?=a)", False, False)],

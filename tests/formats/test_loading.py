@@ -463,10 +463,3 @@ def test_a_long_special_token_is_quoted_in_part() -> None:
     with pytest.raises(SpecialTokenError, match="60000 bytes in all") as caught:
         list(long.encode_iterable(["x" * 60_000], specials="error"))
     assert len(str(caught.value)) < 1000
-
-
-@pytest.mark.parametrize("vocab_size", [256, 262, 269])
-@pytest.mark.filterwarnings("error")
-def test_merges_in_the_order_they_were_learned_do_not_warn(vocab_size: int) -> None:
-    trained = Tokenizer.train("low lower lowest newer newest", vocab_size)
-    assert Tokenizer(trained.vocab, trained.merges, trained.special_tokens, decode_errors="strict") == trained

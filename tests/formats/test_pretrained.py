@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pairloom import FormatError, Tokenizer, formats
-from pairloom.formats import native
+from pairloom import FormatError, Tokenizer
+from tests.formats.test_sentencepiece import model_file, random_pieces
 
 TEXT = "the cat sat on the mat; naïve 東京<|im_end|>the end <pad>"
 TEMPLATE = "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"
@@ -160,26 +160,38 @@ def test_added_tokens_of_a_vocab_json_take_the_next_ids(
 
 
 def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer, gpt2_folder: Path) -> None:
-    # Qwen's slow tokenizer as saved: no file contains its pattern or its NFC.
-    write(gpt2_folder, tokenizer_config={"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>"})
-    with pytest.raises(FormatError, match=r"names the class 'Qwen2Tokenizer', .* pass pattern="):
-        Tokenizer.load(gpt2_folder)
+    # Blenderbot's puts a space before each text; no file of Qwen's slow tokenizer contains its pattern or its NFC.
+    for kind in ("BlenderbotTokenizer", "Qwen2Tokenizer"):
+        write(gpt2_folder, tokenizer_config={"tokenizer_class": kind, "eos_token": "<|im_end|>"})
+        with pytest.raises(FormatError, match=rf"names the class '{kind}', .* pass pattern="):
+            Tokenizer.load(gpt2_folder)
     with pytest.warns(UserWarning, match=re.escape("('<|endoftext|>')")):
         assert Tokenizer.load(gpt2_folder, pattern="qwen2").pattern != tokenizer.pattern
 
 
-@pytest.mark.parametrize("kind", ["RobertaTokenizer", "BartTokenizerFast", "BlenderbotTokenizer"])
+@pytest.mark.parametrize(
+    ("kind", "settings", "is_warned"),
+    [
+        ("RobertaTokenizer", {}, True),
+        ("BartTokenizerFast", {}, True),
+        ("LLaMATokenizer", {}, True),
+        ("LlamaTokenizer", {"add_bos_token": False}, False),
+        ("T5Tokenizer", {}, False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:format 'gpt2' does not store")
 def test_a_class_that_puts_tokens_around_a_text_is_warned_of(
-    kind: str, tokenizer: Tokenizer, gpt2_folder: Path
+    kind: str, settings: Any, is_warned: bool, tokenizer: Tokenizer, tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
-    write(gpt2_folder, tokenizer_config={"tokenizer_class": kind, "eos_token": "<|endoftext|>"})
-    if kind == "BlenderbotTokenizer":
-        # This class puts a space before each text.
-        with pytest.raises(FormatError, match=r"names the class 'BlenderbotTokenizer', .* pass pattern="):
-            Tokenizer.load(gpt2_folder)
-        return
-    with pytest.warns(UserWarning, match=f"'{kind}', which adds tokens around a text, but .* adds nothing"):
-        assert Tokenizer.load(gpt2_folder).encode("the", add_special_tokens=True) == tokenizer.encode("the")
+    if kind[0] in "RB":
+        tokenizer.save(tmp_path, format="gpt2")
+    else:
+        (tmp_path / "tokenizer.model").write_bytes(model_file(random_pieces(random.Random(1))))
+    write(tmp_path, tokenizer_config={"tokenizer_class": kind, **settings})
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.encode("the", add_special_tokens=True) == loaded.encode("the")
+    expected = f"'{kind}', which adds tokens around a text, but"
+    assert any(expected in str(warning.message) for warning in recwarn) == is_warned
 
 
 def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -378,13 +390,6 @@ def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer
     assert Tokenizer.load(tmp_path / "more") == loaded
 
 
-def test_truncation_and_the_native_file_keep_the_settings(tokenizer: Tokenizer) -> None:
-    named = tokenizer.with_tokenizer_config(eos_token="<|im_end|>")
-    shorter = named.truncate_vocab(270)
-    assert shorter.eos_token_id == shorter.special_tokens["<|im_end|>"] != named.eos_token_id
-    assert formats.read("pairloom", native.write(shorter.model)) == shorter.model
-
-
 # Objects ------------------------------------------------------------------------------------------------------------
 
 
@@ -404,15 +409,6 @@ def test_from_ranks_is_the_tokenizer_of_the_rank_file(tmp_path: Path) -> None:
 
 
 # Names that other libraries use ---------------------------------------------------------------------------------------
-
-
-def test_names_of_other_libraries(tokenizer: Tokenizer) -> None:
-    assert tokenizer.vocab_size == tokenizer.n_vocab == len(tokenizer)
-    vocab = tokenizer.get_vocab()
-    assert vocab["<|im_end|>"] == tokenizer.special_tokens["<|im_end|>"] and vocab["Ġ"] == 32
-    assert list(vocab.values()) == sorted(tokenizer.vocab)
-    assert vocab == tokenizer.to_huggingface().get_vocab()
-    assert tokenizer.encode_ordinary_batch([TEXT, ""]) == [tokenizer.encode_ordinary(TEXT), []]
 
 
 def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -124,24 +124,6 @@ def test_units_of_random_pieces_equal_the_whole_text(tmp_path: Path) -> None:
         assert streamed == expected
 
 
-@pytest.mark.parametrize(
-    ("config", "is_warned"),
-    [
-        ({"tokenizer_class": "LLaMATokenizer"}, True),
-        ({"tokenizer_class": "LlamaTokenizer", "add_bos_token": False}, False),
-        ({"tokenizer_class": "T5Tokenizer"}, False),
-    ],
-)
-def test_a_class_that_begins_texts_with_a_token_is_warned_of(
-    config: dict[str, Any], is_warned: bool, tmp_path: Path, recwarn: pytest.WarningsRecorder
-) -> None:
-    (tmp_path / "tokenizer.model").write_bytes(model_file(random_pieces(random.Random(1))))
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
-    loaded = Tokenizer.load(tmp_path)
-    assert loaded.encode("a", add_special_tokens=True) == loaded.encode("a")
-    assert any("which adds tokens around a text" in str(warning.message) for warning in recwarn) == is_warned
-
-
 def test_decoding_drops_the_prefix_and_replaces_bytes_one_by_one(tmp_path: Path) -> None:
     tokenizer = load(tmp_path, model_file(_SINGLE))
     for text in ("", " a", "a b", "\u00fc\U0001f642 \u4e1c", "  "):
@@ -312,7 +294,7 @@ def test_tokenizer_json_with_byte_fallback_equals_tokenizers(tmp_path: Path, kin
 
 def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) -> None:
     rng = random.Random(3)
-    for kind in ("none", "prepend"):
+    for kind in ("none", "prepend", "first", "always"):
         file = tokenizer_json(rng, kind)
         add_user_defined(rng, file)
         text = json.dumps(file)
@@ -326,7 +308,7 @@ def test_runs_of_bytes_decode_as_the_reference_and_tokenizers(tmp_path: Path) ->
         # A byte is an int; any other token is its text.
         tokens = [each - 1 if 0 < each < 257 else ours.id_to_token(each).decode() for each in range(ours.n_vocab)]
         runs = [decode_runs([tokens[each] for each in ids]) for ids in lists]
-        assert [run.removeprefix(" " if kind == "prepend" else "") for run in runs] == expected
+        assert [run.removeprefix(" " if kind != "none" else "") for run in runs] == expected
         assert ours.decode([1 + 0xE6, 1 + 0x9D, 1 + 0x41], errors="replace") == "\ufffdA"
 
 
@@ -359,9 +341,6 @@ def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) ->
     for text in texts:
         ids = theirs.encode(text).ids
         assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), text
-        session = ours.session(text[:2])
-        session.append(text[2:])
-        assert session.ids.tolist() == ids
         cut = [literal for _, literal in split_by_rules(text, ours.special_tokens, ours.model.special_rules)]
         added = {i: each for each, i in ours.special_tokens.items() if each.encode() not in ordinary.vocab.values()}
         assert [literal for literal in cut if literal in added.values()] == [added[i] for i in ids if i in added]
@@ -376,25 +355,6 @@ def test_normalized_tokens_are_found_after_a_space(tmp_path: Path, kind: str) ->
     if kind == "prepend":
         with pytest.raises(ValueError, match="'after_space' needs"):
             ours.with_normalizer("spaces")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_offsets_and_words_of_pieces_equal_tokenizers(tmp_path: Path, kind: str) -> None:
-    rng = random.Random(kind)
-    n_equal = 0
-    for _ in range(10):
-        text = json.dumps(tokenizer_json(rng, kind))
-        ours = load(tmp_path, text.encode(), "tokenizer.json").as_huggingface()
-        theirs = tokenizers.Tokenizer.from_str(text)
-        for _ in range(40):
-            given = "".join(rng.choices(["a", "b", " b", "é", "日", "</s>", "</s></s>"], [9, 9, 9, 9, 9, 1, 1], k=3))
-            expected, found = theirs.encode(given), ours.encode(given)
-            try:
-                assert (found.offsets, found.word_ids) == (expected.offsets, expected.word_ids), given
-                n_equal += 1
-            except ValueError as error:
-                assert "changes the text" in str(error)
-    assert n_equal > 200
 
 
 def test_spaces_at_the_beginning_go_where_extra_ones_do(tmp_path: Path) -> None:
@@ -450,10 +410,7 @@ def gguf_file(**metadata: Any) -> bytes:
 
 def test_gguf_of_pieces_equals_the_model_file(tmp_path: Path) -> None:
     rng = random.Random(9)
-    pieces = random_pieces(rng)
-    texts, scores, kinds = (list(column) for column in zip(*pieces, strict=True))
-    file = gguf_file(model="llama", tokens=texts, scores=scores, token_type=kinds)
-    ours, theirs = load(tmp_path, file, "x.gguf"), load(tmp_path, model_file(pieces))
+    ours, theirs = gguf_of_pieces(tmp_path), load(tmp_path, model_file(random_pieces(rng)))
     for text in (random_text(rng) for _ in range(100)):
         assert ours.encode(text) == theirs.encode(text)
     assert ours.encode("a</s>")[-1] == 2  # llama.cpp finds special tokens
