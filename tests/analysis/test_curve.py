@@ -1,6 +1,5 @@
 """The training curve, against truncated tokenizers and against the counts of the reference's training."""
 
-import random
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from pairloom import Corpus, Tokenizer
 from pairloom.analysis.curve import training_curve
 from pairloom.analysis.stats import corpus_stats
 from pairloom.model import Model
-from pairloom.reference import naive
 
 TEXTS = [(Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"), "aaaaaaa aaa é 東京 <|endoftext|>x"]
 
@@ -23,20 +21,6 @@ def test_tokens_after_each_merge_equal_those_of_the_truncated() -> None:
             smaller = tokenizer.truncate_vocab(256 + n_merges, specials_counted=False)
             assert curve.n_tokens[n_merges] == sum(map(smaller.count_tokens, texts))
         assert (-(curve.n_tokens[1:] - curve.n_tokens[:-1]) == curve.times).all()
-
-
-def test_times_equal_the_counts_of_the_reference() -> None:
-    rng = random.Random(3)
-    # No equal adjacent letters, because only half of their pairs merge.
-    text = " ".join("".join(rng.sample("abcdefg", 4)) for _ in range(300))
-    curve = training_curve(
-        tokenizer := Tokenizer.train([text], 290, special_tokens=()), corpus_stats(tokenizer, Corpus.of_texts([text]))
-    )
-    words = [(list(pretoken), 1) for pretoken in naive.pretokenize(text, "gpt2")]
-    for rank, (left, right, merged_id) in enumerate(tokenizer.model.merges.tolist()):
-        counts = naive.count_pairs(words)
-        assert curve.times[rank] == counts[left, right] == max(counts.values())
-        words = [(naive.apply_merge(ids, (left, right), merged_id), count) for ids, count in words]
 
 
 def _model(merges: list[tuple[int, int, int]], **fields: object) -> Tokenizer:

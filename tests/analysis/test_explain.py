@@ -149,18 +149,6 @@ def test_tokenizers_of_other_files_are_explained(tmp_path: Path) -> None:
     assert found.cause == "tie" and found.n_explained == len(mine.merges)
 
 
-def test_a_trainer_of_huggingface_is_explained() -> None:
-    models, trainers, byte_level = tokenizers.models, tokenizers.trainers, tokenizers.pre_tokenizers.ByteLevel
-    theirs = tokenizers.Tokenizer(models.BPE())
-    theirs.pre_tokenizer = byte_level(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=byte_level.alphabet(), show_progress=False)
-    theirs.train_from_iterator([WITH_BYTES], trainer)
-    read = Tokenizer.from_huggingface(theirs)
-    found = explain_difference(trained(WITH_BYTES), read, WITH_BYTES)
-    assert found.cause == "tie" and "HuggingFace" in found.reason and found.n_explained == 144
-    assert explain_difference(trained(WITH_BYTES, "huggingface"), read, WITH_BYTES).cause == "none"
-
-
 def test_corpora_of_every_form_are_explained(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEXT, newline="")
     mine, theirs = trained(TEXT), trained(TEXT, tie_break="bytes_greatest")
