@@ -1,6 +1,5 @@
 """tie_break="first_seen": minbpe's convention, equal to the reference."""
 
-import gzip
 import random
 from pathlib import Path
 from typing import Any
@@ -68,12 +67,3 @@ def test_first_seen_takes_what_keeps_the_order_and_nothing_else(tmp_path: Path) 
         Tokenizer.train_files(tmp_path / "bad.txt", 260, **rule)
     with pytest.warns(UserWarning, match="2 literals of special tokens"):
         Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 257, **rule)
-
-
-def test_first_seen_reads_records_and_compressed_files(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "zzzz zzzz"}\n' * 3)
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"zzzz yy"))
-    files = [tmp_path / "a.jsonl", tmp_path / "b.txt.gz"]
-    found = Tokenizer.train_files(files, 258, tie_break="first_seen")
-    assert found == Tokenizer.train(["zzzz zzzz"] * 3 + ["zzzz yy"], 258, tie_break="first_seen")
-    assert found.merges == Tokenizer.train_files(files, 258).merges

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tokenizers
 
 from pairloom import Corpus, MissingByteError, PretokenCounts, Tokenizer
 from pairloom.model import Model
@@ -137,23 +136,6 @@ def check(tokenizer: Tokenizer, expected: Any, corpus: list[str], ignore_merges:
 
 TEXT = "by the way, it is by the way\nin the end by the <s>way<|endoftext|> naïve 東京\n" * 3
 DOMAIN = "the enzyme inhibits the kinase; the kinase inhibitor binds, 酵素 <s>\n" * 9
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_pruned_and_adapted_have_equal_ids_in_tokenizers(tmp_path: Path) -> None:
-    trained = Tokenizer.train(TEXT, 300, special_tokens=["<|endoftext|>"], decode_errors="replace")
-    by_rank = {token: i for i, token in trained.model.tokens().items()} | {b"endby": 300, b"by the end": 301}
-    path, text = tmp_path / "tokenizer.json", TEXT + DOMAIN
-    for start in (
-        trained.add_special_tokens({"<s>": 310}),
-        Tokenizer.from_ranks(by_rank, "gpt2", {"<|endoftext|>": 302}),
-    ):
-        pruned, adapted = start.prune(DOMAIN, n_tokens=20), start.adapt(DOMAIN, 20)
-        for tokenizer in (pruned, adapted, pruned.extend(DOMAIN, n_tokens=9)):
-            tokenizer.save(path, format="huggingface", overwrite=True)
-            assert Tokenizer.load(path) == tokenizer
-            theirs = tokenizers.Tokenizer.from_file(str(path))
-            assert theirs.encode(text).ids == tokenizer.encode(text) and theirs.get_vocab() == tokenizer.get_vocab()
 
 
 def test_adapt_on_little_text_names_the_ids_that_stay_free() -> None:

@@ -62,6 +62,7 @@ COUNTS: Any = PretokenCounts.from_texts([TEXT])
         (lambda t: t.train(Path("a"), 300), TypeError, r"pass pairloom\.Corpus\(path\)"),
         (lambda t: t.train(COUNTS, 257), TypeError, r"not texts; Tokenizer\.train_from_counts"),
         (lambda t: t.train(TEXT, 300, progress=5), TypeError, "progress"),
+        (lambda t: t.train(TEXT, 300, checkpoint="x"), TypeError, "checkpoint works only with train_files"),
         (lambda t: t.train_from_counts([TEXT], 300), TypeError, ""),
         (lambda t: t.train_from_counts(COUNTS, 300, pattern="cl100k"), CountsError, "'gpt2', not 'cl100k'"),
         (lambda t: t.train_from_counts(COUNTS, 300, "cs336", special_tokens=["<e>"]), CountsError, "split"),
