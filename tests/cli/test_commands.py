@@ -105,20 +105,14 @@ def test_train_checks_that_it_can_save_before_training(tmp_path: Path, monkeypat
 
 
 @pytest.mark.long
-def test_failures_of_encode_and_decode(model: Path, tmp_path: Path) -> None:
-    failed(run("encode", "--model", tmp_path / "absent.json", "--text", "a"), "absent.json")
-    failed(run("encode", "--model", model, "--input", tmp_path / "absent.txt"), "absent.txt")
+def test_failures_of_encode_and_decode(model: Path) -> None:
     failed(run("encode", "--model", model, stdin=b"ab\xff"), "byte 2")
-    failed(run("decode", "--model", model, "--ids", "9999"), "9999")
-    failed(run("decode", "--model", model, "--ids", "-1"), "-1")
-    failed(run("decode", "--model", model, "--ids", "128"), "utf-8")
+    for token_id in ("9999", "-1"):
+        failed(run("decode", "--model", model, "--ids", token_id), token_id)
     failed(run("decode", "--model", model, stdin=b"[1, true]"), "True")
     failed(run("decode", "--model", model, stdin=b"[1.5]"), "1.5")
     failed(run("decode", "--model", model, stdin=b"one two"), "one")
     failed(run("decode", "--model", model, stdin=b"[" * 100_000))
-    damaged = tmp_path / "damaged.json"
-    damaged.write_bytes(model.read_bytes()[:-20])
-    failed(run("encode", "--model", damaged, "--text", "a"), "damaged.json")
 
 
 @pytest.mark.parametrize(
