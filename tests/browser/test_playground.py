@@ -57,22 +57,6 @@ def playground(new_page: Callable[..., Any], site: str) -> Iterator[Callable[...
     assert all(url.startswith(site) for url in asked)
 
 
-def test_typing_changes_the_tokens(playground: Callable[..., Any]) -> None:
-    page = playground()
-    native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
-    for text in (
-        "the newest low",
-        "<script>document.title='owned'</script><img src=x onerror=alert(1)>",
-        "東京 \u202e x",
-        "",
-    ):
-        page.locator("#pl-text").fill(text)
-        ids = page.locator("#pl-ids").text_content()
-        assert [int(each) for each in ids.split()] == native.encode(text)
-        assert page.locator(".pl-tokens .t").count() == len(native.encode(text))
-    assert page.title() == "Playground"
-
-
 def _loaded(page: Any, path: Path) -> None:
     page.locator("#pl-file").set_input_files(path)
     page.wait_for_function("name => document.getElementById('pl-from').textContent.startsWith(name)", arg=path.name)
@@ -130,16 +114,8 @@ def test_the_merge_tree_of_a_token(playground: Callable[..., Any], tmp_path: Pat
         assert page.locator("#pl-panel-title").inner_text() == f"Token {index + 1}"
         assert sorted(page.locator("#pl-tree .node").all_text_contents()) == sorted(tree(token_id))
         assert page.locator("#pl-facts dd").first.inner_text() == str(token_id)
-    # A click pins a token; the arrow keys and Escape.
-    page.locator(".pl-tokens .t").nth(1).click()
-    page.locator(".pl-tokens .t").nth(0).hover()
-    assert page.locator("#pl-panel-title").inner_text() == "Token 2"
-    page.keyboard.press("Escape")
-    page.keyboard.press("ArrowRight")
-    assert page.locator("#pl-panel-title").inner_text() == "Token 3"
-    page.keyboard.press("Home")
-    page.keyboard.press("Enter")
-    assert page.locator("[aria-selected=true]").count() == 1
+    # The keys are tested on the view page, which shares them.
+    page.locator(".pl-tokens .t").nth(0).click()
     for expected in ("pl-ids", "pl-unpin", "pl-tree"):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.id") == expected
@@ -172,6 +148,7 @@ def test_typing_keeps_the_rows_that_are_the_same(playground: Callable[..., Any])
     native = Tokenizer.train([page.locator("#pl-corpus").input_value()], 316, special_tokens=())
     rng = random.Random(3)
     words = ["the lowest ", "newest\n", "a\n" * 3, "\n", "x", "東京 ", "😀", "the same line of some words\n"]
+    words.append("<script>document.title='owned'</script><img src=x onerror=alert(1)>")
     text = "".join(rng.choices(words, k=120))
     page.locator("#pl-text").fill(text)
     page.evaluate("document.querySelectorAll('.pl-tokens .block').forEach((row) => { row.wasThere = true; })")
@@ -191,6 +168,7 @@ def test_typing_keeps_the_rows_that_are_the_same(playground: Callable[..., Any])
                 "[...document.querySelectorAll('.pl-tokens .block')].filter((row) => row.wasThere).length"
             )
             assert kept >= page.locator(".pl-tokens .block").count() - 2 > 2
+    assert page.title() == "Playground"
     # The panel and the keyboard know the new positions of the tokens.
     page.locator(".pl-tokens .t").last.click()
     assert page.locator("#pl-panel-title").inner_text() == f"Token {len(ids)}"
@@ -255,21 +233,6 @@ def test_menu_has_the_toy_of_cs336_and_trained_ones(playground: Callable[..., An
         assert 1 < n < 0.8 * len(text.encode()), name
 
 
-def test_two_tokenizers_side_by_side_mark_what_differs(playground: Callable[..., Any]) -> None:
-    page = playground()
-    # The mark is a token of its own in both; the words depend on the English that the menu's tokenizer was trained on.
-    _ids(page, "the lowest newest!")
-    page.locator("#pl-other").select_option("trained")
-    page.wait_for_function("document.getElementById('pl-tokens').textContent.includes('same token boundaries')")
-    page.locator("#pl-other").select_option("english")
-    page.wait_for_selector(".pl-tokens .differs")
-    sides = [page.locator(f"#pl-ids{suffix}").text_content().split() for suffix in ("", "-2")]
-    assert page.locator(".pl-tokens .t").count() == sum(map(len, sides))
-    assert 0 < page.locator(".pl-tokens .differs").count() < sum(map(len, sides))
-    page.locator("#pl-other").select_option("")
-    page.wait_for_function("!document.querySelector('.differs') && document.getElementById('pl-ids-2').hidden")
-
-
 def test_files_of_one_name_are_two_tokenizers(playground: Callable[..., Any], tmp_path: Path) -> None:
     page = playground()
     trained = [Tokenizer.train(["low lower lowest " * 9], size, special_tokens=()) for size in (258, 261)]
@@ -283,6 +246,8 @@ def test_files_of_one_name_are_two_tokenizers(playground: Callable[..., Any], tm
     assert _ids(page, "lowest") == trained[1].encode("lowest")
     other = [int(each) for each in page.locator("#pl-ids-2").text_content().split()]
     assert other == trained[0].encode("lowest") != trained[1].encode("lowest")
+    page.locator("#pl-other").select_option("")
+    page.wait_for_function("!document.querySelector('.differs') && document.getElementById('pl-ids-2').hidden")
 
 
 def test_all_tokens_of_a_lengthened_text_are_shown(playground: Callable[..., Any], tmp_path: Path) -> None:
@@ -394,7 +359,7 @@ def test_page_opened_from_disk_has_the_engine_within(chromium: Any, module: Path
 
 
 def test_package_in_a_page_and_in_a_worker(playground: Callable[..., Any]) -> None:
-    """Streams and sessions of the package, and the package in a module worker."""
+    """Its streams, and the package in a module worker."""
     found = playground().evaluate("""async () => {
         const { Tokenizer } = await import("./pairloom/index.js");
         const tokenizer = await Tokenizer.train("low lower lowest newest", 9);
