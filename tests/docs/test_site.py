@@ -62,11 +62,6 @@ def test_every_internal_link_and_anchor_exists(pages: dict[Path, Page]) -> None:
     assert not broken
 
 
-def test_no_page_loads_from_the_network(pages: dict[Path, Page]) -> None:
-    remote = {load for page in pages.values() for load in page.loads if urlsplit(load).netloc}
-    assert not remote
-
-
 def test_every_page_names_a_picture_that_exists(pages: dict[Path, Page]) -> None:
     for path in pages:
         if path.name != "404.html":
