@@ -101,44 +101,16 @@ def applied(case: Case, file: Any) -> Any:
     return changed
 
 
-def pretoken_cases() -> list[Case]:
-    return _cases("pretokens", pretokens=lambda texts: [text.encode() for text in texts])
-
-
-def document_cases() -> list[Case]:
-    return _cases("documents")
-
-
 def training_cases() -> list[Case]:
     """Returns the `all_fields` of a case: its profile, with the fields that differ replaced."""
-
-    def counts(given: dict[str, int]) -> dict[bytes, int]:
-        return {text.encode(): n for text, n in given.items()}
-
-    found = _cases("training", counts=counts, merges=_tuples, tokens=_tokens)
+    found = cases_of("training")
     for case in found:
         case.all_fields = PROFILES[case.profile] | case.fields
     return found
 
 
-def encoding_cases() -> list[Case]:
-    return _cases("encoding")
-
-
-def decoding_cases() -> list[Case]:
-    return _cases("decoding")
-
-
-def extending_cases() -> list[Case]:
-    return _cases("extending", merges=_tuples)
-
-
 def damaged_cases(*bases: str) -> list[Case]:
-    return [case for case in _cases("damaged") if case.base in bases]
-
-
-def offset_cases() -> list[Case]:
-    return _cases("offsets", bytes=_tuples, chars=_tuples)
+    return [case for case in cases_of("damaged") if case.base in bases]
 
 
 @cache
@@ -170,18 +142,13 @@ def _gpt2_model(name: str, vocab_file: str, merges_file: str, special_tokens: di
     return ModelCase(name, model.tokens(), merges, special_tokens, "gpt2")
 
 
-def _cases(kind: str, **converters: Callable[[Any], Any]) -> list[Case]:
+def cases_of(kind: str) -> list[Case]:
     """Returns the cases of a file; fields without a JSON type are converted."""
-    converters["error"] = _error
-    usual = {"error": None, **_DEFAULTS.get(kind, {})}
+    usual, converters = {"error": None, **_DEFAULTS.get(kind, {})}, {"error": _error, **_CONVERTERS.get(kind, {})}
     return [
-        Case(**usual | {name: converters.get(name, _as_it_is)(value) for name, value in case.items()})
+        Case(**usual | {name: converters[name](value) if name in converters else value for name, value in case.items()})
         for case in _read(f"{kind}.json")["cases"]
     ]
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -201,3 +168,15 @@ def _error(error: dict[str, Any]) -> ExpectedError:
     error_type = getattr(builtins, error["type"])
     assert issubclass(error_type, Exception)
     return ExpectedError(error_type, error["mentions"])
+
+
+_CONVERTERS: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "pretokens": {"pretokens": lambda texts: [text.encode() for text in texts]},
+    "training": {
+        "counts": lambda counts: {text.encode(): n for text, n in counts.items()},
+        "merges": _tuples,
+        "tokens": _tokens,
+    },
+    "extending": {"merges": _tuples},
+    "offsets": {"bytes": _tuples, "chars": _tuples},
+}

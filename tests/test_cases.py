@@ -50,14 +50,14 @@ def in_reference(name: str) -> Model:
 
 
 @on_both
-@pytest.mark.parametrize("case", cases.pretoken_cases(), ids=str)
+@pytest.mark.parametrize("case", cases.cases_of("pretokens"), ids=str)
 def test_pretokens(case: cases.Case, is_reference: bool) -> None:
     pretokens = (naive.pretokenize if is_reference else pretokenize)(case.text, case.pattern)
     assert pretokens == case.pretokens
     assert b"".join(pretokens) == case.text.encode()
 
 
-@pytest.mark.parametrize("case", cases.document_cases(), ids=str)
+@pytest.mark.parametrize("case", cases.cases_of("documents"), ids=str)
 def test_documents(case: cases.Case) -> None:
     assert documents.split_on_special_tokens(case.text, case.special_tokens) == case.pieces
     assert documents.documents_of(case.text, case.special_tokens) == case.documents
@@ -100,7 +100,7 @@ def test_training(case: cases.Case, is_reference: bool) -> None:
         assert all(vocab[merged_id] == vocab[left] + vocab[right] for left, right, merged_id in merges)
 
 
-@pytest.mark.parametrize("case", cases.encoding_cases(), ids=str)
+@pytest.mark.parametrize("case", cases.cases_of("encoding"), ids=str)
 def test_encoding(case: cases.Case) -> None:
     tokenizer = present(case.model)
     allowed: Any = case.allowed_special
@@ -121,7 +121,7 @@ def test_encoding(case: cases.Case) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* of the ids move")
-@pytest.mark.parametrize("case", cases.extending_cases(), ids=str)
+@pytest.mark.parametrize("case", cases.cases_of("extending"), ids=str)
 def test_extending(case: cases.Case) -> None:
     start = present(case.model)
     extended = start.extend(case.documents, n_tokens=case.n_tokens, keep_ids=case.keep_ids, **case.options)
@@ -134,7 +134,7 @@ def test_extending(case: cases.Case) -> None:
 
 
 @on_both
-@pytest.mark.parametrize("case", cases.decoding_cases(), ids=str)
+@pytest.mark.parametrize("case", cases.cases_of("decoding"), ids=str)
 def test_decoding(case: cases.Case, is_reference: bool) -> None:
     with as_expected(case.error):
         skip = {"skip_special_tokens": case.skip_special_tokens}

@@ -1,10 +1,9 @@
 """Examples: the HTTP server answers like the tokenizer, and its limits hold; a Rust program outside the workspace."""
 
-import importlib.util
+import importlib
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,17 +18,11 @@ from tests.cases import ROOT
 TOKENIZER = Tokenizer.train("low lower lowest " * 20, 270)
 
 
-@pytest.fixture(scope="module")
-def example() -> Any:
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip("flask", reason="flask is not installed")
-    path = ROOT / "examples/serve_http.py"
-    spec = importlib.util.spec_from_file_location("serve_http", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["serve_http"] = module
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    return importlib.import_module("serve_http")
 
 
 @pytest.fixture

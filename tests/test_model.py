@@ -94,7 +94,7 @@ def test_missing_bytes_are_those_that_are_no_token() -> None:
     assert Model.from_tokens({}, pattern="a").missing_bytes() == list(range(256))
 
 
-def test_a_special_token_in_a_list_takes_the_least_id_of_its_bytes() -> None:
+def test_a_special_token_in_a_list_has_the_least_id_of_its_bytes() -> None:
     assert assign_special_ids({5: b"<s>", 3: b"<s>"}, ["<x>", "<s>"]) == {"<x>": 6, "<s>": 3}
 
 

@@ -15,7 +15,7 @@ from tests.test_cases import in_reference, present
 CHARACTERS = "ab é😀東\n0" + "\u0301"
 
 
-@pytest.mark.parametrize("case", cases.offset_cases(), ids=str)
+@pytest.mark.parametrize("case", cases.cases_of("offsets"), ids=str)
 def test_cases_on_reference_and_core(case: cases.Case) -> None:
     ids, spans, chars = reference.encode_with_offsets(case.text, in_reference(case.model))
     assert (spans, chars) == (case.bytes, case.chars)

@@ -68,12 +68,6 @@ def test_a_path_that_no_file_can_have_is_a_value_error(path: str) -> None:
         Tokenizer.train_files([path], 300)
 
 
-def test_a_path_of_undecodable_bytes_is_taken(tmp_path: Path) -> None:
-    file = tmp_path / "caf\udce9.txt"
-    file.write_text("ab ab")
-    assert Tokenizer.train_files(file, 257).n_vocab == 258
-
-
 @pytest.mark.parametrize("name", ["corpus_specials", "input_errors", "tie_break", "byte_order", "special_ids"])
 @pytest.mark.parametrize(
     "value", [None, 5, "x" * 10_000, ["text"], b"text", Hostile()], ids=lambda value: type(value).__name__

@@ -245,7 +245,7 @@ def test_a_builder_leaves_out_a_table_that_it_refuses() -> None:
     assert builder.finish() == counts
 
 
-def test_a_builder_of_an_iterator_that_failed_late_does_not_finish() -> None:
+def test_a_builder_whose_iterator_failed_late_does_not_finish() -> None:
     def texts() -> Iterator[str]:
         yield from ["the cat " * 100_000] * 6
         raise OSError("the connection was lost")
@@ -257,7 +257,7 @@ def test_a_builder_of_an_iterator_that_failed_late_does_not_finish() -> None:
         builder.finish()
 
 
-def test_a_builder_without_a_pattern_cuts_text_as_its_first_counts() -> None:
+def test_a_builder_without_pattern_cuts_text_as_its_counts() -> None:
     builder = CountBuilder(None)
     for add in (builder.add_texts, builder.add_arrow):
         with pytest.raises(CountsError, match="no pattern"):

@@ -90,7 +90,7 @@ def test_the_command_writes_shuffled_rows_of_a_rank(tmp_path: Path, monkeypatch:
     assert "rank" in run(*common, "--pack", 8, "--rank", 2, "--world-size", 2, "--force").err
 
 
-def test_the_report_counts_literals_and_duplicates_of_the_whole_run(tmp_path: Path) -> None:
+def test_the_report_counts_literals_and_duplicates_of_the_run(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.json")
     (tmp_path / "a.txt").write_text("the <|endoftext|> cat\nthe <|endoftext|> cat\nno literal")
     how = ("--lines --count-duplicates --model", tmp_path / "model.json", "--input", tmp_path / "a.txt", "--output")
