@@ -85,12 +85,14 @@ CONTENTS = ["Hi, é", "", "東京\n"]
 
 
 def _write_columns(folder: Path, columns: dict[str, Any]) -> list[Path]:
-    """Writes the same table as Parquet, as an Arrow file and as an Arrow stream."""
-    table = pyarrow.table(columns)
+    """Writes a table as Parquet, as an Arrow file and stream, and columns that are lists as JSON lines, if any."""
+    table, lists = pyarrow.table(columns), {name: values for name, values in columns.items() if type(values) is list}
+    records = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+    (folder / "l.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     pyarrow.parquet.write_table(table, folder / "l.parquet", row_group_size=2)
     write_arrow(folder / "file.arrow", table, rows=2)
     write_arrow(folder / "stream.arrow", table, stream=True, rows=2)
-    return [folder / "l.parquet", folder / "file.arrow", folder / "stream.arrow"]
+    return [folder / name for name in ("l.parquet", "file.arrow", "stream.arrow", "l.jsonl")[: 4 if lists else 3]]
 
 
 def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
@@ -105,13 +107,7 @@ def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
         "deep": [[["a"], []], [], [["b", "c"]]],
         "in": [{"messages": chat} for chat in CHATS],
     }
-    (tmp_path / "l.jsonl").write_text(
-        "".join(
-            json.dumps({name: columns[name][row] for name in ("messages", "texts", "deep", "in")}) + "\n"
-            for row in range(3)
-        )
-    )
-    for path in [*_write_columns(tmp_path, columns), tmp_path / "l.jsonl"]:
+    for path in _write_columns(tmp_path, columns):
         assert list(Corpus(path, text_field="messages[].content")) == CONTENTS, path
         assert list(Corpus(path, text_field="in.messages[].content")) == CONTENTS, path
         assert list(Corpus(path, text_field="texts[]")) == ["a", "b", "c"], path
@@ -135,9 +131,7 @@ def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
 
 
 def test_nulls_in_lists_are_an_error_or_left_out_one_by_one(tmp_path: Path) -> None:
-    rows = [["a", None, "b"], None, ["c"]]
-    (tmp_path / "l.jsonl").write_text("".join(json.dumps({"t": row}) + "\n" for row in rows))
-    for path in [*_write_columns(tmp_path, {"t": rows}), tmp_path / "l.jsonl"]:
+    for path in _write_columns(tmp_path, {"t": [["a", None, "b"], None, ["c"]]}):
         with pytest.raises(CorpusError, match=r"l\.jsonl: line 1: invalid type: null, expected a string|is null"):
             list(Corpus(path, text_field="t[]"))
         reading = Corpus(path, text_field="t[]", skip_bad=True).read()
@@ -153,12 +147,11 @@ def test_messages_without_content_are_left_out_one_by_one(tmp_path: Path) -> Non
         None,
         [{"content": None}],
     ]
-    (tmp_path / "l.jsonl").write_text("".join(json.dumps({"t": chat}) + "\n" for chat in chats))
     # As polars writes them.
     view = pyarrow.string_view()
     views = pyarrow.array(chats, pyarrow.large_list(pyarrow.struct({"content": view, "role": view})))
     write_arrow(tmp_path / "views.arrow", pyarrow.table({"t": views}), rows=2)
-    for path in [*_write_columns(tmp_path, {"t": chats}), tmp_path / "views.arrow", tmp_path / "l.jsonl"]:
+    for path in [tmp_path / "views.arrow", *_write_columns(tmp_path, {"t": chats})]:
         reading = Corpus(path, text_field="t[].content", skip_bad=True).read(origins=True)
         blocks = list(reading)
         assert [text for block in blocks for text in block.documents.texts()] == ["a", "b", "c"], path

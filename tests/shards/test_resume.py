@@ -195,14 +195,6 @@ def test_changes_to_inputs_of_finished_shards_are_refused(
     assert contents(out) == contents(tmp_path / "whole")
 
 
-def test_rewrite_and_overwrite_contradict_other_options(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", lines_of(1))
-    with pytest.raises(ValueError, match="rewrite needs resume"):
-        tokenize_files(TOKENIZER, path, tmp_path / "out", rewrite=True)
-    with pytest.raises(ValueError, match="resume continues a run and overwrite replaces it"):
-        tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True, overwrite=True)
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(stopped: tuple[list[Path], Path], tmp_path: Path) -> None:
     paths, out = stopped

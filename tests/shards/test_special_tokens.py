@@ -38,8 +38,6 @@ def test_literals_in_documents_can_be_recognised_or_refused(tmp_path: Path) -> N
         TOKENIZER.encode("a"),
         TOKENIZER.encode("</s"),
     ]
-    with pytest.raises(ValueError, match="specials"):
-        tokenize_files(TOKENIZER, Corpus.of_texts(["a"]), tmp_path / "what", specials="split")
 
 
 @pytest.mark.parametrize("specials", ["ordinary", "recognise"])

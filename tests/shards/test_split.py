@@ -171,26 +171,6 @@ def test_other_fractions_or_files_in_the_way_are_refused(tmp_path: Path) -> None
     assert tokenize_files(TOKENIZER, paths, out, split=SPLIT, overwrite=True).n_documents == 2
 
 
-@pytest.mark.parametrize(
-    "split",
-    [
-        {},
-        {"train": 0.9},
-        {"train": 0.9, "val": 0.2},
-        {"train": 0, "val": 1},
-        {"train": float("nan"), "val": 0.1},
-        {"../train": 0.9, "val": 0.1},
-        {"manifest.json": 0.9, "val": 0.1},
-        {"train": "0.9", "val": 0.1},
-        ["train", "val"],
-        "train=0.9,val=0.1",
-    ],
-)
-def test_what_is_no_split_is_an_error_in_one_line(tmp_path: Path, split: Any) -> None:
-    with pytest.raises((ValueError, TypeError), match="split"):
-        tokenize_files(TOKENIZER, [tmp_path / "a.txt"], tmp_path / "out", split=split)
-
-
 def test_the_command_line_refuses_what_is_no_split(tmp_path: Path) -> None:
     for split in ("train", "train=0.9", "train=0.5,train=0.5", "=1", "train=0.9,val=x"):
         done = run("tokenize --model m --input a --split", split, "--output", tmp_path / "out")
