@@ -16,7 +16,6 @@ import pyarrow.parquet
 import pytest
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
-from pairloom.corpus import compression
 from pairloom.errors import CorpusError
 from tests.cli.commands import output
 from tests.corpus.files import (
@@ -131,7 +130,9 @@ def test_each_text_of_a_list_is_a_document(tmp_path: Path) -> None:
 
 
 def test_nulls_in_lists_are_an_error_or_left_out_one_by_one(tmp_path: Path) -> None:
-    for path in _write_columns(tmp_path, {"t": [["a", None, "b"], None, ["c"]]}):
+    for path in _write_columns(tmp_path, {"t": [["a", None, "b"], None, ["c"]], "u": [["a"], None, []]}):
+        with pytest.raises(CorpusError, match=r"line 2: invalid type: null|the list is null; skip such rows with"):
+            list(Corpus(path, text_field="u[]"))
         with pytest.raises(CorpusError, match=r"l\.jsonl: line 1: invalid type: null, expected a string|is null"):
             list(Corpus(path, text_field="t[]"))
         reading = Corpus(path, text_field="t[]", skip_bad=True).read()
@@ -407,41 +408,11 @@ def test_limits(paths: dict[str, Path]) -> None:
             assert both == text.encode()[:most].decode(errors="ignore"), (name, cap, most)
 
 
-def test_a_document_of_which_nothing_fits_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.txt").write_text("ab\n漢字\nc\n")
-    (tmp_path / "a.jsonl").write_text(json_lines(["ab", "漢字", "c"]))
-    for piece, name, most in itertools.product((1, 4, 1 << 20), ("a.txt", "a.jsonl"), (3, 4, 5)):
-        monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", piece)
-        found = list(Corpus(tmp_path / name, separator="\n", max_bytes=most))
-        assert found == (["ab"] if most < 5 else ["ab", "漢"]), (piece, name, most)
-
-
-def test_empty_records_are_kept_and_empty_stretches_are_not(tmp_path: Path) -> None:
-    documents = ["", "a", "", "", "b", ""]
-    (tmp_path / "e.jsonl").write_text(json_lines(documents))
-    write_parquet(tmp_path / "e.parquet", documents)
-    (tmp_path / "e.txt").write_text("\n".join(documents))
-    assert list(Corpus(tmp_path / "e.jsonl")) == documents
-    assert list(Corpus(tmp_path / "e.parquet")) == documents
-    assert list(Corpus(tmp_path / "e.txt", separator="\n")) == ["a", "b"]
-
-
 def test_half_surrogate_pairs_of_json_can_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "ab \\ud83d cd"}\n{"text": "\\ud83d\\ude42"}\n')
     with pytest.raises(CorpusError, match=r'line 1: .*input_errors="replace"'):
         list(Corpus(tmp_path / "a.jsonl"))
     assert list(Corpus(tmp_path / "a.jsonl", input_errors="replace")) == ["ab \ufffd cd", "\U0001f642"]
-
-
-def test_a_document_longer_than_a_block_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "some words in a row, and 東京 without a space; " * 3000
-    (tmp_path / "long.txt.gz").write_bytes(gzip.compress(text.encode()))
-    whole = PretokenCounts.from_texts([text])
-    monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 5000)
-    monkeypatch.setattr(compression, "_READ_BYTES", 100)
-    parts = PretokenCounts.from_texts(Corpus(tmp_path / "long.txt.gz"))
-    assert parts == whole
-    assert parts.n_documents == 1
 
 
 def test_json_is_read_as_python_reads_it(tmp_path: Path) -> None:
