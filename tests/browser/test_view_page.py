@@ -11,7 +11,6 @@ from pairloom import Tokenizer
 from pairloom.view.view import View
 from tests.browser.axe import violations
 from tests.view.test_view import HOSTILE
-from tests.view.texts import texts_of_all_scripts
 
 Opener = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,13 +175,6 @@ def test_two_tokenizers_side_by_side(open_page: Opener, tokenizer: Tokenizer, ot
     assert same.locator(".differs[data-i]").count() == 0
 
 
-def test_sides_that_never_end_together_are_whole(open_page: Opener, tokenizer: Tokenizer) -> None:
-    text, changing = "caf\u00e9 caf\u00e9", tokenizer.with_normalizer("nfd")
-    page = ready(open_page(tokenizer.view(text, other=changing).html()))
-    n_tokens = tokenizer.count_tokens(text) + changing.count_tokens(text)
-    assert page.locator(".t[data-i]").count() == n_tokens
-
-
 COPIED = """(range) => {
     let copied = null;
     const caught = (event) => { copied = event.clipboardData.getData("text/plain"); };
@@ -194,23 +186,13 @@ COPIED = """(range) => {
 }"""
 
 
-def test_copying_a_text_of_any_script_returns_it(open_page: Opener, tokenizer: Tokenizer, other: Tokenizer) -> None:
-    texts = texts_of_all_scripts()
-    for second in (None, other):
-        page = ready(open_page(tokenizer.view(texts, other=second).html()))
-        found = page.evaluate(
-            f"""() => Array.from(document.querySelectorAll("#texts > section .sides"), (sides) => {{
-                const range = document.createRange();
-                range.selectNodeContents(sides);
-                return ({COPIED})(range);
-            }})"""
-        )
-        assert found == texts
-
-
-def test_copying_a_part_of_a_text_returns_that_part(open_page: Opener, tokenizer: Tokenizer) -> None:
+@pytest.mark.parametrize("n_sides", [1, 2])
+def test_copying_a_part_of_a_text_returns_that_part(
+    open_page: Opener, tokenizer: Tokenizer, other: Tokenizer, n_sides: int
+) -> None:
+    # tests/view/test_drawing.py tests that the nodes of a page hold texts of all scripts.
     text = "two  spaces and zero\u200bwidth,\ttab\r\nlast \u202eline"
-    page = ready(open_page(tokenizer.view({"one": text, "two": text}).html()))
+    page = ready(open_page(tokenizer.view({"one": text, "two": text}, other=other if n_sides == 2 else None).html()))
     page.locator(".t[data-i]").first.focus()
     found = page.evaluate(
         f"""() => [[3, 20], [0, 40], [10, 11]].map(([start, end]) => {{

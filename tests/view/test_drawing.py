@@ -50,6 +50,10 @@ def test_the_text_of_the_page_is_the_text(english: Tokenizer, tmp_path: Path) ->
     for text, found in zip(texts, drawn(tmp_path, english.view(texts, other=other)), strict=True):
         assert found["before"] == found["after"] == [text, text]
         assert len(found["tokens"]) == english.count_tokens(text) + other.count_tokens(text)
+    # Where a normaliser changes the text, the sides never end together.
+    text, changing = "caf\u00e9 caf\u00e9", english.with_normalizer("nfd")
+    (found,) = drawn(tmp_path, english.view(text, other=changing))
+    assert len(found["tokens"]) == english.count_tokens(text) + changing.count_tokens(text)
 
 
 @pytest.mark.parametrize(
