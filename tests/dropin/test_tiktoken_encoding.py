@@ -14,19 +14,11 @@ import tiktoken
 from pairloom import Tokenizer
 from pairloom.dropin.tiktoken_encoding import Encoding
 from tests.corpora import random_documents
+from tests.dropin.test_huggingface_tokenizer import TEXTS as OTHER_TEXTS
 
 SPECIALS = ["<|endoftext|>", "<|fim|>"]
-TEXTS = [
-    "",
-    "hello world",
-    " \n\n  a\t b \n ",
-    "naïve 東京 😀 e\u0301",
-    "a<|endoftext|>b <|fim|><|fim|> ",
-    "<|endoftext|>",
-    "  !  ",
-    "x" * 50,
-    "\ud83d\ude00 and \ud800 alone",
-]
+# Also lone surrogates, and pairs of them, which are one character.
+TEXTS = [*OTHER_TEXTS, "a<|endoftext|>b <|fim|><|fim|> ", "<|endoftext|>", "x" * 50, "\ud83d\ude00 and \ud800 alone"]
 
 
 @pytest.fixture(scope="module", params=["gpt2", "cl100k"])
@@ -58,7 +50,7 @@ def compared(pair: tuple[Encoding, Any], method: str, *arguments: Any, **options
 
 # Unusual arguments: ids out of range, arrays, empty ones, texts and sets of other types.
 ODD_IDS = [-1, 5000, 1 << 31, 1 << 32, (1 << 32) + 97, 1 << 64, "a", None, 1.0, np.int64(97), np.uint32(98)]
-ODD_TEXTS = [*TEXTS, np.str_("hi there"), "<|fim|", "\x00\r\n", "\udc00\ud800x", None, 3, b"hello"]
+ODD_TEXTS = [*OTHER_TEXTS, np.str_("hi there"), "<|fim|", "\x00\r\n", "\udc00\ud800x", None, 3, b"hello"]
 ODD_CHOICES = ["all", set(), {"<|fim|>"}, {"<|endoftext|>"}, frozenset(SPECIALS), {"<|none|>"}, {"hello"}]
 
 

@@ -9,21 +9,12 @@ from typing import Any
 
 import pairloom.dropin.tokenizers as tokenizers
 from pairloom.dropin.tokenizers.pre_tokenizers import cut
+from tests.parity.texts import ALPHABETS
 
 WORDS = {
-    "English": "the cat sat on the mat it's don't we'll and THE Cat again matter",
-    "German": "die Katze saß auf der Straße und fraß Äpfel über Österreich",
-    "French": "l'été où naïve garçon œuvre déjà vu à l'école",
-    "Russian": "кошка сидела на окне и кошки сидели на окнах",
+    **ALPHABETS,
     "Greek": "η γάτα ΚΑΘΟΤΑΝ στο παράθυρο της γάτας ΟΔΟΣ",
-    "Arabic": "القطة جلست على النافذة والقطط الكبيرة",
-    "Hebrew": "החתול ישב על החלון והחתולים",
-    "Hindi": "बिल्ली खिड़की पर बैठी थी बिल्लियाँ",
-    "Thai": "แมวนั่งอยู่บนหน้าต่าง แมว",
-    "Chinese": "猫坐在窗户上 猫们 窗户",
-    "Japanese": "猫は窓に座った ネコ 窓 ﾈｺ",
-    "Korean": "고양이가 창문에 앉았다 고양이",
-    "code": "def f_1(x): return x+1 if x==10 else 0x1F # 12345 ¼ ① <s> </w> [UNK] ▁a",
+    "code": "def f_1(x): return x+1 if x==10 else 0x1F # 12345 ¼ ① <s> </w> [UNK] ▁a the cat's hat ﾈｺ",
 }
 SEPARATORS = [" ", " ", " ", "  ", "\n", ", ", "\t", "\u3000", "\r\n", "\u00a0", "-"]
 
