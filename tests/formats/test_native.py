@@ -1,7 +1,6 @@
 """The native file: what is written and read, and that reading ignores nothing in the file."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,12 +12,6 @@ from pairloom.formats import native
 from .models import ENDOFTEXT, random_model, trained
 
 SMALL = trained([(97, 98), (32, 256)])
-
-
-def edited(edit: Callable[[dict[str, Any]], object]) -> bytes:
-    file = json.loads(native.write(SMALL))
-    edit(file)
-    return json.dumps(file).encode()
 
 
 @pytest.mark.parametrize(
@@ -59,10 +52,10 @@ def test_equal_models_give_equal_bytes_in_any_special_order() -> None:
 
 @pytest.mark.parametrize("key", json.loads(native.write(SMALL)))
 def test_a_missing_key_is_a_key_error(key: str) -> None:
-    with pytest.raises(KeyError, match=key) as caught:
-        formats.read("pairloom", edited(lambda file: file.pop(key)), "model.json")
-    assert isinstance(caught.value, MissingKeyError)
-    assert str(caught.value).startswith("model.json: ")
+    file = json.loads(native.write(SMALL))
+    del file[key]
+    with pytest.raises(MissingKeyError, match=f"^model.json: .*{key}"):
+        formats.read("pairloom", json.dumps(file).encode(), "model.json")
 
 
 def test_tokens_that_merges_do_not_make_are_listed() -> None:

@@ -397,9 +397,6 @@ def test_from_ranks_is_the_tokenizer_of_the_rank_file(tmp_path: Path) -> None:
     plain = Tokenizer.train([TEXT] * 3, 280, special_tokens=[], decode_errors="replace")
     ranks = {token: token_id for token_id, token in plain.vocab.items()}
     assert Tokenizer.from_ranks(ranks, "gpt2") == plain
-    with_special = Tokenizer.from_ranks(ranks, "gpt2", ["<|im_end|>"])
-    assert with_special.special_tokens == {"<|im_end|>": 280}
-    assert with_special == Tokenizer.from_ranks(ranks, plain.pattern, {"<|im_end|>": 280})
     with pytest.raises(TypeError, match="mergeable_ranks must be a dict"):
         Tokenizer.from_ranks([(b"a", 1)], "gpt2")  # type: ignore[arg-type]
     with pytest.warns(UserWarning, match=r"mergeable_ranks: .*0x62"):

@@ -12,6 +12,7 @@ from typing import Any
 from pairloom import FormatError, Tokenizer
 from pairloom.formats import huggingface
 from pairloom.formats.shared.byte_alphabet import to_alphabet
+from tests.formats.test_huggingface_matrix import BEHAVIORS, BYTE_LEVEL, REGEXES
 from tests.soak.harness import Result
 
 SUMMARY = (
@@ -22,18 +23,12 @@ QUICK = 100
 FULL = 6_000
 
 _N_TEXTS = 199
-_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-_REGEXES = (
-    *(r"\s+", "[ab]", r"\p{N}{1,3}", "a*", r"(?=b)", r"(?i:A)b?|1$", r"\w+|\h", r"[\w']+", r"\ba"),
-    *(r"(?=(\d{3})+$)", " ", r"[ab]{1,2}+|2(?!1)", "a(?i:b|c)", r"[^\W\d]+|\n\z"),
-)
 _FORMS: tuple[dict[str, Any], ...] = tuple({"type": form} for form in ("NFC", "NFD", "NFKC", "NFKD"))
 _NORMALIZERS = (
     *_FORMS,
     {"type": "Sequence", "normalizers": []},
     {"type": "Sequence", "normalizers": [_FORMS[1], {"type": "Sequence", "normalizers": [_FORMS[0]]}]},
 )
-_BEHAVIORS = ("Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous", "Removed")
 _CHARACTERS = (*"aabbAc  12.,_\n-'é²", "  ", "東京", "e\u0301", "\u00a0", "ab", "<s>", "1234567")
 
 
@@ -108,7 +103,7 @@ def _model(rng: random.Random, *, is_plain: bool) -> dict[str, Any]:
         tokens += [token for token in {b"abba", b" a1", b"__"} if token not in tokens]
     file: dict[str, Any] = json.loads(huggingface.write(Tokenizer.train("a", 256, special_tokens=()).model))
     file["normalizer"] = None if is_plain or rng.random() < 0.7 else rng.choice(_NORMALIZERS)
-    file["pre_tokenizer"] = _BYTE_LEVEL if is_plain else _pre_tokenizer(rng)
+    file["pre_tokenizer"] = BYTE_LEVEL if is_plain else _pre_tokenizer(rng)
     vocab = {to_alphabet(token): token_id for token_id, token in enumerate(tokens)}
     file["model"] |= {"ignore_merges": ignore_merges, "vocab": vocab, "merges": merges}
     return file
@@ -116,21 +111,21 @@ def _model(rng: random.Random, *, is_plain: bool) -> dict[str, Any]:
 
 def _pre_tokenizer(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.2:
-        return {**_BYTE_LEVEL, "use_regex": rng.random() < 0.5, "add_prefix_space": rng.random() < 0.5}
+        return {**BYTE_LEVEL, "use_regex": rng.random() < 0.5, "add_prefix_space": rng.random() < 0.5}
     steps = [_step(rng) for _ in range(rng.randrange(1, 4))]
     at = len(steps) if rng.random() < 0.7 else rng.randrange(len(steps))
-    steps.insert(at, {**_BYTE_LEVEL, "use_regex": rng.random() < 0.5})
+    steps.insert(at, {**BYTE_LEVEL, "use_regex": rng.random() < 0.5})
     return {"type": "Sequence", "pretokenizers": steps}
 
 
 def _step(rng: random.Random) -> dict[str, Any]:
     kind = rng.randrange(9)
-    behavior = rng.choice(_BEHAVIORS[:4]) if rng.random() < 0.95 else "Removed"
+    behavior = rng.choice(BEHAVIORS[1:] if rng.random() < 0.95 else BEHAVIORS[:1])
     if kind == 0:
         return {"type": "Punctuation", "behavior": behavior}
     if kind == 1:
         return {"type": "Digits", "individual_digits": rng.random() < 0.5}
-    regex = rng.choice(_REGEXES)
+    regex = rng.choice(REGEXES)
     pattern = {"String": regex} if rng.random() < 0.1 else {"Regex": regex}
     return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": rng.random() < 0.3}
 
