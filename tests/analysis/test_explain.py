@@ -134,11 +134,18 @@ def test_the_planted_cause_is_named(name: str) -> None:
         return
     check_counts(found, mine, corpus)
     # The change reproduces all merges of the second tokenizer.
-    assert found.n_explained == len(theirs.merges) > found.rank
+    assert found.n_explained == len(theirs.merges) > found.rank and "something else" not in found.reason
     if cause == "tie":
         assert found.counts[0] == found.counts[1]
     assert f"merge {found.rank} differs: " in str(found)
     assert json.loads(json.dumps(found.as_dict()))["mine"] == [list(part) for part in found.mine or ()]
+
+
+def test_a_cause_that_explains_only_some_merges_says_so() -> None:
+    fields = {"special_tokens": [EOT], "corpus_specials": "split"}
+    found = explain_difference(trained(CUT, **fields), trained(CUT, tie_break="bytes_greatest"), CUT)
+    assert found.cause == "specials" and 0 < found.n_explained < 144
+    assert found.reason.endswith("merges of the second one, so something else differs, too")
 
 
 def test_tokenizers_of_other_files_are_explained(tmp_path: Path) -> None:

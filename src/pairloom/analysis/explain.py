@@ -132,7 +132,8 @@ def explain_difference(
         n_equal = _n_equal(_learned(texts, changed, n_steps, threads), merges[1])
         if n_equal > max(best, rank):
             best, cause = n_equal, what
-            why = f"{how}, training learns {n_equal} of the {len(merges[1])} merges of the second one"
+            rest = ", so something else differs, too" * (n_equal < len(merges[1]))
+            why = f"{how}, training learns {n_equal} of the {len(merges[1])} merges of the second one{rest}"
     if cause == "unknown" and counts[0] == counts[1]:
         cause, why = "tie", "Both occur equally often, and no tie rule that pairloom knows chooses the second one's"
     return explained(cause, why, max(best, rank))
