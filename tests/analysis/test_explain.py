@@ -148,6 +148,14 @@ def test_a_cause_that_explains_only_some_merges_says_so() -> None:
     assert found.reason.endswith("merges of the second one, so something else differs, too")
 
 
+def test_a_file_without_corpus_specials_is_explained(tmp_path: Path) -> None:
+    trained(CUT, corpus_specials="split").save(tmp_path / "model.json")
+    mine = Tokenizer.load(tmp_path / "model.json")
+    assert mine.config is not None and mine.config.corpus_specials == "text"
+    found = explain_difference(mine, trained(CUT, corpus_specials="split", tie_break="bytes_greatest"), CUT)
+    assert found.cause == "tie" and found.n_explained == len(mine.merges)
+
+
 def test_tokenizers_of_other_files_are_explained(tmp_path: Path) -> None:
     """Without a training record, the profile that reproduces the merges is found."""
     mine = loaded_of_huggingface(trained(TEXT, "huggingface"), tmp_path)

@@ -88,8 +88,9 @@ def explain_difference(
     n_steps, threads = max(map(len, merges)), resolve_threads(threads)
     specials = list(dict.fromkeys(tuple(each.special_tokens) for each in (mine, theirs)))
     own: dict[str, Any] = {"pattern": mine.pattern, "special_tokens": specials[0]}
-    known = mine.config
-    configs = [known] if known else [replace(profile, **own) for profile in PROFILES.values()]
+    configs = [mine.config] if mine.config else [replace(profile, **own) for profile in PROFILES.values()]
+    # A file of schema 1 does not store corpus_specials.
+    configs += [replace(config, corpus_specials="split") for config in configs]
     # Other libraries train on normalised texts if the tokenizer has a normalizer.
     corpora = {how: texts for each in (mine, theirs) for how, texts in _normalized(documents, each)}
     ways = [how for how, _ in _normalized(documents, mine)]
