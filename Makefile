@@ -105,7 +105,7 @@ python-api: ## compile the Python module against the API of CPython 3.14, with a
 
 test-slow: $(MODULE) $(VENV)/tools ## the long differential runs
 	cargo test --release --quiet -p pairloom-core -- --include-ignored
-	$(BIN)/python -m pytest --run-slow
+	$(BIN)/python -m pytest --run-slow --timeout 1800
 
 soak: $(MODULE) $(VENV)/tools ## long randomised runs; ARGS="NAME --count N --seed S" for one of them
 	$(BIN)/python -m tests.soak $(ARGS)
