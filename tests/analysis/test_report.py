@@ -110,7 +110,7 @@ def test_commands_print_the_report(tmp_path: Path) -> None:
     assert found[0]["corpora"]["a"]["documents"] == 2
 
 
-def test_special_tokens_of_named_corpora_are_what_the_option_says(tmp_path: Path) -> None:
+def test_special_tokens_of_named_corpora_follow_the_option(tmp_path: Path) -> None:
     model, corpus = tmp_path / "model", tmp_path / "a.txt"
     Tokenizer.train("ab ab", 258).save(model)
     corpus.write_text("ab<|endoftext|>")

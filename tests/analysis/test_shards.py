@@ -58,7 +58,7 @@ def test_figures_are_those_of_the_documents(tmp_path: Path, format: str, seed: i
     assert f"tokens               {sum(lengths):,}\n" in shard_stats_text(stats)
 
 
-def test_folders_without_documents_unfinished_and_packed_have_figures(tmp_path: Path) -> None:
+def test_empty_unfinished_and_packed_folders_have_figures(tmp_path: Path) -> None:
     folder = _folder(tmp_path, 1)
     pack_shards(folder, tmp_path / "rows", seq_len=64)
     rows = shard_stats(tmp_path / "rows")

@@ -358,24 +358,19 @@ def test_page_opened_from_disk_has_the_engine_within(chromium: Any, module: Path
     page.context.close()
 
 
-def test_package_in_a_page_and_in_a_worker(playground: Callable[..., Any]) -> None:
-    """Its streams, and the package in a module worker."""
+def test_package_runs_in_a_module_worker(playground: Callable[..., Any]) -> None:
     found = playground().evaluate("""async () => {
         const { Tokenizer } = await import("./pairloom/index.js");
         const tokenizer = await Tokenizer.train("low lower lowest newest", 9);
-        const parts = [];
-        await new Blob(["lowest new", "est 😀"]).stream().pipeThrough(new TextDecoderStream())
-            .pipeThrough(tokenizer.encodeStream()).pipeThrough(tokenizer.decodeStream())
-            .pipeTo(new WritableStream({ write: (part) => void parts.push(part) }));
         const source = `import { Tokenizer } from "${new URL("pairloom/index.js", location.href)}";
             postMessage((await Tokenizer.train("low lower lowest newest", 9)).encode("lowest"));`;
         const code = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
         const worker = new Worker(code, { type: "module" });
         const ids = await new Promise((done) => worker.addEventListener("message", ({ data }) => done(data)));
         worker.terminate();
-        return [parts.join(""), Array.from(ids).join() === Array.from(tokenizer.encode("lowest")).join()];
+        return Array.from(ids).join() === Array.from(tokenizer.encode("lowest")).join();
     }""")  # fmt: skip
-    assert found == ["lowest newest 😀", True]
+    assert found
 
 
 def test_it_says_where_webassembly_is_off(chromium: Any, site: str) -> None:

@@ -15,28 +15,10 @@ TEXT = "the cat sat on the mat, the cat ate the rat; naïve 東京 \r\n 123<|end
 TOKENIZER = Tokenizer.train([TEXT.replace("<|endoftext|>", " ") * 3], 280)
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    TOKENIZER.save(tmp_path / "model.json")
-    return tmp_path / "model.json"
-
-
-@pytest.mark.parametrize("format", ["pairloom", "huggingface"])
-def test_there_and_back_is_the_same(model: Path, tmp_path: Path, format: str) -> None:
-    there, back = tmp_path / "there", tmp_path / "back"
-    done = run("convert", "--model", model, "--output", there, "--format", format)
-    assert (done.status, done.out) == (0, ""), done.err
-    assert f"{there}: {format}, 281 tokens\n" in done.err
-    # The tokenizer is strict, which a tokenizer.json cannot store.
-    assert done.err.count("\n") == (2 if format == "huggingface" else 1)
-    output("convert", "--model", there, "--output", back, "--format", format)
-    assert there.read_bytes() == back.read_bytes()
-    assert Tokenizer.load(there).encode(TEXT) == TOKENIZER.encode(TEXT)
-
-
 @pytest.mark.parametrize("format", ["tiktoken", "gpt2"])
-def test_convert_warns_about_what_the_format_does_not_store(model: Path, tmp_path: Path, format: str) -> None:
-    there, back = tmp_path / "there", tmp_path / "back"
+def test_convert_warns_about_what_the_format_does_not_store(tmp_path: Path, format: str) -> None:
+    model, there, back = (tmp_path / name for name in ("model.json", "there", "back"))
+    TOKENIZER.save(model)
     done = run("convert", "--model", model, "--output", there, "--format", format)
     assert done.status == 0, done.err
     unsaid = "the pattern, the special tokens" if format == "tiktoken" else "the special tokens"

@@ -390,7 +390,7 @@ def test_special_tokens_that_normalizing_changes_are_not_skipped() -> None:
     assert theirs.decode([1, 259], True) == "<s>a" and theirs.id_to_token(1) == "▁<s>"
 
 
-def test_tokens_that_are_also_pieces_or_unknown_are_spelled_as_the_vocabulary_does() -> None:
+def test_tokens_that_are_also_pieces_are_spelled_by_vocabulary() -> None:
     theirs = sentencepiece_like("<unk>")
     theirs.add_tokens(["b"])
     assert Tokenizer.from_huggingface(theirs).as_huggingface().encode("abb").tokens == theirs.encode("abb").tokens
@@ -409,7 +409,7 @@ def test_added_tokens_in_any_case_are_spelled_as_they_are_found() -> None:
     assert ours.encode("[A]").tokens == ["[a]"] and ours.id_to_token(360) == theirs.id_to_token(360) == "[a]"
 
 
-def test_a_vocabulary_without_added_tokens_has_those_that_it_lists() -> None:
+def test_a_vocabulary_without_added_tokens_has_listed_ones() -> None:
     theirs = sentencepiece_like()
     theirs.add_special_tokens(["<pad>"])
     ours = Tokenizer.from_huggingface(theirs).as_huggingface()
@@ -417,7 +417,7 @@ def test_a_vocabulary_without_added_tokens_has_those_that_it_lists() -> None:
     assert ours.get_vocab_size(False) == theirs.get_vocab_size(False) == len(theirs.get_vocab()) - 1
 
 
-def test_special_tokens_that_stay_text_hide_tokens_that_overlap_them() -> None:
+def test_special_tokens_that_stay_text_hide_overlapping_tokens() -> None:
     theirs = trained().to_huggingface()
     tokens = {"xyx": True, "yxz": False, "bab": True, "ab": False}
     theirs.add_tokens([tokenizers.AddedToken(text, normalized=False, special=tokens[text]) for text in tokens])
@@ -429,7 +429,7 @@ def test_special_tokens_that_stay_text_hide_tokens_that_overlap_them() -> None:
     assert len(theirs.encode("xyxz")) > 2
 
 
-def test_adding_an_added_token_again_makes_it_special_and_drops_its_rules() -> None:
+def test_a_token_added_again_is_special_and_has_no_rules() -> None:
     theirs = trained().to_huggingface()
     plain, ruled = tokenizers.AddedToken("<plain>", special=False), tokenizers.AddedToken("<ruled>", rstrip=True)
     theirs.add_tokens([plain, ruled])

@@ -14,12 +14,6 @@ pytest.importorskip("transformers")
 from pairloom.dropin.transformers import fast
 
 TEXT = "low lower <|end|> é"
-# The members of vLLM's protocol TokenizerLike, less what its own wrapper adds (max_token_id, max_chars_per_token).
-_CALLED = (
-    *("num_special_tokens_to_add", "get_vocab", "get_added_vocab", "encode", "decode", "get_chat_template"),
-    *("apply_chat_template", "convert_tokens_to_ids", "convert_tokens_to_string", "convert_ids_to_tokens", "__call__"),
-)
-_READ = ("all_special_tokens", "all_special_ids", "bos_token_id", "eos_token_id", "pad_token_id", "is_fast")
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +21,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model")
     Tokenizer.train("low lower lowest " * 20, 270, special_tokens=["<|end|>"]).save_pretrained(path)
     return path
-
-
-def test_fast_has_the_members_of_vllms_protocol(folder: Path) -> None:
-    found = fast(folder)
-    assert all(callable(getattr(found, name)) for name in _CALLED)
-    assert all(hasattr(found, name) for name in (*_READ, "vocab_size", "truncation_side"))
-    assert found.is_fast
-    assert len(found) == len(found.get_vocab())
 
 
 def test_fast_survives_the_wrappers_of_vllm(folder: Path) -> None:

@@ -159,7 +159,7 @@ def test_normalizers_have_the_unicode_of_the_core() -> None:
     assert normalizers.StripAccents().normalize_str("a\u0897b") == "ab"
 
 
-def test_texts_with_added_tokens_are_refused_in_a_second_training() -> None:
+def test_texts_with_added_tokens_fail_in_a_second_training() -> None:
     made = trained()
     trainer = trainers.BpeTrainer(special_tokens=["<|endoftext|>"], show_progress=False)
     made.train_from_iterator(["the mat"], trainer)

@@ -77,7 +77,7 @@ def test_added_tokens_are_keys_and_shown_as_in_the_library() -> None:
     assert found[0] == found[1]
 
 
-def test_steps_of_steps_are_taken_one_by_one_but_for_those_of_a_file() -> None:
+def test_steps_of_steps_are_taken_apart_unless_from_a_file() -> None:
     found = []
     for library in LIBRARIES:
         n, p, r = library.normalizers, library.pre_tokenizers, library.processors

@@ -109,7 +109,7 @@ def library_tokenizer(processor: str | None) -> Any:
     return theirs
 
 
-def test_an_added_token_like_letters_is_saved_after_the_vocabulary(tmp_path: Path) -> None:
+def test_an_added_token_like_letters_is_saved_after_all_others(tmp_path: Path) -> None:
     theirs = library_tokenizer(None)
     theirs.add_tokens(["<x>", "\u00e9!", "<y>"])
     ours = Tokenizer.from_huggingface(theirs)

@@ -348,7 +348,7 @@ def disagreeing_folder(
     return {name: more.special_tokens[name] for name in in_tokenizer}
 
 
-def test_tokens_that_join_a_vocabulary_with_unused_ids_are_refused(tmp_path: Path) -> None:
+def test_tokens_for_a_vocabulary_with_unused_ids_are_refused(tmp_path: Path) -> None:
     # tokenizers uses the number of entries as the next id, which belongs to another token.
     trained = Tokenizer.train([TEXT] * 3, 280, "huggingface", special_tokens=["<s>"])
     pruned = trained.prune(

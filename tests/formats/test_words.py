@@ -125,7 +125,7 @@ def test_inspect_takes_a_tokenizer_with_an_unknown_token(tmp_path: Path) -> None
     assert len(file["model"]["vocab"]) - 1 in inspect_tokenizer(load(tmp_path, file)).unreachable
 
 
-def test_unknown_characters_of_words_are_as_the_reference_has_them(tmp_path: Path) -> None:
+def test_unknown_characters_of_words_equal_the_reference(tmp_path: Path) -> None:
     rng = random.Random(5)
     for fuses in (False, True):
         file = unknown_json(rng, _STEPS["words"], fuses)
@@ -155,7 +155,7 @@ def test_a_long_text_of_words_is_divided_among_threads(tmp_path: Path) -> None:
         assert session.ids.tolist() == ours.encode(session.text)
 
 
-def test_a_metaspace_needs_a_token_for_spaces_where_they_may_be_unknown(tmp_path: Path) -> None:
+def test_a_metaspace_needs_a_token_for_unknown_spaces(tmp_path: Path) -> None:
     file = unknown_json(random.Random(1), [_SPLIT], True)
     del file["model"]["vocab"][SYMBOL]
     file["model"]["merges"] = []

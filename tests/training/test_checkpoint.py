@@ -100,7 +100,7 @@ def test_a_corpus_that_changed_is_refused(tmp_path: Path, name: str, keeps_size:
         resumed(corpus)
 
 
-def test_another_time_alone_is_refused_only_if_the_content_is_unknown(
+def test_another_time_is_refused_only_if_content_is_unknown(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(corpus, ns=(2, 2))

@@ -43,7 +43,7 @@ def test_normalised_corpora_equal_the_reference(steps: tuple[str, ...]) -> None:
 
 @pytest.mark.filterwarnings("ignore:.* tokens were added", "ignore:the corpus holds")
 @pytest.mark.parametrize("rule", ["lstrip", "rstrip", "single_word", "ordinary", "any_case"])
-def test_corpora_with_special_tokens_that_have_rules_equal_the_reference(rule: str) -> None:
+def test_corpora_with_ruled_special_tokens_equal_the_reference(rule: str) -> None:
     for seed in range(6):
         rng = random.Random(seed)
         parts = ["ab", " ", " ", "s", "word", "WORD", "swords", "\u00e9", "<m>", "\n"]
@@ -55,7 +55,7 @@ def test_corpora_with_special_tokens_that_have_rules_equal_the_reference(rule: s
         check_changes(tokenizer, start, corpus, corpus_specials="split")
 
 
-def test_a_token_that_only_stands_beside_a_special_token_in_a_word_is_used() -> None:
+def test_a_token_beside_a_special_token_in_a_word_is_used() -> None:
     trained = Tokenizer.train(["swords swords a b ab"], 262, special_tokens=["word"], corpus_specials="text")
     tokenizer = Tokenizer.from_model(trained.model.replaced(special_rules=(("word", "single_word"),)))
     used = set(tokenizer.encode("swords swords"))
@@ -66,7 +66,7 @@ def test_a_token_that_only_stands_beside_a_special_token_in_a_word_is_used() -> 
         )
 
 
-def test_prune_counts_the_uses_that_are_left_where_bytes_are_dropped() -> None:
+def test_prune_counts_the_uses_left_where_bytes_are_dropped() -> None:
     tokens = {byte: bytes((byte,)) for byte in range(256) if byte not in b"1\xa9"} | {
         300: b"ab",
         301: b"cd",

@@ -14,8 +14,7 @@ from pairloom.view import view as view_module
 from pairloom.view.static import units
 from pairloom.view.view import View
 from tests.formats.test_sentencepiece import load, model_file, random_pieces
-from tests.view.test_view import payload_of
-from tests.view.texts import texts_of_all_scripts
+from tests.view.test_view import payload_of, texts_of_all_scripts
 
 DISPLAY = Path(view_module.__file__).with_name("display.js")
 # Byte tokens except for some words, so most characters of other scripts are split.

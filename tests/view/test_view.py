@@ -6,6 +6,7 @@ import html
 import json
 import random
 import re
+import unicodedata
 from html.parser import HTMLParser
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -22,12 +23,35 @@ from pairloom.view.view import View
 from tests.cli.commands import run
 from tests.formats.models import random_model
 from tests.formats.test_sentencepiece import load, model_file, random_pieces
-from tests.view.texts import texts_of_all_scripts
 
 HOSTILE = (
     '</script><script>document.title="owned"</script><!-- <script> --> ]]> &lt; "\' {{data}} {{script}}'
     " <img src=x onerror=alert(1)> \u2028\u2029 \u202egnp.exe\u202c \x00\x1b[2J \ufeff"
 )
+_STARTS = (
+    0x41, 0xC0, 0x391, 0x410, 0x531, 0x5D0, 0x621, 0x710, 0x780, 0x7CA, 0x904, 0x985, 0xA05, 0xA85, 0xB05, 0xB85,
+    0xC05, 0xC85, 0xD05, 0xD85, 0xE01, 0xE81, 0xF40, 0x1000, 0x10A0, 0x1100, 0x1200, 0x13A0, 0x1401, 0x16A0, 0x1780,
+    0x1820, 0x1B05, 0x2C80, 0x3041, 0x30A1, 0x4E00, 0xA000, 0xAC00, 0xFB50, 0x10300, 0x12000, 0x1E900, 0x20000,
+)  # fmt: skip
+_SCRIPTS = tuple(
+    [chr(code) for code in range(start, start + 60) if unicodedata.category(chr(code))[0] in "LM"] for start in _STARTS
+)
+_ODD = (
+    " ", "  ", "\t", "\n", "\r\n", "\r", "\n\n", "\u00a0", "\u200b", "\u200d", "\u200c", "\u202e", "\u2066", "\u2028",
+    "\ufeff", "\u3000", "\u0301", "\u0327", "\ufe0f", "\x1b", "\x85", "👨\u200d👩\u200d👧\u200d👦", "👍🏽", "🇯🇵", "❤️",
+    "12345", "<b>&amp;", "\U000f0000", "<|endoftext|>",
+)  # fmt: skip
+
+
+def texts_of_all_scripts(n: int = 300) -> list[str]:
+    """Returns n texts with everything that a page could lose; several contain each script."""
+    rng = random.Random(11)
+    texts = []
+    for index in range(n):
+        letters = _SCRIPTS[index % len(_SCRIPTS)] + rng.choice(_SCRIPTS)[:5]
+        words = ["".join(rng.choices(letters, k=rng.randrange(1, 7))) for _ in range(rng.randrange(1, 6))]
+        texts.append("".join(word + rng.choice((" ", rng.choice(_ODD))) for word in words))
+    return texts
 
 
 TOKENIZER = Tokenizer.train("the cat ate the théâtre 東京 ab ab <script> </script>", 290, decode_errors="replace")
@@ -84,7 +108,7 @@ def test_a_text_is_shown_as_the_normaliser_leaves_it(normalizer: Any) -> None:
 
 
 @pytest.mark.parametrize("specials", ["recognise", "ordinary"])
-def test_pretokens_are_those_before_bytes_without_a_token_are_left_out(specials: str) -> None:
+def test_pretokens_are_those_with_the_bytes_that_lack_a_token(specials: str) -> None:
     # Neither "1" nor the second byte of "\u00e9" is a token: "x1y" are three pretokens, "xy" would be one.
     tokens = {byte: bytes((byte,)) for byte in range(256) if byte not in b"1\xa9"} | {300: b" <"}
     model = Model.from_tokens(
@@ -111,7 +135,7 @@ def test_pretokens_are_those_before_bytes_without_a_token_are_left_out(specials:
         ({"th": 300}, {"normalizer": ("lowercase",)}, "oTH th", 1, [2, 1, 1]),
     ],
 )
-def test_a_token_of_merging_with_the_id_of_a_special_token_cuts_no_pretoken(
+def test_a_merged_token_with_a_special_tokens_id_cuts_nothing(
     specials: dict[str, int], fields: dict[str, Any], text: str, n_special: int, pretokens: list[int]
 ) -> None:
     tokens = {byte: bytes((byte,)) for byte in range(256)} | {300: b"th"}
