@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from pairloom import Tokenizer
-from pairloom.model import Model
-from pairloom.patterns import pattern_text
 from pairloom.reference.sessions import Session as Oracle
 from pairloom.reference.sessions import canonicalize
 from pairloom.sessions import Change
@@ -108,23 +106,14 @@ def test_endless_pretoken_is_cut_between_tokens_that_stay(letters: str) -> None:
 def test_letter_that_turns_all_merges_over_takes_chunks_back() -> None:
     # In a chain of letters the last pair merges first, so the number of letters decides which pairs merge.
     letters = [chr(0x4E00 + number) for number in range(700)]
-    tokens = {byte: bytes((byte,)) for byte in range(256)}
-    rows = []
-
-    def merged(left: bytes, right: bytes) -> None:
-        ids = {token: token_id for token_id, token in tokens.items()}
-        if left + right not in ids:
-            tokens[len(tokens)] = left + right
-            rows.append((ids[left], ids[right], len(tokens) - 1))
-
-    for letter in letters:
-        first, second, third = (bytes((byte,)) for byte in letter.encode())
-        merged(first, second)
-        merged(first + second, third)
-    for left, right in reversed([*pairwise(letters)]):
-        merged(left.encode(), right.encode())
+    merges: list[tuple[bytes, bytes]] = []
+    for encoded in map(str.encode, letters):
+        merges += [(encoded[:1], encoded[1:2]), (encoded[:2], encoded[2:])]
+    merges += [(left.encode(), right.encode()) for left, right in reversed([*pairwise(letters)])]
+    merges = list(dict.fromkeys(merges))
+    vocab = dict(enumerate([*(bytes((byte,)) for byte in range(256)), *(left + right for left, right in merges)]))
     for pattern in ("gpt2", "o200k"):
-        tokenizer = Tokenizer.from_model(Model.from_tokens(tokens, rows, pattern=pattern_text(pattern)))
+        tokenizer = Tokenizer(vocab, merges, pattern=pattern)
         session, oracle = tokenizer.session("".join(letters[:600])), Oracle(tokenizer.encode, "".join(letters[:600]))
         for letter in letters[600:]:
             keep, ids = session.append(letter)

@@ -1,13 +1,13 @@
 """datatrove's local executor with two workers: the counts of one process, and the files of its DocumentTokenizer."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pairloom import CorpusError, CountsError, PretokenCounts
+from pairloom import CorpusError, CountsError, PretokenCounts, Tokenizer
+from pairloom.model import canonical_json
 from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
 
 engine = pytest.importorskip("pairloom.engines.datatrove", exc_type=ImportError, reason="datatrove is not installed")
@@ -19,19 +19,13 @@ tokens = pytest.importorskip("datatrove.pipeline.tokens", reason="datatrove is n
 
 def save_with(path: Path, *around: str) -> None:
     """Writes a tokenizer.json whose post-processor puts the first token before a text and the others after it."""
-    TOKENIZER.save(path, format="huggingface")
-    content = json.loads(path.read_text())
     special = [{"SpecialToken": {"id": token, "type_id": 0}} for token in around]
     template = [*special[:1], {"Sequence": {"id": "A", "type_id": 0}}, *special[1:]]
     ids = {token: {"id": token, "ids": [TOKENIZER.special_tokens[token]], "tokens": [token]} for token in around}
-    if around:
-        content["post_processor"] = {
-            "type": "TemplateProcessing",
-            "single": template,
-            "pair": [*template, {"Sequence": {"id": "B", "type_id": 1}}],
-            "special_tokens": ids,
-        }
-    path.write_text(json.dumps(content))
+    node = {"type": "TemplateProcessing", "single": template, "special_tokens": ids}
+    node["pair"] = [*template, {"Sequence": {"id": "B", "type_id": 1}}]
+    model = TOKENIZER.model.replaced(post_processor=canonical_json(node) if around else None)
+    Tokenizer.from_model(model).save(path, format="huggingface")
 
 
 def _run(folder: Path, steps: list[Any], tasks: int) -> None:

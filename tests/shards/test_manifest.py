@@ -104,11 +104,8 @@ def test_work_is_linear_in_the_number_of_files(tmp_path: Path, monkeypatch: pyte
 
         monkeypatch.setattr(owner, name, call)
 
-    counted(Path, "stat")
-    counted(os, "stat")
-    counted(os, "scandir")
-    counted(builtins, "open")
-    counted(manifest, "_json_text")
+    for names in ((Path, "stat"), (os, "stat"), (os, "scandir"), (builtins, "open"), (manifest, "_json_text")):
+        counted(*names)
     work = []
     for n_files in (25, 100):
         folder = tmp_path / str(n_files)

@@ -6,6 +6,7 @@ import pickle
 import random
 import re
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -298,17 +299,15 @@ def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:
         open_shards(unfinished)
     assert open_shards(unfinished, incomplete=True).n_tokens == open_shards(folder).n_tokens
     name = manifest["shards"][0]["file"]
-    for damage in ("cut", "missing", "offsets", "foreign"):
-        damaged = shutil.copytree(folder, tmp_path / damage)
-        path = damaged / name
-        if damage == "cut":
-            path.write_bytes(path.read_bytes()[:-2])
-        elif damage == "missing":
-            path.unlink()
-        elif damage == "offsets":
-            np.save(path.with_suffix(".offsets.npy"), np.arange(3))
-        else:
-            np.save(path, np.zeros(5, np.float64))
+    damages: list[Callable[[Path], object]] = [
+        lambda path: path.write_bytes(path.read_bytes()[:-2]),
+        Path.unlink,
+        lambda path: np.save(path.with_suffix(".offsets.npy"), np.arange(3)),
+        lambda path: np.save(path, np.zeros(5, np.float64)),
+    ]
+    for number, damage in enumerate(damages):
+        damaged = shutil.copytree(folder, tmp_path / str(number))
+        damage(damaged / name)
         with pytest.raises(FormatError, match=re.escape(name)):
             open_shards(damaged)
 
