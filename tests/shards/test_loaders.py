@@ -141,7 +141,7 @@ def test_a_mixture_comes_through_a_loader_and_resumes(folder: Path, workers: int
 # Other libraries ------------------------------------------------------------------------------------------------
 
 
-def test_indexed_dataset_of_megatron_core_openstext_shards(tmp_path: Path) -> None:
+def test_indexed_dataset_of_megatron_core_opens_shards(tmp_path: Path) -> None:
     """If the library is not installed, tests/shards/reading.py follows its code instead."""
     library: Any = pytest.importorskip(
         "megatron.core.datasets.indexed_dataset", reason="megatron-core is not installed", exc_type=ImportError
@@ -155,7 +155,7 @@ def test_indexed_dataset_of_megatron_core_openstext_shards(tmp_path: Path) -> No
     assert found == documents_of(folder) == [ids.tolist() for ids in open_shards(folder)]
 
 
-def test_datasets_of_datatrove_opentext_shards(tmp_path: Path) -> None:
+def test_datasets_of_datatrove_open_shards(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     library: Any = pytest.importorskip("datatrove.utils.dataset", reason="datatrove is not installed")
     folder = text_shards(tmp_path, "bin")
