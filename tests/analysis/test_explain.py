@@ -142,7 +142,7 @@ def test_the_planted_cause_is_named(name: str) -> None:
 
 
 def test_a_cause_that_explains_only_some_merges_says_so() -> None:
-    fields = {"special_tokens": [EOT], "corpus_specials": "split"}
+    fields: dict[str, Any] = {"special_tokens": [EOT], "corpus_specials": "split"}
     found = explain_difference(trained(CUT, **fields), trained(CUT, tie_break="bytes_greatest"), CUT)
     assert found.cause == "specials" and 0 < found.n_explained < 144
     assert found.reason.endswith("merges of the second one, so something else differs, too")
