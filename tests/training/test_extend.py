@@ -161,7 +161,7 @@ NOT_MADE = Tokenizer({**BYTES, 300: b"ab", 302: b"cd"}, [(b"a", b"b")])
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda t: t.extend("ab", 257), "truncate_vocab"),
+        (lambda t: t.extend("ab", 257), "already; pass more"),
         (lambda t: t.truncate_vocab(999), "vocab_size is 999, but this tokenizer has .*; extend makes it larger"),
         (lambda t: t.extend("ab", n_tokens=1, trace=print), "trace is an option of Tokenizer.train, not of this call"),
         (lambda t: NOT_TRAINED.extend("ab", 300), "the tokenizer does not store how .* pass n_tokens"),

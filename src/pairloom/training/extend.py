@@ -70,10 +70,7 @@ class Extension:
             is_known = recorded is not None or "specials_counted" in fields
             n_old = n_counted(model, config if is_known else None, "add")
             if vocab_size < n_old:
-                raise ValueError(
-                    f"vocab_size is {vocab_size}, but this tokenizer has {n_old} already; truncate_vocab makes it"
-                    " smaller"
-                )
+                raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer has {n_old} already; pass more")
             n_tokens = vocab_size - n_old
         model.check_merges_bytes("extend")
         model = as_pairs(model)
