@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import tokenizers
 
+import pairloom.dropin.tokenizers
 from pairloom import Tokenizer
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
@@ -296,6 +297,24 @@ def test_a_pickle_keeps_padding_and_truncation() -> None:
     ours.enable_truncation(5)
     again = pickle.loads(pickle.dumps(ours))
     assert fields(again.encode("the end of it, hello world")) == fields(ours.encode("the end of it, hello world"))
+
+
+def test_truncation_and_padding_of_the_file_apply() -> None:
+    cut = {"max_length": 4, "strategy": "LongestFirst", "stride": 1}
+    filled: dict[str, Any] = {"direction": "Left", "pad_id": 1, "pad_type_id": 0, "pad_token": "</s>"}
+    file = json.loads(trained().to_huggingface().to_str())
+    for change in (
+        {"truncation": cut},
+        {"truncation": {**cut, "direction": "Left"}, "padding": {**filled, "strategy": {"Fixed": 6}}},
+        {"padding": {**filled, "strategy": "BatchLongest", "pad_to_multiple_of": 8}},
+    ):
+        text = json.dumps({**file, **change})
+        theirs = tokenizers.Tokenizer.from_str(text)
+        ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+        for each in (ours, pairloom.dropin.tokenizers.Tokenizer.from_str(text)):
+            assert (each.truncation, each.padding) == (theirs.truncation, theirs.padding)
+            assert fields(each.encode(TEXTS[2])) == fields(theirs.encode(TEXTS[2]))
+        assert tokenizers.Tokenizer.from_str(ours.to_str()).encode(TEXTS[2]).ids == theirs.encode(TEXTS[2]).ids
 
 
 def test_methods_take_the_arguments_of_the_library() -> None:

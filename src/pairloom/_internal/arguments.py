@@ -6,7 +6,7 @@ from callers and can be hostile: a `__len__` can lie, a `__repr__` can raise.
 
 import os
 import sys
-from collections.abc import Iterable, KeysView, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, KeysView, Mapping, Set
 from typing import Any
 
 LONGEST_PATH = 4096
@@ -89,7 +89,7 @@ def check_max_memory(max_memory: Any) -> int | None:
     return None if max_memory is None else check_int("max_memory", max_memory, least=0)
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
     """Raises ValueError unless `value` is one of `choices`."""
     # Compare only a str: an array would compare item by item.
     if not isinstance(value, str) or value not in choices:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -25,7 +25,7 @@ from pairloom.dropin.encoding import Columns, Encoding
 from pairloom.formats.huggingface import texts_of, vocab_without_added, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.characters import splits_words
-from pairloom.model import CHARACTERS
+from pairloom.model import CHARACTERS, KEPT_TOKENIZER_JSON, config_of
 from pairloom.offsets import char_spans, recognised
 from pairloom.post_processing import PLAIN, PostProcessor, Special, Template, post_processor_of
 from pairloom.pretokens import pretokenize
@@ -38,7 +38,8 @@ _SPACE = to_alphabet(b" ")
 _COMPARABLE_STEPS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
 """The normalizer steps that `_as_spelled` can allow: it compares each character to see if they changed a text."""
 _WHITE_SPACE = re.compile(r"[^\S\x1c-\x1f]*")
-_STRATEGIES = ("longest_first", "only_first", "only_second")
+_STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
+"""The names of a tokenizer.json, and those of `enable_truncation`."""
 
 
 class HuggingFaceTokenizer:
@@ -46,8 +47,7 @@ class HuggingFaceTokenizer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.encode_special_tokens = False
-        self._truncation: dict[str, Any] | None = None
-        self._padding: dict[str, Any] | None = None
+        self._truncation, self._padding = _kept_settings(tokenizer)
         self._init_from_tokenizer(tokenizer)
 
     def _init_from_tokenizer(self, tokenizer: Tokenizer) -> None:
@@ -102,7 +102,7 @@ class HuggingFaceTokenizer:
 
         As in the library, nothing is cut if the special tokens alone are more than that.
         """
-        check_choice("strategy", strategy, _STRATEGIES)
+        check_choice("strategy", strategy, _STRATEGIES.values())
         check_choice("direction", direction, ("right", "left"))
         max_length = check_int("max_length", operator.index(max_length), least=0)
         stride = check_int("stride", operator.index(stride), least=0)
@@ -485,13 +485,30 @@ class HuggingFaceTokenizer:
 
     def to_str(self, pretty: bool = False) -> str:
         """Returns the tokenizer.json, with truncation and padding as loaded. FormatError if no file is exact."""
-        if self._truncation is not None or self._padding is not None:
-            warn("truncation and padding are not saved; enable them again after loading")
+        if (self._truncation, self._padding) != _kept_settings(self._tokenizer):
+            warn("changed truncation and padding are not saved; enable them again after loading")
         return write(self._tokenizer.model, indent=2 if pretty else None).decode()
 
     def save(self, path: str, pretty: bool = True) -> None:
         """Writes the tokenizer.json. Overwrites an existing file, as the library does."""
         write_file(Path(path), self.to_str(pretty).encode(), True)
+
+
+def _kept_settings(tokenizer: Tokenizer) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    return truncation_and_padding(config_of(tokenizer.model).get(KEPT_TOKENIZER_JSON, {}))
+
+
+def truncation_and_padding(file: Mapping[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Returns both settings of a tokenizer.json as the arguments that enable them; None for what it lacks."""
+    if truncation := file.get("truncation"):
+        # Old files have no direction.
+        direction, strategy = truncation.get("direction", "Right"), truncation["strategy"]
+        truncation = truncation | {"direction": direction.lower(), "strategy": _STRATEGIES[strategy]}
+    if padding := file.get("padding"):
+        padding = {"pad_to_multiple_of": None, **padding, "direction": padding["direction"].lower()}
+        strategy = padding.pop("strategy")
+        padding["length"] = None if strategy == "BatchLongest" else strategy["Fixed"]
+    return truncation, padding
 
 
 def _literal(token: Any) -> str:

@@ -54,8 +54,8 @@ def read(
     kept = config_of(model).get(KEPT_TOKENIZER_JSON, {}) if format == "huggingface" else {}
     if set_there := [key for key in ("padding", "truncation") if key in kept]:
         warn(
-            f"{name} sets {' and '.join(set_there)}: pairloom keeps this for the next tokenizer.json, but does not "
-            "apply it when it encodes"
+            f"{name} sets {' and '.join(set_there)}: pairloom keeps this for the next tokenizer.json, and only "
+            "as_huggingface() applies it"
         )
     return model
 

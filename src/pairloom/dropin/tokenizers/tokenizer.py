@@ -14,7 +14,7 @@ import pairloom
 from pairloom._internal.arguments import check_iterable, check_str, check_texts, shown
 from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Columns, Encoding
-from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id
+from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id, truncation_and_padding
 from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, training
 from pairloom.dropin.tokenizers.components import AddedToken, Component, component_of
 from pairloom.dropin.tokenizers.plain_encoder import PlainEncoder, decode
@@ -43,7 +43,6 @@ _LOADED_ATTRIBUTES = (
     "_special_of",
     "_splits_words",
 )
-_STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 
 
 class Tokenizer(HuggingFaceTokenizer):
@@ -331,18 +330,7 @@ def _from_json_bytes(data: bytes, name: str) -> Tokenizer:
             made._added[token.content] = entry["id"], token
             if token.special:
                 made._special.add(token.content)
-        if (given := state.get("truncation")) is not None:
-            made._truncation = given | {
-                "strategy": _STRATEGIES[given["strategy"]],
-                "direction": given["direction"].lower(),
-            }
-        if (given := state.get("padding")) is not None:
-            strategy = given["strategy"]
-            length = None if strategy == "BatchLongest" else strategy["Fixed"]
-            made._padding = {key: value for key, value in given.items() if key != "strategy"} | {
-                "length": length,
-                "direction": given["direction"].lower(),
-            }
+        made._truncation, made._padding = truncation_and_padding(state)
     except (KeyError, TypeError, AttributeError) as error:
         raise FormatError(
             f"{name}: this is not a tokenizer.json of BPE, or it is damaged ({shown(str(error))})"
