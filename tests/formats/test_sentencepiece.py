@@ -182,6 +182,11 @@ def test_models_that_cannot_be_expressed_are_refused_by_name(
         load(tmp_path, model_file(pieces, trainer=trainer)).encode("a")
 
 
+def test_a_model_that_rewrites_decoded_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="denormalization rules"):
+        load(tmp_path, model_file(_SINGLE) + message((5, message((2, b"table")))))
+
+
 def test_a_charsmap_is_named_for_people_and_not_shown(tmp_path: Path) -> None:
     model = load(tmp_path, model_file(random_pieces(random.Random(8)))).model
     long = model.replaced(normalizer=("charsmap:" + "A" * 300_000, "spaces"))

@@ -49,6 +49,14 @@ def test_a_file_without_tokens_is_refused() -> None:
         formats.read("tiktoken", b"\n", pattern="a")
 
 
+def test_lines_whose_words_merge_by_later_ranks_are_exact() -> None:
+    tokens = {bytes((byte,)): byte for byte in range(256)} | {b"abc": 256, b" y": 257, b"x y": 258, b"ab": 259}
+    pattern = r"[^\n]+|\n+"
+    theirs = library.Encoding("x", pat_str=pattern, mergeable_ranks=tokens, special_tokens={})
+    text = "x y" * 5 + " abc"
+    assert Tokenizer.from_ranks(tokens, pattern, {}).encode(text) == theirs.encode(text)
+
+
 def test_ranks_that_merging_cannot_reach_stay_ranks() -> None:
     tokens = {bytes((byte,)): byte for byte in range(256)} | {b"abc": 256}
     model = formats.tiktoken.from_ranks(tokens, GPT2, None)

@@ -11,6 +11,7 @@ import pytest
 import tokenizers
 
 from pairloom import FormatError, Tokenizer, _core
+from pairloom.dropin.tokenizers import Tokenizer as DropIn
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.reference import encoder as reference
 from pairloom.reference.characters import CharacterModel, encode_characters
@@ -115,6 +116,18 @@ def test_unknown_characters_become_the_id_of_the_library(tmp_path: Path, kind: s
         ours = load(tmp_path, file)
         assert not ours.is_lossless
         _check(ours, tokenizers.Tokenizer.from_str(json.dumps(file)), rng, tmp_path)
+
+
+def test_merges_of_the_unknown_token_are_refused(tmp_path: Path) -> None:
+    file = unknown_json(random.Random(1), [_SPLIT], False)
+    file["model"]["vocab"]["[U]a"] = len(file["model"]["vocab"])
+    file["model"]["merges"].insert(0, ["[U]", "a"])
+    with pytest.raises(FormatError, match="joins the unknown token"):
+        load(tmp_path, file)
+    ours, theirs = (each.from_str(json.dumps(file)) for each in (DropIn, tokenizers.Tokenizer))
+    for text in ("a xa xxa", "ab?a"):
+        assert ours.encode(text).ids == theirs.encode(text).ids
+        assert "[U]a" in theirs.encode(text).tokens
 
 
 def test_inspect_takes_a_tokenizer_with_an_unknown_token(tmp_path: Path) -> None:

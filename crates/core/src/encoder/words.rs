@@ -88,7 +88,10 @@ impl Words {
         };
         let mut joints = None;
         if has_superwords {
-            joints = Joints::new(all, &vocabulary, &merges[n_first..])?;
+            // A merge of which a later one makes a part is left out of the words, and in no joint.
+            if vocabulary.merges().len() == n_first {
+                joints = Joints::new(all, &vocabulary, &merges[n_first..])?;
+            }
             if joints.is_none() {
                 return Ok(None);
             }

@@ -71,6 +71,7 @@ pub fn read(data: &[u8]) -> Result<Model> {
     let mut has_fallback = false;
     let mut is_suffix = false;
     let mut escapes = true;
+    let mut rewrites_decoded = false;
     let mut normalization = Normalization { charsmap: Vec::new(), has_prefix: true, collapses_spaces: true };
     fields(data, |number, field| {
         match (number, field) {
@@ -94,6 +95,10 @@ pub fn read(data: &[u8]) -> Result<Model> {
                 }
                 Ok(())
             })?,
+            (5, Field::Bytes(denormalizer)) => fields(denormalizer, |number, field| {
+                rewrites_decoded |= matches!((number, field), (2, Field::Bytes([_, ..])));
+                Ok(())
+            })?,
             _ => {}
         }
         Ok(())
@@ -101,6 +106,7 @@ pub fn read(data: &[u8]) -> Result<Model> {
     let refused = match kind {
         2 if is_suffix => "with treat_whitespace_as_suffix",
         2 if !escapes => "with escape_whitespaces=false",
+        2 if rewrites_decoded => "with denormalization rules",
         2 => {
             let unknown = (0..).zip(&pieces).find(|(_, piece)| piece.kind == Kind::Unknown).map(|(id, _)| id);
             return model(pieces, &normalization, true, unknown.filter(|_| !has_fallback));

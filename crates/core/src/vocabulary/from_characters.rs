@@ -40,6 +40,14 @@ impl Vocabulary {
             )));
         }
         let Some(priorities) = priorities else {
+            // Such a merge would also join an unknown character with its neighbors, across the ends of units.
+            if let Some(Unknown { id, .. }) = unknown
+                && merges.iter().any(|&[left, right, _]| left == id || right == id)
+            {
+                return Err(Error::Model(format!(
+                    "a merge joins the unknown token (id {id}) with another; use pairloom.dropin.tokenizers for such a vocabulary"
+                )));
+            }
             let mut vocabulary = Self::with_merges(vocabulary, merges, false)?;
             vocabulary.characters =
                 Some(Characters { priorities: Vec::new(), whole: Vec::new(), fallback, unknown });
