@@ -3,6 +3,7 @@
 import json
 import random
 import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,23 @@ def tokenizer_json(rng: random.Random, kind: str) -> dict[str, Any]:
             "merges": merges,
         },
     }
+
+
+def test_merges_that_spell_a_byte_token_are_the_librarys(tmp_path: Path) -> None:
+    file = tokenizer_json(random.Random(1), "none")
+    vocab, merges = file["model"]["vocab"], file["model"]["merges"]
+    for left, right in [*pairwise("<0x41>"), ("<0", "x4"), ("<0x4", "1>")]:
+        merges.append([left, right])
+        for token in (left, right, left + right):
+            vocab.setdefault(token, len(vocab))
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    ours = load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
+    for text in ("<0x41>", "a<0x41>b A", "<0x4 1>"):
+        assert ours.encode(text) == theirs.encode(text).ids
+    merges.append(["a", "<0xE4>"])
+    vocab["a<0xE4>"] = len(vocab)
+    with pytest.raises(FormatError, match="stands for characters without a token"):
+        load(tmp_path, json.dumps(file).encode(), "tokenizer.json")
 
 
 KINDS = ["prepend", "first", "always", "none", "first split", "always split", "never split"]

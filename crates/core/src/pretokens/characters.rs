@@ -42,16 +42,18 @@ impl CharacterCuts {
             ));
         };
         let mut cuts = CharacterCuts { ascii: [0; 256], others: HashSet::new(), known: None, whole: None };
-        for &[_, _, merged] in vocabulary.merges() {
-            let token = std::str::from_utf8(vocabulary.token(merged).unwrap_or_default()).unwrap_or_default();
-            for (left, right) in token.chars().zip(token.chars().skip(1)) {
-                match (left.is_ascii(), right.is_ascii()) {
-                    (true, true) => cuts.ascii[entry(left as u8, right as u8)] |= 1 << (right as u32 % 64),
-                    _ => {
-                        cuts.others.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
-                        cuts.others.insert((left, right));
-                    }
-                }
+        for &[left, right, _] in vocabulary.merges() {
+            // What is inside the two was joined by other merges.
+            let [left, right] = [left, right]
+                .map(|id| std::str::from_utf8(vocabulary.token(id).unwrap_or_default()).unwrap_or_default());
+            let (Some(left), Some(right)) = (left.chars().next_back(), right.chars().next()) else {
+                continue;
+            };
+            if left.is_ascii() && right.is_ascii() {
+                cuts.ascii[entry(left as u8, right as u8)] |= 1 << (right as u32 % 64);
+            } else {
+                cuts.others.try_reserve(1).map_err(Error::out_of_memory(WHAT))?;
+                cuts.others.insert((left, right));
             }
         }
         if let Some(unknown) = characters.unknown.filter(|unknown| unknown.is_fused) {

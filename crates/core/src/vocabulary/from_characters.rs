@@ -40,12 +40,13 @@ impl Vocabulary {
             )));
         }
         let Some(priorities) = priorities else {
-            // Such a merge would also join an unknown character with its neighbors, across the ends of units.
-            if let Some(Unknown { id, .. }) = unknown
-                && merges.iter().any(|&[left, right, _]| left == id || right == id)
-            {
+            // Such a merge would also join characters without a token with their neighbors, across the ends of units.
+            let stands_for_others = |&&id: &&u32| {
+                fallback.binary_search(&id).is_ok() || unknown.is_some_and(|unknown| unknown.id == id)
+            };
+            if let Some(id) = merges.iter().flat_map(|merge| &merge[..2]).find(stands_for_others) {
                 return Err(Error::Model(format!(
-                    "a merge joins the unknown token (id {id}) with another; use pairloom.dropin.tokenizers for such a vocabulary"
+                    "a merge joins id {id}, which stands for characters without a token; use pairloom.dropin.tokenizers"
                 )));
             }
             let mut vocabulary = Self::with_merges(vocabulary, merges, false)?;
