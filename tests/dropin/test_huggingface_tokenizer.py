@@ -13,7 +13,7 @@ import pytest
 import tokenizers
 
 import pairloom.dropin.tokenizers
-from pairloom import Tokenizer
+from pairloom import FormatError, Tokenizer, formats
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from tests.corpora import random_documents
@@ -315,6 +315,10 @@ def test_truncation_and_padding_of_the_file_apply() -> None:
             assert (each.truncation, each.padding) == (theirs.truncation, theirs.padding)
             assert fields(each.encode(TEXTS[2])) == fields(theirs.encode(TEXTS[2]))
         assert tokenizers.Tokenizer.from_str(ours.to_str()).encode(TEXTS[2]).ids == theirs.encode(TEXTS[2]).ids
+    for damage in ({"max_length": 4}, {**cut, "strategy": "All"}, {**cut, "stride": "1"}, {**cut, "direction": "Up"}):
+        model = formats.read("huggingface", json.dumps({**file, "truncation": damage}).encode())
+        with pytest.raises(FormatError, match="truncation or padding is damaged"):
+            Tokenizer.from_model(model).as_huggingface()
 
 
 def test_methods_take_the_arguments_of_the_library() -> None:

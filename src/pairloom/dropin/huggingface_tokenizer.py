@@ -22,6 +22,7 @@ from pairloom._internal.arguments import check_choice, check_int, check_iterable
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import Columns, Encoding
+from pairloom.errors import FormatError
 from pairloom.formats.huggingface import texts_of, vocab_without_added, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.characters import splits_words
@@ -39,7 +40,8 @@ _COMPARABLE_STEPS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
 """The normalizer steps that `_as_spelled` can allow: it compares each character to see if they changed a text."""
 _WHITE_SPACE = re.compile(r"[^\S\x1c-\x1f]*")
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
-"""The names of a tokenizer.json, and those of `enable_truncation`."""
+_DIRECTIONS = {"Right": "right", "Left": "left"}
+"""The names of a tokenizer.json, and those of `enable_truncation` and `enable_padding`."""
 
 
 class HuggingFaceTokenizer:
@@ -495,7 +497,10 @@ class HuggingFaceTokenizer:
 
 
 def _kept_settings(tokenizer: Tokenizer) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    return truncation_and_padding(config_of(tokenizer.model).get(KEPT_TOKENIZER_JSON, {}))
+    try:
+        return truncation_and_padding(config_of(tokenizer.model).get(KEPT_TOKENIZER_JSON, {}))
+    except (KeyError, TypeError) as error:
+        raise FormatError(f"the tokenizer.json's truncation or padding is damaged: {shown(error.args[0])}") from None
 
 
 def truncation_and_padding(file: Mapping[str, Any]) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
@@ -503,9 +508,10 @@ def truncation_and_padding(file: Mapping[str, Any]) -> tuple[dict[str, Any] | No
     if truncation := file.get("truncation"):
         # Old files have no direction.
         direction, strategy = truncation.get("direction", "Right"), truncation["strategy"]
-        truncation = truncation | {"direction": direction.lower(), "strategy": _STRATEGIES[strategy]}
+        numbers = {name: operator.index(truncation[name]) for name in ("max_length", "stride")}
+        truncation = {**numbers, "direction": _DIRECTIONS[direction], "strategy": _STRATEGIES[strategy]}
     if padding := file.get("padding"):
-        padding = {"pad_to_multiple_of": None, **padding, "direction": padding["direction"].lower()}
+        padding = {"pad_to_multiple_of": None, **padding, "direction": _DIRECTIONS[padding["direction"]]}
         strategy = padding.pop("strategy")
         padding["length"] = None if strategy == "BatchLongest" else strategy["Fixed"]
     return truncation, padding
