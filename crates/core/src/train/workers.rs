@@ -144,6 +144,7 @@ impl<'a, S: AtomicCell, P: AtomicCell> WorkerPool<'a, S, P> {
         let next = |ticket: u64| {
             (ticket >> PART_BITS == round && part_of(ticket) < n_parts as u64).then_some(ticket + 1)
         };
+        #[allow(deprecated, reason = "its newer name `try_update` needs Rust 1.95")]
         let claimed = self.ticket.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next).ok()?;
         Some(part_of(claimed) as usize)
     }
