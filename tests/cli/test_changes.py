@@ -50,7 +50,7 @@ def test_train_extend_refuses_before_it_reads_the_corpus() -> None:
     Tokenizer.train(TEXT, 270, decode_errors="replace").save("tokenizer.json", format="huggingface")
     for options, message in (
         ("--extend model --vocab-size 300 --special <s>", "leave out --special"),
-        ("--extend model --profile bpetite --vocab-size 260", "truncate_vocab"),
+        ("--extend model --profile bpetite --vocab-size 260", "already; pass more"),
         ("--extend tokenizer.json --vocab-size 300", "pass --n-tokens"),
     ):
         failed(run(f"train {options} --input none --output new"), message)
