@@ -171,7 +171,7 @@ def test_typing_keeps_the_rows_that_are_the_same(playground: Callable[..., Any])
     assert page.title() == "Playground"
     # The panel and the keyboard know the new positions of the tokens.
     page.locator(".pl-tokens .t").last.click()
-    assert page.locator("#pl-panel-title").inner_text() == f"Token {len(ids)}"
+    assert page.locator("#pl-panel-title").inner_text() == f"Token {len(ids):,}"
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Escape")
