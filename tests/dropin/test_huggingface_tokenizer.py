@@ -315,8 +315,12 @@ def test_truncation_and_padding_of_the_file_apply() -> None:
             assert (each.truncation, each.padding) == (theirs.truncation, theirs.padding)
             assert fields(each.encode(TEXTS[2])) == fields(theirs.encode(TEXTS[2]))
         assert tokenizers.Tokenizer.from_str(ours.to_str()).encode(TEXTS[2]).ids == theirs.encode(TEXTS[2]).ids
-    for damage in ({"max_length": 4}, {**cut, "strategy": "All"}, {**cut, "stride": "1"}, {**cut, "direction": "Up"}):
-        model = formats.read("huggingface", json.dumps({**file, "truncation": damage}).encode())
+    cuts = {"max_length": 4}, {**cut, "strategy": "All"}, {**cut, "stride": "1"}, {**cut, "direction": "Up"}
+    filled["strategy"] = "BatchLongest"
+    paddings = {"strategy": "BatchLongest"}, {**filled, "pad_id": "1"}, {**filled, "strategy": {"Fixed": "3"}}
+    damaged: list[dict[str, Any]] = [{"truncation": each} for each in cuts] + [{"padding": each} for each in paddings]
+    for damage in damaged:
+        model = formats.read("huggingface", json.dumps({**file, **damage}).encode())
         with pytest.raises(FormatError, match="truncation or padding is damaged"):
             Tokenizer.from_model(model).as_huggingface()
 

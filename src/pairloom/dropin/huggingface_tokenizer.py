@@ -511,9 +511,14 @@ def truncation_and_padding(file: Mapping[str, Any]) -> tuple[dict[str, Any] | No
         numbers = {name: operator.index(truncation[name]) for name in ("max_length", "stride")}
         truncation = {**numbers, "direction": _DIRECTIONS[direction], "strategy": _STRATEGIES[strategy]}
     if padding := file.get("padding"):
-        padding = {"pad_to_multiple_of": None, **padding, "direction": _DIRECTIONS[padding["direction"]]}
-        strategy = padding.pop("strategy")
-        padding["length"] = None if strategy == "BatchLongest" else strategy["Fixed"]
+        strategy, multiple = padding["strategy"], padding.get("pad_to_multiple_of")
+        padding = {
+            **{name: operator.index(padding[name]) for name in ("pad_id", "pad_type_id")},
+            "pad_token": check_str("pad_token", padding["pad_token"]),
+            "direction": _DIRECTIONS[padding["direction"]],
+            "length": None if strategy == "BatchLongest" else operator.index(strategy["Fixed"]),
+            "pad_to_multiple_of": multiple and operator.index(multiple),
+        }
     return truncation, padding
 
 
