@@ -150,13 +150,13 @@ class TrainingMethods(TokenizerBase):
     ) -> Self:
         """Continues training on a corpus, and returns the tokenizer with the new tokens added; existing ids stay.
 
-        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. Texts are normalised, and with
-        corpus_specials="split" cut at special tokens, as this tokenizer does (counts are not: a warning says so if it
-        matters), split by `pattern` (None: that of the
-        counts, with a warning if it is another one; or this tokenizer's), and encoded. Training then continues to
-        `vocab_size`, or for `n_tokens` more tokens. New tokens get the ids after the largest. keep_ids=False numbers
-        tokens and special tokens as a single training run would, and warns with the number of ids that move;
-        `changes_from` lists them. The new tokenizer uses the pattern; a pattern that crosses words makes superwords.
+        corpus: a str, an iterable of str, a `Corpus`, or PretokenCounts. Texts are normalised as by this tokenizer, cut
+        at its special tokens with corpus_specials="split" (counts are not; a warning says so if it matters), split by
+        `pattern` (None: that of the counts, with a warning if it is another one; or this tokenizer's), and encoded.
+        Training then continues to `vocab_size`, or for `n_tokens` more tokens. New tokens get the ids after the
+        largest. keep_ids=False numbers tokens and special tokens as a single training run would, and warns with the
+        number of ids that move; `changes_from` lists them. The new tokenizer uses the pattern; one that crosses words
+        makes superwords.
 
         Training continues with the tokenizer's `config`, or with `profile`; `fields` are those of `TrainingConfig`
         (tie_break, min_frequency, max_token_bytes, ...). A tokenizer from another library's file that has special

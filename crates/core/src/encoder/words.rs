@@ -88,7 +88,8 @@ impl Words {
         };
         let mut joints = None;
         if has_superwords {
-            // A merge of which a later one makes a part is left out of the words, and in no joint.
+            // `restricted_to` omits a merge if a later one makes a part of it. No joint has such a merge, so lines are
+            // encoded whole then.
             if vocabulary.merges().len() == n_first {
                 joints = Joints::new(all, &vocabulary, &merges[n_first..])?;
             }
