@@ -7,6 +7,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +120,14 @@ def test_the_layout_of_parquet_and_what_lacks_its_metadata(tmp_path: Path) -> No
         PretokenCounts.load(path)
 
 
+def pickled(protocol: int, counts: PretokenCounts) -> PretokenCounts:
+    made: PretokenCounts = pickle.loads(pickle.dumps(counts, protocol))
+    return made
+
+
 def test_copies_and_pickles_stay_when_counts_are_added() -> None:
     copies: list[Callable[[PretokenCounts], PretokenCounts]] = [copy.copy, lambda counts: copy.deepcopy([counts])[0]]
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        copies.append(lambda counts, protocol=protocol: pickle.loads(pickle.dumps(counts, protocol)))  # type: ignore[misc]
+    copies += [partial(pickled, protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     for copied in copies:
         counts = copied(COUNTS)
         again = copied(counts)
