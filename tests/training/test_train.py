@@ -142,6 +142,8 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
         Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 257)
     Tokenizer.train("ab<|endoftext|>ab", 257, corpus_specials="split")
     Tokenizer.train("ab<|endoftext", 257)
+    with pytest.warns(UserWarning, match=r"'endoftext'.*pass special_tokens=\['<\|endoftext\|>'\]"):
+        Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 267, "cs336")
 
 
 @pytest.mark.parametrize(

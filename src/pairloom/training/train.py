@@ -202,7 +202,13 @@ def finished(
             "not fit uint16, so arrays and shards of ids use uint32, twice as large; "
             f"vocab_size={_MAX_UINT16_IDS - len(config.special_tokens)} fits uint16"
         )
-    return lay_out(pairs, config)
+    model = lay_out(pairs, config)
+    if "<|endoftext|>" not in config.special_tokens and b"endoftext" in model.columns.token_bytes:
+        warn(
+            "a token contains 'endoftext': the corpus seems to mark ends of documents with <|endoftext|>, which was "
+            "learned as text because it is no special token; pass special_tokens=['<|endoftext|>']"
+        )
+    return model
 
 
 def rules(config: TrainingConfig, n_merges: int, max_memory: int | None = None, threads: int = 1) -> _core.Rules:
