@@ -58,6 +58,13 @@ def test_an_empty_compressed_file_is_damage(tmp_path: Path, suffix: str) -> None
     assert list(reading) == [] and len(reading.skipped_files) == 1
 
 
+def test_text_named_as_compressed_is_not_called_damaged(tmp_path: Path) -> None:
+    """Browsers and curl can decompress a download, and keep its name."""
+    (tmp_path / "a.txt.gz").write_text("plain text", encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"not readable as gzip: .*; it does not begin as gzip does: .*, rename it$"):
+        list(Corpus(tmp_path / "a.txt.gz"))
+
+
 def write_late_damage(folder: Path) -> list[Path]:
     """Files of each kind whose first half is intact."""
     texts = orders(2000)

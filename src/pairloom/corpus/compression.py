@@ -173,5 +173,7 @@ def _error_of(error: Exception, compression: str, name: str, begin: bytes) -> Ex
     """Returns the exception to raise for one of a decoder."""
     if isinstance(error, MemoryError) or "allocation error" in str(error).lower():
         return MemoryError(f"{name}: out of memory while decompressing")
-    kind = None if sniffed(begin) == compression else _core.not_text(begin)
-    return CorpusError(f"{name}: not readable as {compression}: {error}; {kind or 'the file is damaged'}")
+    kind: str | None = "the file is damaged"
+    if sniffed(begin) != compression:
+        kind = _core.not_text(begin) or f"it does not begin as {compression} does: if it is not compressed, rename it"
+    return CorpusError(f"{name}: not readable as {compression}: {error}; {kind}")
