@@ -55,6 +55,9 @@ def test_broken_lines(tmp_path: Path, line: bytes, message: str) -> None:
 
 def test_columns(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
+    write_parquet(path, ["a"], column="body.text")
+    with pytest.raises(CorpusError, match=r"no column 'body'; .*; dots and \[\] stand for .*, so rename the column"):
+        list(Corpus(path, text_field="body.text"))
     write_parquet(path, ["a"], column="body")
     with pytest.raises(CorpusError, match=r"a\.parquet: no column 'text'; the columns are 'id', 'body'"):
         list(Corpus(path))
@@ -122,6 +125,15 @@ def test_columns_are_read_from_a_file_of_short_reads(
 
     monkeypatch.setattr("pairloom.corpus.sources.open", lambda path, mode, buffering: Slow(path), raising=False)
     assert list(Corpus(write_all(tmp_path)[name])) == DOCUMENTS
+
+
+def test_rows_of_a_column_of_nulls_are_skipped(tmp_path: Path) -> None:
+    """pandas writes a column of type null if it has no other value, as in one of many files."""
+    pyarrow.parquet.write_table(pa.table({"text": pa.nulls(3)}), tmp_path / "a.parquet")
+    with pytest.raises(CorpusError, match=r"a\.parquet: row 0: the text is null; skip such rows with skip_bad"):
+        list(Corpus(tmp_path / "a.parquet"))
+    reading = Corpus(tmp_path / "a.parquet", skip_bad=True).read()
+    assert list(reading) == [] and reading.n_skipped == 3
 
 
 def test_paths_that_mean_nothing(tmp_path: Path) -> None:

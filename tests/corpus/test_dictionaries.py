@@ -57,6 +57,14 @@ def test_dictionaries_give_the_documents_of_plain_columns(tmp_path: Path, monkey
             list(Corpus(tmp_path / name))
 
 
+def test_categories_as_polars_writes_them(tmp_path: Path) -> None:
+    """Their dictionary is a column of views."""
+    texts = pa.array(["one", "a text that is longer than a view", "one"]).dictionary_encode()
+    views = pa.DictionaryArray.from_arrays(texts.indices, texts.dictionary.cast(pa.string_view()))
+    write_arrow(tmp_path / "a.arrow", pa.table({"text": views}), stream=False, rows=2)
+    assert list(Corpus(tmp_path / "a.arrow")) == texts.to_pylist()
+
+
 def test_rows_that_pyarrow_leaves_out_are_an_error(tmp_path: Path) -> None:
     column = pa.array([["a"], ["b", "a"]], pa.list_(pa.dictionary(pa.int32(), pa.string())))
     # It reads nothing from a row group whose dictionary and values are in separate pages.

@@ -288,6 +288,23 @@ def test_data_sets(tmp_path: Path) -> None:
     assert Tokenizer.train(Corpus(dataset), 400) == Tokenizer.train(DOCUMENTS, 400)
 
 
+def test_streams_of_data_sets_whose_rows_have_nulls() -> None:
+    """The Arrow format of `datasets` fails to join a row with null and one with text."""
+    datasets: Any = pytest.importorskip("datasets")
+    rows = [{"text": "a", "url": None}, {"text": "b", "url": "x"}, {"text": None, "url": "y"}]
+    made = datasets.IterableDataset.from_generator(lambda: iter(rows))
+    mapped = datasets.Dataset.from_list(rows).to_iterable_dataset().map(lambda row: row)
+    for stream in (made, mapped, made.with_format("arrow")):
+        assert list(Corpus(stream, skip_bad=True)) == ["a", "b"]
+        with pytest.raises(CorpusError, match="<dataset>: row 2: the text is null"):
+            list(Corpus(stream))
+        with pytest.raises(CorpusError, match="<dataset>: no column 'no'; the columns are 'text', 'url'"):
+            list(Corpus(stream, text_field="no"))
+    mixed = datasets.IterableDataset.from_generator(lambda: iter([{"text": "a"}, {"text": 1}]))
+    with pytest.raises(CorpusError, match="<dataset>: column 'text' is not text in each row: "):
+        list(Corpus(mixed))
+
+
 def test_standard_input(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     for name, input_format in (("a.txt", None), ("a.txt.zst", None), ("a.jsonl.gz", "jsonl"), ("a.parquet", None)):
         with paths[name].open("rb") as file:

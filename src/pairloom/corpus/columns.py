@@ -157,6 +157,23 @@ class RowsReader:
             for chunk in getattr(column, "chunks", [column]):
                 yield from self._rows(chunk, n_rows)
 
+    def stream(self, dataset: Any, batch_size: int) -> Iterator[Rows]:
+        """Yields the rows of a stream of `datasets`.
+
+        Its Arrow format makes a table of each row and joins them, which is slow, and fails if a row has null.
+        """
+        pyarrow, name = import_pyarrow(), self._field[0].name
+        if name in (dataset.column_names or ()):
+            dataset = dataset.select_columns([name])
+        for rows in dataset.with_format(None).iter(batch_size=batch_size):
+            # If the column is missing, the other names are for the message.
+            wanted = {name: rows[name]} if name in rows else {key: [] for key in rows}
+            try:
+                table = pyarrow.table(wanted)
+            except (pyarrow.ArrowException, UnicodeError) as error:
+                raise CorpusError(f"{self._name}: column {name!r} is not text in each row: {error}") from error
+            yield from self.tables(iter([table]), None)
+
     def _check(self, schema: Any) -> None:
         """Raises CorpusError unless the schema has the column and it holds text."""
         pyarrow = import_pyarrow()
@@ -166,9 +183,11 @@ class RowsReader:
             names = [field.name for field in schema]
             if first in names:
                 raise CorpusError(f"{self._name}: {names.count(first)} columns are named {first!r}")
+            remedy = "choose one with text_field"
+            if self._shown in names:
+                remedy = "dots and [] stand for nested fields and lists, so rename the column"
             raise CorpusError(
-                f"{self._name}: no column {first!r}; the columns are {', '.join(map(repr, names))}; choose one with "
-                "text_field"
+                f"{self._name}: no column {first!r}; the columns are {', '.join(map(repr, names))}; {remedy}"
             )
         types = pyarrow.types
         kind = schema.field(first).type
@@ -192,7 +211,7 @@ class RowsReader:
             raise CorpusError(
                 f"{self._name}: column {self._shown!r} is {kind}, not string; read its elements with {self._shown}[]"
             )
-        if kind not in _bytes_types():
+        if kind not in _bytes_types() and not types.is_null(kind):
             raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
         if self._id_field:
             self._check_id(schema)
@@ -394,7 +413,13 @@ def _as_bytes(column: Any) -> Any:
     """
     pyarrow = import_pyarrow()
     if pyarrow.types.is_dictionary(column.type):
-        column = pyarrow.DictionaryArray.from_arrays(column.indices, _as_bytes(column.dictionary))
+        texts = _as_bytes(column.dictionary)
+        if texts.type == pyarrow.binary_view():
+            # polars writes categories so; pyarrow cannot take() views.
+            texts = texts.cast(pyarrow.large_binary())
+        column = pyarrow.DictionaryArray.from_arrays(column.indices, texts)
+    elif pyarrow.types.is_null(column.type):
+        column = column.cast(pyarrow.binary())
     else:
         column = column.view(_bytes_types()[column.type])
     column.validate(full=True)

@@ -595,9 +595,11 @@ class Reading:
 
     def _in_memory(self, texts: Any) -> Iterator[_Read]:
         if is_dataset(texts):
-            tables = texts.with_format("arrow").iter(batch_size=_DATASET_ROWS)
-            n_rows = len(texts) if hasattr(texts, "__len__") else None
-            rows = self._rows_reader("<dataset>").tables(tables, n_rows)
+            reader = self._rows_reader("<dataset>")
+            if hasattr(texts, "__len__"):
+                rows = reader.tables(texts.with_format("arrow").iter(batch_size=_DATASET_ROWS), len(texts))
+            else:
+                rows = reader.stream(texts, _DATASET_ROWS)
             yield from ((documents, 0, origins) for documents, _, origins in rows)
             return
         first = 0
