@@ -127,6 +127,27 @@ def test_options_of_the_corpus_count(tmp_path: Path) -> None:
     _check(tmp_path / "a.txt", 1 << 16, doc_cap=10**6)
 
 
+@pytest.mark.parametrize("kind", ["txt", "jsonl", "parquet", "folder"])
+def test_text_after_max_bytes_is_not_sampled(tmp_path: Path, kind: str) -> None:
+    """Corpora are often sorted by kind. Here the second half has twice as many tokens a byte."""
+    halves = [["ab the cat ab " * 4] * 40_000, ["xq zv " * 9] * 40_000]
+    texts = [*halves[0], *halves[1]]
+    path = tmp_path / f"a.{kind}"
+    if kind == "parquet":
+        options: dict[str, Any] = {"compression": "none", "use_dictionary": False}
+        parquet.write_table(pyarrow.table({"text": texts}), path, row_group_size=500, **options)
+    elif kind == "folder":
+        path.mkdir()
+        for number, half in enumerate(halves):
+            (path / f"{number}.txt").write_text("\n".join(half))
+    else:
+        path.write_text("\n".join(texts if kind == "txt" else [json.dumps({"text": text}) for text in texts]))
+    found = estimate(TOKENIZER, path, sample_bytes=1 << 17, max_bytes=2_000_000)
+    real = estimate(TOKENIZER, path, sample_bytes=ALL, max_bytes=2_000_000)
+    assert _covers(found, real) and abs(found.tokens - real.tokens) <= 0.02 * real.tokens
+    assert found.documents == real.documents or kind in ("jsonl", "parquet")
+
+
 def test_bad_records_and_files_are_left_out(tmp_path: Path) -> None:
     good = [json.dumps({"text": "ab the cat"}) + "\n"] * 20_000
     (tmp_path / "a.jsonl").write_text("".join(line if number % 4 else "oh\n" for number, line in enumerate(good)))

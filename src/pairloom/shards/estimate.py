@@ -78,18 +78,21 @@ def estimate(
     if not is_small:
         sample.read()
     error: int | None = 0
+    if not is_small and not sample.is_mostly_read:
+        amounts, error, seconds = _sampled(encoder, corpus, sample)
+        if amounts[3] > max_bytes:
+            # Only the text before max_bytes counts, and what follows can be of another kind.
+            sample = Sample(corpus, sample_bytes, pieces, most=math.ceil(sample.total * max_bytes / float(amounts[3])))
+            sample.read()
+            if not sample.is_mostly_read:
+                amounts, error, seconds = _sampled(encoder, corpus, sample)
+                scale = max_bytes / float(amounts[3])
+                amounts, seconds, error = amounts * scale, seconds * scale, error and math.ceil(error * scale)
     if is_small or sample.is_mostly_read:
         amounts, seconds = _counted(encoder, corpus)
-        share, n_pieces = 1.0, len(corpus.sources)
+        error, share, n_pieces = 0, 1.0, len(corpus.sources)
     else:
-        rows, seconds = _rows(encoder, sample.pieces)
-        amounts, error = _extrapolated(rows, sample)
-        amounts[2] += sum(size > 0 and corpus.is_one_document(number) for number, size in enumerate(sample.sizes))
-        seconds *= sample.total / sample.n_read
         share, n_pieces = sample.n_read / sum(source.n_bytes or 0 for source in corpus.sources), len(sample.pieces)
-        if amounts[3] > max_bytes:
-            scale = max_bytes / float(amounts[3])
-            amounts, seconds, error = amounts * scale, seconds * scale, error and math.ceil(error * scale)
     tokens, documents, text_bytes = (round(float(amount)) for amount in amounts[1:])
     dtype = dtype_of("npy", tokenizer.n_vocab)
     return Estimate(
@@ -103,6 +106,14 @@ def estimate(
         share=share,
         pieces=n_pieces,
     )
+
+
+def _sampled(encoder: _core.BlockEncoder, corpus: Corpus, sample: Sample) -> tuple[Amounts, int | None, float]:
+    """Extrapolates a sample; returns the amounts, the 95 % error of the tokens (None if unknown), and the seconds."""
+    rows, seconds = _rows(encoder, sample.pieces)
+    amounts, error = _extrapolated(rows, sample)
+    amounts[2] += sum(size > 0 and corpus.is_one_document(number) for number, size in enumerate(sample.sizes))
+    return amounts, error, seconds * sample.total / sample.n_read
 
 
 def _counted(encoder: _core.BlockEncoder, corpus: Corpus) -> tuple[Amounts, float]:

@@ -59,13 +59,13 @@ class Piece:
 
 
 class Sample:
-    """Pieces of about `sample_bytes` in all, at up to `n_pieces` places.
+    """Pieces of about `sample_bytes` in all, at up to `n_pieces` places, in the first `most` bytes on disk.
 
-    sizes: bytes on disk of each source, without those that a doc_cap leaves out. total: their sum. piece_bytes: the
-    size of a window. n_read: bytes read so far.
+    sizes: bytes on disk of each source, without those after `most` or that a doc_cap leaves out. total: their sum.
+    piece_bytes: the size of a window. n_read: bytes read so far.
     """
 
-    def __init__(self, corpus: Corpus, sample_bytes: int, n_pieces: int) -> None:
+    def __init__(self, corpus: Corpus, sample_bytes: int, n_pieces: int, *, most: int | None = None) -> None:
         self._corpus = corpus
         self._sample_bytes = sample_bytes
         self.piece_bytes = max(sample_bytes // n_pieces, _MIN_BYTES)
@@ -74,6 +74,9 @@ class Sample:
         for number, source in enumerate(corpus.sources):
             if corpus.doc_cap is not None and corpus.is_one_document(number) and source.is_plain:
                 self.sizes[number] = min(self.sizes[number], corpus.doc_cap)
+        if most is not None:
+            ends = np.minimum(np.cumsum(self.sizes), most)
+            self.sizes = np.diff(ends, prepend=0).tolist()
         self.total, self.n_read = sum(self.sizes), 0
         self.pieces: list[Piece] = []
         # Where the row groups of Parquet files end, in uncompressed bytes.
@@ -106,7 +109,8 @@ class Sample:
                         raise
                     piece.spans = [(1.0, Span(1, 0, []))]
                 continue
-            group, n_groups, source = self._group(number, share)
+            source = self._corpus.sources[number]
+            group, n_groups, source = self._group(number, share * self.sizes[number] / (source.n_bytes or 1))
             if (number, group) in groups:
                 groups[number, group].n_places += 1
                 continue
