@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from pairloom._internal.arguments import check_choice, check_int, check_paths, check_str
+from pairloom._internal.arguments import check_choice, check_int, check_paths
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
 from pairloom.engines.ray_blocks import block_results
-from pairloom.engines.shared import check_counting_options, check_method, column_of, kept_names, specials_options
+from pairloom.engines.shared import column_of, kept_names, specials_options
 from pairloom.model import Pattern
 from pairloom.shards.job import Receipt, ShardJob
 from pairloom.shards.manifest import Manifest
@@ -31,10 +31,7 @@ def count_pretokens(
 
     options: special_tokens, corpus_specials. max_memory: bytes that the driver's sum may take.
     """
-    check_str("text_field", text_field)
-    check_counting_options(options, "count_pretokens()")
-    check_method("ds", ds, "map_batches", "a ray.data.Dataset")
-    builder = CountBuilder(pattern, max_memory=max_memory, **options)
+    builder = CountBuilder(pattern, threads=0, max_memory=max_memory, **options)
 
     def count(table: Any) -> PretokenCounts:
         part = CountBuilder(pattern, threads=1, **options)
@@ -62,11 +59,10 @@ def count_files(
     """
     ray = import_optional("ray", "pairloom.engines.ray")
     check_int("files_per_task", files_per_task, least=1)
-    check_counting_options(options, "count_files()", reading=True)
     files = check_paths(paths)
     if not files:
         raise ValueError("no files to count; pass at least one")
-    builder = CountBuilder(pattern, max_memory=max_memory, **options)
+    builder = CountBuilder(pattern, threads=0, max_memory=max_memory, **options)
 
     def count(some: list[str]) -> PretokenCounts:
         return PretokenCounts.from_texts(Corpus(some, **(reading or {})), pattern, threads=1, **options)
@@ -128,7 +124,6 @@ def write_tokens(
     "overwrite" replaces the shards in it. options: of `ShardJob`. Documents are in the order of the blocks.
     """
     check_choice("mode", mode, ("error", "overwrite"))
-    check_method("ds", ds, "map_batches", "a ray.data.Dataset")
     with ShardJob(
         path, tokenizer, format=format, text_field=text_field, overwrite=mode == "overwrite", **options
     ) as job:

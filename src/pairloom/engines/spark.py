@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pairloom._internal.optional_deps import import_optional
-from pairloom.engines.shared import column_of, job_options, kept_names, specials_options
+from pairloom.engines.shared import column_of, kept_names, specials_options
 from pairloom.engines.spark_counts import collect_counts, count_pretokens, counts_from_spark
 from pairloom.shards.job import Receipt, ShardJob
 from pairloom.tokenizer import Tokenizer, check_tokenizer
@@ -85,7 +85,11 @@ class PairloomDataSource(_DataSource):  # type: ignore[misc]
         kind = schema[options["text_field"]].dataType
         if kind.typeName() not in ("string", "varchar", "char", "binary", "void"):
             raise ValueError(f"column {options['text_field']!r} is {kind.simpleString()}, not string or binary")
-        job = ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **job_options(options))
+        # Spark passes all values as text.
+        words = {"true": True, "false": False}
+        parsed = {name: words.get(text, text) for name, text in options.items()}
+        parsed |= {name: int(parsed[name]) for name in ("shard_tokens", "threads") if name in parsed}
+        job = ShardJob(folder, Tokenizer.load(model), overwrite=overwrite, **parsed)
         # Fail before the work is done; the folder is claimed only when everything is written.
         job.check_folder()
         return _ShardWriter(job)

@@ -8,10 +8,9 @@ import pickle
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pairloom._internal.arguments import check_str
 from pairloom._internal.optional_deps import import_optional
 from pairloom.counts.pretoken_counts import CountBuilder, PretokenCounts
-from pairloom.engines.shared import check_counting_options, check_method, column_of
+from pairloom.engines.shared import column_of
 from pairloom.model import Pattern
 
 _PURPOSE = "pairloom.engines.spark"
@@ -30,10 +29,7 @@ def collect_counts(
     Nulls are left out. max_memory: bytes that the driver's sum may take. options: special_tokens, corpus_specials. To
     keep the counts as a table, or if the driver cannot hold them, use `count_pretokens`.
     """
-    check_str("text_field", text_field)
-    check_counting_options(options, "collect_counts()")
-    check_method("df", df, "mapInArrow", "a DataFrame of Spark")
-    builder = CountBuilder(pattern, max_memory=max_memory, **options)
+    builder = CountBuilder(pattern, threads=0, max_memory=max_memory, **options)
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
         yield _row(_counted(batches, pattern, options))
@@ -75,9 +71,6 @@ def count_pretokens(df: Any, pattern: Pattern = "gpt2", *, text_field: str = "te
     options: special_tokens, corpus_specials. `counts_from_spark` makes PretokenCounts from it; or write it as Parquet
     and read that with `PretokenCounts.from_parquet`.
     """
-    check_str("text_field", text_field)
-    check_counting_options(options, "count_pretokens()")
-    check_method("df", df, "mapInArrow", "a DataFrame of Spark")
     CountBuilder(pattern, threads=1, **options)
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
