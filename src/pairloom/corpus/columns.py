@@ -14,7 +14,6 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from pairloom import _core
-from pairloom._internal.machine import machine_memory
 from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
@@ -483,6 +482,14 @@ def open_parquet(file: BinaryIO, *, buffer_size: int, **options: Any) -> Any:
     )
 
 
+def _machine_memory() -> int:
+    """Returns the bytes of memory of this machine; 1 TiB if the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 40
+
+
 @contextlib.contextmanager
 def damage_named(name: str, kind: str, damaged: Callable[[Exception], Exception]) -> Iterator[None]:
     """Converts what pyarrow raises for a damaged file, of this name and kind, with `damaged`.
@@ -495,7 +502,7 @@ def damage_named(name: str, kind: str, damaged: Callable[[Exception], Exception]
         raise
     except MemoryError as error:
         # A damaged length requests more memory than the machine has; a sound file does not.
-        if max(map(int, re.findall(r"\d+", str(error))), default=0) <= machine_memory():
+        if max(map(int, re.findall(r"\d+", str(error))), default=0) <= _machine_memory():
             raise MemoryError(f"{name}: out of memory while reading {kind}: {error}") from error
         raise damaged(error) from error
     except (import_pyarrow().ArrowException, OSError, ValueError, LookupError, OverflowError) as error:

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom._internal.arguments import check_int
-from pairloom._internal.machine import machine_memory
 from pairloom.shards.order import permuted
 
 if TYPE_CHECKING:
@@ -29,8 +28,6 @@ Pieces = tuple[Lengths, Lengths]
 _CHUNK = 1 << 12
 # Rows or tokens whose pieces are held at once.
 _MAX_PIECES = 1 << 20
-# A step that spans more epochs than this is refused, unless it has few ids.
-_MAX_EPOCHS, _FEW_IDS = 1000, 1 << 17
 
 
 class Order(NamedTuple):
@@ -268,19 +265,6 @@ class Batches(Iterator[npt.NDArray[Any]]):
         check_int("rank", rank, least=0, most=world_size - 1)
         for name, value in (("step", step), ("epoch", epoch), ("row", row)):
             check_int(name, value, least=0)
-        seq_len, n_tokens, dtype = rows.seq_len, rows.n_tokens, rows.dtype
-        asked = batch * world_size * seq_len
-        if asked > max(_FEW_IDS, _MAX_EPOCHS * n_tokens * (rows.epochs or 1)):
-            raise ValueError(
-                f"a step takes {asked:,} ids (batch {batch:,} * world_size {world_size:,} * seq_len {seq_len:,}), but "
-                f"the shards have {n_tokens:,}: more than {_MAX_EPOCHS} times as many; choose smaller numbers"
-            )
-        n_bytes = batch * seq_len * dtype.itemsize
-        if n_bytes > machine_memory():
-            raise ValueError(
-                f"a batch takes {n_bytes:,} bytes (batch {batch:,} * seq_len {seq_len:,} * {dtype.itemsize} of "
-                f"{dtype}), but this machine has {machine_memory():,} bytes of memory; choose smaller numbers"
-            )
         self._rows, self._batch = rows, batch
         self._rank, self.rows_per_step = rank, batch * world_size
         self._stream = stream

@@ -51,7 +51,8 @@ class ShardCache:
         self.max_bytes = check_int("cache_bytes", max_bytes, least=1)
         self.url = url.rstrip("/")
         self.manifest = manifest or self._fetched_manifest()
-        self._sizes = [sum(file["size"] for file in files) for files in map(self._files, range(self.n_shards))]
+        shards = map(self.manifest.entries_of, range(len(self.manifest.shards)))
+        self._sizes = [sum(file["size"] for file in files) for files in shards]
         if self.max_bytes < 2 * max(self._sizes, default=0):
             raise ValueError(
                 f"cache_bytes is {max_bytes:,}, but the cache must have space for two shards, "
@@ -60,17 +61,12 @@ class ShardCache:
         self._last = -1
         self._ahead: threading.Thread | None = None
 
-    @property
-    def n_shards(self) -> int:
-        """The number of shards in the manifest."""
-        return len(self.manifest.shards)
-
     def read(self, number: int) -> tuple[Any, Any]:
         """Returns (ids, offsets) of a shard, like `read_shard`; reads in turn fetch the next one ahead."""
         found: tuple[Any, Any] = self._read_cached(number)
         is_in_turn, self._last = number == self._last + 1, number
         is_idle = self._ahead is None or not self._ahead.is_alive()
-        if is_in_turn and is_idle and number + 1 < self.n_shards and self.max_bytes >= 3 * max(self._sizes):
+        if is_in_turn and is_idle and number + 1 < len(self._sizes) and self.max_bytes >= 3 * max(self._sizes):
             self._ahead = threading.Thread(target=self._fetch_ahead, args=(number + 1,), daemon=True)
             # If no thread can start, the shard is fetched when it is needed.
             with contextlib.suppress(RuntimeError, MemoryError):
@@ -88,7 +84,7 @@ class ShardCache:
 
     def _read_cached(self, number: int, read: Callable[[Path, Manifest, int], Any] = read_shard) -> Any:
         """Fetches the shard unless it is there, and returns `read` of it."""
-        known = "".join(file["file"] + file["sha256"] for file in self._files(number))
+        known = "".join(file["file"] + file["sha256"] for file in self.manifest.entries_of(number))
         key = hashlib.sha256(known.encode()).hexdigest()[:_KEY_LENGTH]
         place = self.folder / key
         with self._locked(key):
@@ -101,17 +97,13 @@ class ShardCache:
     def _locked(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
         return locked_file(self.folder / f"{key}.lock", wait=wait)
 
-    def _files(self, number: int) -> list[dict[str, Any]]:
-        """Returns the manifest's entries for the files of a shard."""
-        return self.manifest.entries_of(number)
-
     def _fetch(self, number: int, place: Path) -> None:
         """Fetches the files of a shard; the caller holds its lock."""
         partial = place.with_name(place.name + _PARTIAL)
         remove_any(partial)
         partial.mkdir()
         try:
-            for file in self._files(number):
+            for file in self.manifest.entries_of(number):
                 url = f"{self.url}/{file['file']}"
                 # Try twice: a wrong answer need not be wrong the second time.
                 if not any(copy_remote(url, partial / file["file"], file["size"]) == file["sha256"] for _ in range(2)):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.folder_lock import locked_new_folder
+from pairloom._internal.optional_deps import import_pyarrow
 from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus
 from pairloom.errors import ResumeError
@@ -64,7 +65,6 @@ def pack_shards(
     check_choice("format", format, FORMATS)
     check_int("shard_tokens", shard_tokens, least=1)
     check_bool("overwrite", overwrite)
-    _check_numbers(seq_len, rank, world_size)
     if source.has_provenance and "pack" in source.config:
         raise ValueError(f"{opened.folder}: contains rows that are already packed; pack the original shards")
     dtype = dtype_of(format, source.n_vocab)
@@ -102,19 +102,15 @@ def pack_shards(
     return TokenizedFiles(folder, manifest, was_complete=False)
 
 
-def _check_numbers(seq_len: int, rank: int, world_size: int) -> None:
-    check_int("seq_len", seq_len, least=1)
-    check_int("world_size", world_size, least=1)
-    check_int("rank", rank, least=0, most=world_size - 1)
-
-
 def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size: int) -> Iterator[Batch]:
     """Yields the rows of a rank as documents, some at a time."""
     n_all = -(-shards.n_tokens // seq_len)
     n_rows = len(range(rank, n_all, world_size))
     at_once = max(_CHUNK_IDS // seq_len, 1)
     n_tokens = 0
-    origins = _Origins(shards) if shards.manifest.has_provenance else None
+    tables = map(shards.provenance, range(len(shards.manifest.shards) if shards.manifest.has_provenance else 0))
+    origins = [table.select(["input", "record", "bytes", "id"]) for table in tables]
+    joined = import_pyarrow().concat_tables(origins).combine_chunks() if origins else None
     for first in range(0, n_rows, at_once):
         steps = range(first, min(first + at_once, n_rows))
         ids = np.concatenate([rows.at(step)[0] for step in steps])
@@ -123,7 +119,11 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
             ends[-1] -= n_all * seq_len - shards.n_tokens
         # The text of a row is unknown, so its bytes are estimated from its share of the ids.
         byte_ends = (n_tokens + ends) * (shards.manifest.text_bytes / shards.n_tokens)
-        parts = None if origins is None else origins.of(np.concatenate([_parts_of(rows, steps, n) for n in steps]))
+        parts = None
+        if joined is not None:
+            # Each step has one row, so its column of rows is 0.
+            of_steps = [rows.documents_of(step) + np.array([step - first, 0, 0, 0, 0]) for step in steps]
+            parts = _provenance(joined, np.concatenate(of_steps), shards.manifest.config.get("id_field") is not None)
         # The rows that hold the literals are unknown, so the first row has them all.
         n_of = [] if first else shards.manifest.special_literals.values()
         literals = np.array([(0, token, n) for token, n in enumerate(n_of)], np.int64).reshape(-1, 3)
@@ -131,36 +131,13 @@ def _rows(rows: Batches, shards: OpenShards, seq_len: int, rank: int, world_size
         n_tokens += int(ends[-1])
 
 
-def _parts_of(rows: Batches, steps: range, step: int) -> npt.NDArray[np.int64]:
-    """Returns the lines of `documents_of` for a step, with its index in `steps` as the row."""
-    parts = rows.documents_of(step)
-    parts[:, 0] = step - steps.start
-    return parts
-
-
-class _Origins:
-    """Where the documents of shards come from; holds all provenance tables."""
-
-    def __init__(self, shards: OpenShards) -> None:
-        import pyarrow
-
-        tables = [shards.provenance(number) for number in range(len(shards.manifest.shards))]
-        self._table = pyarrow.concat_tables(tables).select(["input", "record", "bytes", "id"]).combine_chunks()
-        self._has_ids = shards.manifest.config.get("id_field") is not None
-
-    def of(self, parts: npt.NDArray[np.int64]) -> ProvenanceRows:
-        """Returns provenance rows for document parts, which are in the format of `Batches.documents_of`."""
-        row, start, end, document, before = parts.T
-        inputs, records, n_bytes, ids = self._table.take(document).columns
-        return ProvenanceRows(
-            row,
-            np.cumsum(end - start),
-            inputs.to_numpy(),
-            records.to_numpy(),
-            before,
-            n_bytes.to_numpy(),
-            ids.to_pylist() if self._has_ids else None,
-        )
+def _provenance(table: Any, parts: npt.NDArray[np.int64], has_ids: bool) -> ProvenanceRows:
+    """Returns provenance rows for document parts, in the format of `Batches.documents_of`; table: of all documents."""
+    row, start, end, document, before = parts.T
+    *numbers, ids = table.take(document).columns
+    inputs, records, n_bytes = (column.to_numpy() for column in numbers)
+    listed = ids.to_pylist() if has_ids else None
+    return ProvenanceRows(row, np.cumsum(end - start), inputs, records, before, n_bytes, listed)
 
 
 def _check_room(folder: Path, overwrite: bool) -> None:
@@ -193,7 +170,9 @@ def tokenize_packed(
     which do not change the shards. options: eot, bos, specials, duplicates, provenance and id_field.
     """
     folder = local_folder("output", output)
-    _check_numbers(pack["seq_len"], pack["rank"], pack["world_size"])
+    for name in ("seq_len", "world_size"):
+        check_int(name, pack[name], least=1)
+    check_int("rank", pack["rank"], least=0, most=pack["world_size"] - 1)
     if pack["seed"] is not None:
         check_int("seed", pack["seed"], least=0)
     corpus = without_run_files(corpus, folder)

@@ -14,7 +14,7 @@ import errno
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, overload
 
@@ -127,24 +127,15 @@ class OpenShards(Sequence[Ids]):
         documents = [int(shard["documents"]) for shard in manifest.shards]
         self._first_token = np.cumsum([0, *tokens], dtype=np.int64)
         self._first_document = np.cumsum([0, *documents], dtype=np.int64)
-        self._provenance = lru_cache(2)(self._read_provenance)
+        read = partial(read_shard, folder, manifest) if remote is None else remote.read
+        read_table = partial(read_provenance, folder, manifest) if remote is None else remote.provenance
+        self._provenance = lru_cache(2)(read_table)
         # Shards of a URL are mapped too, but as long as they are, they take up disk space, so only two are held.
         self._holds_all = manifest.format != "parquet" and remote is None
-        self._shard = lru_cache(None if self._holds_all else 2)(self._opened)
+        self._shard = lru_cache(None if self._holds_all else 2)(read)
         if self._holds_all:
             for number in range(len(tokens)):
                 self._shard(number)
-
-    def _opened(self, number: int) -> tuple[Ids, npt.NDArray[np.int64]]:
-        """Returns (ids, offsets) of a shard, like `read_shard`."""
-        try:
-            remote = self._remote
-            return read_shard(self.folder, self.manifest, number) if remote is None else remote.read(number)
-        except OSError as error:
-            if error.errno == errno.ENOMEM:
-                name = self.manifest.shards[number]["file"]
-                raise MemoryError(f"{self.folder / name}: there is not enough address space to map it") from error
-            raise
 
     def __len__(self) -> int:
         """The number of documents."""
@@ -213,7 +204,8 @@ class OpenShards(Sequence[Ids]):
     def offsets(self, shard: int) -> Places:
         """Returns where each document of a shard begins in its ids, then the number of ids: [documents + 1]."""
         self._lengths(shard)
-        return self._shard(shard)[1]
+        offsets: Places = self._shard(shard)[1]
+        return offsets
 
     def ids(self, shard: int) -> Ids:
         """Returns all ids of a shard."""
@@ -224,10 +216,6 @@ class OpenShards(Sequence[Ids]):
         if not self.manifest.has_provenance:
             raise ValueError(f"{self.folder}: was written without provenance; tokenize with provenance=True")
         return self._provenance(shard)
-
-    def _read_provenance(self, number: int) -> Any:
-        remote = self._remote
-        return read_provenance(self.folder, self.manifest, number) if remote is None else remote.provenance(number)
 
     def _path(self, number: int) -> Path:
         return self.folder / str(self.manifest.shards[number]["file"])
@@ -305,8 +293,7 @@ class OpenShards(Sequence[Ids]):
         epochs: None never ends: epochs follow each other without a gap, so every batch is full. With a number, `pad_id`
         fills the rows and tokens that the last step lacks. Every token occurs once per epoch.
 
-        Raises ValueError for wrong numbers, if there are no tokens, if padding is needed without pad_id, if a step has
-        room for more than 1000 times the ids of the shards, and if a batch exceeds the machine's memory.
+        Raises ValueError for wrong numbers, if there are no tokens, and if padding is needed without pad_id.
         """
         order: dict[str, Any] = {"seq_len": seq_len, "seed": seed, "shuffle": shuffle, "mode": mode}
         rows = self.rows(**order, epochs=epochs, pad_id=pad_id, dtype=dtype)
@@ -331,10 +318,7 @@ class OpenShards(Sequence[Ids]):
             check_int("seed", seed, least=0, most=(1 << 64) - 1)
         if epochs is not None:
             check_int("epochs", epochs, least=1)
-        try:
-            wanted = self.dtype if dtype is None else np.dtype(dtype)
-        except RecursionError:
-            raise TypeError("dtype must be an integer type of NumPy, not a deeply nested list") from None
+        wanted = self.dtype if dtype is None else np.dtype(dtype)
         if wanted.kind not in "iu" or self.manifest.n_vocab - 1 > np.iinfo(wanted).max:
             raise ValueError(f"dtype {wanted} cannot hold ids up to {self.manifest.n_vocab - 1}; pass int64")
         if pad_id is not None:
