@@ -108,7 +108,7 @@ def test_no_color_counts_unless_it_is_empty(folder: Path, no_color: str, is_colo
 def test_one_end_of_input_ends_a_terminal() -> None:
     master, terminal = os.openpty()
     os.write(master, b"some\n\x04text\n\x04")
-    stream = Stream(terminal)
+    stream = Stream.of_descriptor(terminal)
     assert [stream.read(100), stream.read(100)] == [b"some\n", b""]
     os.close(master)
     os.close(terminal)

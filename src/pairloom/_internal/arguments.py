@@ -196,12 +196,6 @@ def check_path(name: str, path: Any, *, may_be_url: bool = False) -> str:
         raise ValueError(f"{name} is empty; pass a file or a folder ('.' is the current folder)")
     if len(plain) > LONGEST_PATH:
         raise ValueError(f"{name} {shown(plain)} is too long for a file name; pass the path of the file, not its text")
-    if "\0" in plain:
-        raise ValueError(f"{name} {shown(plain)} contains a NUL character, which no file name can have")
-    try:
-        os.fsencode(plain)
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{name} {shown(plain)} contains characters that no file name can have") from error
     if "://" in plain and not may_be_url:
         from pairloom._internal.urls import public_url
 

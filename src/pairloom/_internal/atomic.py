@@ -61,7 +61,7 @@ def write_file(path: Path, data: bytes, overwrite: bool, *, follows_link: bool =
     """
     check_file(path, overwrite)
     if follows_link:
-        path = _resolved(path)
+        path = Path(os.path.realpath(path))
     temporary = _temporary_name(path)
     try:
         # Not tempfile.mkstemp, whose files only their owner can read.
@@ -93,7 +93,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], overwrite: bool) -> Non
         for name, data in files.items():
             write_file(path / name, data, overwrite, follows_link=False)
         return
-    path = _resolved(path)
+    path = Path(os.path.realpath(path))
     temporary = _temporary_name(path)
     temporary.mkdir()
     try:
@@ -134,15 +134,6 @@ def open_regular(path: Path) -> BufferedReader:
         if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
             raise
     raise FormatError(f"{path}: is a link, a pipe, a device or a folder; replace it by a regular file")
-
-
-def _resolved(path: Path) -> Path:
-    """Returns the path with links resolved; OSError for a circle of links."""
-    try:
-        return path.resolve()
-    except RuntimeError:
-        # What Path.resolve raised for a circle before Python 3.13.
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from None
 
 
 def _copy_access(path: Path, new: int | Path) -> None:

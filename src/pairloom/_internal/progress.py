@@ -38,7 +38,7 @@ def reporter(progress: Progress) -> Iterator[Report | None]:
             yield report
     elif callable(progress):
         listener = progress
-        yield lambda stage, done, total, **_: _discard(listener(ProgressEvent(stage, done, total)))
+        yield lambda stage, done, total, **_: listener(ProgressEvent(stage, done, total))
     else:
         raise TypeError(f"progress must be None, a bool or a callable, not {type(progress).__name__}")
 
@@ -48,10 +48,6 @@ def _is_terminal() -> bool:
     with suppress(ValueError, OSError):
         return sys.stderr.isatty()
     return False
-
-
-def _discard(_: Any) -> None:
-    """Ignores what a listener returns."""
 
 
 def _note(counts: dict[str, int]) -> str:

@@ -24,6 +24,7 @@ from pairloom.corpus.content import DigestedFile, digest_of
 from pairloom.corpus.first_bytes import BEGIN_BYTES, doubt_of, warn_of
 from pairloom.corpus.origins import Origins
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
+from pairloom.corpus.streams import Stream
 from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
 from pairloom.corpus.warc import WarcReader
 from pairloom.errors import CorpusError
@@ -656,19 +657,4 @@ def _detect_stdin_format(file: BinaryIO) -> tuple[BinaryIO, InputFormat, str | N
         format = "parquet"
     elif begin.startswith(b"ARROW1"):
         format = "arrow"
-    return _Rewound(begin, file), format, compression  # type: ignore[return-value]
-
-
-class _Rewound:
-    """A stream whose first bytes were already read."""
-
-    def __init__(self, begin: bytes, file: BinaryIO) -> None:
-        self._begin = begin
-        self._file = file
-
-    def read(self, size: int) -> bytes:
-        begin, self._begin = self._begin[:size], self._begin[size:]
-        return begin + self._file.read(size - len(begin))
-
-    def seekable(self) -> bool:
-        return False
+    return cast(BinaryIO, Stream(file.read, begin)), format, compression

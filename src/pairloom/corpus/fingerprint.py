@@ -58,8 +58,6 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     if is_dataset(texts):
         known = getattr(texts, "_fingerprint", None)
         return known if isinstance(known, str) else _digest(next(batches_of(iter(corpus)), [])), corpus
-    if isinstance(texts, (list, tuple)):
-        return _digest(next(batches_of(texts), [])), corpus
     if is_arrow(texts):
         # A stream may be empty when it is read again.
         if not hasattr(texts, "__arrow_c_array__") and getattr(texts, "chunks", None) is None:

@@ -79,9 +79,8 @@ def open_remote(url: str, name: str, n_bytes: int | None, first_bytes: int | Non
         # Without compression on the way, which would change the length of a range.
         options = {"headers": {"Accept-Encoding": "identity"}} if "http" in protocols else {}
         file = RangesFile(lambda start, end: files.cat_file(path, start=start, end=end, **options), n_bytes, name)
-        file.first_bytes = first_bytes or _FIRST_BYTES
         try:
-            file.begin()
+            file.begin(first_bytes or _FIRST_BYTES)
         except _NoRanges:
             pass
         else:
@@ -135,15 +134,16 @@ class RangesFile(io.RawIOBase):
 
     def __init__(self, fetch: Callable[[int, int], bytes], n_bytes: int, name: str) -> None:
         self._fetch, self._n_bytes, self._name = fetch, n_bytes, name
-        self.first_bytes = _FIRST_BYTES
+        self._first_bytes = _FIRST_BYTES
         self._position = self._start = 0
         self._loaded = b""
         self._ahead: ReadAhead[bytes] | None = None
         self._ranges: Iterator[bytes] = iter(())
 
-    def begin(self) -> None:
-        """Fetches the first range."""
-        self._loaded = self._range(0, min(self.first_bytes, self._n_bytes))
+    def begin(self, n_bytes: int) -> None:
+        """Fetches the first range; later ones are at least as long."""
+        self._first_bytes = n_bytes
+        self._loaded = self._range(0, min(n_bytes, self._n_bytes))
 
     def readable(self) -> bool:
         """Returns True."""
@@ -206,7 +206,7 @@ class RangesFile(io.RawIOBase):
         self._start = start
 
     def _next_ranges(self, start: int) -> Iterator[bytes]:
-        size = self.first_bytes
+        size = self._first_bytes
         while start < self._n_bytes:
             size = max(size, min(2 * size, _MAX_BYTES))
             yield self._range(start, min(start + size, self._n_bytes))

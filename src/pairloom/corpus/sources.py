@@ -100,7 +100,7 @@ class Source:
                 yield cast(BinaryIO, file)
         else:
             with open(self.name, "rb", buffering=0) as file:
-                yield cast(BinaryIO, Stream(file.fileno()) if is_stream(self.name) else file)
+                yield cast(BinaryIO, Stream.of_descriptor(file.fileno()) if is_stream(self.name) else file)
 
     def check_version(self) -> None:
         """Raises OSError (ESTALE) if a URL names another object now than when it was resolved."""

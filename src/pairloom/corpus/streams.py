@@ -8,6 +8,8 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,14 +17,19 @@ _CHUNK_BYTES: Final = 1 << 20
 
 
 class Stream:
-    """Bytes of a descriptor; `read` returns `size` bytes, fewer only at the end."""
+    """The bytes `ahead`, then those of `source`; `read` returns `size` bytes, fewer only at the end."""
 
-    def __init__(self, descriptor: int, ahead: bytes = b"") -> None:
-        self._descriptor = descriptor
+    def __init__(self, source: Callable[[int], bytes], ahead: bytes = b"") -> None:
+        self._source = source
         self._ahead = ahead
         self._has_ended = False
+
+    @classmethod
+    def of_descriptor(cls, descriptor: int, ahead: bytes = b"") -> "Stream":
+        """Returns the stream of a descriptor."""
         if hasattr(os, "set_blocking"):  # on Windows from Python 3.12 on
             os.set_blocking(descriptor, True)
+        return cls(partial(os.read, descriptor), ahead)
 
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes."""
@@ -30,7 +37,7 @@ class Stream:
         n_left = size - len(parts[0])
         # A terminal can be read again after its end (Ctrl-D), which would wait for another end.
         while n_left and not self._has_ended:
-            part = os.read(self._descriptor, min(n_left, _CHUNK_BYTES))
+            part = self._source(min(n_left, _CHUNK_BYTES))
             self._has_ended = not part
             parts.append(part)
             n_left -= len(part)
@@ -62,7 +69,7 @@ def open_stdin() -> Any:
     if stat.S_ISREG(os.fstat(descriptor).st_mode) or os.name == "nt":
         return buffer
     # Not the buffer itself: if a thread waits in it, the interpreter aborts at exit.
-    return Stream(descriptor, _read_ahead(buffer, descriptor))
+    return Stream.of_descriptor(descriptor, _read_ahead(buffer, descriptor))
 
 
 def _read_ahead(buffer: Any, descriptor: int) -> bytes:
