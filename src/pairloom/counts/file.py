@@ -74,12 +74,6 @@ def save(path: Path, columns: _core.PretokenCounts, metadata: dict[str, Any], ov
     write_file(path, to_bytes(columns, metadata), overwrite)
 
 
-def load(path: Path) -> tuple[_core.PretokenCounts, CountsMetadata]:
-    """Reads a native file, which `save` or another program wrote as described above."""
-    with path.open("rb") as file:
-        return _read_native(file, str(path))
-
-
 # The native format ----------------------------------------------------------------------------------------------
 
 
@@ -101,7 +95,7 @@ def _to_native(columns: _core.PretokenCounts, metadata: dict[str, Any]) -> bytes
     return body + hashlib.sha256(body).digest()
 
 
-def _read_native(file: BinaryIO, name: str) -> tuple[_core.PretokenCounts, CountsMetadata]:
+def read_native(file: BinaryIO, name: str) -> tuple[_core.PretokenCounts, CountsMetadata]:
     """Reads the native format; CountsError unless the pretokens are distinct and sorted and each count is at least 1.
 
     The header is checked before the rest is read, since a file of another kind can have any size.

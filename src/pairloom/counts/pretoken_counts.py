@@ -69,11 +69,6 @@ class PretokenCounts:
     __slots__ = ("_columns", "_metadata")
 
     def __init__(self, columns: _core.PretokenCounts, metadata: CountsMetadata) -> None:
-        if not isinstance(columns, _core.PretokenCounts) or not isinstance(metadata, CountsMetadata):
-            raise TypeError(
-                "PretokenCounts are made by from_texts, from_files, from_items, load or merged, not from "
-                f"{type(columns).__name__} and {type(metadata).__name__}"
-            )
         self._columns = columns
         self._metadata = metadata
 
@@ -222,7 +217,8 @@ class PretokenCounts:
         file = Path(check_path("path", path))
         if file.suffix == ".parquet":
             return cls.from_parquet(file)
-        return cls(*counts_file.load(file))
+        with file.open("rb") as opened:
+            return cls(*counts_file.read_native(opened, str(file)))
 
     @classmethod
     def from_arrow(
@@ -289,7 +285,7 @@ class PretokenCounts:
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
         """Returns the sum of several counts; CountsError unless their metadata agree."""
         check_iterable("parts", "PretokenCounts", parts)
-        listed = [part for part in parts]  # noqa: C416
+        listed = list(parts)
         for part in listed:
             if not isinstance(part, PretokenCounts):
                 raise TypeError(f"parts must be PretokenCounts, not {type(part).__name__}")
@@ -322,10 +318,7 @@ class PretokenCounts:
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         if not isinstance(other, PretokenCounts):
             return NotImplemented
-        self.metadata.check_addable(other.metadata)
-        total = self.__copy__()
-        total += other
-        return total
+        return PretokenCounts.merged([self, other])
 
     def __iadd__(self, other: PretokenCounts) -> PretokenCounts:
         if not isinstance(other, PretokenCounts):
@@ -356,12 +349,6 @@ class PretokenCounts:
         totals = columns.n_bytes, columns.n_documents, columns.n_special_literals
         # As arrays, which engines pass between processes without copying (pickle protocol 5).
         return _unpickled, (np.frombuffer(text, np.uint8), ends, counts, totals, self.metadata)
-
-    def __copy__(self) -> PretokenCounts:
-        return PretokenCounts(self.columns.copied(), self.metadata)
-
-    def __deepcopy__(self, _: Any) -> PretokenCounts:
-        return self.__copy__()
 
     __hash__ = None  # type: ignore[assignment]  # compared by content, which is too large to hash
 
