@@ -97,11 +97,11 @@ def test_a_list_of_records_is_refused_at_once_as_by_tokenize(tmp_path: Path, beg
 
 def test_a_record_that_is_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "_LONGEST_RECORD", 1 << 15)
-    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "ab the " * 50_000}))
+    (tmp_path / "a.jsonl").write_text((json.dumps({"text": "ab the " * 5000}) + "\n") * 20)
     with pytest.raises(
         CorpusError, match=r"a.jsonl: a record at byte \d+ is longer than 32,768 bytes; raise sample_bytes"
     ):
-        estimate(TOKENIZER, tmp_path / "a.jsonl", sample_bytes=1 << 14)
+        estimate(TOKENIZER, tmp_path / "a.jsonl", sample_bytes=1 << 15)
 
 
 def test_arrow_files_and_row_groups_are_sampled(tmp_path: Path) -> None:
@@ -160,11 +160,12 @@ def test_bad_records_and_files_are_left_out(tmp_path: Path) -> None:
 
 
 def test_documents_are_not_taken_by_their_length(tmp_path: Path) -> None:
-    # Most random places are in long records.
+    # Most random places are in long records, and windows are shorter than these.
     lines = ['{"text": "ab"}\n'] * 50_000 + [json.dumps({"text": "the cat " * 1000}) + "\n"] * 200
     random.Random(1).shuffle(lines)
     (tmp_path / "a.jsonl").write_text("".join(lines))
-    _check(tmp_path / "a.jsonl", 1 << 18, within=0.05, shard_tokens=10_000)
+    found = _check(tmp_path / "a.jsonl", 1 << 18, shard_tokens=10_000)
+    assert _covers(found, estimate(TOKENIZER, tmp_path / "a.jsonl", sample_bytes=ALL))
 
 
 def test_what_cannot_be_estimated_is_refused(tmp_path: Path) -> None:

@@ -128,20 +128,20 @@ def _counted(encoder: _core.BlockEncoder, corpus: Corpus) -> tuple[Amounts, floa
 
 def _rows(encoder: _core.BlockEncoder, pieces: list[Piece]) -> tuple[Amounts, float]:
     """Returns the amounts per byte of the corpus at each piece, and the seconds that encoding them took."""
-    spans = [(number, *span) for number, piece in enumerate(pieces) for span in piece.spans]
     tokens, n_bytes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     started = time.perf_counter()
     texts: Any
-    for texts in batches_of([text for _, _, span in spans for text in span.texts]):
+    for texts in batches_of([text for piece in pieces for text in piece.span.texts]):
         documents = _core.Documents.from_texts(texts)
         tokens.append(np.diff(encoder.push(documents)[1], prepend=0))
         n_bytes.append(np.diff(documents.ends(), prepend=0))
     seconds = time.perf_counter() - started
     sums = [np.concatenate([[0], np.cumsum(np.concatenate(counts))]) for counts in (tokens, n_bytes)]
     rows, first = np.zeros((len(pieces), 4)), 0
-    for number, weight, span in spans:
+    for number, piece in enumerate(pieces):
+        span = piece.span
         n_tokens, n_text_bytes = (int(ends[first + len(span.texts)] - ends[first]) for ends in sums)
-        rows[number] += weight * np.array([span.n_bytes, n_tokens, span.n_documents, n_text_bytes])
+        rows[number] = piece.weight * np.array([span.n_bytes, n_tokens, span.n_documents, n_text_bytes])
         first += len(span.texts)
     return rows, seconds
 

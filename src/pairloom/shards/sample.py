@@ -2,21 +2,16 @@
 
 The bytes are divided into parts of equal size, and one place is drawn in each. What is read there depends on the file:
 
-- Plain text without a separator: a window of bytes, cut between pretokens if one ends nearby.
-- JSON lines, and text with a separator: a window of whole records. A record no longer than a window belongs to the
-  window in which it begins, a longer one to all windows that touch it. More places touch a long record than a short
-  one, so each time it weighs less.
+- Plain text without a separator: a window of bytes.
+- JSON lines, and text with a separator: the records that begin in a window.
 - Parquet: the first rows of the row group at that place.
 - Anything else (compressed, remote, Arrow, WARC): the beginning of the file.
 """
 
 import copy
-import itertools
-import operator
-import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +30,6 @@ _LONGEST_RECORD = 1 << 26
 # Limits for files sampled from their start: fewest bytes to read, how many files share the sample, most decoded bytes
 # per byte on disk.
 _MIN_BEGINNING_BYTES, _MAX_FILES, _MAX_COMPRESSION_RATIO = 1 << 15, 64, 8
-# The end of a pretoken in most patterns, and within how many bytes to look for it.
-_CUT, _CUT_BYTES = re.compile(rb"\w[ \n]"), 256
 
 
 class Span(NamedTuple):
@@ -47,15 +40,17 @@ class Span(NamedTuple):
     texts: list[str]
 
 
+@dataclass(slots=True)
 class Piece:
     """What was read for `n_places` places, the first of which is `place`.
 
-    spans: (weight, span); the weights make the weighted sums the amounts per byte of the file.
+    weight: what the span's amounts are multiplied by to get, on average, the amounts per byte of the file.
     """
 
-    def __init__(self, place: float) -> None:
-        self.place, self.n_places = place, 1
-        self.spans: list[tuple[float, Span]] = []
+    place: float
+    weight: float
+    span: Span
+    n_places: int = 1
 
 
 class Sample:
@@ -99,26 +94,23 @@ class Sample:
         for number, share, place in zip(numbers.tolist(), shares.tolist(), places.tolist(), strict=True):
             if self.n_read >= self._sample_bytes and (len(self.pieces) >= _MIN_PIECES or self.is_mostly_read):
                 break
-            piece = Piece(place)
             if self._has_windows(number):
-                self.pieces.append(piece)
                 try:
-                    self._read_window(piece, number, share)
+                    self.pieces.append(Piece(place, *self._window(number, share)))
                 except CorpusError:
                     if not self._corpus.skip_bad_files:
                         raise
-                    piece.spans = [(1.0, Span(1, 0, []))]
+                    self.pieces.append(Piece(place, 1.0, Span(1, 0, [])))
                 continue
             source = self._corpus.sources[number]
             group, n_groups, source = self._group(number, share * self.sizes[number] / (source.n_bytes or 1))
             if (number, group) in groups:
                 groups[number, group].n_places += 1
                 continue
-            groups[number, group] = piece
-            self.pieces.append(piece)
             n_bytes = max(self.piece_bytes * n_places[number] // n_groups, self._sample_bytes // _MAX_FILES)
             span = self._beginning(number, source, max(n_bytes, _MIN_BEGINNING_BYTES))
-            piece.spans.append((1 / max(span.n_bytes, 1), span))
+            groups[number, group] = Piece(place, 1 / max(span.n_bytes, 1), span)
+            self.pieces.append(groups[number, group])
         self.pieces.sort(key=lambda piece: piece.place)
 
     def _has_windows(self, number: int) -> bool:
@@ -185,57 +177,43 @@ class Sample:
 
     # Windows -------------------------------------------------------------------------------------------------------
 
-    def _read_window(self, piece: Piece, number: int, share: float) -> None:
-        """Reads a window that begins anywhere from one window before the file to its end.
+    def _window(self, number: int, share: float) -> tuple[float, Span]:
+        """Reads a window that begins anywhere from one window before the file to its end; returns (weight, span).
 
-        So every byte is in equally many windows, and a record of n bytes touches n + piece_bytes of them.
+        So every byte is in equally many windows, and every record begins in equally many.
         """
-        size, window = self.sizes[number], self.piece_bytes
+        source, size, window = self._corpus.sources[number], self.sizes[number], self.piece_bytes
         begin = int(share * (size + window)) - window
         start, stop = max(begin, 0), min(begin + window, size)
         weight = (size + window) / size / window
-        if self._corpus.is_one_document(number):
-            at, data = self._bytes_around(number, start, stop, b"")
-            # A doc_cap can also end inside a character.
-            last = len(data) if stop == self._corpus.sources[number].n_bytes else _pretoken_end_near(data, stop - at)
-            first = _pretoken_end_near(data, start - at) if start else 0
-            piece.spans.append((weight, self._decoded(number, at + first, data[first:last])))
-            return
-        end = (self._corpus.separator or "\n").encode()
-        if self._corpus.sources[number].format == "jsonl":
-            end = b"\n"
-            # Refuses what is not JSON lines at all, as reading would.
-            self._reader(number, 0).push(self._bytes_around(number, 0, 0, b"")[1])
-        at, data = self._bytes_around(number, start, stop, end)
-        records = [_record(data, start - at, end)]
-        if stop - at > records[0][1]:
-            records.append(_record(data, stop - at - 1, end))
-        is_short = [last - first <= window for first, last in records]
-        short_start = records[0][0 if is_short[0] and at + records[0][0] >= begin else 1]
-        short_stop = records[-1][1 if is_short[-1] else 0]
-        if short_start < short_stop:
-            piece.spans.append((weight, self._decoded(number, at + short_start, data[short_start:short_stop])))
-        for first, last in itertools.compress(records, map(operator.not_, is_short)):
-            span = self._decoded(number, at + first, data[first:last])
-            piece.spans.append((weight * window / (last - first + window), span))
-
-    def _bytes_around(self, number: int, start: int, stop: int, end: bytes) -> tuple[int, bytes]:
-        """Returns (first byte, bytes) of a part of a file with a range and all records that the range touches."""
-        source, reach = self._corpus.sources[number], _MIN_BYTES
-        longest = max(self._sample_bytes, _LONGEST_RECORD)
         with source.open() as file:
-            while True:
-                at = max(start - reach, 0)
-                file.seek(at)
-                data = file.read(stop + reach - at)
-                has_first = at == 0 or data.rfind(end, 0, start - at) >= 0
-                if has_first and (len(data) < stop + reach - at or data.find(end, max(stop - at - len(end), 0)) >= 0):
-                    return at, data
-                if reach >= longest:
+            if self._corpus.is_one_document(number):
+                file.seek(start)
+                data = file.read(stop - start + 3)
+                # A doc_cap can also end inside a character.
+                last = len(data) if stop == source.n_bytes else _character_end(data, stop - start)
+                first = _character_end(data, 0) if start else 0
+                return weight, self._decoded(number, start + first, data[first:last])
+            end = b"\n" if source.format == "jsonl" else (self._corpus.separator or "\n").encode()
+            if source.format == "jsonl":
+                # Refuses what is not JSON lines at all, as reading would.
+                self._reader(number, 0).push(file.read(_MIN_BYTES))
+            at = max(start - len(end), 0)
+            file.seek(at)
+            data = file.read(stop - at)
+            found = data.find(end)
+            if start and (found < 0 or found + len(end) == len(data)):
+                return weight, Span(0, 0, [])
+            first = found + len(end) if start else 0
+            longest = max(self._sample_bytes, _LONGEST_RECORD)
+            # Read on to the end of the last record.
+            while (last := data.find(end, max(stop - at - len(end), 0))) < 0 and (more := file.read(len(data))):
+                if len(data) >= longest:
                     raise CorpusError(
-                        f"{source.shown}: a record at byte {start} is longer than {longest:,} bytes; raise sample_bytes"
+                        f"{source.shown}: a record at byte {stop} is longer than {longest:,} bytes; raise sample_bytes"
                     )
-                reach *= 4
+                data += more
+        return weight, self._decoded(number, at + first, data[first : last + len(end) if last >= 0 else len(data)])
 
     def _decoded(self, number: int, first: int, data: bytes) -> Span:
         """Decodes the documents in some bytes of a file; first: the position of these bytes."""
@@ -250,17 +228,8 @@ class Sample:
         return self._corpus.line_reader(source.format, name)
 
 
-def _record(data: bytes, at: int, end: bytes) -> tuple[int, int]:
-    """Returns (first byte, end) of the record that holds byte `at`; each record ends with `end`."""
-    before, after = data.rfind(end, 0, at), data.find(end, max(at + 1 - len(end), 0))
-    return before + len(end) if before >= 0 else 0, after + len(end) if after >= 0 else len(data)
-
-
-def _pretoken_end_near(data: bytes, at: int) -> int:
-    """Returns the end of the pretoken at a place, or the next character boundary if no pretoken ends nearby."""
-    found = _CUT.search(data, max(at - 1, 0), at + _CUT_BYTES)
-    if found:
-        return found.start() + 1
+def _character_end(data: bytes, at: int) -> int:
+    """Returns the first boundary of a character at or after a place."""
     while at < len(data) and data[at] & 0xC0 == 0x80:
         at += 1
     return at
