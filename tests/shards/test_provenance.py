@@ -207,7 +207,7 @@ def test_a_skipped_input_may_not_vanish_from_numbered_inputs(tmp_path: Path) -> 
         ("a.parquet", "id", "no column 'id'; the columns are"),
         ("a.parquet", "n", "is double"),
         ("a.parquet", "l", "is list"),
-        ("a.parquet", "n.x", "n.x"),
+        ("a.parquet", "n.x", "no field 'x' in column 'n'"),
     ],
 )
 def test_what_is_no_id_is_refused_by_name(tmp_path: Path, name: str, field: str, message: str) -> None:

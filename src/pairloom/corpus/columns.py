@@ -174,23 +174,36 @@ class RowsReader:
             yield from self.tables(iter([table]), None)
 
     def _check(self, schema: Any) -> None:
-        """Raises CorpusError unless the schema has the column and it holds text."""
-        pyarrow = import_pyarrow()
-        first = self._field[0].name
+        """Raises CorpusError unless the schema has the column and it holds text, and the ids text or integers."""
+        types, kind = import_pyarrow().types, self._type_of(schema, self._field, self._shown, "text_field")
+        if _is_list(kind):
+            raise CorpusError(
+                f"{self._name}: column {self._shown!r} is {kind}, not string; read its elements with {self._shown}[]"
+            )
+        if kind not in _bytes_types() and not types.is_null(kind):
+            raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
+        if self._id_field:
+            name = ".".join(self._id_field)
+            kind = self._type_of(schema, [_Step(step, 0) for step in self._id_field], name, "id_field")
+            if not types.is_integer(kind) and str(kind) not in ("string", "large_string", "string_view", "null"):
+                raise CorpusError(f"{self._name}: column {name!r} is {kind}, but ids must be strings or integers")
+
+    def _type_of(self, schema: Any, steps: list[_Step], shown: str, option: str) -> Any:
+        """Returns the type that the steps lead to, of a dictionary that of its values; CorpusError if they do not."""
+        types, first = import_pyarrow().types, steps[0].name
         # Look it up by name, so that the names of other columns need not be UTF-8.
         if len(schema.get_all_field_indices(first)) != 1:
             names = [field.name for field in schema]
             if first in names:
                 raise CorpusError(f"{self._name}: {names.count(first)} columns are named {first!r}")
-            remedy = "choose one with text_field"
-            if self._shown in names:
+            remedy = f"choose one with {option}"
+            if shown in names:
                 remedy = "dots and [] stand for nested fields and lists, so rename the column"
             raise CorpusError(
                 f"{self._name}: no column {first!r}; the columns are {', '.join(map(repr, names))}; {remedy}"
             )
-        types = pyarrow.types
         kind = schema.field(first).type
-        for number, step in enumerate(self._field):
+        for number, step in enumerate(steps):
             if number:
                 if not types.is_struct(kind) or kind.get_field_index(step.name) < 0:
                     remedy = f"; read the elements of its lists with {first}[]" if _is_list(kind) else ""
@@ -200,36 +213,9 @@ class RowsReader:
                 kind = kind.field(kind.get_field_index(step.name)).type
             for _ in range(step.n_lists):
                 if not _is_list(kind):
-                    raise CorpusError(
-                        f"{self._name}: {self._shown!r} asks for the elements of {kind}, which is not a list"
-                    )
+                    raise CorpusError(f"{self._name}: {shown!r} asks for the elements of {kind}, which is not a list")
                 kind = kind.value_type
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        if _is_list(kind):
-            raise CorpusError(
-                f"{self._name}: column {self._shown!r} is {kind}, not string; read its elements with {self._shown}[]"
-            )
-        if kind not in _bytes_types() and not types.is_null(kind):
-            raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
-        if self._id_field:
-            self._check_id(schema)
-
-    def _check_id(self, schema: Any) -> None:
-        """Raises CorpusError unless the schema has the id column and it holds text or integers."""
-        types, name = import_pyarrow().types, ".".join(self._id_field)
-        if len(schema.get_all_field_indices(self._id_field[0])) != 1:
-            columns = ", ".join(repr(field.name) for field in schema)
-            raise CorpusError(f"{self._name}: no column {name!r}; the columns are {columns}; choose one with id_field")
-        kind = schema.field(self._id_field[0]).type
-        for step in self._id_field[1:]:
-            if not types.is_struct(kind) or kind.get_field_index(step) < 0:
-                raise CorpusError(f"{self._name}: column {name!r} is not there; choose one with id_field")
-            kind = kind.field(kind.get_field_index(step)).type
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        if not types.is_integer(kind) and str(kind) not in ("string", "large_string", "string_view", "null"):
-            raise CorpusError(f"{self._name}: column {name!r} is {kind}, but ids must be strings or integers")
+        return kind.value_type if types.is_dictionary(kind) else kind
 
     def _ids(self, batch: Any) -> list[str | None] | None:
         """Returns the ids of the rows of a batch."""

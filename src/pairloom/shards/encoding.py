@@ -57,11 +57,6 @@ class _Target:
         return ProvenanceRows(np.arange(len(ends)), ends, inputs, records, np.zeros_like(records), n_bytes, ids)
 
 
-def _write(item: tuple[Shards, Batch]) -> None:
-    shards, batch = item
-    shards.add(batch)
-
-
 def encode_corpus(
     tokenizer: Tokenizer,
     corpus: Corpus,
@@ -102,7 +97,8 @@ def encode_corpus(
     with contextlib.ExitStack() as stack:
         blocks = stack.enter_context(ReadAhead(selected_blocks(reading, config, selections)))
         # always: documents encoded before an input turns out to be damaged are still written.
-        write = stack.enter_context(WriteBehind(_write, always=True))
+        writer = WriteBehind[tuple[Shards, Batch]](lambda item: item[0].add(item[1]), always=True)
+        write = stack.enter_context(writer)
         if report is not None:
             report("encode", 0, reading.total)
         for number, block in blocks:

@@ -40,7 +40,7 @@ from pairloom._internal.warnings import warn
 from pairloom.corpus import Corpus, Position, SkippedFile
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.text_batches import is_arrow
-from pairloom.errors import CorpusError, ResumeError
+from pairloom.errors import ResumeError
 from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.encoding import block_encoder, encode_corpus
 from pairloom.shards.files import HIDDEN_FOLDER, MANIFESTS, check_is_folder, file_names, is_run_file, not_empty_error
@@ -165,13 +165,7 @@ class ShardTask:
             check_texts("batch", batch)
             return _core.Documents.from_texts(batch, first=first), 0
         if self.text_field is not None:
-            try:
-                batch = batch[self.text_field]
-            except (KeyError, IndexError, TypeError):
-                names = getattr(getattr(batch, "schema", None), "names", None) or getattr(batch, "columns", "unknown")
-                raise CorpusError(
-                    f"no column {self.text_field!r}; the columns are {names}; choose one with text_field"
-                ) from None
+            batch = batch[self.text_field]
         found, left_out = columns.read(batch, first)
         return found, len(left_out)
 
@@ -294,7 +288,7 @@ class ShardJob:
         """
         if not self._is_open:
             raise RuntimeError("the job has ended; commit it once, inside its with block")
-        storage, manifest = self._storage, self._manifest()
+        storage, manifest = self._storage, new_manifest(self.task.tokenizer, self.task.config, [])
         moves: list[tuple[str, str]] = []
         for receipt, part in self._first_receipts(receipts):
             place, first = f"{self._hidden_name}/{receipt.attempt}", len(manifest.shards)
@@ -336,13 +330,10 @@ class ShardJob:
             self._leave()
         return manifest
 
-    def _manifest(self) -> Manifest:
-        return new_manifest(self.task.tokenizer, self.task.config, [])
-
     def _first_receipts(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
         """Returns the first receipt of each task, with the manifest of its shards."""
         check_iterable("receipts", "receipts", receipts)
-        empty = self._manifest()
+        empty = new_manifest(self.task.tokenizer, self.task.config, [])
         chosen: dict[str, tuple[Receipt, Manifest]] = {}
         for number, receipt in enumerate(receipts):
             if not isinstance(receipt, Receipt):

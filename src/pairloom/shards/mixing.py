@@ -85,8 +85,6 @@ class MixedShards:
             name: source.rows(**order, epochs=each[name], pad_id=pad_id, dtype=dtype) if name in used else None
             for name, source in self.sources.items()
         }
-        for name, value in (("batch", batch), ("world_size", world_size)):
-            check_int(name, value, least=1)
         phases = [(first * batch * world_size, parts) for first, parts in self._steps]
         stream = {"tokens": {name: source.n_tokens for name, source in self.sources.items()}, **order}
         return MixedBatches(_MixedRows(rows, phases), batch, rank, world_size, step, epoch, row, stream)

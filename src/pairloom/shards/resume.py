@@ -108,11 +108,10 @@ def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False)
 
 def first_shards(found: Manifest, n_kept: int) -> Manifest:
     """Returns the manifest as it was when the first `n_kept` shards were finished."""
-    names = {Path(shard["file"]).stem for shard in found.shards[:n_kept]}
     kept = dataclasses.replace(
         found,
         shards=found.shards[:n_kept],
-        indexes=[index for index in found.indexes if index["file"].lstrip(".").partition(".")[0] in names],
+        indexes=found.indexes[: n_kept * (len(found.names_of(0)) - 1)],
         complete=False,
     )
     kept.skipped = kept.next.source_skipped

@@ -115,17 +115,17 @@ class View:
 
     def _page(self, attribute: str) -> str:
         style, script = (_asset(f"display.{kind}") + _asset(f"page.{kind}") for kind in ("css", "js"))
-        names = [name for name, _ in self._tokenizers]
-        several = len(names) > 1
+        several = len(self._tokenizers) > 1
+        shown = self.counts[0].name if len(self.counts) == 1 else f"{len(self.counts)} texts"
         values = {
             "frame": attribute,
-            "title": html.escape(f"Tokens of {_names_text([each.name for each in self.counts])}"),
+            "title": html.escape(f"Tokens of {shown}"),
             "style": style,
             "style_hash": _source_hash(style),
             "script": script,
             "script_hash": _source_hash(script),
             "tokenizers_head": _row("th", _TOKENIZER_NAMES),
-            "tokenizers": "".join(map(self._tokenizer_row, range(len(names)))),
+            "tokenizers": "".join(map(self._tokenizer_row, range(len(self._tokenizers)))),
             "counts_head": _row("th", self._count_names()),
             "counts": "".join(self._count_row(index) for index in range(len(self.counts))),
             "layout": "two" if several else "one",
@@ -204,10 +204,6 @@ def _printable(name: str) -> str:
     name that is not UTF-8) replaced."""
     text = check_str("a name", name).encode(errors="surrogateescape").decode(errors="replace")
     return "".join(f"[U+{ord(c):04X}]" if unicodedata.category(c) in _INVISIBLE else c for c in text)
-
-
-def _names_text(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} texts"
 
 
 def _json(value: Mapping[str, Any]) -> str:
