@@ -328,16 +328,16 @@ def test_a_run_writes_to_a_bucket_and_is_resumed_there(
     store: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from pairloom.shards.publishing import Publisher
+    from pairloom.shards.publishing import publish_shard
 
-    def interrupted(publisher: Publisher, shard: Any, files: Any, publish: Any = Publisher.publish) -> None:
-        publish(publisher, shard, files)
-        if publisher._manifest.next.documents > 100:
+    def interrupted(folder: Path, manifest: Any, *more: Any) -> None:
+        publish_shard(folder, manifest, *more)
+        if manifest.next.documents > 100:
             raise KeyboardInterrupt
 
     path = made(tmp_path).parent / "a.jsonl"
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(Publisher, "publish", interrupted)
+        patched.setattr("pairloom.shards.tokenize_files.publish_shard", interrupted)
         tokenize_files(TOKENIZER, path, "s3://corpus/out", shard_tokens=500)
     with pytest.raises(FormatError, match=r"s3://corpus/out: the run that writes it has not finished"):
         open_shards("s3://corpus/out", cache=tmp_path / "cache")

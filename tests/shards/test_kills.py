@@ -23,7 +23,6 @@ from pairloom import (
 )
 from pairloom.shards.files import MANIFESTS
 from pairloom.shards.packed import tokenize_packed
-from pairloom.shards.publishing import Publisher
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.reading import contents, documents_of, manifest_of
 
@@ -167,7 +166,9 @@ def test_runs_that_fail_leave_the_old_folder_and_rows(
     pack = {"seq_len": 8, "seed": None, "shuffle": "document", "rank": 0, "world_size": 1}
     with pytest.raises(CorpusError, match="line 577"):
         tokenize_packed(NEW, Corpus(bad), rows, pack, overwrite=True)
-    monkeypatch.setattr(Publisher, "publish", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr("pairloom.shards.tokenize_files.publish_shard", full)
+    monkeypatch.setattr("pairloom.shards.packed.publish_shard", full)
     with pytest.raises(OSError, match="no space left for a new run while the old one exists; the old one is unchanged"):
         tokenize_files(NEW, tmp_path / "a.jsonl", out, overwrite=True)
     with pytest.raises(OSError, match="No space left on device"):

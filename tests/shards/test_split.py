@@ -12,7 +12,7 @@ import pytest
 from pairloom import CorpusError, ResumeError, Tokenizer, open_shards, tokenize_files, verify_shards
 from pairloom.corpus import corpus as corpus_module
 from pairloom.shards.files import FORMATS
-from pairloom.shards.publishing import Publisher
+from pairloom.shards.publishing import publish_shard
 from tests.cli.commands import run
 from tests.corpus.files import json_lines, write_parquet
 from tests.shards.reading import contents, documents_of, manifest_of
@@ -117,14 +117,14 @@ def test_runs_that_are_interrupted_and_resumed_are_equal(
     tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
     left = 0
 
-    def publish(publisher: Any, shard: Any, files: Any, publish: Any = Publisher.publish) -> None:
+    def publish(*arguments: Any) -> None:
         nonlocal left
         left -= 1
         if left < 0:
             raise KeyboardInterrupt
-        publish(publisher, shard, files)
+        publish_shard(*arguments)
 
-    monkeypatch.setattr(Publisher, "publish", publish)
+    monkeypatch.setattr("pairloom.shards.tokenize_files.publish_shard", publish)
     # Inputs can come one by one. Neither block sizes nor threads change the result.
     n_given = len(paths) if options["max_bytes"] else rng.randint(1, len(paths))
     for _ in range(1000):

@@ -12,7 +12,7 @@ import importlib
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final
 
 from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
@@ -29,20 +29,8 @@ _PART_BYTES: Final = 1 << 20
 _MAX_WINDOW_LOG: Final = 31
 
 
-class _Decoder(Protocol):
-    """The interface of the standard library's decompressors: `decompress` returns at most `max_length` bytes."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
 class _Gzip:
-    """zlib.decompressobj with the interface of the others."""
+    """zlib.decompressobj with the interface of the other decompressors of the standard library."""
 
     def __init__(self) -> None:
         self._decoder = zlib.decompressobj(wbits=31)
@@ -74,14 +62,13 @@ def _zstd_library() -> Any:
     return import_optional("backports.zstd", "reading .zst")
 
 
-def _zstd() -> _Decoder:
+def _zstd() -> Any:
     library = _zstd_library()
     options = {library.DecompressionParameter.window_log_max: _MAX_WINDOW_LOG}
-    decoder: _Decoder = library.ZstdDecompressor(options=options)
-    return decoder
+    return library.ZstdDecompressor(options=options)
 
 
-_MAKERS: Final[dict[str, Callable[[], _Decoder]]] = {
+_MAKERS: Final[dict[str, Callable[[], Any]]] = {
     "gzip": _Gzip,
     "bzip2": bz2.BZ2Decompressor,
     "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),

@@ -26,7 +26,7 @@ from pairloom.corpus.origins import Origins
 from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
 from pairloom.corpus.streams import Stream
 from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
-from pairloom.corpus.warc import WarcReader
+from pairloom.corpus.warc import read_warc
 from pairloom.errors import CorpusError
 
 _DATASET_ROWS = 1024
@@ -493,14 +493,15 @@ class Reading:
         if format in ("parquet", "arrow"):
             yield from self._rows_of(source, file, format, compression)
         elif format == "warc":
-            reader = WarcReader(
+            texts = read_warc(
+                self._text_pieces(source, file, compression),
                 source.shown,
                 replace=self._corpus.input_errors == "replace",
                 skip=self._corpus.skip_bad,
                 piece_bytes=self._piece_bytes,
                 on_skip=self._note_skipped,
             )
-            for documents in reader.read(self._text_pieces(source, file, compression)):
+            for documents in texts:
                 yield documents, _bytes_read(file, source), None
         else:
             yield from self._lines_of(source, file, format, compression)

@@ -63,24 +63,15 @@ class PretokenCounts:
     than `a`. `a += b` adds to `a` in place, which is the only way to change it. It allocates memory only for what is
     new in `b`, not for a third table, and on error leaves `a` as it was. No other call on `a` may run meanwhile
     (RuntimeError). To sum many counts, use `merged`, or `+=` to hold only one part at a time. `counts.items()` yields
-    (bytes, int) in byte order.
+    (bytes, int) in byte order. metadata: how the corpus was cut. columns: the pretokens and counts in the core's
+    representation.
     """
 
-    __slots__ = ("_columns", "_metadata")
+    __slots__ = ("columns", "metadata")
 
     def __init__(self, columns: _core.PretokenCounts, metadata: CountsMetadata) -> None:
-        self._columns = columns
-        self._metadata = metadata
-
-    @property
-    def columns(self) -> _core.PretokenCounts:
-        """The pretokens and counts in the core's representation."""
-        return self._columns
-
-    @property
-    def metadata(self) -> CountsMetadata:
-        """How the corpus was cut into pretokens."""
-        return self._metadata
+        self.columns = columns
+        self.metadata = metadata
 
     @classmethod
     def from_texts(

@@ -8,6 +8,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from pairloom.shards.config import SHARD_TOKENS, new_manifest, run_config
 from pairloom.shards.files import FORMATS, dtype_of, is_run_file, not_empty_error, refuse_symlink
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.provenance import ProvenanceRows
-from pairloom.shards.publishing import Publisher, publishing, replacement
+from pairloom.shards.publishing import publish_shard, publishing, replacement
 from pairloom.shards.reading import OpenShards, open_shards
 from pairloom.shards.resume import check_options, has_changed
 from pairloom.shards.shards import Batch
@@ -94,7 +95,8 @@ def pack_shards(
         _check_room(folder, overwrite)
         with replacement(folder) as new:
             manifest.save(new)
-            with publishing(new, manifest, list(source.special_literals), Publisher(new, manifest).publish) as writer:
+            publish = partial(publish_shard, new, manifest, None)
+            with publishing(new, manifest, list(source.special_literals), publish) as writer:
                 for batch in [] if rows is None else _rows(rows, opened, seq_len, rank, world_size):
                     writer.add(batch)
             kept = {name: getattr(source, name) for name in ("skipped", "skipped_files", "duplicates")}

@@ -1,7 +1,7 @@
 """Publishes written shards: syncs and digests their files, renames them, and records them in a manifest.
 
-`Publisher` does so in the folder itself, and saves the manifest after each shard. Tasks of `ShardJob` publish in two
-phases: into a hidden folder, and into the real one when the job is committed.
+`publish_shard` does so in the folder itself, and saves the manifest after each shard. Tasks of `ShardJob` publish in
+two phases: into a hidden folder, and into the real one when the job is committed.
 
 A run that replaces another is written into a hidden folder inside that folder (`replacement`). When it is complete, one
 rename makes it count: that of a manifest that names the files by their paths in the hidden folder. Then they replace
@@ -111,28 +111,20 @@ class Mirror:
                 self.storage.remove(name)
 
 
-class Publisher:
-    """Publishes into the folder: rename the files, then name them in the manifest."""
-
-    def __init__(self, folder: Path, manifest: Manifest, mirror: Mirror | None = None) -> None:
-        self._folder = folder
-        self._manifest = manifest
-        self._mirror = mirror
-
-    def publish(self, shard: Shard, files: Files) -> None:
-        """Publishes the next shard."""
-        paths = rename_to_final(shard)
-        sync_directory(self._folder)
-        ids, *others = files
-        self._manifest.replace(
-            self._folder,
-            shards=[*self._manifest.shards, ids | shard.entry | {"next": dataclasses.asdict(shard.point)}],
-            indexes=[*self._manifest.indexes, *others],
-            skipped=shard.point.source_skipped,
-            skipped_files=list(shard.skipped_files),
-        )
-        if self._mirror is not None:
-            self._mirror.bring(paths, self._manifest)
+def publish_shard(folder: Path, manifest: Manifest, mirror: Mirror | None, shard: Shard, files: Files) -> None:
+    """Publishes the next shard into the folder: renames the files, then names them in the manifest."""
+    paths = rename_to_final(shard)
+    sync_directory(folder)
+    ids, *others = files
+    manifest.replace(
+        folder,
+        shards=[*manifest.shards, ids | shard.entry | {"next": dataclasses.asdict(shard.point)}],
+        indexes=[*manifest.indexes, *others],
+        skipped=shard.point.source_skipped,
+        skipped_files=list(shard.skipped_files),
+    )
+    if mirror is not None:
+        mirror.bring(paths, manifest)
 
 
 def sync_and_digest(shard: Shard) -> Files:

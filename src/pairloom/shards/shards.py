@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from io import BufferedReader
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,12 +47,6 @@ class Batch(NamedTuple):
     points: Sequence[tuple[int, Position]] = ()
     skipped_files: Sequence[SkippedFile] = ()
     provenance: ProvenanceRows | None = None
-
-
-class _Writer(Protocol):
-    def write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None: ...
-    def finish(self) -> None: ...
-    def abandon(self) -> None: ...
 
 
 def open_file(folder: Path, manifest: Manifest, name: str) -> BufferedReader:
@@ -171,7 +165,7 @@ class Shards:
         self._shard_tokens = shard_tokens
         self._tokens = tokens
         self._publish = publish
-        self._writer: _Writer | None = None
+        self._writer: Any = None
         self._number = len(manifest.shards)
         self._files: list[tuple[Path, str]] = []
         self._n_tokens = self._n_open_tokens = 0
@@ -256,8 +250,7 @@ class Shards:
             partials = [partial for partial, _ in self._files]
             if self._has_provenance:
                 self._provenance = ProvenanceWriter(partials.pop())
-            writer: _Writer = MODULES[self._format].Writer(partials, self._dtype)
-            self._writer = writer
+            self._writer = MODULES[self._format].Writer(partials, self._dtype)
         with naming(self._folder):
             self._writer.write(ids, ends)
         if len(ends):
@@ -268,7 +261,6 @@ class Shards:
         self._n_documents += len(ends)
 
     def _close(self) -> None:
-        assert self._writer is not None
         with naming(self._folder):
             self._writer.finish()
             if self._provenance is not None:

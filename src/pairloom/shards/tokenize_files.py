@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from pairloom.shards.encoding import encode_corpus
 from pairloom.shards.files import check_is_folder, clear, is_run_file, not_empty_error
 from pairloom.shards.job import ShardJob
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.publishing import Mirror, Publisher, finish_replacement, publishing, replacement
+from pairloom.shards.publishing import Mirror, finish_replacement, publish_shard, publishing, replacement
 from pairloom.shards.resume import plan_resume
 from pairloom.shards.selection import split_configs
 from pairloom.shards.shards import check_files
@@ -374,7 +375,7 @@ def _execute(
     with contextlib.ExitStack() as stack:
         targets = []
         for folder, manifest, mirror in unfinished:
-            publish = Publisher(folder, manifest, mirror).publish
+            publish = partial(publish_shard, folder, manifest, mirror)
             targets.append((manifest, stack.enter_context(publishing(folder, manifest, tokens, publish))))
         reading, n_duplicates = encode_corpus(tokenizer, corpus, targets, threads, report)
     literals: Counter[str] = Counter()

@@ -45,11 +45,7 @@ class FlatWriter:
         # Where the last finished document ends.
         self._end = 0
         self._file = self._path.open("xb", buffering=0)
-        try:
-            self._index = self._open_index()
-        except BaseException:
-            self._file.close()
-            raise
+        self._index = self._open_index()
 
     def _open_index(self) -> Any:
         """Opens the file that `_write_ends` appends to."""
