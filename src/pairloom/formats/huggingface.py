@@ -20,7 +20,6 @@ from pairloom.formats.reader import read
 from pairloom.formats.shared import characters
 from pairloom.formats.shared.added_tokens import with_special_tokens, write_added_tokens
 from pairloom.formats.shared.byte_alphabet import to_alphabet
-from pairloom.formats.shared.post_processor import write_post_processor
 from pairloom.formats.shared.pre_tokenizer import write_normalizer, write_splitters, write_words
 from pairloom.model import CHARACTERS, KEPT_TOKENIZER_JSON, Model, config_of
 
@@ -50,7 +49,7 @@ def write(model: Model, indent: int | None = None) -> bytes:
         "added_tokens": added,
         "normalizer": settings["normalizer"],
         "pre_tokenizer": settings["pre_tokenizer"],
-        "post_processor": write_post_processor(model.post_processor),
+        "post_processor": model.post_processor and json.loads(model.post_processor),
         "decoder": settings["decoder"],
         "model": {
             "type": "BPE",

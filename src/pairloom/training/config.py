@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
+from pairloom.formats.shared.byte_alphabet import ALPHABET
 from pairloom.model import DECODE_ERRORS, DecodeErrors, Model, Pattern, canonical_json
 from pairloom.patterns import pattern_name, pattern_text
 
@@ -30,9 +31,8 @@ _RUN_OPTIONS = ("threads", "progress", "max_memory", "trace", "parity", "parity_
 # Fields that a Model stores itself, so that a record leaves them out.
 _MODEL_FIELDS = ("pattern", "decode_errors")
 
-# In GPT-2's byte alphabet, printable bytes have the first ids, and the other bytes follow.
-_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-GPT2_BYTE_ORDER = (*_PRINTABLE, *(b for b in range(N_BYTES) if b not in _PRINTABLE))
+# Printable bytes have the first ids, and the other bytes follow.
+GPT2_BYTE_ORDER = bytes(sorted(range(N_BYTES), key=ALPHABET.__getitem__))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -226,7 +226,7 @@ def rules(config: TrainingConfig, n_merges: int, max_memory: int | None = None, 
 
 def byte_order(config: TrainingConfig) -> bytes:
     """Returns the 256 byte values in the order of their ids."""
-    return bytes(GPT2_BYTE_ORDER if config.byte_order == "gpt2" else range(N_BYTES))
+    return GPT2_BYTE_ORDER if config.byte_order == "gpt2" else bytes(range(N_BYTES))
 
 
 def shortage_text(n_bytes: int, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:

@@ -9,10 +9,9 @@ from typing import ClassVar
 from pairloom._internal.arguments import check_iterable
 from pairloom.dropin.tokenizers import normalizers
 from pairloom.dropin.tokenizers.components import Component, Regex, not_taken
-from pairloom.formats.shared.byte_alphabet import to_alphabet
+from pairloom.formats.shared.byte_alphabet import from_alphabet
 
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
-_BYTE_OF = {to_alphabet(bytes([byte])): byte for byte in range(256)}
 
 
 class Decoder(Component):
@@ -39,7 +38,9 @@ class ByteLevel(Decoder):
     use_regex: bool = True
 
     def _apply(self, tokens: list[str]) -> list[str]:
-        return [b"".join(map(_bytes_of, tokens)).decode(errors="replace")]
+        # A token with another character is plain text.
+        data = [token.encode() if (found := from_alphabet(token)) is None else found for token in tokens]
+        return [b"".join(data).decode(errors="replace")]
 
 
 @dataclass(eq=False)
@@ -139,11 +140,3 @@ class Sequence(Decoder):
 
 
 CTC, DecodeStream, WordPiece = not_taken("CTC", "DecodeStream", "WordPiece")
-
-
-def _bytes_of(token: str) -> bytes:
-    """Returns the bytes of a token in the byte alphabet, or of its UTF-8 if it has other characters."""
-    try:
-        return bytes(map(_BYTE_OF.__getitem__, token))
-    except KeyError:
-        return token.encode()

@@ -14,7 +14,7 @@ from pairloom import _core
 from pairloom._internal.arguments import check_choice, shown
 from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, Steps, not_taken
 from pairloom.formats.reader import read
-from pairloom.formats.shared.byte_alphabet import to_alphabet
+from pairloom.formats.shared.byte_alphabet import ALPHABET, to_alphabet
 from pairloom.model import Pattern
 from pairloom.patterns import GPT2
 
@@ -306,7 +306,7 @@ class ByteLevel(PreTokenizer):
     @staticmethod
     def alphabet() -> list[str]:
         """Returns the letters of the 256 bytes."""
-        return [to_alphabet(bytes([byte])) for byte in range(256)]
+        return list(ALPHABET)
 
     def _prefix(self, text: str, is_start: bool) -> str:
         return " " if self.add_prefix_space and not text.startswith(" ") else ""
