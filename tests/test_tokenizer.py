@@ -186,12 +186,12 @@ def test_choices_of_special_tokens_are_kept_ready_and_bounded() -> None:
         assert tokenizer.encode(text, allowed_special=["<1>"]) == tokenizer.encode(text, allowed_special={"<1>"})
         with pytest.raises(SpecialTokenError, match="disallowed special token"):
             tokenizer.encode(text, allowed_special=["<1>"], disallowed_special="all")
-    assert len(tokenizer._policies) == 3
+    assert tokenizer._policy_of.cache_info().currsize == 3
     for number in range(50):
         allowed = [f"<{number}>"]
         ids = tokenizer.encode("".join(f"<{n}>" for n in range(50)), allowed_special=allowed)
         assert [i for i in ids if i >= 259] == [259 + number]
-    assert len(tokenizer._policies) <= 16
+    assert tokenizer._policy_of.cache_info().currsize <= 16
 
 
 def test_special_tokens_take_no_quadratic_work() -> None:

@@ -54,7 +54,7 @@ KEPT_TOKENIZER_JSON = "tokenizer.json"
 class Model:
     """Ordinary tokens, how they merge, special tokens, pattern and decode errors. Immutable, with read-only arrays.
 
-    columns: tokens and merges, checked by the core. `columns_of` builds them from these arrays:
+    columns: tokens and merges, checked by the core, which builds them from these arrays:
     token_ids: uint32 [n], strictly ascending; gaps are allowed.
     token_bytes: the concatenated bytes of all tokens, which are distinct and not empty. token_ends: uint64 [n], the end
     offset of each token in token_bytes.
@@ -163,11 +163,8 @@ class Model:
             object.__setattr__(self, name, value)
 
     def replaced(self, **fields: Any) -> Model:
-        """Returns the Model with some fields or columns replaced; TypeError for an unknown name."""
-        kept = {name: getattr(self, name) for name in self.__slots__}
-        if changed := {name: fields.pop(name) for name in _COLUMNS if name in fields}:
-            kept["columns"] = columns_of(**{**{name: getattr(self, name) for name in _COLUMNS}, **changed})
-        return Model(**{**kept, **fields})
+        """Returns the Model with some fields replaced; TypeError for an unknown name."""
+        return Model(**{**{name: getattr(self, name) for name in self.__slots__}, **fields})
 
     def canonical_form(self) -> Model:
         """Returns the canonical form of a model that can be written as pairs or as ranks.
@@ -215,11 +212,6 @@ class Model:
         """The rule that decides what can merge; see `Model`."""
         return "ranks" if self.columns.ranks else "priorities" if self.columns.has_priorities else "pairs"
 
-    @property
-    def priorities(self) -> npt.NDArray[np.uint32] | None:
-        """uint32 [n]: the priority of each token in merging; None unless the rule is "priorities"."""
-        return self.columns.priorities if self.columns.has_priorities else None
-
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Model cannot be changed; model.replaced({name}=...) returns a changed copy")
 
@@ -261,12 +253,12 @@ class Model:
 
         ids = sorted(tokens)
         lengths = np.fromiter((len(tokens[i]) for i in ids), dtype=np.uint64, count=len(ids))
-        columns = columns_of(
+        columns = _core.ModelColumns(
             token_ids=np.array(ids, dtype=np.uint32),
             token_bytes=b"".join(tokens[i] for i in ids),
             token_ends=np.cumsum(lengths, dtype=np.uint64),
             merges=np.asarray(merges, dtype=np.uint32).reshape(-1, 3),
-            rule=rule,
+            ranks=rule == "ranks",
         )
         rest = {"ignore_merges": ignore_merges, "special_tokens": special_tokens or {}, "decode_errors": decode_errors}
         return cls(columns, **{**rest, **fields})
@@ -324,28 +316,6 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.columns.n_tokens} tokens, {self.columns.n_merges} merges, rule={self.rule!r})"
-
-
-_COLUMNS = ("token_ids", "token_bytes", "token_ends", "merges", "rule", "priorities")
-
-
-def columns_of(
-    token_ids: npt.NDArray[np.uint32],
-    token_bytes: bytes,
-    token_ends: npt.NDArray[np.uint64],
-    merges: npt.NDArray[np.uint32],
-    rule: MergeRule,
-    priorities: npt.NDArray[np.uint32] | None = None,
-) -> _core.ModelColumns:
-    """Returns the columns of a Model, checked as its docstring says; ValueError if they are not valid."""
-    return _core.ModelColumns(
-        token_ids=token_ids,
-        token_bytes=token_bytes,
-        token_ends=token_ends,
-        merges=merges,
-        ranks=rule == "ranks",
-        priorities=priorities,
-    )
 
 
 def canonical_json(value: Any) -> str:

@@ -59,15 +59,6 @@ def uncommented(pattern: str) -> tuple[str | None, str]:
     return (None, pattern) if found is None else (found[1], pattern[found.end() :])
 
 
-def commented(pattern: str, comment: str) -> str:
-    """Returns the pattern with a comment that says how its matches split the text.
-
-    >>> commented("[0-9]", "contiguous")
-    '(?#contiguous)[0-9]'
-    """
-    return f"(?#{comment}){pattern}"
-
-
 @overload
 def pattern_text(pattern: Literal["gpt2", "cl100k", "o200k"]) -> str: ...
 @overload

@@ -289,7 +289,7 @@ def as_pairs(model: Model) -> Model:
     if model.rule != "ranks":
         return model
     rows, _, _ = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
-    return model.replaced(rule="pairs", merges=model.token_ids[rows])
+    return model.with_tokens(model.tokens(), model.token_ids[rows], model.special_tokens, rule="pairs")
 
 
 def _renumbered(model: Model, new_id: Mapping[int, int]) -> Model:

@@ -83,7 +83,5 @@ def test_damaged_text(tmp_path: Path) -> None:
         gpt2.read_pair(vocab, merges)
     vocab.write_text("{}")
     merges.unlink()
-    with pytest.raises(FormatError, match=r"has no merges\.txt"):
+    with pytest.raises(FileNotFoundError, match=r"merges\.txt"):
         formats.load(tmp_path)
-    with pytest.raises(FileNotFoundError):
-        gpt2.read_pair(vocab, merges)

@@ -67,7 +67,8 @@ def start_of(rng: random.Random, kind: str, corpus: list[str]) -> Tokenizer:
         return Tokenizer.from_ranks(by_rank, "gpt2", special_ids)
     model = Tokenizer.from_ranks(by_rank, "gpt2", special_ids).model
     rows = model.merges if model.rule == "pairs" else ranks.pairs(model)
-    return Tokenizer.from_model(model.replaced(rule="pairs", merges=rows, ignore_merges=kind == "whole"))
+    how = {"rule": "pairs", "ignore_merges": kind == "whole"}
+    return Tokenizer.from_model(model.with_tokens(model.tokens(), rows, model.special_tokens, **how))
 
 
 KINDS = ["bpetite", "cs336", "huggingface", "ranks", "pairs", "whole", "gaps"]

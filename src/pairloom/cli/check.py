@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from pairloom.analysis.lock import changes
+from pairloom.cli import lock
 from pairloom.cli.console import write_stdout
-from pairloom.cli.lock import add_model, side
 from pairloom.errors import FormatError
 
 HELP = "compare a tokenizer's ids with the digests that pairloom lock printed"
@@ -13,14 +13,14 @@ HELP = "compare a tokenizer's ids with the digests that pairloom lock printed"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom check`."""
-    add_model(parser)
+    lock.add_arguments(parser)
     parser.add_argument("lock", metavar="FILE", help="what pairloom lock printed")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints a line for each class of texts whose ids changed; if there is one, the exit status is 1."""
     text = Path(args.lock).read_text(encoding="utf-8", errors="replace")
-    tokenizer = side(args)
+    tokenizer = lock.side(args)
     try:
         found = changes(tokenizer, text)
     except FormatError as error:

@@ -11,12 +11,7 @@ HELP = "print digests of the ids of fixed texts, for pairloom check"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options of `pairloom lock`."""
-    add_model(parser)
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Adds the model argument of `pairloom lock` and `pairloom check`."""
+    """Adds the options of `pairloom lock`, which `pairloom check` has too."""
     parser.add_argument(
         "model",
         metavar="MODEL",
@@ -27,7 +22,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def side(args: argparse.Namespace) -> Side:
-    """Loads the tokenizer that `add_model`'s argument names."""
+    """Loads the tokenizer that the options name."""
     name = args.model
     if not name.startswith(LIBRARIES):
         return side_of(load_at(name, args), name)

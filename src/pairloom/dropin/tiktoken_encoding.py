@@ -61,7 +61,13 @@ class Encoding:
         disallowed_special: Literal["all"] | Collection[str] = "all",
     ) -> list[int]:
         """Returns the ids of `text`. Raises ValueError if it holds a disallowed special token: by default any."""
-        return self._with_specials(self._tokenizer.encode, text, allowed_special, disallowed_special)
+        allowed, disallowed = self._choice(allowed_special, disallowed_special)
+        try:
+            return self._tokenizer.encode(text, allowed_special=allowed, disallowed_special=disallowed)
+        except SpecialTokenError:
+            self._refuse(text, allowed, disallowed)
+        except UnicodeEncodeError:
+            return self.encode(_repaired(text), allowed_special=allowed, disallowed_special=disallowed)
 
     def encode_to_numpy(
         self,
@@ -108,15 +114,6 @@ class Encoding:
         if found is None:
             raise KeyError(data)
         return found
-
-    def _with_specials(self, encode: Callable[..., T], text: str, allowed_special: Any, disallowed_special: Any) -> T:
-        allowed, disallowed = self._choice(allowed_special, disallowed_special)
-        try:
-            return encode(text, allowed_special=allowed, disallowed_special=disallowed)
-        except SpecialTokenError:
-            self._refuse(text, allowed, disallowed)
-        except UnicodeEncodeError:
-            return self._with_specials(encode, _repaired(text), allowed, disallowed)
 
     def _choice(self, allowed: Any, disallowed: Any) -> tuple[Any, Any]:
         """Returns both arguments in the form that Tokenizer expects."""
@@ -222,11 +219,7 @@ class Encoding:
 
 def _repaired(text: str) -> str:
     """Joins pairs of surrogates and replaces lone ones by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _check_threads(num_threads: int | None) -> None:

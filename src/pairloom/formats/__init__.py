@@ -98,7 +98,8 @@ def load(
         if incomplete := bool(companions) and special_tokens is None and format in INCOMPLETE:
             special_tokens = pretrained.special_tokens(companions, folder)
     if format == "gpt2":
-        model = gpt2.read(file, pattern=pattern, special_tokens=special_tokens)
+        pair = file / gpt2.VOCAB_NAME, file / gpt2.MERGES_NAME
+        model = gpt2.read_pair(*pair, pattern=pattern, special_tokens=special_tokens)
         if companions and pattern is None:
             pretrained.check_class(companions, folder)
         if incomplete and isinstance(special_tokens, Mapping):
@@ -333,7 +334,7 @@ def _in_folder(folder: Path, format: str | None) -> tuple[Path, str | None]:
     """Returns the tokenizer's path in the folder (of `format`, if given), and its format if known."""
     if format in (None, "huggingface", "pairloom") and (folder / huggingface.FILE_NAME).is_file():
         return folder / huggingface.FILE_NAME, format
-    if format is None and gpt2.is_in(folder):
+    if format is None and any((folder / name).is_file() for name in (gpt2.VOCAB_NAME, gpt2.MERGES_NAME)):
         return folder, "gpt2"
     if format in (None, "tekken") and (folder / _TEKKEN_NAME).is_file():
         return folder / _TEKKEN_NAME, "tekken"

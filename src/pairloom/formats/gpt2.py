@@ -23,22 +23,6 @@ VOCAB_NAME = "vocab.json"
 MERGES_NAME = "merges.txt"
 
 
-def is_in(folder: Path) -> bool:
-    """Returns whether the folder holds one of the two files."""
-    return (folder / VOCAB_NAME).is_file() or (folder / MERGES_NAME).is_file()
-
-
-def read(path: Path, *, pattern: Pattern | None = None, special_tokens: Specials | None = None) -> Model:
-    """Reads the folder's vocab.json and merges.txt."""
-    vocab, merges = path / VOCAB_NAME, path / MERGES_NAME
-    for file in (vocab, merges):
-        if not file.is_file():
-            raise FormatError(
-                f"{path}: the folder has no {file.name}; a gpt2 folder needs {VOCAB_NAME} and {MERGES_NAME}"
-            )
-    return read_pair(vocab, merges, pattern=pattern, special_tokens=special_tokens)
-
-
 def read_pair(
     vocab_path: str | os.PathLike[str],
     merges_path: str | os.PathLike[str],

@@ -1,4 +1,4 @@
-"""Splits a corpus into documents, and a text into the pieces between special tokens.
+"""Splits a corpus into documents.
 
 A pretoken never crosses the end of a document. Special tokens are matched left to right, the longest first; an
 incomplete one is plain text.
@@ -11,31 +11,16 @@ from pathlib import Path
 import regex
 
 
-def split_on_special_tokens(text: str, special_tokens: Collection[str]) -> list[str]:
-    """Cuts a text before and after each special token; the special tokens are kept as pieces.
-
-    >>> split_on_special_tokens("one<|end|>two<|end", ["<|end|>"])
-    ['one', '<|end|>', 'two<|end']
-    >>> split_on_special_tokens("<a><a><a>", ["<a>", "<a><a>"])  # the longest first
-    ['<a><a>', '<a>']
-
-    A piece is a special token if and only if it equals one; other pieces contain none.
-    """
-    if not special_tokens:
-        return [text] if text else []
-    longest_first = sorted(special_tokens, key=len, reverse=True)
-    pieces: list[str] = regex.split(f"({'|'.join(map(regex.escape, longest_first))})", text)
-    return [piece for piece in pieces if piece]
-
-
 def documents_of(text: str, special_tokens: Collection[str]) -> list[str]:
     """Cuts a text into documents at its special tokens, which are removed.
 
     >>> documents_of("one<|end|>two<|end|>", ["<|end|>"])
     ['one', 'two']
     """
-    specials = set(special_tokens)
-    return [piece for piece in split_on_special_tokens(text, specials) if piece not in specials]
+    if not special_tokens:
+        return [text] if text else []
+    longest_first = sorted(special_tokens, key=len, reverse=True)
+    return [piece for piece in regex.split("|".join(map(regex.escape, longest_first)), text) if piece]
 
 
 def read_documents(path: str | os.PathLike[str], special_tokens: Collection[str]) -> list[str]:

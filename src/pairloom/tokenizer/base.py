@@ -6,12 +6,13 @@ import os
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
 from pairloom import _core
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import Model
-from pairloom.special_policies import SpecialPolicies
+from pairloom.special_policies import Allowed, literals, policy_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,14 +30,15 @@ SPECIALS = ("recognise", "ordinary", "error")
 class TokenizerBase:
     """The state of a `Tokenizer`. The classes with its methods, one for each kind of work, derive from this one."""
 
-    __slots__ = ("_core", "_model", "_native", "_policies", "_post_processor", "_spans")
+    __slots__ = ("_core", "_model", "_native", "_policy_of", "_post_processor", "_spans")
 
     def _init_from_model(self, model: Model, cache_bytes: int | None = None) -> None:
         self._model = model
         self._native: bytes | None = None
         self._post_processor: PostProcessor | None = None
         self._spans: TokenSpans | None = None
-        self._policies = SpecialPolicies(model)
+        # Bounded, because the core builds a matcher for each policy.
+        self._policy_of = lru_cache(maxsize=16)(partial(policy_of, model))
         self._core = _core.Encoder(
             columns=model.columns,
             ignore_merges=model.ignore_merges,
@@ -82,6 +84,9 @@ class TokenizerBase:
         import numpy as np
 
         return np.dtype(np.uint16 if self.n_vocab <= 65536 else np.uint32)
+
+    def _policy(self, allowed: Allowed, disallowed: Allowed) -> _core.SpecialPolicy | None:
+        return self._policy_of(literals("allowed_special", allowed), literals("disallowed_special", disallowed))
 
     def _token_spans(self) -> TokenSpans:
         if self._spans is None:

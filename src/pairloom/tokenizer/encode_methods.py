@@ -92,10 +92,10 @@ class EncodeMethods(TokenizerBase):
             # The common case, without a policy lookup, which would take a third of the time.
             if allowed_special is ALL and disallowed_special is NONE and threads is _ALL:
                 return self._core.encode(text)
-            policy = self._policies.of(allowed_special, disallowed_special)
+            policy = self._policy(allowed_special, disallowed_special)
             return self._core.encode(text, policy, _resolved(threads))
         check_bool("add_special_tokens", add_special_tokens)
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         if max_tokens is not None:
             if pair is not None or add_special_tokens or dropout is not None or seed is not None:
                 raise ValueError(
@@ -139,7 +139,7 @@ class EncodeMethods(TokenizerBase):
         disallowed_special: Allowed = NONE,
     ) -> list[list[int]]:
         """Returns the ids of each text, computed on `threads` threads (0: all cores)."""
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         return self._core.encode_batch(text_list(texts), resolve_threads(threads), policy)
 
     def encode_ordinary_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
@@ -150,7 +150,7 @@ class EncodeMethods(TokenizerBase):
         self, text: str, *, threads: int = 0, allowed_special: Allowed = ALL, disallowed_special: Allowed = NONE
     ) -> npt.NDArray[np.unsignedinteger[Any]]:
         """Returns the ids of `text` as an array [n] of `id_dtype`; threads: as in `encode`."""
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         return self._core.encode_to_numpy(text, policy, _resolved(threads))
 
     def encode_batch_to_numpy(
@@ -165,7 +165,7 @@ class EncodeMethods(TokenizerBase):
 
         ids: [total]; offsets: int64 [n + 1].
         """
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         return self._core.encode_batch_to_numpy(text_list(texts), resolve_threads(threads), policy)
 
     def encode_with_offsets(
@@ -233,7 +233,7 @@ class EncodeMethods(TokenizerBase):
         ids on). Returns a pyarrow.Array, and needs pyarrow. Raises TypeError for anything but an Arrow column,
         ValueError for another type of column or `type`, UnicodeDecodeError for bytes that are not UTF-8.
         """
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         from pairloom._internal import arrow
 
         return arrow.encoded(self._core, texts, type, resolve_threads(threads), policy)
@@ -256,7 +256,7 @@ class EncodeMethods(TokenizerBase):
         """
         from pairloom.sessions import Session
 
-        session = Session(self._core.session(self._policies.of(allowed_special, disallowed_special)))
+        session = Session(self._core.session(self._policy(allowed_special, disallowed_special)))
         if text != "":
             session.append(text)
         return session
@@ -305,7 +305,7 @@ class EncodeMethods(TokenizerBase):
             return self._core.count_tokens(text, None)
         if limit is not None:
             check_int("limit", limit, least=0)
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         return self._core.count_tokens(text, limit, policy, _resolved(threads))
 
     def count_tokens_batch(
@@ -317,7 +317,7 @@ class EncodeMethods(TokenizerBase):
         disallowed_special: Allowed = NONE,
     ) -> npt.NDArray[np.int64]:
         """Returns the number of ids of each text: int64 [n]."""
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         return self._core.count_tokens_batch(text_list(texts), resolve_threads(threads), policy)
 
     def count_tokens_arrow(
@@ -332,7 +332,7 @@ class EncodeMethods(TokenizerBase):
 
         texts, the type of the result and the errors are as in `encode_arrow`.
         """
-        policy = self._policies.of(allowed_special, disallowed_special)
+        policy = self._policy(allowed_special, disallowed_special)
         from pairloom._internal import arrow
 
         return arrow.n_tokens(self._core, texts, resolve_threads(threads), policy)

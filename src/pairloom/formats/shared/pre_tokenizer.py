@@ -10,7 +10,7 @@ from pairloom._core import DIGIT, PUNCTUATION
 from pairloom._internal.arguments import shown
 from pairloom.errors import FormatError, PatternError
 from pairloom.model import DROP_STEP, UNKNOWN, UNKNOWN_EACH, WORDS, Pattern
-from pairloom.patterns import BYTE_LEVEL, GPT2, commented, uncommented
+from pairloom.patterns import BYTE_LEVEL, GPT2, uncommented
 
 # Takes the whole text as one pretoken.
 _WHOLE = r"[\s\S]+"
@@ -28,7 +28,7 @@ _STEPS: Final[dict[str, dict[str, Any]]] = {
     DIGIT + "+": {"type": "Digits", "individual_digits": False},
     PUNCTUATION: {"type": "Punctuation", "behavior": "Isolated"},
     **{
-        commented(PUNCTUATION, comment): {"type": "Punctuation", "behavior": behavior}
+        f"(?#{comment}){PUNCTUATION}": {"type": "Punctuation", "behavior": behavior}
         for behavior, comment in _COMMENTS.items()
         if behavior != "Isolated"
     },
