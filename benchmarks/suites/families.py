@@ -181,9 +181,7 @@ def _foreign(name: str, path: Path, tokenizer: Tokenizer, folder: Path) -> tuple
 def _model_file(tokenizer: Tokenizer) -> bytes:
     """The pieces of a GGUF file as SentencePiece's own file has them: piece, score, type; then settings."""
     model = tokenizer.model
-    scores = dict(
-        zip(model.token_ids.tolist(), (model.priorities if model.priorities is not None else ()), strict=True)
-    )
+    scores = dict(zip(model.token_ids.tolist(), model.columns.priorities, strict=True))
     tokens, specials = model.tokens(), {i: literal for literal, i in model.special_tokens.items()}
     rows = []
     for token_id in range(tokenizer.n_vocab):

@@ -12,10 +12,10 @@ from pairloom import FormatError, PretokenCounts, Tokenizer, TrainingConfig, for
 from pairloom.formats import native, ranks
 from pairloom.model import canonical_json
 from pairloom.patterns import pattern_text
-from pairloom.reference.documents import split_on_special_tokens
 from pairloom.reference.encoder import encode_pretoken
 from pairloom.reference.extend import extend as reference_extend
 from pairloom.reference.pretokens import pretokenize
+from pairloom.reference.special_rules import split_by_rules
 from pairloom.reference.vocabulary import Model
 from tests.formats.models import reference_of
 
@@ -33,9 +33,9 @@ def corpus_of(seed: int) -> list[str]:
 def encode_by(model: Model, text: str, ignore_merges: bool) -> list[int]:
     id_of = {token: token_id for token_id, token in model.vocab.items()}
     ids: list[int] = []
-    for part in split_on_special_tokens(text, model.special_tokens):
-        if part in model.special_tokens:
-            ids.append(model.special_tokens[part])
+    for part, literal in split_by_rules(text, model.special_tokens, ()):
+        if literal is not None:
+            ids.append(model.special_tokens[literal])
             continue
         for pretoken in pretokenize(part, model.pattern):
             is_whole = ignore_merges and pretoken in id_of

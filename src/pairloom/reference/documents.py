@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-import regex
+from pairloom.reference.special_rules import split_by_rules
 
 
 def documents_of(text: str, special_tokens: Collection[str]) -> list[str]:
@@ -17,10 +17,7 @@ def documents_of(text: str, special_tokens: Collection[str]) -> list[str]:
     >>> documents_of("one<|end|>two<|end|>", ["<|end|>"])
     ['one', 'two']
     """
-    if not special_tokens:
-        return [text] if text else []
-    longest_first = sorted(special_tokens, key=len, reverse=True)
-    return [piece for piece in regex.split("|".join(map(regex.escape, longest_first)), text) if piece]
+    return [piece for piece, literal in split_by_rules(text, special_tokens, ()) if literal is None]
 
 
 def read_documents(path: str | os.PathLike[str], special_tokens: Collection[str]) -> list[str]:
