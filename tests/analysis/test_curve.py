@@ -41,11 +41,3 @@ def _model(merges: list[tuple[int, int, int]], **fields: object) -> Tokenizer:
 def test_merges_that_were_not_learned_in_order_have_no_curve(tokenizer: Tokenizer, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         training_curve(tokenizer, corpus_stats(tokenizer, Corpus.of_texts(["abc"])))
-
-
-def test_figures_of_another_tokenizer_are_refused() -> None:
-    one, other = Tokenizer.train(["ab ab"], 258), Tokenizer.train(["ab ab"], 257)
-    with pytest.raises(ValueError, match="stats are for"):
-        training_curve(one, corpus_stats(other, Corpus.of_texts(["ab"])))
-    with pytest.raises(TypeError, match="CorpusStats"):
-        training_curve(one, [1, 2])  # type: ignore[arg-type]

@@ -51,11 +51,11 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     paths = [tmp_path / str(n) for n in range(len(in_files) + 1)]
     for path, text in zip(paths, [*in_files, ""], strict=True):
         path.write_bytes(text.encode())
-    check(corpus_stats(tokenizer, paths), tokenizer, in_files)
+    check(corpus_stats(tokenizer, Corpus(paths)), tokenizer, in_files)
     # Blocks so small that they split words and characters.
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", rng.randrange(1, 8))
     monkeypatch.setattr(stats, "_CHUNK_IDS", rng.randrange(1, 8))
-    check(corpus_stats(tokenizer, paths, threads=1), tokenizer, in_files)
+    check(corpus_stats(tokenizer, Corpus(paths), threads=1), tokenizer, in_files)
 
 
 def test_renyi_efficiency_of_known_distributions() -> None:
@@ -68,18 +68,14 @@ def test_renyi_efficiency_of_known_distributions() -> None:
 
 def test_an_empty_corpus_has_no_ratios(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
-    found = corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty")
+    found = corpus_stats(Tokenizer.train([""], 256), Corpus(tmp_path / "empty"))
     assert (found.n_documents, found.n_tokens, found.n_words) == (0, 0, 0)
     assert math.isnan(found.bytes_per_token)
     figures = found.as_dict()
     assert figures["bytes_per_token"] is figures["tokens_per_word"] is figures["renyi_efficiency"] is None
     # An empty record is a document, as everywhere.
     (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
-    assert corpus_stats(Tokenizer.train([""], 256), tmp_path / "empty.jsonl").n_documents == 1
-    (tmp_path / "bad").write_bytes(b"ab\xff")
-    assert corpus_stats(Tokenizer.train([""], 256), tmp_path / "bad", input_errors="replace").n_documents == 1
-    with pytest.raises(TypeError, match="texts"):
-        corpus_stats(Tokenizer.train([""], 256), Corpus.of_texts("one text"))
+    assert corpus_stats(Tokenizer.train([""], 256), Corpus(tmp_path / "empty.jsonl")).n_documents == 1
 
 
 @pytest.fixture

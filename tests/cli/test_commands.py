@@ -109,8 +109,8 @@ def test_failures_of_encode_and_decode(model: Path) -> None:
     failed(run("encode", "--model", model, stdin=b"ab\xff"), "byte 2")
     for token_id in ("9999", "-1"):
         failed(run("decode", "--model", model, "--ids", token_id), token_id)
-    failed(run("decode", "--model", model, stdin=b"[1, true]"), "True")
-    failed(run("decode", "--model", model, stdin=b"[1.5]"), "1.5")
+    failed(run("decode", "--model", model, stdin=b"[1, true]"), "an id must be an int, not bool")
+    failed(run("decode", "--model", model, stdin=b"[1.5]"), "an id must be an int, not float")
     failed(run("decode", "--model", model, stdin=b"one two"), "one")
     failed(run("decode", "--model", model, stdin=b"[" * 100_000))
 

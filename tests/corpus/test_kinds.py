@@ -76,7 +76,7 @@ def entries(path: Path, out: Path) -> dict[str, Callable[[], Any]]:
         "first_seen": lambda: Tokenizer.train_files(path, 257, tie_break="first_seen", special_tokens=[]),
         "from_files": lambda: PretokenCounts.from_files(path),
         "from_corpus": lambda: PretokenCounts.from_texts(Corpus(path)),
-        "stats": lambda: corpus_stats(TOKENIZER, path),
+        "stats": lambda: corpus_stats(TOKENIZER, Corpus(path)),
         "tokenize": lambda: tokenize_files(TOKENIZER, path, out, overwrite=True),
         "encode_file": lambda: TOKENIZER.encode_file(path),
     }

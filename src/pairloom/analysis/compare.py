@@ -204,17 +204,12 @@ def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:
 
 
 def load_side(name: str) -> Side:
-    """Loads the side that `name` denotes: a tokenizer file, "tiktoken:NAME", or "hf:PATH_OR_NAME".
+    """Loads "tiktoken:NAME" or "hf:PATH_OR_NAME", which encode with the libraries tiktoken and tokenizers themselves.
 
-    The latter two encode with the libraries tiktoken and tokenizers themselves. Raises ImportError that names the
-    extra, OSError, FormatError.
+    Raises ImportError that names the extra, OSError, FormatError.
     """
-    kind, colon, rest = name.partition(":")
-    if kind + colon == "tiktoken:":
-        return side_of(_tiktoken_encoding(rest), name)
-    if kind + colon == "hf:":
-        return side_of(_huggingface_tokenizer(rest), name)
-    return side_of(Tokenizer.load(name), name)
+    kind, _, rest = name.partition(":")
+    return side_of(_tiktoken_encoding(rest) if kind == "tiktoken" else _huggingface_tokenizer(rest), name)
 
 
 def _tiktoken_encoding(name: str) -> Any:
@@ -259,12 +254,7 @@ def side_of(tokenizer: Any, name: str) -> Side:
         )
     if hasattr(tokenizer, "decode_single_token_bytes"):
         return _side_of_tiktoken(tokenizer, name)
-    if hasattr(tokenizer, "get_added_tokens_decoder"):
-        return _side_of_huggingface(tokenizer, name)
-    raise TypeError(
-        f"tokenizer must be a pairloom.Tokenizer, a tiktoken.Encoding or a tokenizers.Tokenizer, not"
-        f" {type(tokenizer).__name__}"
-    )
+    return _side_of_huggingface(tokenizer, name)
 
 
 def _side_of_tiktoken(encoding: Any, name: str) -> Side:

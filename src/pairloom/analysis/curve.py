@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairloom.analysis.stats import CorpusStats
-from pairloom.tokenizer import Tokenizer, check_tokenizer
+from pairloom.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +29,8 @@ def training_curve(tokenizer: Tokenizer, stats: CorpusStats) -> TrainingCurve:
     order of learning: ranks instead of merges, whole pretokens looked up, several merges that make one token, or a
     merge before those of its parts.
     """
-    model = check_tokenizer("tokenizer", tokenizer).model
-    if not isinstance(stats, CorpusStats):
-        raise TypeError(f"stats must be a CorpusStats, not {type(stats).__name__}")
+    model = tokenizer.model
     merges, counts = model.merges, stats.token_counts
-    if len(counts) != tokenizer.n_vocab:
-        raise ValueError(f"the stats are for {len(counts)} ids, but the tokenizer has {tokenizer.n_vocab}")
     ranks = np.full(len(counts), -1, dtype=np.int64)
     ranks[merges[:, 2]] = np.arange(len(merges))
     if model.rule != "pairs" or model.ignore_merges:

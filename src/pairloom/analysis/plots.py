@@ -51,7 +51,7 @@ STYLE: Final[dict[Any, Any]] = {
 """The matplotlib settings of every plot."""
 
 
-def check_plot(path: Path, overwrite: bool = False) -> None:
+def check_plot(path: Path, overwrite: bool) -> None:
     """Checks the arguments of a plot before the work begins; ImportError, ValueError, OSError."""
     _figure()
     if path.suffix.lower() not in _SUFFIXES:
@@ -63,14 +63,10 @@ def _figure() -> Any:
     return import_optional("matplotlib.figure", "a plot").Figure
 
 
-def plot_stats(stats: CorpusStats, path: Path, *, curve: TrainingCurve | None = None, overwrite: bool = False) -> None:
+def plot_stats(stats: CorpusStats, curve: TrainingCurve | None, path: Path, overwrite: bool) -> None:
     """Draws token lengths and token frequencies by rank; with a training curve, also compression by vocabulary size and
     the curve.
-
-    Raises ImportError without matplotlib, ValueError for a suffix other than .svg, .png, .pdf, FileExistsError unless
-    `overwrite`.
     """
-    check_plot(path, overwrite)
     drawn: list[Callable[[Any], None]] = [partial(_draw_lengths, stats=stats), partial(_draw_frequencies, stats=stats)]
     if curve is not None and len(curve.times):
         n_base = stats.n_vocab_tokens - len(curve.times)
@@ -79,9 +75,8 @@ def plot_stats(stats: CorpusStats, path: Path, *, curve: TrainingCurve | None = 
     _save_drawn(drawn, path, overwrite)
 
 
-def plot_shards(stats: ShardStats, path: Path, *, overwrite: bool = False) -> None:
-    """Draws document lengths, and the tokens of the 40 largest inputs; the errors are those of `plot_stats`."""
-    check_plot(path, overwrite)
+def plot_shards(stats: ShardStats, path: Path, overwrite: bool) -> None:
+    """Draws document lengths, and the tokens of the 40 largest inputs."""
     drawn: list[Callable[[Any], None]] = [partial(_draw_documents, stats=stats)]
     if sum(bool(tokens) for *_, tokens in stats.inputs) > 1:
         drawn.append(partial(_draw_inputs, stats=stats))
@@ -101,9 +96,8 @@ def _save_drawn(drawn: Sequence[Callable[[Any], None]], path: Path, overwrite: b
         _save(figure, path, overwrite)
 
 
-def plot_report(reports: Sequence[TokenizerReport], path: Path, *, overwrite: bool = False) -> None:
-    """Draws bytes per token and premium of each tokenizer on each corpus; the errors are those of `plot_stats`."""
-    check_plot(path, overwrite)
+def plot_report(reports: Sequence[TokenizerReport], path: Path, overwrite: bool) -> None:
+    """Draws bytes per token and premium of each tokenizer on each corpus."""
     import matplotlib
 
     names = list(reports[0].corpora)

@@ -7,7 +7,7 @@ Source of the Renyi efficiency: Zouhar et al., "Tokenization and the Noiseless C
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -124,22 +124,17 @@ def renyi_efficiency(counts: npt.ArrayLike, n_vocab: int) -> float:
 
 def corpus_stats(
     tokenizer: Tokenizer,
-    inputs: Any,
+    corpus: Corpus,
     *,
     threads: int = 0,
     progress: Progress = None,
     specials: str = "recognise",
-    **options: Any,
 ) -> CorpusStats:
     """Returns the statistics of a tokenizer on a corpus.
 
-    inputs: paths, or a `Corpus`; `options` are those of `Corpus`. specials: encode special tokens as their ids
-    ("recognise") or as plain text ("ordinary"), or raise SpecialTokenError ("error"). Warns if records were skipped.
-    Raises OSError, and CorpusError (file and place).
+    specials: encode special tokens as their ids ("recognise") or as plain text ("ordinary"), or raise
+    SpecialTokenError ("error"). Warns if records were skipped. Raises OSError, and CorpusError (file and place).
     """
-    if isinstance(inputs, Corpus) and options:
-        raise TypeError(f"{next(iter(options))} belongs to the Corpus; pass it there")
-    corpus = inputs if isinstance(inputs, Corpus) else Corpus(inputs, **options)
     reading = corpus.read()
     encoder = tokenizer.block_encoder(specials=specials, threads=resolve_threads(threads))
     token_counts = np.zeros(tokenizer.n_vocab, dtype=np.int64)

@@ -44,7 +44,7 @@ def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> 
     how = {name: getattr(args, name) for name in ("parallel", "threads", "specials") if hasattr(args, name)}
     found = report(tokenizers, corpora, **how)
     if args.plot is not None:
-        plot_report(found, Path(args.plot), overwrite=args.force)
+        plot_report(found, Path(args.plot), args.force)
         args.console.wrote(args.plot, "a plot")
     if args.json:
         write_stdout(json.dumps([each.as_dict() for each in found]) + "\n")

@@ -25,6 +25,6 @@ def run(args: argparse.Namespace) -> None:
         check_plot(Path(args.plot), args.force)
     stats = shard_stats(args.folder)
     if args.plot is not None:
-        plot_shards(stats, Path(args.plot), overwrite=args.force)
+        plot_shards(stats, Path(args.plot), args.force)
         args.console.wrote(args.plot, "a plot")
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else shard_stats_text(stats))

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
             curve = training_curve(tokenizer, stats)
         except ValueError as error:
             args.console.say("note", f"no plots of vocabulary size and training: {error}")
-        plot_stats(stats, Path(args.plot), curve=curve, overwrite=args.force)
+        plot_stats(stats, curve, Path(args.plot), args.force)
         args.console.wrote(args.plot, "a plot")
     write_stdout(json.dumps(stats.as_dict()) + "\n" if args.json else _table(stats))
 
