@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pairloom import Tokenizer
+from pairloom._core import ModelColumns
 from pairloom.model import LARGEST_ID, Model, assign_special_ids
 
 TOKENS = {**{byte: bytes([byte]) for byte in range(256)}, 300: b"ab", 301: b"abc"}
@@ -15,7 +16,9 @@ MERGES = [(97, 98, 300), (300, 99, 301)]
 
 def model(**fields: Any) -> Model:
     example = Model.from_tokens(TOKENS, MERGES, special_tokens={"</s>": 400, "<s>": 401}, pattern="a")
-    return example.replaced(**fields)
+    names = ("token_ids", "token_bytes", "token_ends", "merges")
+    columns = {name: fields.pop(name, getattr(example, name)) for name in names}
+    return example.replaced(columns=ModelColumns(**columns, ranks=fields.pop("ranks", False)), **fields)
 
 
 ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -32,7 +35,7 @@ ARRAYS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "equal tokens": ({"token_bytes": bytes(256) + b"ababc"}, ValueError, "same bytes"),
     "empty token": ({"token_ends": np.zeros(258, dtype=np.uint64)}, ValueError, "at least one byte"),
     "merge to other bytes": ({"merges": np.array([[97, 99, 300]], np.uint32)}, ValueError, "not those of the two"),
-    "merges beside ranks": ({"rule": "ranks"}, ValueError, "cannot have merges"),
+    "merges beside ranks": ({"ranks": True}, ValueError, "cannot have merges"),
     "another decode_errors": ({"decode_errors": "maybe"}, ValueError, "decode_errors"),
     "pattern as None": ({"pattern": None}, TypeError, "pattern"),
     "pattern as list": ({"pattern": ["a"]}, TypeError, "pattern"),

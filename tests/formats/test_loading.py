@@ -47,7 +47,7 @@ def test_a_folder_with_a_tekken_json_loads(tmp_path: Path) -> None:
     assert Tokenizer.load(tmp_path, format="tekken").encode("ab") == [266]
 
 
-@pytest.mark.parametrize("format", [None, "huggingface", "pairloom", "tiktoken", "tekken", "gpt2"])
+@pytest.mark.parametrize("format", [None, "huggingface", "pairloom", "tiktoken", "tekken"])
 def test_a_folder_without_a_tokenizer_says_what_was_looked_for(format: str | None, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"vocab\.json") as caught:
         Tokenizer.load(tmp_path, format=format)

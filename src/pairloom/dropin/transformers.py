@@ -25,14 +25,9 @@ from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
 from pairloom.errors import FormatError
 from pairloom.formats.huggingface import undeclared_specials
-from pairloom.formats.pretrained import steps_before_added_tokens
-from pairloom.formats.shared.added_tokens import read_added_tokens
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-# An empty tokenizer for trying added tokens on, without the cost of a vocabulary.
-_EMPTY = '{"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}'
 
 # Arguments of transformers' `_encode_plus` that the fast path for plain batches takes, with their defaults.
 _DEFAULTS = {
@@ -61,6 +56,8 @@ _OPTIONS_NEEDING_ORIGINAL = {
 # Methods of a tokenizers.Tokenizer that pairloom runs, and methods that are called on both.
 _STAND_IN_METHODS = ("encode", "encode_batch", "decode")
 _METHODS_CALLED_ON_BOTH = ("enable_truncation", "no_truncation", "enable_padding", "no_padding")
+# After these, a new stand-in is needed; making it refuses tokens that pairloom cannot find or number like the library.
+_METHODS_ADDING_TOKENS = ("add_tokens", "add_special_tokens")
 _SETTINGS = ("truncation", "padding", "encode_special_tokens")
 # Its parts, which can be changed in place: the settings of the model too, but not its vocabulary.
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
@@ -149,10 +146,9 @@ class _Backend:
     """Wraps a tokenizers.Tokenizer, `original`; encodes and decodes with pairloom."""
 
     def __init__(self, original: Any) -> None:
-        # made: the stand-in, None if outdated. forms: the normalizer steps that limit which tokens can be added.
-        # gave_parts: whether a caller has parts of the original, and may change them. parts: what `made` was made of.
-        # decodes: whether `made` decodes each token as the original does.
-        self.__dict__.update(original=original, made=None, forms=None, gave_parts=False, parts=None, decodes=False)
+        # made: the stand-in, None if outdated. gave_parts: whether a caller has parts of the original, and may change
+        # them. parts: what `made` was made of. decodes: whether `made` decodes each token as the original does.
+        self.__dict__.update(original=original, made=None, gave_parts=False, parts=None, decodes=False)
 
     def current_stand_in(self) -> HuggingFaceTokenizer:
         """Returns the stand-in for the original in its current state."""
@@ -183,8 +179,7 @@ class _Backend:
                 made.enable_truncation(**self.original.truncation)
             if self.original.padding is not None:
                 made.enable_padding(**self.original.padding)
-            forms = steps_before_added_tokens(made._tokenizer.model)
-            self.__dict__.update(made=made, forms=forms, parts=parts, decodes=decodes)
+            self.__dict__.update(made=made, parts=parts, decodes=decodes)
         found: HuggingFaceTokenizer = self.made
         return found
 
@@ -195,6 +190,8 @@ class _Backend:
             return partial(self._set_on_both, name)
         if name == "model" or name in _PARTS:
             self.__dict__["gave_parts"] = True
+        if name in _METHODS_ADDING_TOKENS:
+            self.__dict__["made"] = None
         if name not in _STAND_IN_METHODS:
             return getattr(self.original, name)
         stand_in = self.current_stand_in()
@@ -205,40 +202,13 @@ class _Backend:
         if name == "encode_special_tokens":
             self.current_stand_in().encode_special_tokens = value
         elif name == "model" or name in _PARTS:
-            self.__dict__.update(made=None, forms=None)
+            self.__dict__["made"] = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Backend, (self.original,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Backend:
         return _Backend(copy.deepcopy(self.original, memo))
-
-    def add_tokens(self, tokens: Any) -> int:
-        """Adds tokens as the library does; FormatError, adding none, if pairloom cannot find or number one so."""
-        return self._add_tokens("add_tokens", tokens)
-
-    def add_special_tokens(self, tokens: Any) -> int:
-        """Adds special tokens as the library does; raises as `add_tokens`."""
-        return self._add_tokens("add_special_tokens", tokens)
-
-    def _add_tokens(self, method: str, tokens: Any) -> int:
-        trial = type(self.original).from_str(_EMPTY)
-        trial.add_tokens(list(self.original.get_added_tokens_decoder().values()))
-        getattr(trial, method)(tokens)
-        if self.forms is None:
-            self.current_stand_in()
-        read_added_tokens(json.loads(trial.to_str())["added_tokens"], method, self.forms)
-        next_id = max(self.original.get_added_tokens_decoder(), default=-1) + 1
-        n_entries = self.original.get_vocab_size()
-        new = [added.content for added in trial.get_added_tokens_decoder().values()]
-        if next_id > n_entries and None in map(self.original.token_to_id, new):
-            raise FormatError(
-                f"{method}: a new token gets id {next_id}, but {n_entries} once this tokenizer is saved and loaded "
-                "again by the library tokenizers: some ids below it have no token"
-            )
-        n_added: int = getattr(self.original, method)(tokens)
-        self.__dict__["made"] = None
-        return n_added
 
     def _set_on_both(self, method: str, *args: Any, **kwargs: Any) -> None:
         """Sets truncation or padding in the original and in the stand-in."""
