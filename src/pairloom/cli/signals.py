@@ -72,11 +72,19 @@ class Interruptions:
 
 
 @contextlib.contextmanager
-def handled(before: dict[int, Any]) -> Iterator[Interruptions]:
-    """Handles the signals in `before` during the block, then restores their handlers."""
+def handled() -> Iterator[Interruptions]:
+    """Handles the signals during the block, then restores their handlers."""
     interruptions = Interruptions()
-    for number in before:
-        signal.signal(number, interruptions.handle)
+    before: dict[int, Any] = {}
+    for number in _SECONDS:
+        handler = signal.getsignal(number)
+        # Ignored signals stay ignored: nohup, and background commands of a script.
+        if handler in (signal.SIG_DFL, signal.default_int_handler):
+            try:
+                signal.signal(number, interruptions.handle)
+            except ValueError:  # not the main thread
+                break
+            before[number] = handler
     pipe = _start_watchdog(interruptions) if before else None
     try:
         yield interruptions
