@@ -133,21 +133,20 @@ class Model:
         check_special_tokens(special_tokens)
         for literal, token_id in special_tokens.items():
             check_int(f"the id of special token {shown(literal)}", token_id, least=0, most=LARGEST_ID)
+        if not isinstance(pattern, str) and not (isinstance(pattern, tuple) and pattern):
+            raise TypeError(f"pattern must be a str or a tuple of str, not {shown(pattern)}")
         plain = frozenset(plain_specials)
         if unknown := plain - special_tokens.keys():
             raise ValueError(f"plain_specials contains {shown(min(unknown, key=str))}, which is not a special token")
         texts = {"post_processor": post_processor, "tokenizer_config": tokenizer_config, "training": training}
-        for name, text in texts.items():
-            if text is not None and _reencoded(name, text) != text:
-                raise ValueError(f"{name} must be the canonical JSON of an object; pass it through canonical_json")
         fields = {
             "columns": columns,
             "ignore_merges": ignore_merges or columns.ranks,
             "special_tokens": MappingProxyType(dict(special_tokens)),
-            "pattern": _checked_pattern(pattern),
+            "pattern": pattern,
             "decode_errors": decode_errors,
             "plain_specials": plain,
-            **texts,
+            **{name: None if text is None else _canonical(name, text) for name, text in texts.items()},
             "normalizer": checked_normalizer(normalizer),
             "special_rules": _checked_rules(special_rules, special_tokens),
         }
@@ -379,7 +378,7 @@ def literal_of(value: Any) -> str | None:
     return content if isinstance(content, str) and content else None
 
 
-def _reencoded(name: str, text: Any) -> str:
+def _canonical(name: str, text: Any) -> str:
     """Returns the JSON object `text` in canonical form; TypeError or ValueError if it is not one."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str of JSON or None, not {type(text).__name__}")
@@ -390,21 +389,6 @@ def _reencoded(name: str, text: Any) -> str:
         return canonical_json(value)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{name} is not the JSON of an object: {error}") from None
-
-
-def _checked_pattern(pattern: Any) -> Pattern:
-    checked: Pattern = pattern
-    parts = (pattern,) if isinstance(pattern, str) else pattern
-    if not isinstance(parts, tuple) or not all(isinstance(part, str) for part in parts):
-        raise TypeError(f"pattern must be a str or a tuple of str, not {shown(pattern)}")
-    if not parts:
-        raise ValueError("pattern has no parts; pass at least one")
-    for part in parts:
-        try:
-            part.encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"pattern {shown(part)} contains a lone surrogate, which is not text") from None
-    return checked
 
 
 def assign_special_ids(

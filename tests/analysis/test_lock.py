@@ -103,7 +103,7 @@ def test_a_lock_of_another_format_or_library_is_the_same(tmp_path: Path) -> None
     [
         (lambda text: "", "line 1 is ''"),
         (lambda text: text.replace("lock 1", "lock 2"), "line 1 is 'pairloom-lock 2'"),
-        (lambda text: text.replace("digits ", "digit "), "has no class 'digits'"),
+        (lambda text: text.replace("digits ", "digit "), "digits has 0 digests, not 2"),
         (lambda text: text[: text.rindex(" ")], "own tokens in a word has 7 digests, not 8"),
         (lambda text: text + "klingon 00\n", "a class 'klingon' that is unknown"),
         (lambda text: text.replace("digits ", "digits 00000000 "), "digits has 3 digests, not 2"),

@@ -9,8 +9,7 @@ from pairloom import _core
 from pairloom._internal.arguments import as_text
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError, PairloomError, PatternError
-from pairloom.formats.shared.json_text import parse
-from pairloom.model import KEPT_TOKENIZER_JSON, Model, Pattern, assign_special_ids, canonical_json, config_of
+from pairloom.model import KEPT_TOKENIZER_JSON, Model, Pattern, assign_special_ids, config_of
 
 if TYPE_CHECKING:
     from pairloom.formats.pretrained import Companions
@@ -46,10 +45,6 @@ def read(
         fields = _core.read_model(format, data, name, pattern, named(special_tokens), said, are_ordinary)
     except PatternError as error:
         raise PatternError(f"{name}: {error}") from None
-    if format in ("huggingface", "gguf"):
-        for key in ("post_processor", "tokenizer_config"):
-            if (text := fields[key]) is not None:
-                fields[key] = canonical_json(parse(text.encode(), f"{name}: {key}"))
     model = model_of(fields, name)
     kept = config_of(model).get(KEPT_TOKENIZER_JSON, {}) if format == "huggingface" else {}
     if set_there := [key for key in ("padding", "truncation") if key in kept]:

@@ -6,7 +6,7 @@ learning uses one thread too. Together that takes seven to eight times the proce
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pairloom import _core
@@ -41,13 +41,15 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
     pattern = pattern_text(config.pattern)
     counts: dict[bytes, int] = {}
     specials = config.special_tokens if config.corpus_specials == "split" else ()
+    # The longest special token first.
+    cut = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))))
     n_literals = 0
     for index, document in enumerate(documents):
         if not isinstance(document, str):
             raise TypeError(f"corpus[{index}] must be a str, not {type(document).__name__}")
         if not specials:
             n_literals += sum(map(document.count, config.special_tokens))
-        for part in _split_at(document, specials):
+        for part in cut.split(document) if specials else [document]:
             for pretoken in _core.pretokenize(part, pattern):
                 counts[pretoken] = counts.get(pretoken, 0) + 1
     if n_literals:
@@ -56,13 +58,6 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
             ' corpus_specials="split" treats them as ends of documents'
         )
     return {pretoken: count for pretoken, count in counts.items() if count >= config.min_count}
-
-
-def _split_at(document: str, specials: Collection[str]) -> list[str]:
-    """Cuts the document at special tokens, matching the longest first."""
-    if not specials:
-        return [document]
-    return re.split("|".join(map(re.escape, sorted(specials, key=len, reverse=True))), document)
 
 
 def learn(

@@ -172,9 +172,7 @@ def _core_pattern_of(node: str) -> Pattern:
     return read("huggingface", json.dumps(file).encode(), "the tokenizer").pattern
 
 
-@functools.lru_cache(maxsize=64)
-def _is_total(regex: str) -> bool:
-    return _core.is_total(regex)
+_is_total = functools.lru_cache(maxsize=64)(_core.is_total)
 
 
 class _Matching(PreTokenizer):
