@@ -51,6 +51,7 @@ _PHRASES = tuple(
     (re.compile(phrase), replacement)
     for phrase, replacement in (
         (r'\bpass separator="\\n" if', "pass --lines if"),
+        (r"\bshow fewer of them, or only their start", "pass fewer, or only their start with --max-bytes"),
         (r"^separator is ignored", "--separator or --lines is ignored"),
         (
             r'\bdecode_bytes\(ids\) returns .* errors="replace"\) puts U\+FFFD there.*',

@@ -67,15 +67,9 @@ def run(args: argparse.Namespace) -> None:
     tokenizers = [(os.fspath(name), load_at(name, args)) for name in args.model]
     texts = [(f"text {number}", text_argument(text)) for number, text in enumerate(args.text, start=1)]
     if args.input is not None:
-        left = MAX_BYTES - sum(len(text.encode()) for _, text in texts)
-        for name, text in named_documents(corpus_of(args)):
-            left -= len(text.encode())
-            if left < 0:
-                raise ValueError(
-                    f"a page can show at most {MAX_BYTES >> 20} MB of text; pass fewer inputs, or only their start "
-                    f"with --max-bytes {MAX_BYTES} or --doc-cap"
-                )
-            texts.append((name, text))
+        # View refuses more than MAX_BYTES, so there is no need to read on.
+        args.max_bytes = MAX_BYTES + 1 if args.max_bytes is None else args.max_bytes
+        texts += named_documents(corpus_of(args))
     view = View(tokenizers, texts, specials=args.specials)
     if output is None:
         write_stdout(view.html())
