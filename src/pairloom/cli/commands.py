@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, NoReturn
 
 from pairloom import PairloomError, __version__, cpu_tier
 from pairloom._internal.urls import is_url
@@ -45,16 +45,6 @@ _LONG = frozenset({"train", "prune", "count", "merge-counts", "tokenize", "stats
 
 # The metavars of options that take a file or folder.
 _FILES = frozenset({"FILE", "PATH", "FOLDER", "DIR", "MODEL"})
-
-
-class _Command(Protocol):
-    HELP: str
-
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
-
-    @staticmethod
-    def run(args: argparse.Namespace) -> int | None: ...
 
 
 class _CommandParser(argparse.ArgumentParser):
@@ -120,7 +110,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pairloom {__version__} ({cpu_tier()})")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
     for name in (only,) if only in COMMANDS else COMMANDS:
-        module = cast(_Command, importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}"))
+        module: Any = importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}")
         command = commands.add_parser(name, help=module.HELP, description=module.HELP, allow_abbrev=False)
         module.add_arguments(command)
         if name in _LONG:

@@ -15,6 +15,9 @@ from pairloom._internal.arguments import check_choice
 
 Span = tuple[int, int]
 
+WHITE_SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace() and not 0x1C <= code <= 0x1F)
+"""Unicode's White_Space; Python's isspace also takes U+001C to U+001F."""
+
 _DIRECTIONS = ("right", "left")
 # The lists with an entry for each token.
 _LISTS = ("_ids", "_type_ids", "_special_tokens_mask", "_attention_mask")

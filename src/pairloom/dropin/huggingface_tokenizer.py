@@ -12,7 +12,8 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ import numpy as np
 from pairloom._internal.arguments import check_choice, check_int, check_iterable, check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.warnings import warn
-from pairloom.dropin.encoding import Columns, Encoding
+from pairloom.dropin.encoding import WHITE_SPACE, Columns, Encoding
 from pairloom.errors import FormatError
 from pairloom.formats.huggingface import texts_of, vocab_without_added, write
 from pairloom.formats.shared.byte_alphabet import to_alphabet
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
 _NO_TEXT = Columns([], [], [])
-_SPACE = to_alphabet(b" ")
+_SPACES = WHITE_SPACE + to_alphabet(b" ")
 _COMPARABLE_STEPS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
 """The normalizer steps that `_as_spelled` can allow: it compares each character to see if they changed a text."""
-_WHITE_SPACE = re.compile(r"[^\S\x1c-\x1f]*")
+_WHITE_SPACE = re.compile(f"[{WHITE_SPACE}]*")
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 _DIRECTIONS = {"Right": "right", "Left": "left"}
 """The names of a tokenizer.json, and those of `enable_truncation` and `enable_padding`."""
@@ -225,7 +226,7 @@ class HuggingFaceTokenizer:
                 if not is_plain or (pair is not None and each is text):
                     each.ranges = {index: (0, len(each))}
                 for keep_first_space in post.trims:
-                    _trim_offsets(each, keep_first_space)
+                    each.columns = partial(_trimmed, each.columns, keep_first_space)
         parts: list[Encoding] = []
         for piece in post.single if pair is None else post.pair:
             if not isinstance(piece, Special):
@@ -276,7 +277,7 @@ class HuggingFaceTokenizer:
         words = []
         for index, word in enumerate(given):
             encoding = self._encode_input(word, False, type_id=type_id)
-            encoding.columns = _in_one_word(encoding.columns, index)
+            encoding.columns = partial(_in_one_word, encoding.columns, index)
             words.append(encoding)
         return Encoding.merge(words, growing_offsets=False)
 
@@ -402,7 +403,7 @@ class HuggingFaceTokenizer:
         if self._tokenizer.pattern == CHARACTERS and (patterns := self._tokenizer.model.words) is not None:
             pieces = pretokenize(data.decode(), tuple(patterns))
             found = zip(accumulate(map(len, pieces), initial=begin), pieces, strict=False)
-            return [start + len(piece) for start, piece in found if not _WHITE_SPACE.fullmatch(piece.decode())]
+            return [start + len(piece) for start, piece in found if piece.decode().strip(WHITE_SPACE)]
         if self._tokenizer.pattern == CHARACTERS:
             starts = re.finditer(rb" |\xe2\x96\x81", data) if self._splits_words else ()
             return [begin + each.start() for each in starts if each.start()] + [begin + len(data)] * bool(data)
@@ -462,22 +463,13 @@ class HuggingFaceTokenizer:
         and loses its rules. Raises ValueError for an AddedToken with lstrip, rstrip or single_word.
         """
         check_iterable("tokens", "str or AddedToken", tokens)
-        model = self._tokenizer.model
-        new: dict[str, int] = {}
-        changed: set[str] = set()
-        next_id = max(self._text_of, default=-1) + 1
-        for literal in map(_literal, tokens):
-            if literal in self._tokenizer.special_tokens or literal in new:
-                if literal in model.plain_specials or literal in self._tokenizer.special_rules:
-                    changed.add(literal)
-                continue
-            found = self._vocab.get(literal)
-            if found is None:
-                found = next_id
-                next_id += 1
-            elif self._tokenizer.id_to_token(found) != literal.encode():
+        model, given = self._tokenizer.model, list(dict.fromkeys(map(_literal, tokens)))
+        next_ids, known = count(max(self._text_of, default=-1) + 1), self._vocab
+        new = {t: known[t] if t in known else next(next_ids) for t in given if t not in model.special_tokens}
+        for literal in known.keys() & new:
+            if self._tokenizer.id_to_token(known[literal]) != literal.encode():
                 raise ValueError(f"in the vocabulary, {shown(literal)} means other bytes; choose another special token")
-            new[literal] = found
+        changed = model.plain_specials.union(self._tokenizer.special_rules).intersection(given)
         if changed:
             rules = [rule for rule in model.special_rules if rule[0] not in changed]
             model = model.replaced(plain_specials=model.plain_specials - changed, special_rules=rules)
@@ -557,14 +549,10 @@ def _encoding_of_special(piece: Special) -> Encoding:
     )
 
 
-def _in_one_word(columns: Callable[[], Columns], index: int) -> Callable[[], Columns]:
+def _in_one_word(columns: Callable[[], Columns], index: int) -> Columns:
     """Returns columns in which all tokens belong to word `index` of an is_pretokenized text."""
-
-    def found() -> Columns:
-        each = columns()
-        return replace(each, words=[index] * len(each.tokens))
-
-    return found
+    found = columns()
+    return replace(found, words=[index] * len(found.tokens))
 
 
 def _without_offsets(encoding: Encoding) -> None:
@@ -573,30 +561,21 @@ def _without_offsets(encoding: Encoding) -> None:
     encoding.columns = lambda: Columns([""] * n, [(0, 0)] * n, [None] * n)
 
 
-def _trim_offsets(encoding: Encoding, keep_first_space: bool) -> None:
-    """Removes leading and trailing spaces of tokens from their offsets."""
-    columns = encoding.columns
-
-    def is_space(character: str) -> bool:
-        return character == _SPACE or _WHITE_SPACE.fullmatch(character) is not None
-
-    def found() -> Columns:
-        each = columns()
-        offsets = []
-        for at, (token, (start, end)) in enumerate(zip(each.tokens, each.offsets, strict=True)):
-            n_leading = next((n for n, c in enumerate(token) if not is_space(c)), len(token))
-            n_trailing = next((n for n, c in enumerate(reversed(token)) if not is_space(c)), len(token))
-            if n_leading:
-                # Of several spaces, the library takes the first for a part of the text, not for an added prefix.
-                if keep_first_space and n_leading == 1 and (at == 0 or start == 0):
-                    n_leading = 0
-                start = min(start + n_leading, end)
-            if n_trailing and end >= n_trailing:
-                end = max(end - n_trailing, start)
-            offsets.append((start, end))
-        return replace(each, offsets=offsets)
-
-    encoding.columns = found
+def _trimmed(columns: Callable[[], Columns], keep_first_space: bool) -> Columns:
+    """Returns columns without the leading and trailing spaces of tokens in their offsets."""
+    found, offsets = columns(), []
+    for at, (token, (start, end)) in enumerate(zip(found.tokens, found.offsets, strict=True)):
+        n_leading = len(token) - len(token.lstrip(_SPACES))
+        n_trailing = len(token) - len(token.rstrip(_SPACES))
+        if n_leading:
+            # Of several spaces, the library takes the first for a part of the text, not for an added prefix.
+            if keep_first_space and n_leading == 1 and (at == 0 or start == 0):
+                n_leading = 0
+            start = min(start + n_leading, end)
+        if n_trailing and end >= n_trailing:
+            end = max(end - n_trailing, start)
+        offsets.append((start, end))
+    return replace(found, offsets=offsets)
 
 
 def _ids_of(template: Template) -> list[int]:

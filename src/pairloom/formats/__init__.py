@@ -309,9 +309,8 @@ def _format_for(target: Path, format: str | None) -> str:
 
 def _file_contents(model: Model, format: str) -> bytes | dict[str, bytes]:
     """Returns the file's bytes, or a folder's files by name."""
-    if format == "gpt2":
-        return gpt2.write(model)
-    writers: dict[str, Callable[[Model], bytes]] = {
+    writers: dict[str, Callable[[Model], bytes | dict[str, bytes]]] = {
+        "gpt2": gpt2.write,
         "pairloom": native.write,
         "huggingface": huggingface.write,
         "tiktoken": tiktoken.write,

@@ -9,9 +9,6 @@ from typing import Any, ClassVar, Self
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_iterable, check_str, shown
 from pairloom.errors import FormatError
 
-WHITE_SPACE = frozenset(chr(code) for code in range(0x3001) if chr(code).isspace() and not 0x1C <= code <= 0x1F)
-"""Unicode's White_Space; Python's isspace also takes U+001C to U+001F."""
-
 _BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
 _STEPS = ("normalizers", "pretokenizers", "decoders", "processors")
 _WHOLE_LIBRARY = "use the library tokenizers before 1.0 for it"

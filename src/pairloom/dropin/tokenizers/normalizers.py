@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_choice, check_str
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, Steps, not_taken
+from pairloom.dropin.encoding import WHITE_SPACE
+from pairloom.dropin.tokenizers.components import Component, Regex, Steps, not_taken
 from pairloom.formats.shared.byte_alphabet import to_alphabet
 
-_WHITE_SPACE = "".join(WHITE_SPACE)
 # The characters that BERT removes, by the library's Unicode version, and the Chinese characters that it separates.
 _CONTROL = Regex("[\\p{Cc}\\p{Cf}\\p{Co}\ufffd&&[^\t\n\r\u0890\u0891\u08e2\U000110cd\U00013430-\U0001343f]]")
 _CHINESE = re.compile(
@@ -87,8 +87,8 @@ class Strip(Normalizer):
     right: bool = True
 
     def _apply(self, text: str) -> str:
-        text = text.lstrip(_WHITE_SPACE) if self.left else text
-        return text.rstrip(_WHITE_SPACE) if self.right else text
+        text = text.lstrip(WHITE_SPACE) if self.left else text
+        return text.rstrip(WHITE_SPACE) if self.right else text
 
 
 @dataclass(eq=False)

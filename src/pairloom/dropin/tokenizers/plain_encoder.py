@@ -11,15 +11,14 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pairloom import _core
-from pairloom.dropin.encoding import Columns
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, AddedToken
+from pairloom.dropin.encoding import WHITE_SPACE, Columns
+from pairloom.dropin.tokenizers.components import AddedToken
 from pairloom.dropin.tokenizers.pre_tokenizers import Span, cut
 from pairloom.errors import FormatError
 
 if TYPE_CHECKING:
     from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
-_WHITE_SPACE = "".join(WHITE_SPACE)
 _CHANGED = "the normalizer changed the text, so its spans are unknown; encode what its normalize_str returns"
 
 
@@ -42,9 +41,9 @@ class _Finder:
             if token.single_word and any(_core.matches([text[max(start - 1, 0) : start], text[end : end + 1]], r"\w")):
                 continue
             if token.lstrip:
-                start = max(len(text[:start].rstrip(_WHITE_SPACE)), at)
+                start = max(len(text[:start].rstrip(WHITE_SPACE)), at)
             if token.rstrip:
-                end = len(text) - len(text[end:].lstrip(_WHITE_SPACE))
+                end = len(text) - len(text[end:].lstrip(WHITE_SPACE))
             if at < start:
                 yield at, text[at:start], None
             yield start, text[start:end], token_id

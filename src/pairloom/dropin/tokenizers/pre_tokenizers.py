@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_choice, shown
-from pairloom.dropin.tokenizers.components import WHITE_SPACE, Component, Regex, Steps, not_taken
+from pairloom.dropin.encoding import WHITE_SPACE
+from pairloom.dropin.tokenizers.components import Component, Regex, Steps, not_taken
 from pairloom.formats.reader import read
 from pairloom.formats.shared.byte_alphabet import ALPHABET, to_alphabet
 from pairloom.model import Pattern
@@ -257,7 +258,7 @@ class WhitespaceSplit(_Matching):
         return r"\s+", "removed", False
 
     def _dropped_characters(self) -> frozenset[str]:
-        return WHITE_SPACE
+        return frozenset(WHITE_SPACE)
 
 
 @dataclass(eq=False)
