@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from pairloom._internal.arguments import check_choice
@@ -73,9 +73,9 @@ class Encoding:
             ranges=dict(self.ranges),
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        found = self.columns()
-        return _restored, (found, *(getattr(self, name) for name in self.__slots__ if name != "columns"))
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return None, fields | {"columns": partial(replace, self.columns())}
 
     def __repr__(self) -> str:
         return (
@@ -281,12 +281,6 @@ class Encoding:
     def _replace_with(self, other: Encoding) -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(other, name))
-
-
-def _restored(columns: Columns, *others: Any) -> Encoding:
-    """Restores a pickled encoding; its columns were computed when it was pickled."""
-    names = [name for name in Encoding.__slots__ if name != "columns"]
-    return Encoding(columns=lambda: columns, **dict(zip(names, others, strict=True)))
 
 
 def _unsigned(number: int) -> int:

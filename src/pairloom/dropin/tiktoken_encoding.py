@@ -82,10 +82,6 @@ class Encoding:
             found = self._tokenizer.encode_to_numpy(text, allowed_special=allowed, disallowed_special=disallowed)
         except SpecialTokenError:
             self._refuse(text, allowed, disallowed)
-        except UnicodeEncodeError:
-            # As in tiktoken, a disallowed special token is reported before a lone surrogate.
-            self.encode(text, allowed_special=allowed, disallowed_special=disallowed)
-            raise
         return found.astype(np.uint32)
 
     def encode_ordinary_batch(self, text: list[str], *, num_threads: int | None = 8) -> list[list[int]]:

@@ -283,8 +283,7 @@ class NaiveTrainer:
     "max" and "updating".
     """
 
-    def __init__(self, *, pattern: str | tuple[str, ...] = "gpt2") -> None:
-        self.pattern = pattern
+    def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     def train(self, input_path: str | os.PathLike[str], vocab_size: int, special_tokens: Collection[str]) -> Model:
@@ -294,7 +293,6 @@ class NaiveTrainer:
         return train(
             read_documents(input_path, special_tokens),
             vocab_size,
-            pattern=self.pattern,
             special_tokens=special_tokens,
             special_ids="after_bytes",
             specials_counted=True,

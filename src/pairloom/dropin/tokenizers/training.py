@@ -30,15 +30,12 @@ class Lines:
         self._files = [check_path("a path", path) for path in files]
 
     def __iter__(self) -> Iterator[str]:
-        for name in self._files:
-            try:
-                with Path(name).open(encoding="utf-8", newline="\n") as file:
-                    yield from file
-            except UnicodeDecodeError:
-                # Read again by the core, whose error names the file and byte.
-                for _ in self.documents():
-                    pass
-                raise
+        start = ""
+        for block in self.documents():
+            for text in block.texts():
+                yield start + text
+                start = ""
+            start += block.open_text()
 
     def documents(self) -> Iterator[_core.Documents]:
         """Yields the lines as documents of the core. CorpusError, with file and byte, for malformed UTF-8."""
