@@ -10,8 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from pairloom._internal.arguments import LARGEST_INT, as_text
-from pairloom._internal.arguments import shown as shown_value
+from pairloom._internal.arguments import LARGEST_INT, as_text, shown
 from pairloom._internal.progress import Progress, ProgressEvent
 from pairloom._internal.urls import without_secrets
 from pairloom.errors import CorpusError
@@ -19,7 +18,6 @@ from pairloom.errors import CorpusError
 INPUT_SKIPPED = 3
 """The exit status of --strict if some of the input was skipped."""
 
-_MAX_SHOWN = 40
 # How long to wait for a non-blocking pipe, and how much to read at once.
 _WAIT_SECONDS, _PIECE_BYTES = 0.01, 1 << 20
 _SECONDS_BETWEEN_LINES = 10.0
@@ -95,11 +93,10 @@ def whole_number(text: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        shown = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
         remedy = "; write all digits, without a unit" if re.fullmatch(r"[0-9.]+ ?[A-Za-z]{1,3}", text) else ""
-        raise argparse.ArgumentTypeError(f"not a whole number: {shown!r}{remedy}") from None
+        raise argparse.ArgumentTypeError(f"not a whole number: {shown(text)}{remedy}") from None
     if abs(number) > LARGEST_INT:
-        raise argparse.ArgumentTypeError(f"{shown_value(number)} is beyond 64 bits; the largest is {LARGEST_INT}")
+        raise argparse.ArgumentTypeError(f"{shown(number)} is beyond 64 bits; the largest is {LARGEST_INT}")
     return number
 
 

@@ -21,10 +21,6 @@ if hasattr(signal, "SIGHUP"):  # not on Windows
     _SECONDS[signal.SIGHUP] = 5.0
 
 
-class Interrupted(KeyboardInterrupt):
-    """A signal asked the command to end."""
-
-
 class Interruptions:
     """The signals received so far.
 
@@ -52,7 +48,7 @@ class Interruptions:
         self.number = self.number or number
         if not self.may_clean_up or not is_first:
             self.end()
-        raise Interrupted
+        raise KeyboardInterrupt
 
     def end(self) -> None:
         """Ends the process now."""

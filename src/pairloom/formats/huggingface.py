@@ -9,8 +9,6 @@ that cannot be expressed exactly is refused with the reason.
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairloom._internal.optional_deps import import_optional
@@ -157,16 +155,7 @@ def undeclared_specials(backend: Any) -> dict[int, Any]:
 
 
 def from_huggingface(source: Any) -> Model:
-    """Makes the Model from a tokenizers.Tokenizer, a fast transformers tokenizer, or a path.
-
-    The path is a tokenizer.json's, or a folder's that holds one.
-    """
-    if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
-        if path.is_dir():
-            file, beside = path / FILE_NAME, pretrained.read(path)
-            return pretrained.apply(read("huggingface", file.read_bytes(), str(file), beside=beside), beside, str(path))
-        return read("huggingface", path.read_bytes(), str(path))
+    """Makes the Model from a tokenizers.Tokenizer or a fast transformers tokenizer."""
     backend = getattr(source, "backend_tokenizer", source)
     if not hasattr(backend, "to_str"):
         raise TypeError(f"source must be a tokenizers.Tokenizer or a path, not {type(source).__name__}")

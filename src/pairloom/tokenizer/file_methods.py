@@ -154,8 +154,10 @@ class FileMethods(TokenizerBase):
         If the object has encode_special_tokens=True, its special tokens are plain text here unless `allowed_special`
         names them. Raises OSError, and FormatError for a tokenizer that cannot be expressed or lacks bytes.
         """
+        if isinstance(source, (str, os.PathLike)):
+            return cls.load(source, format="huggingface", missing_bytes=missing_bytes)
         model = formats.huggingface.from_huggingface(source)
-        name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else f"the {type(source).__name__}"
+        name = f"the {type(source).__name__}"
         model = formats.with_missing_bytes(model, name, missing_bytes)
         return cls.from_model(model, name=name)
 
