@@ -54,7 +54,7 @@ def test_a_stream_of_tokenizers_takes_the_backend_of_fast(folder: Path) -> None:
         for tokenizer in (found._tokenizer, theirs):
             stream = tokenizers.decoders.DecodeStream(ids=ids[:2], skip_special_tokens=skip)
             parts = [stream.step(tokenizer, token_id) for token_id in ids[2:-1]]
-            texts.append([*parts, copy.copy(stream).step(tokenizer, ids[-1:])])
+            texts.append([*parts, stream.step(tokenizer, ids[-1:])])
         assert texts[0] == texts[1]
     kept = found._tokenizer.current_stand_in()
     found._tokenizer.added_token_ids = {}

@@ -218,17 +218,10 @@ class Encoding:
         if stride >= max_length:
             raise ValueError(f"stride must be less than max_length={max_length} minus the special tokens")
         step = max_length - stride
-        spans: list[Span] = []
-        if direction == "right":
-            for start in range(0, n, step):
-                spans.append((start, min(start + max_length, n)))
-                if spans[-1][1] == n:
-                    break
-        else:
-            for end in range(n, 0, -step):
-                spans.append((max(end - max_length, 0), end))
-                if spans[-1][0] == 0:
-                    break
+        # The first part that reaches the end is the last one.
+        spans = [(start, min(start + max_length, n)) for start in range(0, n - stride, step)]
+        if direction == "left":
+            spans = [(n - end, n - start) for start, end in spans]
         parts = [self._part(start, end, {}, []) for start, end in spans]
         parts[0].overflowing = parts[1:]
         self._replace_with(parts[0])

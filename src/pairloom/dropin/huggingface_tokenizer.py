@@ -596,17 +596,15 @@ def _truncate(first: Encoding, second: Encoding | None, truncation: dict[str, An
         return
     strategy = truncation["strategy"]
     if strategy == "longest_first":
-        if second is None:
-            first.truncate(limit, **cut)
-            return
         shorter, longer = sorted((n_first, n_second))
         longer = shorter if shorter > limit else max(shorter, limit - shorter)
         if shorter + longer > limit:
             shorter = limit // 2
             longer = shorter + limit % 2
         kept = (longer, shorter) if n_first > n_second else (shorter, longer)
-        first.truncate(kept[0], **cut)
-        second.truncate(kept[1], **cut)
+        for each, n_kept in zip((first, second), kept, strict=True):
+            if each is not None:
+                each.truncate(n_kept, **cut)
         return
     target = first if strategy == "only_first" else second
     if target is None:

@@ -134,11 +134,6 @@ def _let_streams_take_backends() -> None:
             found: str | None = self._stream.step(plain, id)
             return found
 
-        def __copy__(self) -> DecodeStream:
-            copied = DecodeStream()
-            copied._stream = copy.copy(self._stream)
-            return copied
-
     decoders.DecodeStream = DecodeStream
 
 

@@ -6,6 +6,7 @@ learning uses one thread too. Together that takes seven to eight times the proce
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -39,7 +40,7 @@ def check_rule(config: TrainingConfig) -> None:
 def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[bytes, int]:
     """Counts pretokens, and returns those that min_count keeps, in order of their first occurrence in the corpus."""
     pattern = pattern_text(config.pattern)
-    counts: dict[bytes, int] = {}
+    counts: Counter[bytes] = Counter()
     specials = config.special_tokens if config.corpus_specials == "split" else ()
     # The longest special token first.
     cut = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))))
@@ -50,8 +51,7 @@ def ordered_counts(documents: Iterable[str], config: TrainingConfig) -> dict[byt
         if not specials:
             n_literals += sum(map(document.count, config.special_tokens))
         for part in cut.split(document) if specials else [document]:
-            for pretoken in _core.pretokenize(part, pattern):
-                counts[pretoken] = counts.get(pretoken, 0) + 1
+            counts.update(_core.pretokenize(part, pattern))
     if n_literals:
         warn(
             f"the corpus contains {n_literals} literals of special tokens, which are learned from as text;"
