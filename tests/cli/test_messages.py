@@ -167,6 +167,8 @@ def test_a_resumed_run_with_another_option_is_told_which(folder: Path, first: st
         ("tokenize --model model.json --input a.txt --output ''", "--output is empty"),
         ("merge-counts a.txt '' --output new", "counts is empty"),
         ("convert --model model.json --format huggingface --output -", "--output - would create a file named -"),
+        ("train --vocab-size 300 --input a.txt --output new/", "--output new/ names a folder; pass a file"),
+        ("convert --model model.json --format huggingface --output new/", "--output new/ names a folder; pass a file"),
         ("stats --model model.json --input a.txt --parallel", "--parallel needs --corpus"),
         ("compare --model model.json --model model.json --input a.txt --parallel", "--parallel needs --corpus"),
         ("view --model model.json --text ab --lines --output new", "--lines needs --input: it controls how texts are"),

@@ -90,6 +90,9 @@ class _CommandParser(argparse.ArgumentParser):
                     self.error(f"{name} is empty; pass a file or a folder")
                 if value == "-" and name == "--output":
                     self.error("--output - would create a file named -, not write to stdout; pass a file")
+                is_folder = action.metavar == "DIR" or getattr(namespace, "format", None) == "gpt2"
+                if value.endswith("/") and name == "--output" and not is_folder:
+                    self.error(f"--output {value} names a folder; pass a file")
                 may_be_url = action.dest in ("input", "model") or action.metavar == "DIR"
                 if is_url(value) and not may_be_url:
                     self.error(f"{name} must be on this machine, not at the URL {value}; copy it first")
