@@ -203,6 +203,9 @@ def test_what_needs_bytes_says_so(tmp_path: Path) -> None:
             change(["ab"], n_tokens=1)
     with pytest.raises(ValueError, match="merges characters"):
         tokenizer.encode("ab", dropout=0.5, seed=1)
+    for format in ("tiktoken", "gpt2", "tekken"):
+        with pytest.raises(FormatError, match="merges characters; save as 'pairloom'"):
+            tokenizer.save(tmp_path / "new", format=format)
 
 
 # tokenizer.json
