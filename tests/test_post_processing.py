@@ -38,6 +38,18 @@ def test_encode_adds_what_stands_around_only_when_asked() -> None:
         tokenizer.encode("a", add_special_tokens=1)  # type: ignore[call-overload]
 
 
+def test_a_template_with_the_second_text_first_orders_a_plain_pair() -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="compared with it")
+    given = tokenizers.Tokenizer.from_str(Tokenizer.from_model(trained([(97, 98)])).to_huggingface().to_str())
+    given.post_processor = tokenizers.processors.TemplateProcessing(
+        single="$A", pair="$B:1 <s> $A", special_tokens=[("<s>", 9)]
+    )
+    ours = Tokenizer.from_huggingface(given)
+    for adds, expected in ((False, [99, 256]), (True, [99, 9, 256])):
+        assert given.encode("ab", "c", add_special_tokens=adds).ids == expected
+        assert ours.encode("ab", "c", add_special_tokens=adds) == expected
+
+
 @pytest.mark.parametrize(
     ("node", "expected"),
     [

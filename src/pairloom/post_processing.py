@@ -50,12 +50,12 @@ class PostProcessor:
         """Returns the number of special tokens that it adds."""
         return sum(len(piece.ids) for piece in (self.pair if is_pair else self.single) if isinstance(piece, Special))
 
-    def surrounded(self, ids: Sequence[int], pair: Sequence[int] | None = None) -> list[int]:
-        """Returns the ids with the special tokens around them."""
+    def surrounded(self, ids: Sequence[int], pair: Sequence[int] | None = None, adds: bool = True) -> list[int]:
+        """Returns the ids with the special tokens around them, or only in the template's order unless `adds`."""
         found: list[int] = []
         for piece in self.single if pair is None else self.pair:
             if isinstance(piece, Special):
-                found += piece.ids
+                found += piece.ids if adds else ()
             else:
                 found += ids if piece.index == 0 else pair or []
         return found

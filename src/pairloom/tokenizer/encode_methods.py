@@ -75,6 +75,9 @@ class EncodeMethods(TokenizerBase):
     ) -> list[int] | tuple[list[int], int]:
         """Returns the ids of `text`, with special tokens recognised; with `pair`, the ids of both texts.
 
+        The post-processor of a tokenizer.json can put the second text first.
+
+
         add_special_tokens: add the special tokens that the post-processor of a tokenizer.json puts around texts
         (BOS, EOS).
         allowed_special: the special tokens that become their ids, "all" by default; the others are plain text.
@@ -109,13 +112,13 @@ class EncodeMethods(TokenizerBase):
         else:
             ids = dropouts.encode(self._core, text, policy, dropout, seed)
         second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
-        if not add_special_tokens:
+        if not add_special_tokens and (second is None or self._model.post_processor is None):
             return ids + (second or [])
         if self._post_processor is None:
             from pairloom.post_processing import post_processor_of
 
             self._post_processor = post_processor_of(self._model.post_processor)
-        return self._post_processor.surrounded(ids, second)
+        return self._post_processor.surrounded(ids, second, add_special_tokens)
 
     def _first_tokens(self, text: str, max_tokens: int, policy: _core.SpecialPolicy | None) -> tuple[list[int], int]:
         from pairloom.offsets import char_spans
