@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arguments import shown
-from pairloom.model import CHARACTERS, DROP_STEP, Model
+from pairloom.model import CHARACTERS, Model
 
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
@@ -27,6 +27,8 @@ class TokenSpans:
         self._model = model
         self._core = core
         self._lengths = core.token_byte_lengths()
+        self.with_own_ids: Tokenizer | None = None
+        """The tokenizer with ids of their own for special tokens, made when `recognised` first needs it."""
         self._spaces = {i for literal, i in model.special_tokens.items() if literal.startswith(" ")}
 
     def lengths_of(self, ids: Any) -> npt.NDArray[np.int64]:
@@ -73,8 +75,7 @@ def recognised(tokenizer: Tokenizer, text: str, ids: Any) -> npt.NDArray[np.bool
     """Returns for each id of `text` whether it is a special token that `encode` recognised.
 
     The id alone can be ambiguous: merging can also make the token of a special token, from a literal that rules left as
-    text or that a normalizer made. Then the text is encoded a second time, with a model of single bytes, to find where
-    the special tokens are.
+    text or that a normalizer made. Then the text is encoded a second time, with other ids for special tokens.
     """
     model, ids = tokenizer.model, np.asarray(ids, np.int64)
     ordinary = {literal for literal, rule in model.special_rules if rule == "ordinary"}
@@ -82,16 +83,15 @@ def recognised(tokenizer: Tokenizer, text: str, ids: Any) -> npt.NDArray[np.bool
     is_special = np.isin(ids, list(ids_of.values()))
     # Without rules and a normalizer, the text between special tokens contains no literal.
     is_clear = not (model.special_rules or model.normalizer)
-    is_lossy = model.pattern == CHARACTERS or DROP_STEP in model.normalizer
-    if is_clear or is_lossy or not np.isin(ids[is_special], model.token_ids).any():
+    made = model.token_ids if model.unknown is None else np.append(model.token_ids, model.unknown[0])
+    if is_clear or not np.isin(ids[is_special], made).any():
         return is_special
-    single = tokenizer.from_model(model.without_merges())
-    found = single.encode_to_numpy(text)
-    starts, found_starts = (
-        byte_spans(each.token_byte_lengths(count_specials=True)[some])[:, 0]
-        for each, some in ((tokenizer, ids), (single, found))
-    )
-    return is_special & np.isin(starts, found_starts[np.isin(found, list(ids_of.values()))])
+    spans = tokenizer._token_spans()
+    if spans.with_own_ids is None:
+        own_ids = {literal: tokenizer.n_vocab + index for index, literal in enumerate(model.special_tokens)}
+        spans.with_own_ids = tokenizer.from_model(model.replaced(special_tokens=own_ids))
+    is_found: npt.NDArray[np.bool_] = spans.with_own_ids.encode_to_numpy(text) >= tokenizer.n_vocab
+    return is_found
 
 
 def byte_spans(lengths: npt.NDArray[np.int64]) -> Spans:

@@ -417,13 +417,17 @@ def test_special_tokens_that_normalizing_changes_are_not_skipped() -> None:
     assert theirs.decode([1, 259], True) == "<s>a" and theirs.id_to_token(1) == "▁<s>"
 
 
-def test_tokens_that_are_also_pieces_are_spelled_by_vocabulary() -> None:
-    theirs = sentencepiece_like("<unk>")
-    theirs.add_tokens(["b"])
-    assert Tokenizer.from_huggingface(theirs).as_huggingface().encode("abb").tokens == theirs.encode("abb").tokens
-    theirs.model.byte_fallback = False
-    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
-    assert ours.encode("a é").tokens == theirs.encode("a é").tokens == ["▁a", "▁", "<unk>"]
+def test_added_tokens_that_are_also_pieces_or_unknown_characters() -> None:
+    for byte_fallback in (True, False):
+        theirs = sentencepiece_like("<unk>")
+        theirs.model.byte_fallback = byte_fallback
+        theirs.add_tokens([tokenizers.AddedToken("a", single_word=True, normalized=False), "b"])
+        ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+        for text in ("abb", "b a b", "aa a", "a é", "<unk>é <unk>"):
+            assert ours.encode(text).tokens == theirs.encode(text).tokens
+        for text in ("aa a", "<unk>"):
+            compared((ours, theirs), "encode", text)
+    assert ours.encode("<unk>é").tokens == ["▁<unk>", "<unk>"]
 
 
 def test_added_tokens_in_any_case_are_spelled_as_they_are_found() -> None:

@@ -67,10 +67,6 @@ class HuggingFaceTokenizer:
             if rule in written
         }
         self._normalized = {token_id: text for token_id, text in normalized.items() if text != self._text_of[token_id]}
-        # Ids that merging or an unknown character also makes: they are spelled as in the vocabulary.
-        self._ambiguous = {unknown[0]} if (unknown := tokenizer.model.unknown) else set()
-        if self._normalized:
-            self._ambiguous |= self._normalized.keys() & tokenizer.model.tokens().keys()
         plain = {tokenizer.special_tokens[literal] for literal in tokenizer.model.plain_specials}
         skipped = {*tokenizer.special_tokens.values()} - plain - self._normalized.keys()
         self._unskipped = self._text_of.keys() - skipped
@@ -290,8 +286,7 @@ class HuggingFaceTokenizer:
         tokens = [self._text_of[token_id] for token_id in ids]
         specials = recognised(self._encoder(), text, ids).tolist()
         for at in np.flatnonzero(specials).tolist() if self._normalized else ():
-            if ids[at] not in self._ambiguous:
-                tokens[at] = self._normalized.get(ids[at], tokens[at])
+            tokens[at] = self._normalized.get(ids[at], tokens[at])
         spelled = self._as_spelled(ids, text, specials)
         split, spaces, taken = spelled or (text, [], [])
         try:

@@ -37,7 +37,6 @@ _LOADED_ATTRIBUTES = (
     "_splitting",
     "_text_of",
     "_normalized",
-    "_ambiguous",
     "_unskipped",
     "_vocab",
     "_special_of",
