@@ -45,11 +45,12 @@ def settings(model: Model) -> dict[str, Any]:
         raise FormatError(
             f"a tokenizer.json cannot express the normalizer {model.normalizer_names}; save as 'pairloom'"
         )
-    scheme = next((_SCHEMES[step] for step in model.normalizer if step in _SCHEMES), None)
+    never = "never" if splits_words(model) else None
+    scheme = next((_SCHEMES[step] for step in model.normalizer if step in _SCHEMES), never)
     steps = [] if not forms else [write_normalizer(forms)]
     if "dummy_prefix" in model.normalizer:
         steps.append({"type": "Prepend", "prepend": _SYMBOL})
-    if scheme is None:
+    if scheme is None or "dummy_prefix" in model.normalizer:
         steps.append(_REPLACE)
     has_prefix = not {"dummy_prefix", *_SCHEMES}.isdisjoint(model.normalizer)
     undo = [_UNDO, {"type": "ByteFallback"}, {"type": "Fuse"}]
