@@ -74,8 +74,10 @@ fn push(stream: &mut Stream, data: &[u8], start: usize, end: usize, is_last: boo
         }
         Stream::Decode(decoder) => {
             let (ids, _) = data.as_chunks::<4>();
-            let mut text =
-                ids.iter().map(|id| decoder.push(u32::from_le_bytes(*id))).collect::<Result<String>>()?;
+            let before = decoder.clone();
+            let pushed =
+                ids.iter().map(|id| decoder.push(u32::from_le_bytes(*id))).collect::<Result<String>>();
+            let mut text = pushed.inspect_err(|_| *decoder = before)?;
             if is_last {
                 text += &decoder.finish()?;
             }

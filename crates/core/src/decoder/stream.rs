@@ -72,7 +72,7 @@ pub const PARTIAL_CHARACTER: &str = "; the ids end or start inside a character: 
 decode(ids, errors=\"replace\") puts U+FFFD there, as a tokenizer with decode_errors=\"replace\" always does";
 
 /// Decodes ids one by one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DecodeStream {
     decoder: Arc<Decoder>,
     errors: DecodeErrors,
