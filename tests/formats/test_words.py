@@ -279,6 +279,30 @@ def test_clip_cannot_be_trained_further_and_says_so(tmp_path: Path) -> None:
 # Metaspace
 
 
+@pytest.mark.parametrize(
+    ("token", "is_added", "message"),
+    [
+        (" x", True, r'the spaces of added token " x"'),
+        (f"x{SYMBOL}", True, "the spaces of added token"),
+        (f"a{SYMBOL}", False, "none that contains it after another character"),
+        ("<0x41>", False, r"token <0x41> is decoded as a byte here, but as text by a decoder without ByteFallback"),
+    ],
+)
+def test_what_a_metaspace_decodes_otherwise_is_refused(
+    token: str, is_added: bool, message: str, tmp_path: Path
+) -> None:
+    file = unknown_json(random.Random(1), [_SPLIT], True)
+    n = len(file["model"]["vocab"])
+    if is_added:
+        file["added_tokens"].append(_added(token, n))
+    else:
+        file["model"]["vocab"][token] = n
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    assert theirs.decode([n], skip_special_tokens=False) == token.replace(SYMBOL, "")
+    with pytest.raises(FormatError, match=message):
+        load(tmp_path, file)
+
+
 @pytest.mark.parametrize("kind", ["words", *KINDS])
 def test_offsets_and_words_equal_tokenizers(tmp_path: Path, kind: str) -> None:
     rng = random.Random(kind)

@@ -257,6 +257,12 @@ pub fn check_assigned(tokens: &[(String, u32)], vocabulary: &Vocabulary) -> Resu
                 quoted(literal)
             )));
         }
+        if listed.is_none() && vocabulary.has_id(*id) {
+            return Err(Error::Model(format!(
+                "added token {} gets id {id}, which the vocabulary gives to another token, because some ids have no token",
+                quoted(literal)
+            )));
+        }
         next += u32::from(listed.is_none());
     }
     Ok(())

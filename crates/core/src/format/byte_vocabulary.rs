@@ -19,7 +19,7 @@ use crate::model::CheckedColumns;
 use crate::model_file::json::{Json, Within};
 use crate::model_file::{in_file, read_id};
 use crate::pretokens::byte_letter;
-use crate::vocabulary::characters::SPACE_SYMBOL;
+use crate::vocabulary::characters::{SPACE_SYMBOL, fallback_byte};
 
 /// The name of what is allocated, for [`Error::OutOfMemory`].
 const WHAT: &str = "the vocabulary of a file";
@@ -168,6 +168,11 @@ impl Vocabulary {
     /// Returns the largest id, plus 1.
     pub fn n_ids(&self) -> usize {
         self.entries.last().map_or(0, |entry| entry.id as usize + 1)
+    }
+
+    /// Returns whether an entry has this id.
+    pub fn has_id(&self, id: u32) -> bool {
+        self.entries.binary_search_by_key(&id, |entry| entry.id).is_ok()
     }
 
     /// Returns the id of the entry that the file spells as `text`.
@@ -348,10 +353,16 @@ impl Vocabulary {
         });
     }
 
-    /// Returns whether a token contains U+2581 twice.
-    pub fn has_two_spaces(&self) -> bool {
+    /// Returns a token such as `<0x41>`, which stands for a byte.
+    pub fn byte_entry(&self) -> Option<&str> {
         let mut tokens = self.entries.iter().map(|entry| &self.bytes[entry.start..entry.end]);
-        tokens.any(|token| memmem::find_iter(token, SYMBOL.as_bytes()).nth(1).is_some())
+        tokens.find(|token| fallback_byte(token).is_some()).and_then(|token| str::from_utf8(token).ok())
+    }
+
+    /// Returns whether a token contains U+2581 after another character.
+    pub fn has_inner_space(&self) -> bool {
+        let mut tokens = self.entries.iter().map(|entry| &self.bytes[entry.start..entry.end]);
+        tokens.any(|token| memmem::rfind(token, SYMBOL.as_bytes()).is_some_and(|at| at > 0))
     }
 
     /// Returns the columns of a character vocabulary. Drops special tokens, except single characters and tokens that a merge

@@ -141,18 +141,25 @@ impl<'a> Metadata<'a> {
                 quoted(kind)
             ))),
         };
-        let adds_bos = kind == "llama" || self.text("pre").is_some_and(|name| IGNORE_MERGES.contains(&name));
-        Ok(Model { post_processor: self.post_processor(texts, adds_bos), ..model? })
+        Ok(Model { post_processor: self.post_processor(texts, kind), ..model? })
     }
 
-    /// Returns what llama.cpp adds around a text, as a tokenizer.json's post_processor. `adds_bos`: the default for BOS.
-    fn post_processor(&self, texts: &[&str], adds_bos: bool) -> Option<String> {
-        let token = |role: &str, is_added: bool| {
-            let id = self.number(&format!("{role}_token_id"))?;
-            let text = *texts.get(id as usize)?;
-            self.flag(&format!("add_{role}_token")).unwrap_or(is_added).then_some((text, id))
+    /// Returns what llama.cpp adds around a text, as a tokenizer.json's post_processor. It has defaults, also for an id that is
+    /// missing or too large, and always adds Gemma 4's BOS.
+    fn post_processor(&self, texts: &[&str], kind: &str) -> Option<String> {
+        let adds_bos = kind == "llama" || self.text("pre").is_some_and(|name| IGNORE_MERGES.contains(&name));
+        let token = |role: &str, is_added: bool, llama_id: u64| {
+            let id = self.number(&format!("{role}_token_id")).filter(|&id| id < texts.len() as u64);
+            let id = id.or(match kind {
+                "llama" => Some(llama_id),
+                "gpt2" => Some(11),
+                _ => None,
+            })?;
+            let is_added = self.flag(&format!("add_{role}_token")).unwrap_or(is_added);
+            let is_added = is_added || kind == "gemma4" && role == "bos";
+            Some((*texts.get(id as usize)?, id)).filter(|_| is_added)
         };
-        let (bos, eos) = (token("bos", adds_bos), token("eos", false));
+        let (bos, eos) = (token("bos", adds_bos, 1), token("eos", false, 2));
         let special = |(text, _)| json!({"SpecialToken": {"id": text, "type_id": 0}});
         let around = |name: &str, type_id: u8| -> Vec<_> {
             let text = json!({"Sequence": {"id": name, "type_id": type_id}});

@@ -96,7 +96,7 @@ impl<'a> File<'a> {
         let File { around, settings, mut vocabulary } = self;
         let ignore_merges = check_model(&settings).within(|| "model".into())?;
         let rules = Rules::read(&around, &settings, &mut vocabulary, ignore_merges)?;
-        let splits_words = rules.splits_words;
+        let (splits_words, drops_all) = (rules.splits_words, rules.drops_all);
         let Rules { pattern, unknown, mut normalizer, late, is_characters, are_words, word_end, .. } = rules;
         let beside = beside.map(text_of).transpose()?;
         let beside = beside.map(|text| Node::read(&mut Json::new(text, 0))).transpose()?;
@@ -111,6 +111,13 @@ impl<'a> File<'a> {
             .transpose()?
             .unwrap_or_default();
         check_assigned(&added.ids, &vocabulary)?;
+        let is_other = |text: &str| drops_all && (text.starts_with(' ') || text.contains(SYMBOL));
+        if let Some((text, _)) = added.ids.iter().find(|(text, _)| is_other(text)) {
+            return Err(Error::Model(format!(
+                "the decoder Metaspace decodes the spaces of added token {} otherwise than pairloom; {REMEDY}",
+                quoted(text)
+            )));
+        }
         if !is_characters {
             for (text, id) in vocabulary.duplicate_foreign_entries() {
                 if added.ids.iter().all(|&(_, other)| other != id) {
@@ -180,6 +187,8 @@ struct Rules {
     are_words: bool,
     /// Whether a Metaspace splits words. This changes no ids once merges across spaces are dropped.
     splits_words: bool,
+    /// Whether decoding drops all U+2581 of the first token, not only the first.
+    drops_all: bool,
     /// The suffix of tokens that end a word.
     word_end: Option<String>,
 }
@@ -208,6 +217,15 @@ impl Rules {
         let add_forms = |rules: &mut Rules| {
             normalizer.map_or(Ok(()), |node| add_forms(node, &mut rules.normalizer, rules.are_words, 0))
         };
+        let reads_bytes = decoder.is_some_and(|decoder| decoder.text.contains("\"ByteFallback\""));
+        if let Some(text) =
+            vocabulary.byte_entry().filter(|_| rules.is_characters && !has_fallback && !reads_bytes)
+        {
+            return Err(Error::Model(format!(
+                "token {text} is decoded as a byte here, but as text by a decoder without ByteFallback; remove the token, or \
+                 {REMEDY}"
+            )));
+        }
         let is_of_words = rules.unknown.is_some() || rules.word_end.is_some();
         let words = splits.filter(|splits| is_of_words && !splits.text.contains("\"Metaspace\""));
         let words = words.map(|splits| pre_tokenizer::words(splits, is_byte_level)).transpose();
@@ -236,16 +254,17 @@ impl Rules {
             }
         } else if rules.is_characters {
             let rewriting = character_pieces::rewriting(normalizer, splits)?;
-            let drops_all = character_pieces::check_decoder(decoder, rewriting.has_prefix, has_fallback)?;
+            rules.drops_all = character_pieces::check_decoder(decoder, rewriting.has_prefix, has_fallback)?;
             rules.splits_words = rewriting.splits;
             if rewriting.splits {
                 vocabulary.split_at_spaces();
             }
             if !has_fallback && vocabulary.id_of(SYMBOL)?.is_none()
-                || drops_all && vocabulary.has_two_spaces()
+                || rules.drops_all && vocabulary.has_inner_space()
             {
                 return Err(Error::Model(format!(
-                    "a model without byte_fallback needs a token {SYMBOL} and none that contains it twice; {REMEDY}"
+                    "a model without byte_fallback needs a token {SYMBOL} and, with the decoder Metaspace, none that contains it after \
+                     another character; {REMEDY}"
                 )));
             }
             rules.normalizer = rewriting.steps;
