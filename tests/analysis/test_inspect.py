@@ -43,14 +43,14 @@ def test_a_merge_that_another_forestalls() -> None:
     merges = [(b"a", b"b"), (b"b", b"c"), (b"a", b"bc"), (b"\xe6", b"\x9d"), (b" ", b"y"), (b"x", b" y")]
     tokenizer = Tokenizer(vocab, merges, {"<e>": 300, "bc": 301})
     inspection = inspect_tokenizer(tokenizer)
-    assert inspection.unreachable == [258]
-    assert inspection.cut_alone == [260]
-    assert inspection.duplicates == [(b"bc", [257, 301])]
-    assert inspection.longest[:2] == [(258, b"abc"), (260, b"x y")]
-    counted = (inspection.n_vocab, inspection.n_tokens, inspection.n_single_bytes, inspection.n_merges)
+    assert inspection["unreachable"] == [258]
+    assert inspection["cut_alone"] == [260]
+    assert inspection["duplicates"] == [{"bytes": list(b"bc"), "ids": [257, 301]}]
+    assert inspection["longest"][:2] == [{"id": 258, "bytes": list(b"abc")}, {"id": 260, "bytes": list(b"x y")}]
+    counted = (inspection["n_vocab"], inspection["n_tokens"], inspection["n_single_bytes"], inspection["n_merges"])
     assert counted == (302, 262, 256, 6)
-    assert inspection.n_unassigned == 302 - 262 - 2
-    assert inspection.pattern_name == "gpt2"
+    assert inspection["n_unassigned"] == 302 - 262 - 2
+    assert inspection["pattern_name"] == "gpt2"
 
 
 def test_spaces_of_a_normalizer_cut_no_token(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_tokens_of_byte_fallback_are_of_one_byte(tmp_path: Path) -> None:
     from tests.formats.test_sentencepiece import load, tokenizer_json
 
     tokenizer = load(tmp_path, json.dumps(tokenizer_json(random.Random(3), "prepend")).encode(), "tokenizer.json")
-    assert inspect_tokenizer(tokenizer).n_single_bytes == 256 + len("ab ")
+    assert inspect_tokenizer(tokenizer)["n_single_bytes"] == 256 + len("ab ")
 
 
 def test_a_long_token_that_is_no_text_takes_no_quadratic_time() -> None:

@@ -573,7 +573,7 @@ def test_inspect_shows_pieces_that_no_text_makes_and_the_stages(tmp_path: Path) 
 
     made: list[Piece] = [("aba", -1.0, NORMAL), ("ab", -2.0, NORMAL), ("bbb", -3.0, NORMAL)]
     tokenizer = load(tmp_path, model_file([*_SINGLE, *made]))
-    assert inspect_tokenizer(tokenizer).unreachable == [266]
+    assert inspect_tokenizer(tokenizer)["unreachable"] == [266]
     assert stages(tokenizer, "ab")[2:4] == ["token ' ': 263", "token 'ab': 265"]
 
 

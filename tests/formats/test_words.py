@@ -135,7 +135,7 @@ def test_inspect_takes_a_tokenizer_with_an_unknown_token(tmp_path: Path) -> None
 
     file = unknown_json(random.Random(1), _STEPS["words"], True)
     file["model"]["vocab"]["ca.1"] = len(file["model"]["vocab"])
-    assert len(file["model"]["vocab"]) - 1 in inspect_tokenizer(load(tmp_path, file)).unreachable
+    assert len(file["model"]["vocab"]) - 1 in inspect_tokenizer(load(tmp_path, file))["unreachable"]
 
 
 def test_unknown_characters_of_words_equal_the_reference(tmp_path: Path) -> None:

@@ -6,10 +6,9 @@ across its ends. If not, it never makes the token.
 """
 
 import contextlib
-from dataclasses import dataclass
 from typing import Any
 
-from pairloom.model import CHARACTERS, WORDS, Pattern
+from pairloom.model import CHARACTERS, WORDS
 from pairloom.patterns import pattern_name
 from pairloom.tokenizer import Tokenizer
 from pairloom.vocabulary import tokens_made
@@ -17,45 +16,15 @@ from pairloom.vocabulary import tokens_made
 _N_LONGEST = 10
 
 
-@dataclass(frozen=True)
-class Inspection:
-    """The parts of a tokenizer.
+def inspect_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
+    """Returns the parts of a tokenizer, by name, as JSON values, with bytes as lists of int.
 
     n_vocab: the largest id + 1; n_tokens: the number of ordinary tokens; n_unassigned: the number of unused ids below
-    n_vocab. rule: as in `Model`. longest: (id, bytes), longest first. unreachable: ids that merging never makes.
+    n_vocab. rule: as in `Model`. longest: ids and bytes, longest first. unreachable: ids that merging never makes.
     cut_alone: ids of tokens that merging makes, but that the pattern splits if they are the whole text; inside another
-    text they can still occur. duplicates: (bytes, ids) for bytes with several ids, special tokens included.
-    pattern_engine: as in `Tokenizer`.
+    text they can still occur. duplicates: bytes with several ids, special tokens included. pattern_engine: as in
+    `Tokenizer`.
     """
-
-    n_vocab: int
-    n_tokens: int
-    n_single_bytes: int
-    n_merges: int
-    n_unassigned: int
-    rule: str
-    ignore_merges: bool
-    pattern: Pattern
-    pattern_name: str | None
-    pattern_engine: str
-    decode_errors: str
-    special_tokens: dict[str, int]
-    longest: list[tuple[int, bytes]]
-    unreachable: list[int]
-    cut_alone: list[int]
-    duplicates: list[tuple[bytes, list[int]]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON values, with bytes as lists of int."""
-        return {
-            **vars(self),
-            "longest": [{"id": token_id, "bytes": list(token)} for token_id, token in self.longest],
-            "duplicates": [{"bytes": list(token), "ids": ids} for token, ids in self.duplicates],
-        }
-
-
-def inspect_tokenizer(tokenizer: Tokenizer) -> Inspection:
-    """Returns the parts of a tokenizer."""
     model = tokenizer.model
     tokens = model.tokens()
     named: dict[bytes, set[int]] = {}
@@ -63,24 +32,26 @@ def inspect_tokenizer(tokenizer: Tokenizer) -> Inspection:
         named.setdefault(token, set()).add(token_id)
     unreachable, cut_alone = unreachable_tokens(tokenizer)
     longest = sorted(tokens.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:_N_LONGEST]
-    return Inspection(
-        n_vocab=tokenizer.n_vocab,
-        n_tokens=len(tokens),
-        n_single_bytes=int((tokenizer.token_byte_lengths(count_specials=True)[list(tokens)] == 1).sum()),
-        n_merges=len(model.merges) if model.rule == "pairs" else len(tokenizer.merges),
-        n_unassigned=tokenizer.n_vocab - len(tokens.keys() | model.special_tokens.values()),
-        rule=model.rule,
-        ignore_merges=model.ignore_merges,
-        pattern=model.pattern,
-        pattern_name=pattern_name(model.pattern),
-        pattern_engine=tokenizer.pattern_engine,
-        decode_errors=model.decode_errors,
-        special_tokens=dict(model.special_tokens),
-        longest=longest,
-        unreachable=unreachable,
-        cut_alone=cut_alone,
-        duplicates=[(token, sorted(ids)) for token, ids in sorted(named.items()) if len(ids) > 1],
-    )
+    return {
+        "n_vocab": tokenizer.n_vocab,
+        "n_tokens": len(tokens),
+        "n_single_bytes": int((tokenizer.token_byte_lengths(count_specials=True)[list(tokens)] == 1).sum()),
+        "n_merges": len(model.merges) if model.rule == "pairs" else len(tokenizer.merges),
+        "n_unassigned": tokenizer.n_vocab - len(tokens.keys() | model.special_tokens.values()),
+        "rule": model.rule,
+        "ignore_merges": model.ignore_merges,
+        "pattern": model.pattern,
+        "pattern_name": pattern_name(model.pattern),
+        "pattern_engine": tokenizer.pattern_engine,
+        "decode_errors": model.decode_errors,
+        "special_tokens": dict(model.special_tokens),
+        "longest": [{"id": token_id, "bytes": list(token)} for token_id, token in longest],
+        "unreachable": unreachable,
+        "cut_alone": cut_alone,
+        "duplicates": [
+            {"bytes": list(token), "ids": sorted(ids)} for token, ids in sorted(named.items()) if len(ids) > 1
+        ],
+    }
 
 
 def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

@@ -4,9 +4,10 @@ import argparse
 import json
 import os
 import sys
+from typing import Any
 
 from pairloom import Tokenizer
-from pairloom.analysis.inspect import Inspection, inspect_tokenizer
+from pairloom.analysis.inspect import inspect_tokenizer
 from pairloom.analysis.render import coloured, shown_token
 from pairloom.analysis.stages import stages
 from pairloom.cli.console import text_argument, write_stdout
@@ -41,44 +42,41 @@ def run(args: argparse.Namespace) -> None:
     if args.stages is not None:
         write_stdout("\n".join(stages(tokenizer, text_argument(args.stages))) + "\n")
         return
-    inspection = inspect_tokenizer(tokenizer)
+    found = inspect_tokenizer(tokenizer)
     if args.json:
-        report = inspection.as_dict()
         if text is not None:
-            report["ids"] = tokenizer.encode(text)
-        write_stdout(json.dumps(report) + "\n")
+            found["ids"] = tokenizer.encode(text)
+        write_stdout(json.dumps(found) + "\n")
         return
-    shown = _report(inspection, tokenizer)
+    shown = _report(found, tokenizer)
     if text is not None:
         shown += _tokens_text(tokenizer, text, sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
     write_stdout(shown)
 
 
-def _report(inspection: Inspection, tokenizer: Tokenizer) -> str:
-    rule = {"ranks": ", by ranks", "pairs": "", "priorities": ", by scores"}[inspection.rule]
+def _report(found: dict[str, Any], tokenizer: Tokenizer) -> str:
+    rule = {"ranks": ", by ranks", "pairs": "", "priorities": ", by scores"}[found["rule"]]
     rows = {
-        "ids": f"{inspection.n_vocab} ({tokenizer.id_dtype}), {inspection.n_unassigned} of them unassigned",
-        "tokens": f"{inspection.n_tokens}, single-byte {inspection.n_single_bytes}",
-        "merges": f"{inspection.n_merges}{rule}",
-        "ignore_merges": "yes" if inspection.ignore_merges else "no",
-        "pattern": inspection.pattern_name or repr(inspection.pattern),
-        "pattern engine": inspection.pattern_engine,
-        "decode errors": inspection.decode_errors,
-        "special tokens": str(len(inspection.special_tokens)),
+        "ids": f"{found['n_vocab']} ({tokenizer.id_dtype}), {found['n_unassigned']} of them unassigned",
+        "tokens": f"{found['n_tokens']}, single-byte {found['n_single_bytes']}",
+        "merges": f"{found['n_merges']}{rule}",
+        "ignore_merges": "yes" if found["ignore_merges"] else "no",
+        "pattern": found["pattern_name"] or repr(found["pattern"]),
+        "pattern engine": found["pattern_engine"],
+        "decode errors": found["decode_errors"],
+        "special tokens": str(len(found["special_tokens"])),
     }
     lines = [f"{name:<22} {value}" for name, value in rows.items()]
-    specials = sorted(inspection.special_tokens.items(), key=lambda entry: entry[1])
+    specials = sorted(found["special_tokens"].items(), key=lambda entry: entry[1])
     lines += _first_few([f"{token_id} {literal!r}" for literal, token_id in specials])
-    lines.append(f"{'longest tokens':<22} {len(inspection.longest)} shown")
-    lines += [f"  {token_id} {shown_token(token)} ({len(token)} bytes)" for token_id, token in inspection.longest]
-    for what, ids in (
-        ("unreachable by merging", inspection.unreachable),
-        ("split by the pattern", inspection.cut_alone),
-    ):
-        lines.append(f"{what}: {len(ids)}")
-        lines += _first_few([f"{token_id} {shown_token(tokenizer.id_to_token(token_id))}" for token_id in ids])
-    lines.append(f"duplicates: {len(inspection.duplicates)}")
-    lines += _first_few([f"{shown_token(token)} {ids}" for token, ids in inspection.duplicates])
+    lines.append(f"{'longest tokens':<22} {len(found['longest'])} shown")
+    for each in found["longest"]:
+        lines.append(f"  {each['id']} {shown_token(bytes(each['bytes']))} ({len(each['bytes'])} bytes)")
+    for what, key in (("unreachable by merging", "unreachable"), ("split by the pattern", "cut_alone")):
+        lines.append(f"{what}: {len(found[key])}")
+        lines += _first_few([f"{token_id} {shown_token(tokenizer.id_to_token(token_id))}" for token_id in found[key]])
+    lines.append(f"duplicates: {len(found['duplicates'])}")
+    lines += _first_few([f"{shown_token(bytes(each['bytes']))} {each['ids']}" for each in found["duplicates"]])
     return "\n".join(lines) + "\n"
 
 

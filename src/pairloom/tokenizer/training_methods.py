@@ -67,8 +67,6 @@ class TrainingMethods(TokenizerBase):
                 for named in each.values() if isinstance(each, Mapping) else ():
                     check_reading(named, fields)
             return cls.from_model(train_parity(parity or {}, parity_reference, vocab_size, config, **run))
-        if corpus is None:
-            raise TypeError("corpus must be a str or an iterable of str, not None")
         return cls.from_model(train_on_texts(corpus, vocab_size, config, trace=trace, **run))
 
     @classmethod

@@ -34,9 +34,7 @@ PathLike = str | os.PathLike[str]
 _MAX_UINT16_IDS = 1 << 16
 
 
-def train_on_texts(
-    corpus: str | Iterable[Any], vocab_size: int, config: TrainingConfig, *, trace: Trace | None = None, **run: Any
-) -> Model:
+def train_on_texts(corpus: Any, vocab_size: int, config: TrainingConfig, *, trace: Trace | None, **run: Any) -> Model:
     """Trains on a str (one document), an iterable of str (each one a document), or a `Corpus`.
 
     run: options that do not change the result: threads, progress, max_memory.
