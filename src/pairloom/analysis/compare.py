@@ -8,7 +8,7 @@ Cost: both sides encode each document; one document is in memory at a time.
 import errno
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,75 +45,19 @@ class Side:
     decode_bytes: Callable[[npt.NDArray[Any]], bytes]
 
 
-@dataclass(frozen=True)
-class Window:
-    """The tokens around a difference on one side. `ids[at]` is the first one that differs, if the side has it."""
+def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Encodes each document (name, text) with both sides, recognising special tokens, and compares the results.
 
-    ids: list[int]
-    tokens: list[bytes]
-    at: int
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The first difference: the document, the byte offset of the differing tokens, the text around it, both sides."""
-
-    document: str
-    byte_offset: int
-    before: str
-    after: str
-    windows: tuple[Window, Window]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON values, with bytes as lists of int."""
-        plain = asdict(self)
-        for window in plain["windows"]:
-            window["tokens"] = [list(token) for token in window["tokens"]]
-        return plain
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The result for all documents; pairs are (first side, second side).
-
+    Returns JSON values; lists of two are of the first and the second side. bytes_per_token: None without tokens.
     n_differing_ids, n_differing_cuts: the number of documents whose ids, or token boundaries ("cuts"), differ.
     n_altered: the number of documents whose tokens do not spell the text (because of a normaliser or an unknown token).
-    ids, cuts: the first difference of each kind; None if nothing differs.
+    ids, cuts: the first difference of each kind (`_difference`); None if nothing differs.
     """
-
-    names: tuple[str, str]
-    n_documents: int
-    n_bytes: int
-    n_tokens: tuple[int, int]
-    n_altered: tuple[int, int]
-    n_differing_ids: int
-    n_differing_cuts: int
-    ids: Difference | None
-    cuts: Difference | None
-
-    @property
-    def bytes_per_token(self) -> tuple[float, float]:
-        """Bytes of text per token; NaN without tokens."""
-        first, second = (self.n_bytes / n if n else float("nan") for n in self.n_tokens)
-        return first, second
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON values."""
-        return {
-            **vars(self),
-            "bytes_per_token": [ratio if ratio == ratio else None for ratio in self.bytes_per_token],
-            "ids": self.ids and self.ids.as_dict(),
-            "cuts": self.cuts and self.cuts.as_dict(),
-        }
-
-
-def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> Comparison:
-    """Encodes each document (name, text) with both sides, recognising special tokens, and compares the results."""
     sides = (first, second)
-    n_documents = n_bytes = n_differing_ids = n_differing_cuts = 0
+    n_documents = n_bytes = 0
     n_tokens, n_altered = [0, 0], [0, 0]
-    first_ids: Difference | None = None
-    first_cuts: Difference | None = None
+    n_differing = {"ids": 0, "cuts": 0}
+    differences: dict[str, dict[str, Any] | None] = {"ids": None, "cuts": None}
     for name, text in documents:
         data = text.encode()
         ids = [side.encode(text) for side in sides]
@@ -131,25 +75,21 @@ def compare(first: Side, second: Side, documents: Iterable[tuple[str, str]]) -> 
             n_altered[which] += not whole[which]
         # Take offsets from a side whose tokens spell the text, if there is one.
         whole_side = 0 if whole[0] or not whole[1] else 1
-        index = _first_different(ids[0], ids[1])
-        if index is not None:
-            n_differing_ids += 1
-            first_ids = first_ids or _difference(name, data, sides, ids, ends[whole_side], index)
-        index = _first_different(ends[0], ends[1])
-        if index is not None:
-            n_differing_cuts += 1
-            first_cuts = first_cuts or _difference(name, data, sides, ids, ends[whole_side], index)
-    return Comparison(
-        names=(first.name, second.name),
-        n_documents=n_documents,
-        n_bytes=n_bytes,
-        n_tokens=(n_tokens[0], n_tokens[1]),
-        n_altered=(n_altered[0], n_altered[1]),
-        n_differing_ids=n_differing_ids,
-        n_differing_cuts=n_differing_cuts,
-        ids=first_ids,
-        cuts=first_cuts,
-    )
+        for kind, (left, right) in {"ids": ids, "cuts": ends}.items():
+            index = _first_different(left, right)
+            if index is not None:
+                n_differing[kind] += 1
+                differences[kind] = differences[kind] or _difference(name, data, sides, ids, ends[whole_side], index)
+    return {
+        "names": [side.name for side in sides],
+        "n_documents": n_documents,
+        "n_bytes": n_bytes,
+        "n_tokens": n_tokens,
+        "n_altered": n_altered,
+        **{f"n_differing_{kind}": n for kind, n in n_differing.items()},
+        **differences,
+        "bytes_per_token": [n_bytes / n if n else None for n in n_tokens],
+    }
 
 
 def _first_different(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> int | None:
@@ -168,21 +108,24 @@ def _difference(
     ids: list[npt.NDArray[Any]],
     ends: npt.NDArray[np.int64],
     index: int,
-) -> Difference:
+) -> dict[str, Any]:
+    """Returns the document, the byte offset of the differing tokens, the text around it, and a window for each side.
+
+    A window is the tokens around the difference; `at` is the index of the first one that differs, if the side has it.
+    """
     offset = int(ends[index - 1]) if index else 0
     start = max(index - _WINDOW_BEFORE, 0)
     around = [found[start : index + _WINDOW_AFTER].tolist() for found in ids]
-    first, second = (
-        Window(near, [side.token(token_id) for token_id in near], index - start)
-        for side, near in zip(sides, around, strict=True)
-    )
-    return Difference(
-        document=name,
-        byte_offset=offset,
-        before=data[max(offset - _CONTEXT_BYTES, 0) : offset].decode(errors="replace"),
-        after=data[offset : offset + _CONTEXT_BYTES].decode(errors="replace"),
-        windows=(first, second),
-    )
+    return {
+        "document": name,
+        "byte_offset": offset,
+        "before": data[max(offset - _CONTEXT_BYTES, 0) : offset].decode(errors="replace"),
+        "after": data[offset : offset + _CONTEXT_BYTES].decode(errors="replace"),
+        "windows": [
+            {"ids": near, "tokens": [list(side.token(token_id)) for token_id in near], "at": index - start}
+            for side, near in zip(sides, around, strict=True)
+        ],
+    }
 
 
 def named_documents(corpus: Corpus) -> Iterator[tuple[str, str]]:

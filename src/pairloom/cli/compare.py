@@ -3,18 +3,11 @@
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from pairloom import Tokenizer, explain_difference
 from pairloom._internal.arguments import as_text
-from pairloom.analysis.compare import (
-    LIBRARIES,
-    Comparison,
-    Difference,
-    compare,
-    load_side,
-    named_documents,
-    side_of,
-)
+from pairloom.analysis.compare import LIBRARIES, compare, load_side, named_documents, side_of
 from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
@@ -74,8 +67,8 @@ def run(args: argparse.Namespace) -> None:
     first, second = (
         load_side(name) if name.startswith(LIBRARIES) else side_of(_tokenizer(name, args), name) for name in args.model
     )
-    comparison = compare(first, second, named_documents(corpus_of(args)))
-    write_stdout(json.dumps(comparison.as_dict()) + "\n" if args.json else _report(comparison))
+    found = compare(first, second, named_documents(corpus_of(args)))
+    write_stdout(json.dumps(found) + "\n" if args.json else _report(found))
 
 
 def _load_own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
@@ -97,44 +90,42 @@ def _is_incomplete(name: str) -> bool:
     return not name.startswith(LIBRARIES) and format_of(Path(name)) in INCOMPLETE
 
 
-def _report(comparison: Comparison) -> str:
-    name_a, name_b = map(as_text, comparison.names)
-    tokens_a, tokens_b = comparison.n_tokens
-    ratio_a, ratio_b = (f"{ratio:.4f}" if ratio == ratio else "-" for ratio in comparison.bytes_per_token)
+def _report(found: dict[str, Any]) -> str:
+    name_a, name_b = map(as_text, found["names"])
+    tokens_a, tokens_b = found["n_tokens"]
+    ratio_a, ratio_b = ("-" if ratio is None else f"{ratio:.4f}" for ratio in found["bytes_per_token"])
     more = f"{(tokens_b - tokens_a) / tokens_a:+.2%}" if tokens_a else "no tokens"
     lines = [
         f"A  {name_a}",
         f"B  {name_b}",
-        f"{comparison.n_documents} documents, {comparison.n_bytes} bytes",
+        f"{found['n_documents']} documents, {found['n_bytes']} bytes",
         f"tokens           A {tokens_a}  B {tokens_b}  ({more})",
         f"bytes per token  A {ratio_a}  B {ratio_b}",
-        f"documents with different ids {comparison.n_differing_ids}, with different boundaries "
-        f"{comparison.n_differing_cuts}",
+        f"documents with different ids {found['n_differing_ids']}, with different boundaries "
+        f"{found['n_differing_cuts']}",
     ]
-    for letter, n_altered in zip("AB", comparison.n_altered, strict=True):
+    for letter, n_altered in zip("AB", found["n_altered"], strict=True):
         if n_altered:
             lines.append(
                 f"{letter} does not reproduce the text of {n_altered} documents: it normalizes text, or lacks bytes"
             )
-    if comparison.ids is None:
-        lines.append("the ids are the same")
-    else:
-        lines += _difference_lines("first different ids", comparison.ids)
-    if comparison.cuts is None:
-        if comparison.ids is not None:
-            lines.append("the token boundaries are the same; only the ids differ")
-    elif comparison.cuts != comparison.ids:
-        lines += _difference_lines("first different boundary", comparison.cuts)
+    ids, cuts = found["ids"], found["cuts"]
+    lines += ["the ids are the same"] if ids is None else _difference_lines("first different ids", ids)
+    if cuts is None and ids is not None:
+        lines.append("the token boundaries are the same; only the ids differ")
+    elif cuts != ids:
+        lines += _difference_lines("first different boundary", cuts)
     return "\n".join(lines) + "\n"
 
 
-def _difference_lines(what: str, difference: Difference) -> list[str]:
+def _difference_lines(what: str, difference: dict[str, Any]) -> list[str]:
     lines = [
-        f"{what}: {difference.document}, byte {difference.byte_offset}",
-        f"  text  {difference.before!r} then {difference.after!r}",
+        f"{what}: {difference['document']}, byte {difference['byte_offset']}",
+        f"  text  {difference['before']!r} then {difference['after']!r}",
     ]
-    for letter, window in zip("AB", difference.windows, strict=True):
-        shown = [f"{i}:{shown_token(token)}" for i, token in zip(window.ids, window.tokens, strict=True)]
-        shown.insert(window.at, ">>")
+    for letter, window in zip("AB", difference["windows"], strict=True):
+        tokens = zip(window["ids"], window["tokens"], strict=True)
+        shown = [f"{token_id}:{shown_token(bytes(token))}" for token_id, token in tokens]
+        shown.insert(window["at"], ">>")
         lines.append(f"  {letter}     {' '.join(shown)}")
     return lines
