@@ -18,16 +18,18 @@ _RESET: Final = "\x1b[0m"
 _ESCAPED: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
 
 
+def is_text(token: bytes) -> bool:
+    """Whether the token consists of whole characters."""
+    return token.decode(errors="ignore").encode() == token
+
+
 def shown_token(token: bytes) -> str:
     r"""Returns the token as a Python literal: a str if it consists of whole characters, else bytes.
 
     >>> shown_token(b" the"), shown_token(b"\xe2\x80")
     ("' the'", "b'\\xe2\\x80'")
     """
-    try:
-        return repr(token.decode())
-    except UnicodeDecodeError:
-        return repr(token)
+    return repr(token.decode() if is_text(token) else token)
 
 
 def coloured(tokenizer: Tokenizer, text: str) -> str:

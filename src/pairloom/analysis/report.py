@@ -10,7 +10,7 @@ import numpy as np
 
 from pairloom._internal.arguments import as_text
 from pairloom.analysis.inspect import unreachable_tokens
-from pairloom.analysis.render import shown_token
+from pairloom.analysis.render import is_text, shown_token
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats, renyi_efficiency
 from pairloom.corpus import Corpus
 from pairloom.corpus.sources import STDIN
@@ -137,18 +137,10 @@ def _report_of(
         },
         unused=unused,
         unreachable=[i for i in unreachable if i in ordinary],
-        partial=[i for i, token in ordinary.items() if len(token) > 1 and not _is_text(token)],
+        partial=[i for i, token in ordinary.items() if len(token) > 1 and not is_text(token)],
         glitch=[i for i in unused if i in strange],
         n_vocab_tokens=len(ordinary) + len(special_ids),
     )
-
-
-def _is_text(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
@@ -167,10 +159,10 @@ def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
             (stats.renyi_efficiency, ">8.4f"),
         )
         lines.append(
-            f"  {names[name]:<{width}}{stats.n_tokens:>12}{''.join(_figure_text(*figure) for figure in figures)}"
+            f"  {names[name]:<{width}}{stats.n_tokens:>12}{''.join(figure_text(*figure) for figure in figures)}"
         )
-    lines.append(f"  Gini coefficient{_figure_text(found.gini, '>8.4f')}")
-    lines.append(f"  Renyi efficiency{_figure_text(found.renyi_efficiency, '>8.4f')} at alpha {RENYI_ALPHA}")
+    lines.append(f"  Gini coefficient{figure_text(found.gini, '>8.4f')}")
+    lines.append(f"  Renyi efficiency{figure_text(found.renyi_efficiency, '>8.4f')} at alpha {RENYI_ALPHA}")
     for kind, name in _KINDS.items():
         ids = getattr(found, kind)
         examples = "".join(f" {i}:{shown_token(tokenizer.id_to_token(i))}" for i in ids[:_MAX_SHOWN])
@@ -179,10 +171,10 @@ def report_text(found: TokenizerReport, tokenizer: Tokenizer) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _figure_text(figure: float, format: str) -> str:
-    """Formats a figure, or a dash if nothing was counted."""
-    width = format[1:].partition(".")[0]
-    return f"{figure:{format}}" if math.isfinite(figure) else f"{'-':>{width}}"
+def figure_text(figure: float, format: str, unit: str = "") -> str:
+    """Formats a figure with its unit, or a dash if nothing was counted."""
+    width = format.removeprefix(">").partition(".")[0]
+    return f"{figure:{format}}{unit}" if math.isfinite(figure) else f"{'-':>{width}}"
 
 
 def _finite(figure: float) -> float | None:

@@ -2,11 +2,11 @@
 
 import argparse
 import json
-import math
 from pathlib import Path
 
 from pairloom.analysis.curve import training_curve
 from pairloom.analysis.plots import check_plot, plot_stats
+from pairloom.analysis.report import figure_text
 from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
@@ -66,18 +66,13 @@ def _table(stats: CorpusStats) -> str:
         "bytes": f"{stats.n_bytes}",
         "words": f"{stats.n_words} between white space",
         "tokens": f"{stats.n_tokens}",
-        "bytes per token": _figure_text(stats.bytes_per_token, ".4f"),
-        "tokens per word": _figure_text(stats.tokens_per_word, ".4f"),
-        "single-byte tokens": _figure_text(stats.single_byte_share, ".2%"),
+        "bytes per token": figure_text(stats.bytes_per_token, ".4f"),
+        "tokens per word": figure_text(stats.tokens_per_word, ".4f"),
+        "single-byte tokens": figure_text(stats.single_byte_share, ".2%"),
         "unused tokens": f"{n_unused} of {n_tokens} ({n_unused / max(n_tokens, 1):.2%})",
-        "Renyi efficiency": _figure_text(stats.renyi_efficiency, ".4f", f" at alpha {RENYI_ALPHA}"),
-        "throughput": _figure_text(stats.bytes_per_second / 1e6, ".1f", " MB/s reading and encoding"),
+        "Renyi efficiency": figure_text(stats.renyi_efficiency, ".4f", f" at alpha {RENYI_ALPHA}"),
+        "throughput": figure_text(stats.bytes_per_second / 1e6, ".1f", " MB/s reading and encoding"),
     }
     if stats.n_skipped:
         rows["records skipped"] = f"{stats.n_skipped}"
     return "".join(f"{name:<20} {value}\n" for name, value in rows.items())
-
-
-def _figure_text(figure: float, format: str, unit: str = "") -> str:
-    """Formats a figure with its unit; a dash if it is not a finite number."""
-    return f"{figure:{format}}{unit}" if math.isfinite(figure) else "-"

@@ -35,7 +35,12 @@ def write(model: Model) -> bytes:
             "version": "v3",
         },
         "vocab": [
-            {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": _text(token)}
+            {
+                "rank": rank,
+                "token_bytes": base64.b64encode(token).decode(),
+                # None for a token that is not whole characters.
+                "token_str": text if (text := token.decode(errors="ignore")).encode() == token else None,
+            }
             for rank, token in enumerate(tokens)
         ],
         "special_tokens": [
@@ -44,10 +49,3 @@ def write(model: Model) -> bytes:
         ],
     }
     return json.dumps(file, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _text(token: bytes) -> str | None:
-    try:
-        return token.decode()
-    except UnicodeDecodeError:
-        return None
