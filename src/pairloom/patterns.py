@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal, overload
+from typing import Final
 
 from pairloom._internal.arguments import shown
 
@@ -59,10 +59,6 @@ def uncommented(pattern: str) -> tuple[str | None, str]:
     return (None, pattern) if found is None else (found[1], pattern[found.end() :])
 
 
-@overload
-def pattern_text(pattern: Literal["gpt2", "cl100k", "o200k"]) -> str: ...
-@overload
-def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]: ...
 def pattern_text(pattern: str | tuple[str, ...]) -> str | tuple[str, ...]:
     r"""Returns the regular expression of a named pattern, and a regular expression unchanged.
 

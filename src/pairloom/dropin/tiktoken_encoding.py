@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
@@ -86,7 +86,7 @@ class Encoding:
 
     def encode_ordinary_batch(self, text: list[str], *, num_threads: int | None = 8) -> list[list[int]]:
         """Returns the ids of each text; special tokens are plain text."""
-        return self._batch(self.encode_ordinary, text, num_threads, (), ())
+        return self.encode_batch(text, num_threads=num_threads, allowed_special=_NONE, disallowed_special=())
 
     def encode_batch(
         self,
@@ -98,8 +98,15 @@ class Encoding:
     ) -> list[list[int]]:
         """Returns the ids of each text. Raises ValueError if one holds a disallowed special token: by default any."""
         allowed, disallowed = self._choice(allowed_special, disallowed_special)
-        one = functools.partial(self.encode, allowed_special=allowed, disallowed_special=disallowed)
-        return self._batch(one, text, num_threads, allowed, disallowed)
+        _check_threads(num_threads)
+        check_texts("text", text)
+        how = {"allowed_special": allowed, "disallowed_special": disallowed}
+        texts = list(text)
+        try:
+            return self._tokenizer.encode_batch(texts, threads=num_threads or 0, **how)
+        except (UnicodeEncodeError, SpecialTokenError):
+            # Encode one text at a time: this repairs surrogates, or raises the error of the first bad text.
+            return [self.encode(each, **how) for each in texts]
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """Returns the id of one token. Raises KeyError if there is no such token."""
@@ -129,20 +136,6 @@ class Encoding:
             f"by passing `disallowed_special=(enc.special_tokens_set - {{{token!r}}})`.\n"
             "To disable this check for all special tokens, pass `disallowed_special=()`.\n"
         ) from None
-
-    def _batch(
-        self, one: Callable[[str], list[int]], texts: Iterable[str], threads: int | None, allowed: Any, disallowed: Any
-    ) -> list[list[int]]:
-        _check_threads(threads)
-        check_texts("text", texts)
-        texts = list(texts)
-        try:
-            return self._tokenizer.encode_batch(
-                texts, threads=threads or 0, allowed_special=allowed, disallowed_special=disallowed
-            )
-        except (UnicodeEncodeError, SpecialTokenError):
-            # Encode one text at a time: this repairs surrogates, or raises the error of the first bad text.
-            return [one(text) for text in texts]
 
     # Decoding ---------------------------------------------------------------------------------------------------
 

@@ -159,8 +159,6 @@ class Tokenizer(HuggingFaceTokenizer):
         """
         if not isinstance(files, (list, tuple)):
             raise TypeError(f"files must be a list of paths, not {type(files).__name__}")
-        for path in files:
-            Path(path).open("rb").close()
         try:
             self._train(training.Lines(files), trainer)
         except CorpusError as error:
