@@ -7,7 +7,7 @@ cause. Cost: about ten training runs.
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,9 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything as JSON values, with bytes as lists of int."""
-        pairs = {name: pair and [list(part) for part in pair] for name, pair in vars(self).items() if name in _PAIRS}
-        return {**asdict(self), **pairs, "counts": list(self.counts)}
-
-
-_PAIRS = ("mine", "theirs")
+        pairs = {"mine": self.mine, "theirs": self.theirs}
+        as_lists = {name: pair and [list(part) for part in pair] for name, pair in pairs.items()}
+        return {**vars(self), **as_lists, "counts": list(self.counts)}
 
 
 def explain_difference(

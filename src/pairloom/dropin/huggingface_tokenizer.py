@@ -29,7 +29,7 @@ from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.characters import splits_words
 from pairloom.model import CHARACTERS, KEPT_TOKENIZER_JSON, config_of
 from pairloom.offsets import char_spans, recognised
-from pairloom.post_processing import PLAIN, PostProcessor, Special, Template, post_processor_of
+from pairloom.post_processing import PLAIN, PostProcessor, Special, post_processor_of
 from pairloom.pretokens import pretokenize
 
 if TYPE_CHECKING:
@@ -192,12 +192,11 @@ class HuggingFaceTokenizer:
 
     def ids_around_text(self) -> tuple[list[int], list[int]] | None:
         """Returns the ids put before and after a text; None if the text occurs twice or a type id is not 0."""
-        template = self._post_processor.single
-        at = [index for index, piece in enumerate(template) if not isinstance(piece, Special)]
-        if len(at) != 1 or any(piece.type_id for piece in template):
+        # -1 stands for the text.
+        ids = self._post_processor.surrounded([-1])
+        if ids.count(-1) != 1 or any(piece.type_id for piece in self._post_processor.single):
             return None
-        before, after = template[: at[0]], template[at[0] + 1 :]
-        return _ids_of(before), _ids_of(after)
+        return ids[: ids.index(-1)], ids[ids.index(-1) + 1 :]
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True, *, _pad: bool = True
@@ -571,10 +570,6 @@ def _trimmed(columns: Callable[[], Columns], keep_first_space: bool) -> Columns:
             end = max(end - n_trailing, start)
         offsets.append((start, end))
     return replace(found, offsets=offsets)
-
-
-def _ids_of(template: Template) -> list[int]:
-    return [token_id for piece in template if isinstance(piece, Special) for token_id in piece.ids]
 
 
 def _truncate(first: Encoding, second: Encoding | None, truncation: dict[str, Any], limit: int) -> None:

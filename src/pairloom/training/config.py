@@ -31,8 +31,8 @@ _RUN_OPTIONS = ("threads", "progress", "max_memory", "trace", "parity", "parity_
 # Fields that a Model stores itself, so that a record leaves them out.
 _MODEL_FIELDS = ("pattern", "decode_errors")
 
-# Printable bytes have the first ids, and the other bytes follow.
-GPT2_BYTE_ORDER = bytes(sorted(range(N_BYTES), key=ALPHABET.__getitem__))
+# The bytes in the order of their ids; "gpt2" begins with the printable ones.
+BYTE_ORDERS = {"value": bytes(range(N_BYTES)), "gpt2": bytes(sorted(range(N_BYTES), key=ALPHABET.__getitem__))}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from pairloom.model import LARGEST_ID, Model
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training import first_seen
 from pairloom.training.checkpoint import counts_kept_in
-from pairloom.training.config import GPT2_BYTE_ORDER, N_BYTES, TrainingConfig
+from pairloom.training.config import BYTE_ORDERS, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
 
 PathLike = str | os.PathLike[str]
@@ -214,17 +214,12 @@ def rules(config: TrainingConfig, n_merges: int, max_memory: int | None = None, 
     return {
         "n_merges": n_merges,
         "tie_break": config.tie_break,
-        "byte_order": byte_order(config),
+        "byte_order": BYTE_ORDERS[config.byte_order],
         "min_frequency": config.min_frequency,
         "max_token_bytes": config.max_token_bytes,
         "max_memory": check_max_memory(max_memory),
         "threads": threads,
     }
-
-
-def byte_order(config: TrainingConfig) -> bytes:
-    """Returns the 256 byte values in the order of their ids."""
-    return GPT2_BYTE_ORDER if config.byte_order == "gpt2" else bytes(range(N_BYTES))
 
 
 def shortage_text(n_bytes: int, config: TrainingConfig, shortage: tuple[bool, bool] | None) -> str:
@@ -282,7 +277,7 @@ def lay_out(pairs: npt.ArrayLike, config: TrainingConfig) -> Model:
     first_merge = first_byte + N_BYTES + (len(specials) if config.special_ids == "after_bytes" else 0)
     first_special = {"first": 0, "after_bytes": N_BYTES, "last": first_merge + len(pairs)}[config.special_ids]
     columns = _core.ModelColumns.from_pairs(
-        pairs, byte_order=byte_order(config), first_byte=first_byte, first_merge=first_merge
+        pairs, byte_order=BYTE_ORDERS[config.byte_order], first_byte=first_byte, first_merge=first_merge
     )
     return Model(
         columns,
