@@ -50,7 +50,10 @@ class TokenSpans:
         # If the first token is special and begins with a space, decoding drops that space, not the prefix, which comes
         # after the token. Then the spans are wrong even if the decoded bytes equal the text.
         is_same = self._core.decode_bytes(ids) == data and not (n_prefix and int(ids[0]) in self._spaces)
-        is_put_back = is_same and not has_added_spaces and self._is_space_put_back(data, ids, spans)
+        # A special token can absorb a following space, and the normaliser then puts one back.
+        takers = [self._model.special_tokens[each] for each, rule in self._model.special_rules if rule == "rstrip"]
+        ends = spans[np.isin(np.asarray(ids, np.int64), takers), 1].tolist()
+        is_put_back = is_same and not has_added_spaces and any(data[end : end + 1] == b" " for end in ends)
         if is_put_back or not (is_same or self._model.normalizer):
             raise ValueError(
                 f"special tokens absorb white space of {shown(text)} (special_rules), so its tokens have no "
@@ -63,12 +66,6 @@ class TokenSpans:
                 "tokens have no positions in it; normalize it first, or use with_normalizer(None)"
             )
         return spans
-
-    def _is_space_put_back(self, data: bytes, ids: Any, spans: Spans) -> bool:
-        """Whether a special token absorbed a following space, and the normaliser then put one back."""
-        takers = [self._model.special_tokens[each] for each, rule in self._model.special_rules if rule == "rstrip"]
-        ends = spans[np.isin(np.asarray(ids, np.int64), takers), 1]
-        return any(data[end : end + 1] == b" " for end in ends.tolist())
 
 
 def recognised(tokenizer: Tokenizer, text: str, ids: Any) -> npt.NDArray[np.bool_]:

@@ -13,14 +13,12 @@ ALL: Final = "all"
 NONE: Final = ()
 """The default arguments; a call with both defaults needs no policy."""
 
-_NO_LITERALS: frozenset[str] = frozenset()
-
 
 def policy_of(
     model: Model, allowed: frozenset[str] | None, disallowed: frozenset[str] | None
 ) -> _core.SpecialPolicy | None:
     """Returns the policy for these `literals`; None for the default, which recognises all and refuses none."""
-    if allowed is None and disallowed == _NO_LITERALS:
+    if allowed is None and not disallowed:
         return None
     specials = model.special_tokens
     may = specials.keys() if allowed is None else allowed
@@ -37,8 +35,6 @@ def literals(name: str, tokens: Any) -> frozenset[str] | None:
     """Returns the literals that a call names; None for "all"."""
     if isinstance(tokens, str) and tokens == "all":
         return None
-    if type(tokens) is tuple and not tokens:
-        return _NO_LITERALS
     check_iterable(name, "str", tokens)
     named = list(tokens)
     for literal in named:

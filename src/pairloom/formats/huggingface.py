@@ -99,13 +99,11 @@ def _settings(model: Model) -> dict[str, Any]:
     }
 
 
-def vocab_of(model: Model) -> dict[str, int]:
-    """Returns all tokens -> ids in ascending order, spelled as in a tokenizer.json; special tokens are their text."""
-    return {text: token_id for token_id, text in texts_of(model).items()}
-
-
 def texts_of(model: Model) -> dict[int, str]:
-    """Returns all ids -> tokens in ascending order, spelled as in `vocab_of`. Two tokens can have one spelling."""
+    """Returns all ids -> tokens in ascending order, spelled as in a tokenizer.json; special tokens are their text.
+
+    Two tokens can have one spelling.
+    """
     entries = _spelled(model)
     entries.update((token_id, literal) for literal, token_id in model.special_tokens.items())
     return dict(sorted(entries.items()))

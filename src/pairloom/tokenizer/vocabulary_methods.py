@@ -31,7 +31,7 @@ class VocabularyMethods(TokenizerBase):
 
     def get_vocab(self) -> dict[str, int]:
         """Returns token -> id as HuggingFace does: tokens in GPT-2's byte alphabet, special tokens as their text."""
-        return formats.huggingface.vocab_of(self._model)
+        return {text: token_id for token_id, text in formats.huggingface.texts_of(self._model).items()}
 
     @property
     def vocab(self) -> dict[int, bytes]:
