@@ -194,7 +194,6 @@ def train(
     *,
     pattern: str | tuple[str, ...] = "gpt2",
     special_tokens: Collection[str] = ("<|endoftext|>",),
-    specials_counted: bool = False,
     corpus_specials: Literal["text", "split"] = "text",
     watch: Stopwatch | None = None,
     **fields: Any,
@@ -210,9 +209,6 @@ def train(
     `corpus_specials` says how to treat a special token in a document: "text" trains on it like any other text, "split"
     removes it and splits the document there. Raises ValueError if `vocab_size` is less than the base vocabulary.
     """
-    check_special_tokens(special_tokens)
-    # Fails here if vocab_size is too small, before the corpus is read.
-    count_merges_wanted(vocab_size, len(special_tokens) if specials_counted else 0)
     watch = watch or Stopwatch()
     if isinstance(documents, str):
         documents = [documents]
@@ -226,7 +222,6 @@ def train(
         vocab_size,
         pattern=pattern,
         special_tokens=special_tokens,
-        specials_counted=specials_counted,
         watch=watch,
         **fields,
     )
