@@ -229,7 +229,8 @@ def _pair_counts(
     for left, right in merges:
         id_of[left + right] = len(id_of)
     rows = np.array([(id_of[left], id_of[right]) for left, right in merges], dtype=np.uint32)
-    so_far = Tokenizer.from_model(lay_out(rows, replace(config, **_NEUTRAL_FIELDS)))
+    neutral = replace(config, special_tokens=(), special_ids="last", byte_order="value")
+    so_far = Tokenizer.from_model(lay_out(rows, neutral))
     counts = _counts(documents, config, threads)
     ids, ends, times = _core.encode_counts(counts.columns, so_far._core, threads=threads, report=None)
     # Each id's weight is its pretoken's count, but 0 for the last id, whose neighbour is in the next pretoken.
@@ -241,6 +242,3 @@ def _pair_counts(
             continue
         is_pair = (ids[:-1] == id_of[pair[0]]) & (ids[1:] == id_of[pair[1]])
         yield int(weights[:-1][is_pair].sum())
-
-
-_NEUTRAL_FIELDS: dict[str, Any] = {"special_tokens": (), "special_ids": "last", "byte_order": "value"}

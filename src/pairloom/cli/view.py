@@ -1,7 +1,6 @@
 """`pairloom view`: writes a browser page that shows texts as tokens."""
 
 import argparse
-import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
     check_not_replaced(args, args.model)
     if output is not None:
         check_file(output, args.force)
-    tokenizers = [(os.fspath(name), load_at(name, args)) for name in args.model]
+    tokenizers = [(name, load_at(name, args)) for name in args.model]
     texts = [(f"text {number}", text_argument(text)) for number, text in enumerate(args.text, start=1)]
     if args.input is not None:
         # View refuses more than MAX_BYTES, so there is no need to read on.

@@ -58,7 +58,6 @@ def train_on_files(
 ) -> Model:
     """Trains on files; each file is a document unless corpus_specials="split" cuts it."""
     config.n_merges(vocab_size)
-    check_trace(trace)
     files = check_paths(paths)
     if config.tie_break == first_seen.FIRST_SEEN:
         first_seen.check_run({**run, "checkpoint": checkpoint})
