@@ -229,7 +229,7 @@ def test_provenance_over_a_url_and_ids_of_texts_are_refused(tmp_path: Path) -> N
     (tmp_path / "a.jsonl").write_text('{"text": "a"}')
     with pytest.raises(ValueError, match="provenance cannot overwrite there"):
         tokenize_files(TOKENIZER, tmp_path / "a.jsonl", "memory://out", provenance=True, overwrite=True)
-    with pytest.raises(ValueError, match="not to texts in memory"):
+    with pytest.raises(ValueError, match="this is texts in memory"):
         tokenize_files(TOKENIZER, Corpus.of_texts(["a"]), tmp_path / "out", provenance=True, id_field="id")
 
 

@@ -4,7 +4,6 @@ Blocks come in the order of the input. Each says where it stands, so that readin
 """
 
 import contextlib
-import copy
 import errno
 import itertools
 import tempfile
@@ -23,7 +22,7 @@ from pairloom.corpus.compression import PIECE_BYTES, pieces_of, sniffed
 from pairloom.corpus.content import DigestedFile, digest_of
 from pairloom.corpus.first_bytes import BEGIN_BYTES, doubt_of, warn_of
 from pairloom.corpus.origins import Origins
-from pairloom.corpus.sources import STDIN, InputFormat, Source, resolve
+from pairloom.corpus.sources import IN_MEMORY, STDIN, InputFormat, Source, resolve
 from pairloom.corpus.streams import Stream
 from pairloom.corpus.text_batches import TEXT_OVERHEAD, batches_of, is_arrow
 from pairloom.corpus.warc import read_warc
@@ -141,8 +140,6 @@ class Corpus:
         self.skip_bad_files = check_bool("skip_bad_files", skip_bad_files)
         self.input_errors = input_errors
         self.input_format = input_format
-        self._texts: Any = None
-        self.sources: list[Source] = []
         if is_dataset(paths):
             if getattr(paths, "format", {}).get("type") == "custom":
                 raise ValueError(
@@ -151,9 +148,9 @@ class Corpus:
                 )
             if separator is not None or input_format is not None:
                 warn("separator and input_format are ignored: they apply to files, not to a dataset")
-            self._texts = paths
-        elif isinstance(paths, _Texts):
-            self._texts = paths.texts
+            self.sources = [Source(IN_MEMORY, None, None, None, texts=paths)]
+        elif isinstance(paths, Source):
+            self.sources = [paths]
         else:
             self.sources = resolve(check_paths(paths), input_format)
             formats = {source.format for source in self.sources}
@@ -170,14 +167,13 @@ class Corpus:
         check_texts("texts", texts, is_column=is_arrow(texts))
         if isinstance(texts, Iterator) and not is_arrow(texts):
             texts = _Once(texts)
-        return cls(_Texts(texts), max_bytes=max_bytes, doc_cap=doc_cap)
+        return cls(Source(IN_MEMORY, None, None, None, texts=texts), max_bytes=max_bytes, doc_cap=doc_cap)
 
     @property
     def is_plain(self) -> bool:
         """Whether all sources are local plain-text files that are read whole, so that the core can read them itself."""
         return (
-            self._texts is None
-            and self.max_bytes is None
+            self.max_bytes is None
             and self.doc_cap is None
             and self.separator is None
             and not self.skip_bad_files
@@ -193,18 +189,16 @@ class Corpus:
     @property
     def listing(self) -> list[dict[str, Any]]:
         """The sources as manifest entries: path, size in bytes and modification time, None where unknown."""
-        if self._texts is not None:
-            return [{"path": "<texts>", "bytes": None, "mtime_ns": None}]
         return [{"path": source.name, "bytes": source.n_bytes, "mtime_ns": source.mtime_ns} for source in self.sources]
 
     @property
     def names(self) -> list[str]:
         """The names of the sources, for messages."""
-        return [source.shown for source in self.sources] if self._texts is None else ["<texts>"]
+        return [source.shown for source in self.sources]
 
     def is_one_document(self, source: int) -> bool:
         """Whether source `source` is one document: plain text without a separator."""
-        return self._texts is None and self.separator is None and self.sources[source].format == "text"
+        return self.separator is None and self.sources[source].format == "text"
 
     def __iter__(self) -> Iterator[str]:
         """Yields the documents as str, then warns. `read` is faster: it makes no str."""
@@ -251,34 +245,14 @@ class Corpus:
             raise ValueError(f"id_field must be a key or column, not {shown(id_field)}")
         for source in self.sources:
             if source.format not in ("jsonl", "parquet", "arrow"):
+                other = "standard input, which needs input_format" if source.texts is None else "texts in memory"
                 raise ValueError(
                     f"{source.shown}: id_field applies to JSON lines, Parquet and Arrow only, but this is "
-                    f"{source.format or 'standard input, which needs input_format'}"
+                    f"{source.format or other}"
                 )
-        if self._texts is not None:
-            raise ValueError("id_field applies to JSON lines, Parquet and Arrow only, not to texts in memory")
 
     def __repr__(self) -> str:
         return f"Corpus({self.names!r})"
-
-
-def texts_of(corpus: Corpus) -> Any:
-    """Returns the texts of a corpus in memory, None for files."""
-    return corpus._texts
-
-
-def with_texts(corpus: Corpus, texts: Any) -> Corpus:
-    """Returns a copy of the corpus with other texts in memory, which are not checked."""
-    corpus = copy.copy(corpus)
-    corpus._texts = texts
-    return corpus
-
-
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """An iterable of str, passed to Corpus in place of paths."""
-
-    texts: Iterable[str]
 
 
 class _Once:
@@ -383,10 +357,9 @@ class Reading:
         return corpus.max_bytes
 
     def _read(self) -> Generator[Block]:
-        n_sources = 1 if self._corpus._texts is not None else len(self._corpus.sources)
         known = {file.input for file in self.skipped_files}
-        for number in range(self._start.source, n_sources):
-            if number in known:
+        for number, source in enumerate(self._corpus.sources):
+            if number < self._start.source or number in known:
                 continue
             left_out = self._start.documents if number == self._start.source else 0
             state = _SourceState(Position(number, left_out, self._n_text_bytes, self.n_skipped))
@@ -396,16 +369,15 @@ class Reading:
                     if block is not None:
                         yield block
                     if self._limit is not None and self._limit.is_full:
-                        self._check_version(number)
+                        source.check_version()
                         return
-                self._check_version(number)
+                source.check_version()
             except (CorpusError, OSError) as found:
-                error = self._true_cause(number, found)
+                error = _true_cause(source, found)
                 is_of_file = isinstance(error, CorpusError) or error.errno not in _SYSTEM_ERRNOS
-                is_left_out = self._corpus.skip_bad_files and self._corpus._texts is None and is_of_file
+                is_left_out = self._corpus.skip_bad_files and source.texts is None and is_of_file
                 if state.is_used or not is_left_out:
                     raise error from error.__cause__
-                source = self._corpus.sources[number]
                 reason = str(error) if isinstance(error, CorpusError) else f"{source.shown}: {error.strerror or error}"
                 if left_out:
                     raise CorpusError(
@@ -413,19 +385,6 @@ class Reading:
                         "used; start again without the file"
                     ) from error
                 self.skipped_files.append(SkippedFile(number, source.name, reason))
-
-    def _check_version(self, number: int) -> None:
-        if self._corpus._texts is None:
-            self._corpus.sources[number].check_version()
-
-    def _true_cause(self, number: int, error: CorpusError | OSError) -> CorpusError | OSError:
-        """Returns the error, or one saying that the file has changed meanwhile, which explains any other."""
-        try:
-            self._check_version(number)
-        except OSError as found:
-            if found.errno == errno.ESTALE:
-                return found
-        return error
 
     def _block(
         self, state: _SourceState, documents: _core.Documents, done: int, origins: Origins | None
@@ -450,11 +409,10 @@ class Reading:
 
     def _source(self, number: int) -> Iterator[_Read]:
         """Yields the documents of one source."""
-        corpus = self._corpus
-        if corpus._texts is not None:
-            yield from self._in_memory(corpus._texts)
+        corpus, source = self._corpus, self._corpus.sources[number]
+        if source.texts is not None:
+            yield from self._in_memory(source.texts)
             return
-        source = corpus.sources[number]
         self._number = number
         with naming(source.name), contextlib.ExitStack() as stack:
             file = stack.enter_context(source.open())
@@ -642,6 +600,16 @@ def _one(blocks: list[Block]) -> Block:
     origins = [block.origins for block in blocks if block.origins is not None]
     documents = _core.Documents.joined([block.documents for block in blocks])
     return Block(documents, parts, blocks[-1].done, Origins.joined(origins) if origins else None)
+
+
+def _true_cause(source: Source, error: CorpusError | OSError) -> CorpusError | OSError:
+    """Returns the error, or one saying that the file has changed meanwhile, which explains any other."""
+    try:
+        source.check_version()
+    except OSError as found:
+        if found.errno == errno.ESTALE:
+            return found
+    return error
 
 
 def _bytes_read(file: BinaryIO, source: Source) -> int:

@@ -15,7 +15,6 @@ import numpy as np
 
 from pairloom import _core
 from pairloom.corpus import Corpus, is_dataset
-from pairloom.corpus.corpus import texts_of, with_texts
 from pairloom.corpus.sources import resolve
 from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
 from pairloom.errors import CheckpointError
@@ -52,12 +51,13 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
 
     Use that corpus from then on: reading its first texts may have consumed those of the given one.
     """
-    texts = texts_of(corpus)
+    texts = corpus.sources[0].texts if corpus.sources else None
     if texts is None:
         return None, corpus
     if is_dataset(texts):
         known = getattr(texts, "_fingerprint", None)
         return known if isinstance(known, str) else _digest(next(batches_of(iter(corpus)), [])), corpus
+    limits = {"max_bytes": corpus.max_bytes, "doc_cap": corpus.doc_cap}
     if is_arrow(texts):
         # A stream may be empty when it is read again.
         if not hasattr(texts, "__arrow_c_array__") and getattr(texts, "chunks", None) is None:
@@ -65,7 +65,7 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
         first = next(batches_of(texts), [])
         if not isinstance(first, list):
             first = _core.ByteLimit(doc_cap=None, max_bytes=BATCH_CHARACTERS).apply(first)
-        return _digest(first), with_texts(corpus, texts)
+        return _digest(first), Corpus.of_texts(texts, **limits)
     remaining = iter(texts)
     taken: list[Any] = []
 
@@ -75,7 +75,7 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
             yield item
 
     first = next(batches_of(remember_taken()), [])
-    return _digest(first), with_texts(corpus, itertools.chain(taken, remaining))
+    return _digest(first), Corpus.of_texts(itertools.chain(taken, remaining), **limits)
 
 
 def _digest(batch: list[str] | _core.Documents) -> str:

@@ -46,6 +46,8 @@ FORMATS: dict[str, InputFormat] = {
 }
 
 STDIN = "-"
+IN_MEMORY = "<texts>"
+"""The name of texts in memory."""
 
 _GLOB_CHARACTERS = frozenset("*?[")
 
@@ -63,7 +65,7 @@ class Source:
     name: as messages and manifests show it; for a URL, its public part. format: how it is read; None for standard
     input, whose first bytes decide. n_bytes: its size on disk, if it has one. mtime_ns: when it was last modified, if
     known. url: the URL to open, including secrets. version: distinguishes this object from later ones of that URL.
-    row_group: the only row group of a Parquet file to read.
+    row_group: the only row group of a Parquet file to read. texts: what is read instead of a file.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Source:
     url: str | None = dataclasses.field(default=None, repr=False)
     version: str | None = None
     row_group: int | None = None
+    texts: Any = dataclasses.field(default=None, repr=False)
 
     @property
     def shown(self) -> str:

@@ -1,6 +1,7 @@
 """Batches of texts in memory, so that each call into the core carries several megabytes."""
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from pairloom import _core
@@ -24,16 +25,10 @@ def batches_of(texts: Any, characters: int = BATCH_CHARACTERS) -> Iterator[list[
     anything else, CorpusError for a null.
     """
     if is_arrow(texts):
-        try:
+        # pandas needs pyarrow to export Arrow.
+        with contextlib.suppress(ImportError):
             yield from _documents_of(texts)
-        except ImportError:
-            # pandas needs pyarrow to export Arrow.
-            yield from _batches_of(texts, characters)
-        return
-    yield from _batches_of(texts, characters)
-
-
-def _batches_of(texts: Iterable[Any], characters: int) -> Iterator[list[str] | _core.Documents]:
+            return
     batch: list[str] = []
     size = 0
     for index, item in enumerate(texts):

@@ -30,7 +30,6 @@ from pairloom._internal.arguments import (
     resolve_threads,
     shown,
 )
-from pairloom._internal.atomic import check_free
 from pairloom._internal.background_io import ReadAhead
 from pairloom._internal.progress import Progress, reporter
 from pairloom._internal.warnings import warn
@@ -188,7 +187,6 @@ class PretokenCounts:
         """
         check_bool("overwrite", overwrite)
         file = Path(check_path("path", path))
-        check_free(file, overwrite)
         counts_file.save(file, self.columns, self._stored_metadata(), overwrite)
 
     def _stored_metadata(self) -> dict[str, Any]:

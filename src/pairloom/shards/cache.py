@@ -87,15 +87,12 @@ class ShardCache:
         known = "".join(file["file"] + file["sha256"] for file in self.manifest.entries_of(number))
         key = hashlib.sha256(known.encode()).hexdigest()[:_KEY_LENGTH]
         place = self.folder / key
-        with self._locked(key):
+        with locked_file(place.with_suffix(".lock")):
             if not place.is_dir():
                 self._make_room(self._sizes[number])
                 self._fetch(number, place)
             os.utime(place)
             return read(place, self.manifest, number)
-
-    def _locked(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
-        return locked_file(self.folder / f"{key}.lock", wait=wait)
 
     def _fetch(self, number: int, place: Path) -> None:
         """Fetches the files of a shard; the caller holds its lock."""
@@ -129,7 +126,7 @@ class ShardCache:
         for _, size, place in sorted(found):
             if n_used + n_bytes <= self.max_bytes:
                 return
-            with self._locked(place.name.removesuffix(_PARTIAL), wait=False) as is_free:
+            with locked_file(place.with_suffix(".lock"), wait=False) as is_free:
                 if is_free:
                     shutil.rmtree(place, ignore_errors=True)
                     n_used -= size

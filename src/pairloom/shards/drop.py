@@ -26,9 +26,6 @@ from pairloom.shards.publishing import finish_replacement, put_in_place, rename_
 from pairloom.shards.reading import shard_folder
 from pairloom.shards.shards import Shard, check_file, read_provenance, read_shard
 
-# Ids of a shard copied at once.
-_CHUNK_IDS = 1 << 20
-
 
 class DroppedDocuments(NamedTuple):
     """What was removed: documents, their tokens, and the numbers of the shards that were written again.
@@ -141,15 +138,11 @@ def _write_kept_rows(folder: Path, manifest: Manifest, number: int, table: Any, 
     is_kept = np.ones(len(table), bool)
     is_kept[rows] = False
     writer = MODULES[manifest.format].Writer([path for path, _ in files[:-1]], np.dtype(manifest.dtype))
-    first = 0
-    while first < len(table):
-        # Some documents at a time, so that the shard is never in memory twice.
-        stop = max(int(np.searchsorted(offsets, offsets[first] + _CHUNK_IDS, side="right")) - 1, first + 1)
-        mask, lengths = is_kept[first:stop], np.diff(offsets[first : stop + 1])
-        writer.write(ids[offsets[first] : offsets[stop]][np.repeat(mask, lengths)], np.cumsum(lengths[mask]))
-        first = stop
+    lengths = np.diff(offsets)
+    kept = np.repeat(is_kept, lengths)
+    lengths = lengths[is_kept]
+    writer.write(ids[kept], np.cumsum(lengths))
     writer.finish()
-    lengths = np.diff(offsets)[is_kept]
     left = provenance.without(table, is_kept, lengths)
     rest = provenance.ProvenanceWriter(files[-1][0])
     rest.append(left)

@@ -56,7 +56,7 @@ def publishing(
     try:
         # always: shards that wait to be published are kept even if reading fails.
         with WriteBehind(publish_synced, depth=1, always=True) as put:
-            shards = Shards(folder, manifest, manifest.config["shard_tokens"], tokens, put)
+            shards = Shards(folder, manifest, tokens, put)
             yield shards
             shards.finish()
     except BaseException:

@@ -152,7 +152,6 @@ class Shards:
         self,
         folder: Path,
         manifest: Manifest,
-        shard_tokens: int,
         tokens: Sequence[str],
         publish: Callable[[Shard], None],
     ) -> None:
@@ -162,7 +161,7 @@ class Shards:
         self._provenance: ProvenanceWriter | None = None
         self._has_provenance = manifest.has_provenance
         self._dtype = np.dtype(manifest.dtype)
-        self._shard_tokens = shard_tokens
+        self._shard_tokens = manifest.config["shard_tokens"]
         self._tokens = tokens
         self._publish = publish
         self._writer: Any = None

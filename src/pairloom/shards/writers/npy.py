@@ -36,8 +36,6 @@ def _header(dtype: np.dtype[Any], length: int) -> bytes:
 class FlatWriter:
     """Writes a shard's ids as a flat array, and its offsets as .npy; subclasses add headers or another index."""
 
-    _n_header_bytes = 0
-
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
         self._path, self._index_path = paths
         self._dtype = dtype
@@ -85,8 +83,6 @@ class FlatWriter:
 
 class Writer(FlatWriter):
     """Writes one shard."""
-
-    _n_header_bytes = _HEADER_BYTES
 
     def __init__(self, paths: list[Path], dtype: np.dtype[Any]) -> None:
         super().__init__(paths, dtype)
