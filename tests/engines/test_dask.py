@@ -92,7 +92,7 @@ def test_partitions_of_a_data_frame_get_a_column_of_ids() -> None:
         *IDS[:4],
         None,
     ]
-    with pytest.raises(KeyError, match="no column 'body'; the columns are"):
+    with pytest.raises(KeyError, match="body"):
         engine.encode_partition(frame, TOKENIZER, text_field="body")
 
 
@@ -116,5 +116,5 @@ def test_a_bad_record_and_a_missing_column_are_errors_once(tmp_path: Path) -> No
     with pytest.raises(ValueError, match="no files to encode"):
         engine.encode_files([], tmp_path / "none", TOKENIZER)
     assert not (tmp_path / "none").exists()
-    with pytest.raises(TypeError, match="column 'n' is not text"):
+    with pytest.raises(TypeError, match="int"):
         engine.encode_partition(pandas.DataFrame({"n": [1, 2]}), TOKENIZER, text_field="n")

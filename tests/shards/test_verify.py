@@ -129,7 +129,7 @@ def test_what_cannot_be_mended_is_refused_and_left_as_it_is(tmp_path: Path) -> N
     with ShardJob(tmp_path / "job", TOKENIZER) as job:
         job.commit([job.task.write([DOCUMENTS])])
     for folder, match in (
-        ("packed", "contains packed rows"),
+        ("packed", "holds packed rows"),
         ("job", "holds shards of a ShardJob"),
         ("out", "another model"),
     ):

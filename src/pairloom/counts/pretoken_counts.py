@@ -22,7 +22,6 @@ from pairloom._internal.arguments import (
     check_bool,
     check_choice,
     check_int,
-    check_iterable,
     check_max_memory,
     check_path,
     check_paths,
@@ -273,7 +272,6 @@ class PretokenCounts:
     @staticmethod
     def merged(parts: Iterable[PretokenCounts]) -> PretokenCounts:
         """Returns the sum of several counts; CountsError unless their metadata agree."""
-        check_iterable("parts", "PretokenCounts", parts)
         listed = list(parts)
         for part in listed:
             if not isinstance(part, PretokenCounts):
@@ -488,7 +486,6 @@ def _checked_items(items: Any) -> list[tuple[bytes, int]]:
     """Returns (pretoken, count) pairs without empty pretokens and zeros; TypeError or ValueError for a bad item."""
     if isinstance(items, Mapping):
         items = items.items()
-    check_iterable("items", "(bytes, int)", items)
     pairs = []
     for item in items:
         if not isinstance(item, (tuple, list)) or len(item) != 2:

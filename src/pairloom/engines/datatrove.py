@@ -12,7 +12,7 @@ from typing import Any
 from pairloom import _core
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus.text_batches import batches_of
-from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter, texts_of
+from pairloom.engines.datatrove_counts import CountsMerger, PretokenCounter
 from pairloom.engines.shared import specials_options
 from pairloom.post_processing import post_processor_of
 from pairloom.tokenizer import Tokenizer
@@ -91,7 +91,7 @@ class PairloomTokenizer(_DocumentTokenizer):  # type: ignore[misc]
             with self.track_time(unit="batch"):
                 # A few megabytes at a time, which fit into a processor's caches.
                 texts: Any
-                for texts in batches_of(texts_of(batch)):
+                for texts in batches_of([document.text for document in batch]):
                     ids, ends, _ = encoder.push(_core.Documents.from_texts(texts))
                     unshuffled.write_bytes(ids.astype(f"<u{self.token_size}").tobytes(), doc_ends=ends.tolist())
                     self.stat_update("tokens", value=len(ids))

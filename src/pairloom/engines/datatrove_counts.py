@@ -56,7 +56,7 @@ class PretokenCounter(_Step):  # type: ignore[misc]
             builder = CountBuilder(self._pattern, **self._options)
             for batch in _batching.batched(data or (), self._batch_size):
                 with self.track_time(unit="batch"):
-                    builder.add_texts(texts_of(batch))
+                    builder.add_texts([document.text for document in batch])
                 yield from batch
             counts = builder.finish()
         else:
@@ -116,16 +116,6 @@ class CountsMerger(_Step):  # type: ignore[misc]
                 self.input_folder.get_file(name, str(path))
             counts = PretokenCounts.from_parquet(paths, max_memory=self._max_memory)
             _save(counts, self.output_folder, self._filename)
-
-
-def texts_of(documents: Iterable[Any]) -> list[str]:
-    """Returns the texts of documents; TypeError for a document without text."""
-    texts = []
-    for document in documents:
-        if not isinstance(document.text, str):
-            raise TypeError(f"document {document.id!r}: text must be a str, not {type(document.text).__name__}")
-        texts.append(document.text)
-    return texts
 
 
 def _save(counts: PretokenCounts, folder: Any, name: str) -> None:

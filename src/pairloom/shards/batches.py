@@ -26,8 +26,6 @@ Pieces = tuple[Lengths, Lengths]
 
 # Blocks or rows permuted at once.
 _CHUNK = 1 << 12
-# Rows or tokens whose pieces are held at once.
-_MAX_PIECES = 1 << 20
 
 
 class Order(NamedTuple):
@@ -237,7 +235,7 @@ class FolderRows(Rows):
             stop = min(stop, self.total)
         while start < stop:
             epoch, begin = divmod(start, self.n_per_epoch)
-            end = min(self.n_per_epoch, begin + stop - start, begin + _MAX_PIECES)
+            end = min(self.n_per_epoch, begin + stop - start)
             yield self._order.pieces(first_epoch + epoch, begin, end)
             start += end - begin
 

@@ -28,7 +28,6 @@ from pairloom import _core
 from pairloom._internal.arguments import (
     check_bool,
     check_choice,
-    check_iterable,
     check_path,
     check_str,
     check_texts,
@@ -100,7 +99,6 @@ class ShardTask:
         Raises OSError, and CorpusError for a null or bytes that are not UTF-8, unless skip_bad or input_errors allow
         them.
         """
-        check_iterable("batches", "batches of documents", batches)
         name = _checked_name(task)
         with self._attempt() as (published, number, shards, _):
             n_skipped = self._encode(batches, shards)
@@ -255,8 +253,7 @@ class ShardJob:
                 if name.endswith(_MOVES_SUFFIX):
                     self._finish(name.removesuffix(_MOVES_SUFFIX), _checked_moves(storage.url, storage.read(name)))
                     warn(f"{storage.url}: finished the interrupted commit of an earlier job")
-            if in_the_way := self._blocking_files():
-                raise not_empty_error(storage.url, in_the_way[0])
+            self._check_room()
             for name in hidden:
                 # Keep this job's own folder: a driver that claims late does so after its tasks have written.
                 if not name.startswith(self._hidden_name):
@@ -267,17 +264,16 @@ class ShardJob:
 
     def check_folder(self) -> None:
         """Raises FileExistsError if `with` would refuse the folder; for drivers that claim it only at the end."""
-        storage = self._storage
-        if storage.local is not None:
-            check_is_folder(storage.local)
-            self._was_missing = not storage.local.exists()
-        if in_the_way := self._blocking_files():
-            raise not_empty_error(storage.url, in_the_way[0])
+        if self._storage.local is not None:
+            check_is_folder(self._storage.local)
+            self._was_missing = not self._storage.local.exists()
+        self._check_room()
 
-    def _blocking_files(self) -> list[str]:
-        """Returns the files that prevent claiming the folder: what no run wrote, and shards that are not replaced."""
-        others = sorted(name for name in self._storage.names() if not name.startswith(_HIDDEN))
-        return [name for name in others if not is_run_file(name)] if self._overwrite else others
+    def _check_room(self) -> None:
+        """Raises FileExistsError if the folder has a file that no run wrote, or a shard that is not replaced."""
+        for name in sorted(self._storage.names()):
+            if not name.startswith(_HIDDEN) and not (self._overwrite and is_run_file(name)):
+                raise not_empty_error(self._storage.url, name)
 
     def commit(self, receipts: Iterable[Receipt]) -> Manifest:
         """Renames the shards of `receipts`, in the order of the receipts, and writes the manifest.
@@ -332,7 +328,6 @@ class ShardJob:
 
     def _first_receipts(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
         """Returns the first receipt of each task, with the manifest of its shards."""
-        check_iterable("receipts", "receipts", receipts)
         empty = new_manifest(self.task.tokenizer, self.task.config, [])
         chosen: dict[str, tuple[Receipt, Manifest]] = {}
         for number, receipt in enumerate(receipts):

@@ -156,11 +156,8 @@ class Shards:
         publish: Callable[[Shard], None],
     ) -> None:
         self._folder = folder
-        self._format = manifest.format
-        self._names_of = manifest.names_of
+        self._manifest = manifest
         self._provenance: ProvenanceWriter | None = None
-        self._has_provenance = manifest.has_provenance
-        self._dtype = np.dtype(manifest.dtype)
         self._shard_tokens = manifest.config["shard_tokens"]
         self._tokens = tokens
         self._publish = publish
@@ -245,11 +242,11 @@ class Shards:
         if self._is_abandoned:
             raise RuntimeError("the shards are abandoned")
         if self._writer is None:
-            self._files = [(partial_path(self._folder / name), name) for name in self._names_of(self._number)]
+            self._files = [(partial_path(self._folder / name), name) for name in self._manifest.names_of(self._number)]
             partials = [partial for partial, _ in self._files]
-            if self._has_provenance:
+            if self._manifest.has_provenance:
                 self._provenance = ProvenanceWriter(partials.pop())
-            self._writer = MODULES[self._format].Writer(partials, self._dtype)
+            self._writer = MODULES[self._manifest.format].Writer(partials, np.dtype(self._manifest.dtype))
         with naming(self._folder):
             self._writer.write(ids, ends)
         if len(ends):

@@ -38,7 +38,6 @@ from pairloom.shards.shards import check_files
 from pairloom.shards.storage import storage_of
 from pairloom.tokenizer import Tokenizer
 
-_DISK_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _MAX_LISTED = 20
 
 _Unfinished = tuple[Path, Manifest, Mirror | None]
@@ -263,14 +262,7 @@ def write_folders(
                 unfinished.append((target, manifest, mirror))
                 stack.callback(_removed_if_empty, target, manifest)
         if unfinished:
-            try:
-                _execute(tokenizer, corpus, unfinished, threads, report)
-            except OSError as error:
-                if error.errno in _DISK_FULL_ERRNOS:
-                    replaces = any(target not in configs for target, _, _ in unfinished)
-                    n_shards = None if replaces else sum(len(manifest.shards) for _, manifest, _ in unfinished)
-                    raise _disk_full_error(error, next(iter(configs)), n_shards) from error
-                raise
+            _execute(tokenizer, corpus, unfinished, threads, report)
     return done
 
 
@@ -400,14 +392,3 @@ def warn_of_literals(literals: dict[str, int]) -> None:
         f"the text contains {sum(literals.values()):,} literals of special tokens, which are encoded as plain text "
         f'({listed}{more}); to encode them as their ids, pass specials="recognise"'
     )
-
-
-def _disk_full_error(error: OSError, folder: Path, n_shards: int | None) -> OSError:
-    """Returns the error for a full disk. n_shards: how many are complete; None if the run replaces another."""
-    message = f"no space left; {n_shards} shards are complete: free space, then resume (resume=True)"
-    if n_shards is None:
-        message = (
-            "no space left for a new run while the old one exists; the old one is unchanged: free space, then "
-            "start again"
-        )
-    return OSError(error.errno, message, str(folder))

@@ -109,8 +109,6 @@ class _Repairer:
 
     def __init__(self, folder: Path, manifest: Manifest, tokenizer: Tokenizer, inputs: Any, threads: int) -> None:
         config = manifest.config
-        if "pack" in config:
-            raise ResumeError(f"{folder}: contains packed rows, which cannot be repaired; pack the shards again")
         if any(entry["bytes"] is None for entry in manifest.inputs):
             raise ResumeError(
                 f"{folder}: was made from a pipe or from texts, which cannot be read again; tokenize again"
