@@ -145,10 +145,6 @@ class RangesFile(io.RawIOBase):
         self._first_bytes = n_bytes
         self._loaded = self._range(0, min(n_bytes, self._n_bytes))
 
-    def readable(self) -> bool:
-        """Returns True."""
-        return True
-
     def seekable(self) -> bool:
         """Returns True."""
         return True
@@ -162,12 +158,6 @@ class RangesFile(io.RawIOBase):
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._n_bytes}[whence]
         self._position = max(base + offset, 0)
         return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        """Fills `buffer` with what follows; less only at the end of the file."""
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def read(self, size: int | None = -1) -> bytes:
         """Returns the next `size` bytes, fewer only at the end of the file."""

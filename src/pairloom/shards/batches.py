@@ -140,16 +140,12 @@ class Rows(Protocol):
     """Rows of ids, one after another through all epochs.
 
     units_per_row: what one row adds to `total`: seq_len if that counts the ids of a stream, 1 if it counts rows. total:
-    over all epochs; total and epochs are None if the rows never end. n_tokens: ids per epoch.
+    over all epochs; None if the rows never end.
     """
 
-    seq_len: int
-    n_tokens: int
-    epochs: int | None
     units_per_row: int
     total: int | None
     pad_id: int | None
-    dtype: np.dtype[Any]
 
     def at(self, epoch: int, first: int, n: int) -> npt.NDArray[Any]:
         """Returns rows [n, seq_len] from `first` on; row 0 is the first of `epoch`, padding follows the last row."""
@@ -175,8 +171,7 @@ class FolderRows(Rows):
         if pad_id is None and not order.is_stream:
             raise ValueError("mode 'padded' needs pad_id, the id that fills rows")
         self._shards, self._order = shards, order
-        self.seq_len, self.epochs, self.pad_id, self.dtype = seq_len, epochs, pad_id, dtype
-        self.n_tokens = shards.n_tokens
+        self.seq_len, self.pad_id, self.dtype = seq_len, pad_id, dtype
         self.n_per_epoch = order.n_per_epoch
         self.units_per_row = seq_len if order.is_stream else 1
         self.total = None if epochs is None else epochs * order.n_per_epoch

@@ -184,13 +184,11 @@ class _MixedRows(Rows):
     """The rows of a mixture. sources: their rows, None for a source that is never used. phases: (first row, parts)."""
 
     units_per_row = 1
-    epochs = None
 
     def __init__(self, sources: Mapping[str, FolderRows | None], phases: list[tuple[int, Parts]]) -> None:
         self.sources = sources
         some = next(filter(None, sources.values()))
         self.seq_len, self.pad_id, self.dtype = some.seq_len, some.pad_id, some.dtype
-        self.n_tokens = sum(rows.n_tokens for rows in sources.values() if rows)
         self.phases: list[_Phase] = []
         for first, parts in phases:
             before = self.phases[-1].counts(first) if self.phases else [0] * len(parts)

@@ -178,8 +178,8 @@ class OpenShards(Sequence[Ids]):
         """Returns the lengths of a shard's documents; FormatError if its offsets are not in order."""
         offsets = self._shard(number)[1]
         check_order(self._path(number), offsets)
-        signed: npt.NDArray[np.int64] = offsets.astype(np.int64, copy=False)
-        return signed[1:] - signed[:-1]
+        lengths: npt.NDArray[np.int64] = np.diff(offsets.astype(np.int64, copy=False))
+        return lengths
 
     @cached_property
     def document_bounds(self) -> Places:

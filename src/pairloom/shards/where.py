@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -91,7 +91,6 @@ def _input(shards: OpenShards, shard: int, at: int) -> str | None:
     """Returns the input of a document of a shard, if the manifest knows it."""
     for number, n_documents, _ in shards.manifest.shards[shard].get("inputs", []):
         if at < n_documents:
-            path: Any = shards.manifest.inputs[number]["path"]
-            return str(path)
+            return str(shards.manifest.inputs[number]["path"])
         at -= n_documents
     return None
