@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer
+from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_files
 from tests.cli.commands import run
 from tests.corpus.files import write_parquet
 
@@ -58,6 +58,17 @@ def test_a_folder_of_nothing_else_says_the_rule(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"a name that does not start with _ or \.; pass the files"):
         Corpus(tmp_path)
     assert list(Corpus(tmp_path / "_drafts")) == ["a"]
+
+
+@pytest.mark.parametrize("format", ["npy", "bin"])
+def test_the_manifest_of_shards_in_a_folder_is_not_read(tmp_path: Path, format: str) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "manifest.json").write_text('{"text": "of somebody else"}\n')
+    tokenize_files(Tokenizer.train("text", 256), tmp_path / "a.txt", tmp_path / "shards", format=format)
+    with pytest.warns(UserWarning, match=rf"2 files have no suffix of a corpus .*: .*shard-00000\.{format}, \.\.\."):
+        assert list(Corpus(tmp_path)) == ["text", "of somebody else"]
+    with pytest.raises(CorpusError, match="shards: the folder contains no file with a suffix of a corpus"):
+        Corpus(tmp_path / "shards")
 
 
 def test_a_file_that_is_named_twice_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

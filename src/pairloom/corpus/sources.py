@@ -239,14 +239,17 @@ def _folder(path: str, left_out: _LeftOut) -> Iterator[Source]:
 
 def _known_files(folder: str, names: list[str], left_out: _LeftOut) -> list[str]:
     """Returns the files of a folder that have a suffix of a corpus; CorpusError if there are none."""
-    known = [name for name in names if _by_suffix(name)[0] is not None]
+    unknown = [name for name in names if _by_suffix(name)[0] is None]
+    # Shards of format npy and bin have a manifest in JSON.
+    shards = {name.removesuffix(name_of(name)) for name in unknown if name_of(name).startswith("shard-")}
+    known = [name for name in names if _by_suffix(name)[0] and name.removesuffix("manifest.json") not in shards]
     if not known:
         raise CorpusError(
             f"{folder}: the folder contains no file with a suffix of a corpus ({', '.join(FORMATS)}, each also with "
             f"{', '.join(COMPRESSIONS)}) and a name that does not start with _ or .; pass the files by name, or pass "
             "a glob"
         )
-    left_out.unknown += sorted((name for name in names if _by_suffix(name)[0] is None), key=path_order)
+    left_out.unknown += sorted(unknown, key=path_order)
     return _without_descriptions(known)
 
 
