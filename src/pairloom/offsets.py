@@ -50,10 +50,12 @@ class TokenSpans:
         # If the first token is special and begins with a space, decoding drops that space, not the prefix, which comes
         # after the token. Then the spans are wrong even if the decoded bytes equal the text.
         is_same = self._core.decode_bytes(ids) == data and not (n_prefix and int(ids[0]) in self._spaces)
-        # A special token can absorb a following space, and the normaliser then puts one back.
+        # White space that a special token absorbed can be in the ids, too: the normaliser puts a space back, and
+        # special tokens are found in it.
         takers = [self._model.special_tokens[each] for each, rule in self._model.special_rules if rule == "rstrip"]
         ends = spans[np.isin(np.asarray(ids, np.int64), takers), 1].tolist()
-        is_put_back = is_same and not has_added_spaces and any(data[end : end + 1] == b" " for end in ends)
+        nexts = [data[end : end + 4].decode(errors="ignore")[:1] for end in ends]
+        is_put_back = is_same and not has_added_spaces and any(map(str.isspace, nexts))
         if is_put_back or not (is_same or self._model.normalizer):
             raise ValueError(
                 f"special tokens absorb white space of {shown(text)} (special_rules), so its tokens have no "

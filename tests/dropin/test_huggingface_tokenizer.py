@@ -430,6 +430,20 @@ def test_added_tokens_that_are_also_pieces_or_unknown_characters() -> None:
     assert ours.encode("<unk>é").tokens == ["▁<unk>", "<unk>"]
 
 
+def test_offsets_are_refused_where_absorbed_white_space_holds_tokens() -> None:
+    theirs = sentencepiece_like()
+    theirs.normalizer = tokenizers.normalizers.Replace(" ", "\u2581")
+    steps = tokenizers.decoders
+    theirs.decoder = steps.Sequence([steps.Replace("\u2581", " "), steps.ByteFallback(), steps.Fuse()])
+    theirs.add_special_tokens([tokenizers.AddedToken("<r>", rstrip=True), "\n"])
+    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
+    assert ours.encode("<r>\na").ids == theirs.encode("<r>\na").ids
+    assert theirs.encode("<r>\na").offsets == [(0, 4), (3, 4), (4, 5)]
+    with pytest.raises(ValueError, match="absorb white space"):
+        _ = ours.encode("<r>\na").offsets
+    compared((ours, theirs), "encode", "a<r>a\n")
+
+
 def test_added_tokens_in_any_case_are_spelled_as_they_are_found() -> None:
     theirs = trained().to_huggingface()
     theirs.normalizer = tokenizers.normalizers.Lowercase()
