@@ -99,8 +99,7 @@ impl SharedTable {
         let sizes: Vec<(usize, usize)> = parts.iter().map(Partition::size).collect();
         let n_bytes: usize = sizes.iter().map(|size| size.0 * 2 * size_of::<u64>() + size.1).sum();
         self.memory.budget.take(n_bytes, "the columns of the counts")?;
-        let is_limited = self.memory.budget.is_limited();
-        PretokenCounts::assemble(&sizes, parts, threads, is_limited, |part, columns| {
+        PretokenCounts::assemble(&sizes, parts, threads, |part, columns| {
             for short in part.short.iter() {
                 columns.push_first(&short.key.padded(), short.key.n_bytes(), short.count);
             }
