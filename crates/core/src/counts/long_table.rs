@@ -22,9 +22,6 @@ use crate::short_bytes;
 const TABLE: &str = "the table of distinct pretokens";
 const ARENA: &str = "the arena of long pretokens";
 
-/// Approximate bytes of a long pretoken in a log.
-const LOGGED_BYTES: usize = 64;
-
 /// A count to add to a long pretoken, with the pretoken's hash.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LongAddend<'a> {
@@ -117,16 +114,6 @@ impl LongTable {
             hash: slot.hash,
             count: slot.count,
         })
-    }
-
-    /// Reserves capacity in an empty table for the first pretokens, which take `n_bytes` in a log with their hashes and
-    /// counts. About half of them are new, and each doubling of the table would cost as much as adding them.
-    pub(super) fn reserve_first(&mut self, n_bytes: usize, memory: &TableMemory) -> Result<()> {
-        // Under a limit there may be no memory to spare.
-        if self.n_taken > 0 || memory.budget.is_limited() {
-            return Ok(());
-        }
-        self.reserve_total(n_bytes / (2 * LOGGED_BYTES), n_bytes / 4, memory)
     }
 
     /// Reserves capacity for a total of `n` pretokens with `n_bytes` bytes.

@@ -118,8 +118,6 @@ impl PartitionLog {
 
     fn flush_short(&mut self, table: &SharedTable) -> Result<()> {
         table.for_each_partition(|index, partition| {
-            let n_waiting = self.short.chunks(index).map(<[_]>::len).sum();
-            partition.short.reserve_first(n_waiting, &table.memory)?;
             let mut batches = self.short.chunks(index).flat_map(|chunk| chunk.chunks(BATCH));
             batches.try_for_each(|batch| partition.short.add(batch, &table.memory))
         })?;
@@ -131,7 +129,6 @@ impl PartitionLog {
         table.for_each_partition(|index, partition| {
             let mut batch = [LongAddend::default(); BATCH];
             let mut n_taken = 0;
-            partition.long.reserve_first(self.long.chunks(index).map(<[_]>::len).sum(), &table.memory)?;
             for addend in self.long.chunks(index).flat_map(addends) {
                 batch[n_taken] = addend;
                 n_taken += 1;

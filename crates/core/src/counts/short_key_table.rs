@@ -5,7 +5,8 @@
 //! key's first slot and the one that holds it is empty.
 //!
 //! Tried: a general hash table, which cannot prefetch, took twice as long. Buckets of two keys, compared without a
-//! branch: 0 to 5 % slower, since the first access to a line is what takes time.
+//! branch: 0 to 5 % slower, since the first access to a line is what takes time. Room for all of a log in an empty table:
+//! no difference beyond noise.
 
 use super::table_memory::TableMemory;
 use crate::error::Result;
@@ -78,16 +79,6 @@ impl ShortKeyTable {
             index = (index + 1) & mask;
         }
         &mut self.slots[index]
-    }
-
-    /// Reserves capacity for `n_addends` keys if the table is empty: most of the first keys are new, and each doubling
-    /// of the table would cost as much as adding them.
-    pub(super) fn reserve_first(&mut self, n_addends: usize, memory: &TableMemory) -> Result<()> {
-        // Under a limit there may be no memory to spare.
-        if self.n_taken > 0 || memory.budget.is_limited() {
-            return Ok(());
-        }
-        self.reserve(n_addends, memory)
     }
 
     /// Reserves capacity for `n` keys in total.
