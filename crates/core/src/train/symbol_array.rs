@@ -30,9 +30,6 @@ pub(super) const SEPARATOR: usize = 256;
 /// Pretokens are sorted by count: by counting sort for counts below this, by comparison for the few others.
 const N_SMALL_COUNTS: usize = 4096;
 
-/// Number of positions per entry of the index of counts.
-const BLOCK: usize = 64;
-
 /// The sizes of the array, measured before it is built: they decide the width of its cells.
 pub(super) struct Layout {
     /// Number of positions in the array, including separators.
@@ -116,8 +113,6 @@ pub(super) struct Weights {
     ends: Vec<usize>,
     /// The count of each run.
     counts: Vec<u64>,
-    /// For each block of [`BLOCK`] positions: the run that contains its first position.
-    run_of_block: Vec<u32>,
 }
 
 impl Weights {
@@ -150,23 +145,10 @@ impl Weights {
         self.ends.try_push(end, what)?;
         self.counts.try_push(count, what)
     }
-
-    /// Fills `run_of_block`.
-    fn index_blocks(&mut self, n_positions: usize) -> Result<()> {
-        let n_blocks = n_positions / BLOCK + 1;
-        self.run_of_block = Vec::with_reserved(n_blocks, "the index of counts")?;
-        let mut run = 0;
-        for block in 0..n_blocks {
-            while run + 1 < self.ends.len() && self.ends[run] <= block * BLOCK {
-                run += 1;
-            }
-            self.run_of_block.push(run as u32);
-        }
-        Ok(())
-    }
 }
 
-/// Looks up the counts of ascending positions; costs only a comparison while they stay within a run.
+/// Looks up the counts of ascending positions; costs only a comparison while they stay within a run, and otherwise a
+/// search of the few thousand runs.
 pub(super) struct WeightCursor<'a> {
     weights: &'a Weights,
     end: usize,
@@ -185,10 +167,7 @@ impl WeightCursor<'_> {
 
     #[inline]
     fn seek(&mut self, position: usize) {
-        let mut run = self.weights.run_of_block[position / BLOCK] as usize;
-        while self.weights.ends[run] <= position {
-            run += 1;
-        }
+        let run = self.weights.ends.partition_point(|&end| end <= position);
         self.end = self.weights.ends[run];
         self.count = self.weights.counts[run];
     }
@@ -223,7 +202,7 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
         for length in &lengths[..=SEPARATOR + layout.n_base] {
             length.set(1);
         }
-        let mut weights = Weights { ends: Vec::new(), counts: Vec::new(), run_of_block: Vec::new() };
+        let mut weights = Weights { ends: Vec::new(), counts: Vec::new() };
         symbols[0].set(SEPARATOR);
         let cells = &symbols[..];
         // Writes pretoken `index` at position `at`; returns the position of the next pretoken.
@@ -268,7 +247,6 @@ impl<S: AtomicCell, P: AtomicCell> SymbolArray<S, P> {
             }
             start = end;
         }
-        weights.index_blocks(n_positions)?;
         let n_tokens = layout.n_tokens as usize;
         Ok(SymbolArray { n_tokens, symbols, weights, arena, lengths })
     }
