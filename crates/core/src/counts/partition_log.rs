@@ -9,10 +9,11 @@
 //!
 //! Meanwhile the tables of that partition stay in the cache. So if many counts wait, adding them waits for memory once
 //! per cache line of a table and not once per count. A log of more counts than that gains nothing: it no longer fits in
-//! the cache itself, and its new memory has to be cleared. So the log grows with the tables.
+//! the cache itself, and its new memory has to be cleared.
 //!
 //! Tried (`cargo run --release --example count`): a log of 1 or 2 MB (languages 2 to 4 % slower), or of 16 MB from the
-//! start (English and C 7 %, languages 19 % slower, because of its pages); chunks of 512 bytes to 8 KB (no difference
+//! start (English and C 7 %, languages 19 % slower, because of its pages); one that grows with the tables (no difference
+//! beyond noise); chunks of 512 bytes to 8 KB (no difference
 //! beyond noise); postponing partitions that another thread has locked (no difference); at the end, one thread per
 //! partition for the logs of all threads (languages 10 % faster and English 5 % slower on a Zen 3, no difference on a
 //! Zen 4).
@@ -39,12 +40,8 @@ const HEADER_BYTES: usize = 3 * size_of::<u64>();
 /// Longer pretokens do not wait in the log; they are added to the shared table at once.
 const MAX_LOGGED_BYTES: usize = CHUNK_BYTES / 4;
 
-/// Initial maximum bytes of the log. It rises to the bytes of all tables divided by [`TABLES_PER_LOG`] once that is at
-/// least twice as much.
-const FIRST_BYTES: usize = 4 << 20;
-
-/// Bytes of the tables per byte of the log. So a partition gets about one count per line of its table.
-const TABLES_PER_LOG: usize = 8;
+/// Maximum bytes of the waiting pretokens of one kind, short or long, of a thread.
+const MAX_BYTES: usize = 4 << 20;
 
 const WHAT: &str = "the counts of a thread";
 
@@ -57,7 +54,7 @@ pub(super) struct PartitionLog {
 /// Returns the maximum bytes of the waiting short pretokens of one of `n_threads` threads; the same again for its long
 /// ones.
 pub(super) fn max_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
-    let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, 1 << 24) };
+    let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, MAX_BYTES as u64) };
     // Under a limit, stay below a huge page, which would be touched as a whole.
     let (of_all, of_one) =
         max_memory.map_or((of_all, of_one), |max_memory| (of_all.min(max_memory / 32), of_one.min(1 << 20)));
@@ -121,7 +118,7 @@ impl PartitionLog {
             let mut batches = self.short.chunks(index).flat_map(|chunk| chunk.chunks(BATCH));
             batches.try_for_each(|batch| partition.short.add(batch, &table.memory))
         })?;
-        self.short.clear(table.memory.n_bytes());
+        self.short.clear();
         Ok(())
     }
 
@@ -139,7 +136,7 @@ impl PartitionLog {
             }
             partition.long.add(&batch[..n_taken], &table.memory)
         })?;
-        self.long.clear(table.memory.n_bytes());
+        self.long.clear();
         Ok(())
     }
 
@@ -172,9 +169,8 @@ struct Chains<T> {
     last: [Taken; N_PARTITIONS],
     /// Number of chunks charged to the budget.
     n_chunks: usize,
-    /// Maximum of `n_chunks`, until the tables grow.
-    n_wanted: usize,
-    max_bytes: usize,
+    /// Maximum of `n_chunks`.
+    n_most: usize,
 }
 
 /// A chunk, and how many of its items are in use.
@@ -193,8 +189,8 @@ impl<T: Zero> Chains<T> {
 
     fn new(max_bytes: usize) -> Self {
         let last = [Self::NONE; N_PARTITIONS];
-        let n_wanted = max_bytes.min(FIRST_BYTES) / CHUNK_BYTES;
-        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_wanted, max_bytes }
+        let n_most = max_bytes / CHUNK_BYTES;
+        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_most }
     }
 
     /// Returns whether `n` more chunks can be started without growing.
@@ -208,16 +204,12 @@ impl<T: Zero> Chains<T> {
     fn grow(&mut self, n: usize, budget: &Budget) -> Result<bool> {
         if self.n_chunks == 0 {
             let n_first = n.max(N_PARTITIONS);
-            // Take the first of these sizes that can be mapped.
-            let most = [self.max_bytes / CHUNK_BYTES, self.n_wanted, 0].map(|n| n.max(n_first));
-            self.map_chunks(most[0])
-                .or_else(|_| self.map_chunks(most[1]))
-                .or_else(|_| self.map_chunks(most[2]))?;
+            self.map_chunks(self.n_most.max(n_first)).or_else(|_| self.map_chunks(n_first))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
             self.n_chunks = n_first;
             return Ok(true);
         }
-        let has_room = 2 * self.n_chunks <= self.n_wanted.min(self.items.len() / Self::SIZE);
+        let has_room = 2 * self.n_chunks <= self.n_most.min(self.items.len() / Self::SIZE);
         if !has_room || budget.take(self.n_chunks * CHUNK_BYTES, WHAT).is_err() {
             return Ok(false);
         }
@@ -266,15 +258,10 @@ impl<T: Zero> Chains<T> {
         })
     }
 
-    /// Empties all chains but keeps their memory. Raises its maximum if the tables of all partitions, with
-    /// `table_bytes` in total, have grown enough.
-    fn clear(&mut self, table_bytes: usize) {
+    /// Empties all chains but keeps their memory.
+    fn clear(&mut self) {
         self.before.clear();
         self.last = [Self::NONE; N_PARTITIONS];
-        let n_wanted = (table_bytes / TABLES_PER_LOG).min(self.max_bytes) / CHUNK_BYTES;
-        if n_wanted >= 2 * self.n_wanted {
-            self.n_wanted = n_wanted;
-        }
     }
 }
 
@@ -343,13 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn chains_grow_with_the_tables_and_keep_what_is_taken() {
+    fn chains_grow_and_keep_what_is_taken() {
         let budget = Budget::new(None);
-        let mut chains = Chains::<u8>::new(1 << 24);
-        // Bytes of the tables, and the log's maximum after that.
-        for (table_bytes, expected) in
-            [(0, FIRST_BYTES), (1 << 20, FIRST_BYTES), (1 << 26, 1 << 23), (usize::MAX, 1 << 24)]
-        {
+        let mut chains = Chains::<u8>::new(MAX_BYTES);
+        for _ in 0..2 {
             let mut n_taken = 0;
             for number in 0..20_000_usize {
                 if !chains.has_room(1) && !chains.grow(1, &budget).unwrap() {
@@ -366,15 +350,15 @@ mod tests {
                 }
             }
             assert_eq!(n_found, n_taken);
-            chains.clear(table_bytes);
-            assert_eq!(chains.n_wanted * CHUNK_BYTES, expected);
-            assert_eq!(chains.items.len(), 1 << 24, "mapped once");
+            assert_eq!(chains.n_chunks * CHUNK_BYTES, MAX_BYTES);
+            chains.clear();
+            assert_eq!(chains.items.len(), MAX_BYTES, "mapped once");
         }
     }
 
     #[test]
     fn threads_share_the_memory_of_the_log() {
-        assert_eq!(max_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 24 });
+        assert_eq!(max_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { MAX_BYTES });
         assert!(max_bytes(None, 1000) * 1000 <= 1 << 28);
         assert!(max_bytes(Some(64_000_000), 4) * 4 <= 2_000_000);
         assert!(max_bytes(Some(1 << 40), 2) < 2 << 20, "no huge pages under a limit");
