@@ -79,7 +79,7 @@ impl PartitionLog {
     #[cold]
     #[inline(never)]
     fn make_more_room(&mut self, table: &SharedTable, n: usize) -> Result<()> {
-        if self.short.grow(n, &table.memory.budget)? { Ok(()) } else { self.flush_short(table) }
+        if self.short.grow(n, &table.budget)? { Ok(()) } else { self.flush_short(table) }
     }
 
     /// Adds to the count of a key.
@@ -94,7 +94,7 @@ impl PartitionLog {
         if pretoken.len() > MAX_LOGGED_BYTES {
             return table.add_long(LongAddend { pretoken, hash, count });
         }
-        if !self.long.has_room(1) && !self.long.grow(1, &table.memory.budget)? {
+        if !self.long.has_room(1) && !self.long.grow(1, &table.budget)? {
             self.flush_long(table)?;
         }
         let room = self.long.take(partition_of(hash), HEADER_BYTES + pretoken.len());
@@ -116,7 +116,7 @@ impl PartitionLog {
     fn flush_short(&mut self, table: &SharedTable) -> Result<()> {
         table.for_each_partition(|index, partition| {
             let mut batches = self.short.chunks(index).flat_map(|chunk| chunk.chunks(BATCH));
-            batches.try_for_each(|batch| partition.short.add(batch, &table.memory))
+            batches.try_for_each(|batch| partition.short.add(batch, &table.budget))
         })?;
         self.short.clear();
         Ok(())
@@ -130,11 +130,11 @@ impl PartitionLog {
                 batch[n_taken] = addend;
                 n_taken += 1;
                 if n_taken == BATCH {
-                    partition.long.add(&batch, &table.memory)?;
+                    partition.long.add(&batch, &table.budget)?;
                     n_taken = 0;
                 }
             }
-            partition.long.add(&batch[..n_taken], &table.memory)
+            partition.long.add(&batch[..n_taken], &table.budget)
         })?;
         self.long.clear();
         Ok(())
@@ -142,7 +142,7 @@ impl PartitionLog {
 
     /// Drops the log and returns its memory to the budget of `table`.
     pub(super) fn release(self, table: &SharedTable) {
-        table.memory.budget.release((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
+        table.budget.release((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
     }
 }
 

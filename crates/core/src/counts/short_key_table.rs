@@ -8,7 +8,7 @@
 //! branch: 0 to 5 % slower, since the first access to a line is what takes time. Room for all of a log in an empty table:
 //! no difference beyond noise.
 
-use super::table_memory::TableMemory;
+use crate::budget::Budget;
 use crate::error::Result;
 use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
@@ -40,11 +40,11 @@ const TABLE: &str = "the table of distinct pretokens";
 
 impl ShortKeyTable {
     /// Adds counts to keys.
-    pub(super) fn add(&mut self, batch: &[KeyCount], memory: &TableMemory) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &[KeyCount], budget: &Budget) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.reserve(batch.len(), memory)?;
+        self.reserve(batch.len(), budget)?;
         let mask = self.slots.len() - 1;
         for addend in batch {
             prefetch(self.slots.as_ptr().wrapping_add(addend.hash as usize & mask));
@@ -82,24 +82,24 @@ impl ShortKeyTable {
     }
 
     /// Reserves capacity for `n` keys in total.
-    pub(super) fn reserve_total(&mut self, n: usize, memory: &TableMemory) -> Result<()> {
-        self.reserve(n.saturating_sub(self.n_taken), memory)
+    pub(super) fn reserve_total(&mut self, n: usize, budget: &Budget) -> Result<()> {
+        self.reserve(n.saturating_sub(self.n_taken), budget)
     }
 
     /// Reserves capacity for `n_more` keys.
-    fn reserve(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
+    fn reserve(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
             return Ok(());
         }
         let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(64);
-        let slots = memory.zeros(n_slots, TABLE)?;
+        let slots = budget.zeros(n_slots, TABLE)?;
         let old = std::mem::replace(&mut self.slots, slots);
         let old = ShortKeyTable { slots: old, ..Self::default() };
         for held in old.iter() {
             *self.slot_of(held.key, held.hash) = held;
         }
-        memory.free(old.slots);
+        budget.free(old.slots);
         Ok(())
     }
 }
