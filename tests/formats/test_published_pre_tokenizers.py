@@ -10,8 +10,8 @@ import pytest
 import tokenizers
 
 from pairloom import FormatError, Tokenizer, _core, formats, pretokenize
+from pairloom._internal.byte_alphabet import from_alphabet
 from pairloom.formats import huggingface, tiktoken
-from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.tiktoken_pattern import named_of
 from pairloom.model import Model
 from pairloom.patterns import SPELLINGS

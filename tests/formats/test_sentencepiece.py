@@ -509,7 +509,7 @@ def test_gguf_says_what_is_put_around_a_text(
 
 
 def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:
-    from pairloom.formats.shared.byte_alphabet import to_alphabet
+    from pairloom._internal.byte_alphabet import to_alphabet
 
     trained = Tokenizer.train(["low lower 12 345 lowest"] * 3, 280, profile="cs336")
     tokens = [to_alphabet(token) for _, token in sorted(trained.model.tokens().items())]

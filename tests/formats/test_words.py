@@ -11,8 +11,8 @@ import pytest
 import tokenizers
 
 from pairloom import FormatError, Tokenizer, _core
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom.dropin.tokenizers import Tokenizer as DropIn
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.reference import encoder as reference
 from pairloom.reference.characters import CharacterModel, encode_characters
 from pairloom.reference.vocabulary import Merge, Model

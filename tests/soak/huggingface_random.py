@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pairloom import FormatError, Tokenizer
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom.formats import huggingface
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 from tests.formats.test_huggingface_matrix import BEHAVIORS, BYTE_LEVEL, REGEXES
 from tests.soak.harness import Result
 

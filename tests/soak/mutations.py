@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from pairloom import PretokenCounts, Tokenizer
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom.errors import CountsError, FormatError, PairloomError, PatternError
 from pairloom.formats import WRITABLE, gpt2, huggingface, native, tiktoken
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.model import Model
 from tests.formats.models import random_model, trained
 from tests.formats.test_loading import MODELS

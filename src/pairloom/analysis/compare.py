@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pairloom._internal.byte_alphabet import from_alphabet
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError
-from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.tokenizer import Tokenizer
 
 LIBRARIES = ("tiktoken:", "hf:")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, TrainingConfig
 from pairloom._internal.atomic import check_free, write_file
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import (
     DEFAULT_PROFILE,
@@ -22,7 +23,6 @@ from pairloom.cli.corpus_options import (
 from pairloom.cli.merge_counts import load_merged
 from pairloom.cli.models import load_at
 from pairloom.formats import WRITABLE, check_expressible, check_target, format_of
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.patterns import pattern_text
 from pairloom.training.extend import Extension, extend_counted, pattern_of_counts
 from pairloom.training.parity import check_names

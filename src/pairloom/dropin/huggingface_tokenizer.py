@@ -21,11 +21,11 @@ import numpy as np
 
 from pairloom._internal.arguments import check_choice, check_int, check_iterable, check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import WHITE_SPACE, Columns, Encoding
 from pairloom.errors import FormatError
 from pairloom.formats.huggingface import texts_of, vocab_without_added, write
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.characters import splits_words
 from pairloom.model import CHARACTERS, KEPT_TOKENIZER_JSON, config_of
 from pairloom.offsets import char_spans, recognised

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pairloom import _core
 from pairloom._internal.arguments import as_text
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom.errors import FormatError
 from pairloom.formats.reader import Specials, model_of, named
 from pairloom.formats.shared.added_tokens import with_special_tokens
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.post_processor import check_none
 from pairloom.model import Model, Pattern
 from pairloom.patterns import GPT2

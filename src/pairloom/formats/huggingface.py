@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom._internal.optional_deps import import_optional
 from pairloom.errors import FormatError
 from pairloom.formats import pretrained, ranks
 from pairloom.formats.reader import read
 from pairloom.formats.shared import characters
 from pairloom.formats.shared.added_tokens import with_special_tokens, write_added_tokens
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 from pairloom.formats.shared.pre_tokenizer import write_normalizer, write_splitters, write_words
 from pairloom.model import CHARACTERS, KEPT_TOKENIZER_JSON, Model, config_of
 

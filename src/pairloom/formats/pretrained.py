@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pairloom._internal.arguments import shown
+from pairloom._internal.byte_alphabet import from_alphabet
 from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats.shared.added_tokens import FLAGS, AddedTokens, n_misplaced, read_added_tokens
-from pairloom.formats.shared.byte_alphabet import from_alphabet
 from pairloom.formats.shared.json_text import parse, take_id
 from pairloom.model import (
     CHARACTERS,

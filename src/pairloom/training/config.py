@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from pairloom._internal.arguments import check_bool, check_choice, check_int, check_special_tokens, shown
-from pairloom.formats.shared.byte_alphabet import ALPHABET
+from pairloom._internal.byte_alphabet import ALPHABET
 from pairloom.model import DECODE_ERRORS, DecodeErrors, Model, Pattern, canonical_json
 from pairloom.patterns import pattern_name, pattern_text
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pairloom._internal.arguments import check_iterable
+from pairloom._internal.byte_alphabet import from_alphabet
 from pairloom.dropin.tokenizers import normalizers
 from pairloom.dropin.tokenizers.components import Component, Regex, not_taken
-from pairloom.formats.shared.byte_alphabet import from_alphabet
 
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 

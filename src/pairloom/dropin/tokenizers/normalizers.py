@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_choice, check_str
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom.dropin.encoding import WHITE_SPACE
 from pairloom.dropin.tokenizers.components import Component, Regex, Steps, not_taken
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 # The characters that BERT removes, by the library's Unicode version, and the Chinese characters that it separates.
 _CONTROL = Regex("[\\p{Cc}\\p{Cf}\\p{Co}\ufffd&&[^\t\n\r\u0890\u0891\u08e2\U000110cd\U00013430-\U0001343f]]")

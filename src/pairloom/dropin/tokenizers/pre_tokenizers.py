@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from pairloom import _core
 from pairloom._internal.arguments import check_choice, shown
+from pairloom._internal.byte_alphabet import ALPHABET, to_alphabet
 from pairloom.dropin.encoding import WHITE_SPACE
 from pairloom.dropin.tokenizers.components import Component, Regex, Steps, not_taken
 from pairloom.formats.reader import read
-from pairloom.formats.shared.byte_alphabet import ALPHABET, to_alphabet
 from pairloom.model import Pattern
 from pairloom.patterns import GPT2
 

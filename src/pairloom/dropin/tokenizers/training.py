@@ -9,6 +9,7 @@ from typing import Any
 
 from pairloom import _core
 from pairloom._internal.arguments import check_path, check_texts, shown
+from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom._internal.progress import reporter
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.dropin.tokenizers.components import AddedToken
@@ -16,7 +17,6 @@ from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.normalizers import Normalizer, shortens
 from pairloom.dropin.tokenizers.pre_tokenizers import Metaspace, Plan, PreTokenizer, steps_of
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
-from pairloom.formats.shared.byte_alphabet import to_alphabet
 
 _BLOCK_BYTES = 1 << 22
 _LEFT_OUT_SYMBOL = 0xFFFFFFFF

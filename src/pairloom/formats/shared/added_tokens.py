@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from pairloom import _core
 from pairloom._internal.arguments import as_text, shown
+from pairloom._internal.byte_alphabet import from_alphabet
 from pairloom.errors import FormatError
-from pairloom.formats.shared.byte_alphabet import from_alphabet
 
 FLAGS: Final = ("lstrip", "rstrip", "single_word")
 """The settings of an added token that change how it is found in a text."""
