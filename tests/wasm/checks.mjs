@@ -70,7 +70,7 @@ tokenizer.free();
 for (const call of [() => tokenizer.encode("a"), () => tokenizer.decode([1]), () => tokenizer.vocabSize, () => tokenizer.session(), () => tokenizer.encodeStream()]) {
   assert.throws(call, { message: "this Tokenizer was freed" });
 }
-assert.throws(() => decoder.push([108, 9999]), /9999/);
+assert.throws(() => decoder.push([0xc3, 9999]), /9999/); // changes nothing
 assert.equal(decoder.push([108, 111]) + decoder.push(119), "low");
 assert.equal(session.append(" low").ids.length > 0, true);
 session.free();
