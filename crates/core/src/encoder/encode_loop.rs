@@ -35,7 +35,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::cache::key::CACHED_BYTES;
-use super::cache::lookup::{BATCH, Batch, Query, look_up, pretoken_range};
+use super::cache::lookup::{self, BATCH, Batch, Lookup, Query, pretoken_range};
 use super::cache::packed::Packed;
 use super::cache::table::Table;
 use super::cache::{Cache, TableHandle};
@@ -49,7 +49,7 @@ use crate::cpu::at_tier;
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
-use crate::pretokens::key::{HashKey, PaddedText, PretokenKey, hashes};
+use crate::pretokens::key::{PaddedText, PretokenKey};
 use crate::vocabulary::Vocabulary;
 
 /// Parts longer than this are merged by [`by_rank`] instead of [`heap`].
@@ -142,10 +142,10 @@ impl PretokenEncoder {
         unsafe { encode_at_tier(tier, self, shared, pretokens, documents, output, on_progress) }
     }
 
-    /// Encodes with the instructions of `H`, which the processor must have. Entries of the cache hold ids of two bytes
+    /// Encodes with the instructions of `L`, which the processor must have. Entries of the cache hold ids of two bytes
     /// if `NARROW`, otherwise of four.
     #[inline(always)]
-    fn encode_with_isa<H: HashKey, const NARROW: bool, S: Output>(
+    fn encode_with_isa<L: Lookup, const NARROW: bool, S: Output>(
         &mut self,
         shared: &EncoderData,
         pretokens: Pretokens<'_>,
@@ -162,7 +162,7 @@ impl PretokenEncoder {
         let query = Query { hasher, table: self.handle.table.view(), text: &padded };
         // SAFETY: The processor has the instructions, and `ends` ascend and lie within the text. The constructors of
         // `Pretokens` ensure that no pretoken ends in 0xff.
-        unsafe { look_up::<H>(&mut self.batches[current], &query, start, ends) };
+        unsafe { L::look_up(&mut self.batches[current], &query, start, ends) };
         loop {
             // `encode_new` can have changed the table.
             let query = Query { hasher, table: self.handle.table.view(), text: &padded };
@@ -171,7 +171,7 @@ impl PretokenEncoder {
             let next = chunks.next();
             if let Some(next) = next {
                 // SAFETY: as above.
-                unsafe { look_up::<H>(&mut self.batches[current ^ 1], &query, end, next) };
+                unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
             let batch = &mut self.batches[current];
             // SAFETY: This is still the table in which the records were prefetched.
@@ -181,7 +181,7 @@ impl PretokenEncoder {
             while n_done < ends.len() {
                 let stop = documents.next().saturating_sub(n_before).min(ends.len());
                 if n_done < stop {
-                    n_done += self.put_cached::<NARROW, S>(current, these, n_done..stop, output)?;
+                    n_done += self.put_cached::<L, NARROW, S>(current, these, n_done..stop, output)?;
                 }
                 if n_done == stop {
                     documents.record_ends(n_before + n_done, output.n());
@@ -209,7 +209,7 @@ impl PretokenEncoder {
 
     /// Writes the ids of cached pretokens up to the first that has no entry; returns how many pretokens were written.
     #[inline(always)]
-    fn put_cached<const NARROW: bool, S: Output>(
+    fn put_cached<L: Lookup, const NARROW: bool, S: Output>(
         &self,
         batch: usize,
         pretokens: Pretokens<'_>,
@@ -226,8 +226,8 @@ impl PretokenEncoder {
         // leaving the loop for each of them or waiting for the arena costs more than everything else.
         let mut gaps = [const { MaybeUninit::<(S::Cursor, &Packed)>::uninit() }; BATCH];
         for (key, &slot) in keys.iter().zip(slots) {
-            // SAFETY: The batch was looked up in this table or moved to it.
-            let entry = match unsafe { table.find_at(key, slot) } {
+            // SAFETY: The processor has the instructions. The batch was looked up in this table or moved to it.
+            let entry = match unsafe { L::find(table, key, slot) } {
                 Some(entry) => entry,
                 // A `match`: with `Option::or_else` the whole loop was 2 to 4 % slower.
                 None => {
@@ -454,7 +454,7 @@ impl PretokenEncoder {
 
 at_tier! {
     /// Calls [`PretokenEncoder::encode_with_isa`] with the instructions of `tier` and the cache's width of ids.
-    unsafe fn encode_at_tier<H in hashes, S: Output>(
+    unsafe fn encode_at_tier<L in lookup, S: Output>(
         encoder: &mut PretokenEncoder,
         shared: &EncoderData,
         pretokens: Pretokens<'_>,
@@ -463,9 +463,9 @@ at_tier! {
         on_progress: OnProgress<'_>,
     ) -> Result<()> {
         if shared.cache.is_narrow() {
-            encoder.encode_with_isa::<H, true, S>(shared, pretokens, documents, output, on_progress)
+            encoder.encode_with_isa::<L, true, S>(shared, pretokens, documents, output, on_progress)
         } else {
-            encoder.encode_with_isa::<H, false, S>(shared, pretokens, documents, output, on_progress)
+            encoder.encode_with_isa::<L, false, S>(shared, pretokens, documents, output, on_progress)
         }
     }
 }

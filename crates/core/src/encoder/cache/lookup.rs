@@ -9,6 +9,9 @@
 //!                    the ids are stored beside the key
 //! ```
 //!
+//! Each tier has an implementation: [`Portable`]; `Neon`, which hashes with AES; [`Avx2`], which also compares the
+//! sixteen bytes of a key at once, and which AVX-512 uses, too.
+//!
 //! Tried, by `cargo run --release --example encode` (English, fifteen languages, C):
 //! - Compare both keys of a bucket without a branch: the present code is 9 %, 5 % and 13 % faster with AVX-512. Both by
 //!   `ptest`: 20 % slower, since it became branches.
@@ -16,12 +19,18 @@
 //!   difference.
 //! - Without AVX-512, find long pretokens with a vector loop: as fast with AVX2, 5 % slower without.
 //! - With AVX-512, load each key by one masked load, and hash four at once: as fast on a Sapphire Rapids.
-//! - Compare the sixteen bytes of a key at once, with AVX: 2 to 3 % faster when warm.
 
 use std::ops::Range;
 
-use super::table::{Table, View};
-use crate::pretokens::key::{HashKey, KeyHasher, LOAD_BYTES, MAX_BYTES, PaddedText, PretokenKey};
+use super::packed::Packed;
+#[cfg(target_arch = "x86_64")]
+use super::table::AtOnce;
+use super::table::{ByWords, CompareKeys, Table, View};
+#[cfg(target_arch = "x86_64")]
+use crate::pretokens::key::Aes;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+use crate::pretokens::key::ArmAes;
+use crate::pretokens::key::{Folded, HashKey, KeyHasher, LOAD_BYTES, MAX_BYTES, PaddedText, PretokenKey};
 
 /// Number of pretokens that are looked up together: their buckets are prefetched before the first is read.
 pub(in crate::encoder) const BATCH: usize = 64;
@@ -53,7 +62,7 @@ impl Batch {
     }
 
     /// Prefetches the arena's records of long pretokens. A pretoken with a candidate entry gets that entry's key, by
-    /// which [`View::find_at`] finds it; [`confirm`](Self::confirm) restores its own key if the bytes differ.
+    /// which [`Lookup::find`] finds it; [`confirm`](Self::confirm) restores its own key if the bytes differ.
     #[inline(always)]
     pub(in crate::encoder) fn prefetch_records(&mut self, table: &Table) {
         for index in self.long() {
@@ -108,19 +117,36 @@ pub(in crate::encoder) struct Query<'a> {
     pub(in crate::encoder) text: &'a PaddedText<'a>,
 }
 
-/// Computes the keys of at most [`BATCH`] pretokens, which end at `ends` and of which the first starts at `start`,
-/// and prefetches their buckets.
+/// The instructions that find a batch.
+pub(in crate::encoder) trait Lookup {
+    /// Computes the keys of at most [`BATCH`] pretokens, which end at `ends` and of which the first starts at `start`,
+    /// and prefetches their buckets.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and the hasher's tier is theirs. Ends ascend from `start` and lie within the
+    /// text. No pretoken ends in 0xff: it would have the key of a shorter one.
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]);
+
+    /// How keys are compared.
+    type Keys: CompareKeys;
+
+    /// Returns the content of the entry with this key, if it is in its own bucket.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and `slot` is from a batch that was looked up in this table.
+    #[inline(always)]
+    unsafe fn find<'a>(table: View<'a>, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
+        // SAFETY: The caller promises the same.
+        unsafe { table.find_at::<Self::Keys>(key, slot) }
+    }
+}
+
+/// Does what [`Lookup::look_up`] does, one key after the other, hashed by `H`.
 ///
 /// # Safety
-/// The processor has the instructions of `H`, and the hasher's tier is theirs. Ends ascend from `start` and lie within
-/// the text. No pretoken ends in 0xff: it would have the key of a shorter one.
+/// As for [`Lookup::look_up`].
 #[inline(always)]
-pub(in crate::encoder) unsafe fn look_up<H: HashKey>(
-    batch: &mut Batch,
-    query: &Query<'_>,
-    start: usize,
-    ends: &[u32],
-) {
+unsafe fn look_up_by<H: HashKey>(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
     // SAFETY: The caller promises the same.
     unsafe {
         // Only the last batch of a text is near its end.
@@ -143,11 +169,11 @@ pub(in crate::encoder) unsafe fn look_up<H: HashKey>(
     }
 }
 
-/// Like [`look_up`], but the keys and slots of long pretokens are wrong; returns a mask of these pretokens. `INSIDE`
+/// Like [`look_up_by`], but the keys and slots of long pretokens are wrong; returns a mask of these pretokens. `INSIDE`
 /// promises that enough text follows each pretoken ([`PaddedText::is_inside`]).
 ///
 /// # Safety
-/// As for [`look_up`].
+/// As for [`Lookup::look_up`].
 #[inline(always)]
 unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
     batch: &mut Batch,
@@ -172,11 +198,57 @@ unsafe fn look_up_at<H: HashKey, const INSIDE: bool>(
     long.reverse_bits().checked_shr((BATCH - ends.len()) as u32).unwrap_or(0)
 }
 
+/// Instructions that every processor has.
+pub(in crate::encoder) struct Portable;
+
+impl Lookup for Portable {
+    type Keys = ByWords;
+
+    #[inline(always)]
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
+        // SAFETY: The caller promises the same.
+        unsafe { look_up_by::<Folded>(batch, query, start, ends) };
+    }
+}
+
+/// NEON with AES. Keys are compared word by word: a load of sixteen bytes need not be atomic there, and the writes of
+/// another thread can become visible in another order.
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+pub(in crate::encoder) struct Neon;
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+impl Lookup for Neon {
+    type Keys = ByWords;
+
+    #[inline(always)]
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
+        // SAFETY: The caller promises the same.
+        unsafe { look_up_by::<ArmAes>(batch, query, start, ends) };
+    }
+}
+
+/// AVX2 and AES.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::encoder) struct Avx2;
+#[cfg(target_arch = "x86_64")]
+pub(in crate::encoder) use self::Avx2 as Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Lookup for Avx2 {
+    type Keys = AtOnce;
+
+    #[inline(always)]
+    unsafe fn look_up(batch: &mut Batch, query: &Query<'_>, start: usize, ends: &[u32]) {
+        // SAFETY: The caller promises the same.
+        unsafe { look_up_by::<Aes>(batch, query, start, ends) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::lookup;
     use super::*;
     use crate::cpu::{CpuTier, at_tier};
-    use crate::pretokens::key::{Folded, hashes};
 
     /// Wrong slots would cost only time: each pretoken would be merged again, with the right ids.
     #[test]
@@ -225,7 +297,7 @@ mod tests {
             let (mut batch, ends) = (Batch::new(), [text.len() as u32]);
             // SAFETY: Every processor has the instructions, the text does not end in 0xff, and the table is the one of
             // the lookup.
-            unsafe { look_up::<Folded>(&mut batch, &query, 0, &ends) };
+            unsafe { Portable::look_up(&mut batch, &query, 0, &ends) };
             let (key, slot) = (batch.keys[0], batch.slots[0]);
             let mut held = text.to_vec();
             if !is_equal {
@@ -238,16 +310,17 @@ mod tests {
             unsafe { batch.confirm(&table, text, 0, &ends) };
             assert_eq!(batch.keys[0] == key, !is_equal);
             assert_eq!(batch.keys[0].lookup_key(), key);
-            let found = table.view().find(&batch.keys[0], slot);
+            // SAFETY: as above.
+            let found = unsafe { Portable::find(table.view(), &batch.keys[0], slot) };
             assert_eq!(found.is_some(), is_equal);
         }
     }
 
     at_tier! {
-        /// [`look_up`].
-        unsafe fn look_up_at_tier<H in hashes>(batch: &mut Batch, query: &Query<'_>, ends: &[u32]) {
+        /// [`Lookup::look_up`].
+        unsafe fn look_up_at_tier<L in lookup>(batch: &mut Batch, query: &Query<'_>, ends: &[u32]) {
             // SAFETY: The processor has the instructions; the caller promises the rest.
-            unsafe { look_up::<H>(batch, query, 0, ends) }
+            unsafe { L::look_up(batch, query, 0, ends) }
         }
     }
 }

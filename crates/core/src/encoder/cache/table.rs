@@ -34,7 +34,9 @@ use crate::pages::{self, Pages};
 use crate::prefetch::prefetch;
 use crate::pretokens::key::PretokenKey;
 
-pub(in crate::encoder) use entry::{Bucket, Entry};
+#[cfg(target_arch = "x86_64")]
+pub(in crate::encoder) use entry::AtOnce;
+pub(in crate::encoder) use entry::{Bucket, ByWords, CompareKeys, Entry};
 
 /// Limits the offset of a bucket to 32 bits.
 pub(in crate::encoder) const MAX_BUCKETS: usize = 1 << 25;
@@ -331,27 +333,31 @@ impl<'a> View<'a> {
     /// Returns the content of the entry with this key, if it is in the bucket of `slot`.
     #[inline(always)]
     pub(in crate::encoder) fn find(self, key: &PretokenKey, slot: u32) -> Option<&'a Packed> {
-        // SAFETY: A masked slot is the offset of an entry.
-        unsafe { self.find_at(key, slot & self.mask) }
+        // SAFETY: Every processor has these instructions, and a masked slot is the offset of an entry.
+        unsafe { self.find_at::<ByWords>(key, slot & self.mask) }
     }
 
     /// Like [`find`](Self::find), for a slot that [`mask`](Self::mask) has reduced to the offset of its entry.
     ///
     /// # Safety
-    /// The offset is that of an entry of this table.
+    /// The offset is that of an entry of this table, and the processor has the instructions of `C`.
     #[inline(always)]
-    pub(in crate::encoder) unsafe fn find_at(self, key: &PretokenKey, offset: u32) -> Option<&'a Packed> {
+    pub(in crate::encoder) unsafe fn find_at<C: CompareKeys>(
+        self,
+        key: &PretokenKey,
+        offset: u32,
+    ) -> Option<&'a Packed> {
         debug_assert_eq!(offset & !self.mask, 0);
-        // SAFETY: The caller vouches for the offset. The offsets of the two entries of a bucket differ by that one bit.
-        // Ids are read only from an entry whose key was found.
+        // SAFETY: The caller vouches for the offset and the processor. The offsets of the two entries of a bucket
+        // differ by that one bit. Ids are read only from an entry whose key was found.
         unsafe {
             let at = |offset: u32| &*self.buckets.byte_add(offset as usize).cast::<Entry>();
             let own = at(offset);
-            if own.has_key(key) {
+            if C::has_key(own, key) {
                 return Some(own.published());
             }
             let other = at(offset ^ size_of::<Entry>() as u32);
-            other.has_key(key).then(|| other.published())
+            C::has_key(other, key).then(|| other.published())
         }
     }
 }
@@ -363,6 +369,18 @@ mod tests {
     use super::*;
     use crate::cpu::CpuTier;
     use crate::pretokens::key::KeyHasher;
+
+    /// Finds the content of the entry with this key in the bucket of `slot`, with the instructions of every tier.
+    pub(super) fn find_here(table: &Table, key: PretokenKey, slot: u32) -> Option<&Packed> {
+        let found = table.view().find(&key, slot);
+        #[cfg(target_arch = "x86_64")]
+        if CpuTier::best().has_avx2() {
+            // SAFETY: The processor has AVX2, and the slot is masked.
+            let at_once = unsafe { table.view().find_at::<AtOnce>(&key, slot & table.view().mask) };
+            assert_eq!(found.map(std::ptr::from_ref), at_once.map(std::ptr::from_ref));
+        }
+        found
+    }
 
     /// Returns a short or long pretoken whose ids fit into an entry or do not; a different one for each `i` below 690.
     pub(super) fn example(i: usize) -> (Vec<u8>, Vec<u32>) {
@@ -449,7 +467,7 @@ mod tests {
                 table.insert(key, slot, &pretoken, &ids);
                 // As if another pretoken of the same length had the same hash.
                 assert_eq!(table.confirmed(key, slot, &vec![b'b'; n_bytes]), None);
-                let find = |key| table.view().find(&key, slot);
+                let find = |key| find_here(&table, key, slot);
                 assert!(find(key).is_none());
                 let stored_key = table.confirmed(key, slot, &pretoken).unwrap();
                 assert_eq!(stored_key.lookup_key(), key);
