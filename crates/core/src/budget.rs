@@ -6,7 +6,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
-use crate::memory::{Zero, Zeros};
 
 /// A count of bytes in use, shared by threads, with an optional limit.
 #[derive(Debug)]
@@ -39,21 +38,6 @@ impl Budget {
             return Err(Error::MemoryLimit { limit: self.limit, what, remedy: "train on fewer texts" });
         }
         Ok(())
-    }
-
-    /// Takes the bytes of `n` zeros and allocates them.
-    ///
-    /// Under a limit they come from the system allocator: huge pages take memory that the budget is not charged.
-    pub(crate) fn zeros<T: Zero>(&self, n: usize, what: &'static str) -> Result<Zeros<T>> {
-        self.take(n.saturating_mul(size_of::<T>()), what)?;
-        if self.is_limited() { Zeros::on_heap(n, what) } else { Zeros::new(n, what) }
-    }
-
-    /// Frees zeros that a larger slice has replaced.
-    pub(crate) fn free<T: Zero>(&self, slice: Zeros<T>) {
-        let n_bytes = size_of_val(&*slice);
-        drop(slice);
-        self.release_freed(n_bytes);
     }
 
     /// Gives back `n_bytes` that were taken.

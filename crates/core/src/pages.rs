@@ -17,6 +17,10 @@ const MIN_BYTES: usize = 8 << 20;
 /// Bytes of a huge page. They can differ on other systems.
 pub(crate) const HUGE_BYTES: usize = 2 << 20;
 
+/// Maximum bytes that an allocator writes before a block that it maps.
+#[cfg(target_os = "linux")]
+const HEADER_BYTES: usize = 32;
+
 /// Reserves capacity for `n` items, in huge pages if it is large; the caller should `shrink_to_fit` at the end. On
 /// failure the vector is unchanged and grows as usual.
 pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
@@ -24,6 +28,27 @@ pub fn reserve<T>(items: &mut Vec<T>, n: usize) {
         return;
     }
     prefer_huge(items.spare_capacity_mut());
+}
+
+/// Reserves capacity for `n` items that will all be written, in huge pages except for a remainder of less than half a
+/// huge page. On failure the vector is unchanged.
+pub(crate) fn reserve_full<T>(items: &mut Vec<T>, n: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        let n_bytes = n.saturating_mul(size_of::<T>());
+        let n_huge = n_bytes.saturating_add(HUGE_BYTES / 2) / HUGE_BYTES * HUGE_BYTES;
+        // A mapping whose length is a multiple of a huge page starts at the boundary of one (Linux 6.7 and later).
+        let n_mapped = n_bytes.checked_add(HEADER_BYTES).and_then(|n| n.checked_next_multiple_of(HUGE_BYTES));
+        if n_huge > 0
+            && let Some(n_mapped) = n_mapped
+            && items.try_reserve_exact((n_mapped - HEADER_BYTES) / size_of::<T>()).is_ok()
+        {
+            // By writing its header, the allocator has already made the first page a small one.
+            make_huge(items.as_ptr() as usize / 4096 * 4096, n_huge, HUGE_BYTES);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (items, n);
 }
 
 /// Returns whether `n` items are large enough for huge pages.
@@ -52,7 +77,7 @@ pub fn prepare(n_bytes: usize) -> usize {
         // page, which is not entirely within the block. The next block starts there, and Linux 6.1 and later moves the
         // pages around its start, with their content, to huge pages.
         let (start, end) = (room.as_ptr() as usize, room.as_ptr_range().end as usize);
-        make_huge(start / HUGE_BYTES * HUGE_BYTES, 2 * HUGE_BYTES);
+        make_huge(start / HUGE_BYTES * HUGE_BYTES, 2 * HUGE_BYTES, 2 * HUGE_BYTES);
         n_ready = end / HUGE_BYTES * HUGE_BYTES - start;
     }
     #[cfg(not(target_os = "linux"))]
@@ -62,15 +87,16 @@ pub fn prepare(n_bytes: usize) -> usize {
     n_ready
 }
 
-/// Moves `n_bytes` bytes at `start`, with their content, to huge pages (Linux 6.1 and later).
+/// Asks for huge pages for `n_bytes` bytes at `start`, and moves the first `n_now` bytes, with their content, to huge
+/// pages at once (Linux 6.1 and later).
 #[cfg(target_os = "linux")]
-fn make_huge(start: usize, n_bytes: usize) {
+fn make_huge(start: usize, n_bytes: usize, n_now: usize) {
     const MADV_COLLAPSE: libc::c_int = 25;
     let start = start as *mut libc::c_void;
     // SAFETY: Neither advice changes a byte, whoever owns the memory; the system refuses it if nothing is mapped there.
     unsafe {
         libc::madvise(start, n_bytes, libc::MADV_HUGEPAGE);
-        libc::madvise(start, n_bytes, MADV_COLLAPSE);
+        libc::madvise(start, n_now, MADV_COLLAPSE);
     }
 }
 
@@ -191,6 +217,30 @@ unsafe fn advise<T>(room: &mut [T], advice: libc::c_int) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reserve_full_gives_room_and_changes_no_memory_that_is_used() {
+        let mut used: Vec<Vec<u8>> = Vec::new();
+        let mut columns: Vec<Vec<u64>> = Vec::new();
+        for n_bytes in
+            [0, 8, HUGE_BYTES - 8, HUGE_BYTES, HUGE_BYTES + 8, 2 * HUGE_BYTES - 32, 7 * HUGE_BYTES - 16]
+        {
+            for _ in 0..3 {
+                used.push(vec![used.len() as u8; 9000]);
+                let mut column = Vec::new();
+                reserve_full(&mut column, n_bytes / 8);
+                assert!(column.is_empty());
+                column.resize(n_bytes / 8, columns.len() as u64);
+                columns.push(column);
+            }
+        }
+        for (n, (block, column)) in used.iter().zip(&columns).enumerate() {
+            assert!(block.iter().all(|&byte| byte == n as u8) && column.iter().all(|&item| item == n as u64));
+        }
+        let mut refused = vec![7u64];
+        reserve_full(&mut refused, usize::MAX);
+        assert_eq!((refused.len(), refused[0]), (1, 7));
+    }
 
     #[test]
     fn prepare_changes_no_memory_that_is_used() {

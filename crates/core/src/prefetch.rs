@@ -21,3 +21,64 @@ pub fn prefetch<T>(address: *const T) {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
 }
+
+/// Memory that will be read in order, prefetched a few cache lines at a time between other work. Prefetching all lines
+/// at once would stall: a processor can have only few loads in progress.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// The address of the next line.
+    next: usize,
+    n_lines: usize,
+}
+
+impl Ahead {
+    /// Covers the first of these bytes, at most `n_most`.
+    pub(crate) fn new(bytes: &[u8], n_most: usize) -> Self {
+        let start = bytes.as_ptr().addr();
+        let next = start / LINE_BYTES * LINE_BYTES;
+        let n_bytes = bytes.len().min(n_most);
+        let n_lines = if n_bytes > 0 { (start - next + n_bytes).div_ceil(LINE_BYTES) } else { 0 };
+        Ahead { next, n_lines }
+    }
+
+    /// Prefetches the next lines, at most `n_most`; returns how many.
+    #[inline(always)]
+    pub(crate) fn prefetch(&mut self, n_most: usize) -> usize {
+        let n_prefetched = n_most.min(self.n_lines);
+        for _ in 0..n_prefetched {
+            prefetch(std::ptr::without_provenance::<u8>(self.next));
+            self.next = self.next.wrapping_add(LINE_BYTES);
+        }
+        self.n_lines -= n_prefetched;
+        n_prefetched
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_prefetched_once() {
+        let bytes = vec![0; 10 * LINE_BYTES];
+        let start = bytes.as_ptr().addr().next_multiple_of(LINE_BYTES) - bytes.as_ptr().addr();
+        // (offset of the first byte, number of bytes, most bytes to prefetch, number of lines they are in)
+        for (from, n_bytes, n_most, expected) in [
+            (0, 0, 100, 0),
+            (5, 1, 100, 1),
+            (5, 64, 100, 2),
+            (0, 128, 100, 2),
+            (63, 2, 100, 2),
+            (0, 500, 129, 3),
+            (0, 500, 0, 0),
+        ] {
+            let mut ahead = Ahead::new(&bytes[start + from..][..n_bytes], n_most);
+            assert_eq!(
+                ahead.prefetch(2) + ahead.prefetch(1) + ahead.prefetch(100),
+                expected,
+                "{n_bytes} from {from}"
+            );
+            assert_eq!(ahead.prefetch(100), 0);
+        }
+    }
+}

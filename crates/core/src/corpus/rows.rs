@@ -72,6 +72,10 @@ impl Text for Utf8Row<'_> {
     fn n_bytes(&self) -> usize {
         self.0.len()
     }
+
+    fn stored(&self) -> &[u8] {
+        self.0
+    }
 }
 
 /// Rows of bytes; a null counts as an empty row.

@@ -109,12 +109,12 @@ impl Counter {
         // The reader's bytes count towards `max_memory`. So does the text kept for the next block, twice because
         // growing copies it.
         let n_held = n_bytes_read.saturating_add(2 * splitter.n_kept());
-        let held = self.table.budget.take(n_held, "text that is read or kept");
+        let held = self.table.memory.budget.take(n_held, "text that is read or kept");
         self.has_failed |= held.is_err();
         held?;
         let done = splitter.with_texts(documents, |texts| self.count_texts(&texts.texts, monitor));
         self.splitter = Some(splitter);
-        self.table.budget.release(n_held);
+        self.table.memory.budget.release(n_held);
         done
     }
 

@@ -176,6 +176,6 @@ impl<'s> Jobs<'s> {
 
     /// Opens a source.
     pub(super) fn open(&self, source: Source<'s>, bytes: Vec<u8>) -> Result<Utf8Reader<'s>> {
-        Utf8Reader::open(source, &self.table.budget, bytes)
+        Utf8Reader::open(source, &self.table.memory.budget, bytes)
     }
 }

@@ -33,7 +33,7 @@ impl LocalCounts {
         let table_bytes = table_bytes(table, n_bytes);
         let log_bytes = if table_bytes < LOCAL_TABLE_BYTES { log_bytes.min(table_bytes) } else { log_bytes };
         Ok(LocalCounts {
-            short_table: LocalTable::new(table_bytes, &table.budget)?,
+            short_table: LocalTable::new(table_bytes, &table.memory.budget)?,
             batch: Batch::new(),
             log: PartitionLog::new(log_bytes),
         })
@@ -77,7 +77,7 @@ impl LocalCounts {
 /// Returns the size of a thread's table in bytes. Little text does not fill a large table, and zeroing one takes as
 /// long as counting 100 kB. Under a memory limit the table starts at its full size and does not grow.
 fn table_bytes(table: &SharedTable, n_bytes: u64) -> usize {
-    if table.budget.is_limited() {
+    if table.memory.budget.is_limited() {
         return LOCAL_TABLE_BYTES;
     }
     let wanted = n_bytes.saturating_mul(BYTES_OF_TEXT_BYTE).min(LOCAL_TABLE_BYTES as u64);

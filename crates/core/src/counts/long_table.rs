@@ -13,7 +13,7 @@
 //!
 //! Tried: a general hash table, which cannot prefetch. Counting was 10 to 15 % slower on text with many long words.
 
-use crate::budget::Budget;
+use super::table_memory::TableMemory;
 use crate::error::Result;
 use crate::memory::{Zero, Zeros};
 use crate::prefetch::prefetch;
@@ -21,6 +21,9 @@ use crate::short_bytes;
 
 const TABLE: &str = "the table of distinct pretokens";
 const ARENA: &str = "the arena of long pretokens";
+
+/// Approximate bytes of a long pretoken in a log.
+const LOGGED_BYTES: usize = 64;
 
 /// A count to add to a long pretoken, with the pretoken's hash.
 #[derive(Clone, Copy, Default)]
@@ -30,7 +33,7 @@ pub(super) struct LongAddend<'a> {
     pub(super) count: u64,
 }
 
-/// The table. Its memory is charged to the budget that is passed to its methods.
+/// The table. Its memory comes from the [`TableMemory`] that is passed to its methods.
 #[derive(Default)]
 pub(super) struct LongTable {
     slots: Zeros<Slot>,
@@ -57,8 +60,8 @@ unsafe impl Zero for Slot {}
 
 impl LongTable {
     /// Adds counts to pretokens, which must not be empty.
-    pub(super) fn add(&mut self, batch: &[LongAddend<'_>], budget: &Budget) -> Result<()> {
-        self.reserve(batch.len(), budget)?;
+    pub(super) fn add(&mut self, batch: &[LongAddend<'_>], memory: &TableMemory) -> Result<()> {
+        self.reserve(batch.len(), memory)?;
         let mask = self.slots.len().wrapping_sub(1);
         if batch.len() > 1 {
             for addend in batch {
@@ -71,11 +74,11 @@ impl LongTable {
                 }
             }
         }
-        batch.iter().try_for_each(|addend| self.add_one(addend, budget))
+        batch.iter().try_for_each(|addend| self.add_one(addend, memory))
     }
 
     #[inline]
-    fn add_one(&mut self, addend: &LongAddend<'_>, budget: &Budget) -> Result<()> {
+    fn add_one(&mut self, addend: &LongAddend<'_>, memory: &TableMemory) -> Result<()> {
         let mask = self.slots.len() - 1;
         let mut index = addend.hash as usize & mask;
         loop {
@@ -93,7 +96,7 @@ impl LongTable {
             index = (index + 1) & mask;
         }
         let &LongAddend { pretoken, hash, count } = addend;
-        self.reserve_arena(pretoken.len(), budget)?;
+        self.reserve_arena(pretoken.len(), memory)?;
         let start = self.n_bytes;
         self.slots[index] = Slot { hash, start, n_bytes: pretoken.len(), count };
         short_bytes::copy(pretoken, &mut self.arena[start..]);
@@ -116,20 +119,30 @@ impl LongTable {
         })
     }
 
+    /// Reserves capacity in an empty table for the first pretokens, which take `n_bytes` in a log with their hashes and
+    /// counts. About half of them are new, and each doubling of the table would cost as much as adding them.
+    pub(super) fn reserve_first(&mut self, n_bytes: usize, memory: &TableMemory) -> Result<()> {
+        // Under a limit there may be no memory to spare.
+        if self.n_taken > 0 || memory.budget.is_limited() {
+            return Ok(());
+        }
+        self.reserve_total(n_bytes / (2 * LOGGED_BYTES), n_bytes / 4, memory)
+    }
+
     /// Reserves capacity for a total of `n` pretokens with `n_bytes` bytes.
-    pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, budget: &Budget) -> Result<()> {
-        self.reserve(n.saturating_sub(self.n_taken), budget)?;
-        self.reserve_arena(n_bytes.saturating_sub(self.n_bytes), budget)
+    pub(super) fn reserve_total(&mut self, n: usize, n_bytes: usize, memory: &TableMemory) -> Result<()> {
+        self.reserve(n.saturating_sub(self.n_taken), memory)?;
+        self.reserve_arena(n_bytes.saturating_sub(self.n_bytes), memory)
     }
 
     /// Reserves slots for `n_more` pretokens, but no bytes in the arena: most are already in the table.
-    fn reserve(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
+    fn reserve(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         let n_needed = self.n_taken.saturating_add(n_more);
         if n_needed <= self.slots.len() / 4 * 3 {
             return Ok(());
         }
         let n_slots = n_needed.saturating_mul(4).div_ceil(3).next_power_of_two().max(8);
-        let slots = budget.zeros(n_slots, TABLE)?;
+        let slots = memory.zeros(n_slots, TABLE)?;
         let old = std::mem::replace(&mut self.slots, slots);
         let mask = n_slots - 1;
         for &slot in old.iter().filter(|slot| slot.n_bytes != 0) {
@@ -139,23 +152,23 @@ impl LongTable {
             }
             self.slots[index] = slot;
         }
-        budget.free(old);
+        memory.free(old);
         Ok(())
     }
 
-    fn reserve_arena(&mut self, n_more: usize, budget: &Budget) -> Result<()> {
+    fn reserve_arena(&mut self, n_more: usize, memory: &TableMemory) -> Result<()> {
         if self.arena.len() - self.n_bytes >= n_more {
             return Ok(());
         }
         let needed = self.n_bytes.saturating_add(n_more).max(256);
         // Double the capacity; under a limit, which may be too close for that, grow by half.
-        let wanted = match budget.is_limited() {
+        let wanted = match memory.budget.is_limited() {
             true => needed.max(self.n_bytes + self.n_bytes / 2),
             false => needed.checked_next_power_of_two().unwrap_or(needed),
         };
-        let mut arena = budget.zeros(wanted, ARENA)?;
+        let mut arena = memory.zeros(wanted, ARENA)?;
         arena[..self.n_bytes].copy_from_slice(&self.arena[..self.n_bytes]);
-        budget.free(std::mem::replace(&mut self.arena, arena));
+        memory.free(std::mem::replace(&mut self.arena, arena));
         Ok(())
     }
 }
@@ -168,7 +181,7 @@ mod tests {
 
     #[test]
     fn table_adds_counts_of_equal_pretokens_where_many_hashes_are_equal() {
-        let (budget, mut table) = (Budget::new(None), LongTable::default());
+        let (memory, mut table) = (TableMemory::new(None), LongTable::default());
         let mut expected = BTreeMap::new();
         let pretokens: Vec<String> = (0..700).map(|n| format!("a pretoken of some length {n}")).collect();
         for round in 0..4 {
@@ -182,7 +195,7 @@ mod tests {
                         count: 3,
                     })
                     .collect();
-                table.add(&addends, &budget).unwrap();
+                table.add(&addends, &memory).unwrap();
                 batch.iter().for_each(|pretoken| *expected.entry(pretoken.as_bytes()).or_insert(0) += 6);
             }
         }

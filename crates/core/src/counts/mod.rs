@@ -22,6 +22,7 @@ mod partition_log;
 mod pretoken_counts;
 mod shared_table;
 mod short_key_table;
+mod table_memory;
 
 #[cfg(test)]
 mod tests;

@@ -9,11 +9,10 @@
 //!
 //! Meanwhile the tables of that partition stay in the cache. So if many counts wait, adding them waits for memory once
 //! per cache line of a table and not once per count. A log of more counts than that gains nothing: it no longer fits in
-//! the cache itself, and its new memory has to be cleared.
+//! the cache itself, and its new memory has to be cleared. So the log grows with the tables.
 //!
 //! Tried (`cargo run --release --example count`): a log of 1 or 2 MB (languages 2 to 4 % slower), or of 16 MB from the
-//! start (English and C 7 %, languages 19 % slower, because of its pages); one that grows with the tables (no difference
-//! beyond noise); chunks of 512 bytes to 8 KB (no difference
+//! start (English and C 7 %, languages 19 % slower, because of its pages); chunks of 512 bytes to 8 KB (no difference
 //! beyond noise); postponing partitions that another thread has locked (no difference); at the end, one thread per
 //! partition for the logs of all threads (languages 10 % faster and English 5 % slower on a Zen 3, no difference on a
 //! Zen 4).
@@ -40,8 +39,12 @@ const HEADER_BYTES: usize = 3 * size_of::<u64>();
 /// Longer pretokens do not wait in the log; they are added to the shared table at once.
 const MAX_LOGGED_BYTES: usize = CHUNK_BYTES / 4;
 
-/// Maximum bytes of the waiting pretokens of one kind, short or long, of a thread.
-const MAX_BYTES: usize = 4 << 20;
+/// Initial maximum bytes of the log. It rises to the bytes of all tables divided by [`TABLES_PER_LOG`] once that is at
+/// least twice as much.
+const FIRST_BYTES: usize = 4 << 20;
+
+/// Bytes of the tables per byte of the log. So a partition gets about one count per line of its table.
+const TABLES_PER_LOG: usize = 8;
 
 const WHAT: &str = "the counts of a thread";
 
@@ -54,7 +57,7 @@ pub(super) struct PartitionLog {
 /// Returns the maximum bytes of the waiting short pretokens of one of `n_threads` threads; the same again for its long
 /// ones.
 pub(super) fn max_bytes(max_memory: Option<u64>, n_threads: usize) -> usize {
-    let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, MAX_BYTES as u64) };
+    let (of_all, of_one) = if usize::BITS < 64 { (1 << 24, 1 << 20) } else { (1 << 28, 1 << 24) };
     // Under a limit, stay below a huge page, which would be touched as a whole.
     let (of_all, of_one) =
         max_memory.map_or((of_all, of_one), |max_memory| (of_all.min(max_memory / 32), of_one.min(1 << 20)));
@@ -79,7 +82,7 @@ impl PartitionLog {
     #[cold]
     #[inline(never)]
     fn make_more_room(&mut self, table: &SharedTable, n: usize) -> Result<()> {
-        if self.short.grow(n, &table.budget)? { Ok(()) } else { self.flush_short(table) }
+        if self.short.grow(n, &table.memory.budget)? { Ok(()) } else { self.flush_short(table) }
     }
 
     /// Adds to the count of a key.
@@ -94,7 +97,7 @@ impl PartitionLog {
         if pretoken.len() > MAX_LOGGED_BYTES {
             return table.add_long(LongAddend { pretoken, hash, count });
         }
-        if !self.long.has_room(1) && !self.long.grow(1, &table.budget)? {
+        if !self.long.has_room(1) && !self.long.grow(1, &table.memory.budget)? {
             self.flush_long(table)?;
         }
         let room = self.long.take(partition_of(hash), HEADER_BYTES + pretoken.len());
@@ -115,10 +118,12 @@ impl PartitionLog {
 
     fn flush_short(&mut self, table: &SharedTable) -> Result<()> {
         table.for_each_partition(|index, partition| {
+            let n_waiting = self.short.chunks(index).map(<[_]>::len).sum();
+            partition.short.reserve_first(n_waiting, &table.memory)?;
             let mut batches = self.short.chunks(index).flat_map(|chunk| chunk.chunks(BATCH));
-            batches.try_for_each(|batch| partition.short.add(batch, &table.budget))
+            batches.try_for_each(|batch| partition.short.add(batch, &table.memory))
         })?;
-        self.short.clear();
+        self.short.clear(table.memory.n_bytes());
         Ok(())
     }
 
@@ -126,23 +131,24 @@ impl PartitionLog {
         table.for_each_partition(|index, partition| {
             let mut batch = [LongAddend::default(); BATCH];
             let mut n_taken = 0;
+            partition.long.reserve_first(self.long.chunks(index).map(<[_]>::len).sum(), &table.memory)?;
             for addend in self.long.chunks(index).flat_map(addends) {
                 batch[n_taken] = addend;
                 n_taken += 1;
                 if n_taken == BATCH {
-                    partition.long.add(&batch, &table.budget)?;
+                    partition.long.add(&batch, &table.memory)?;
                     n_taken = 0;
                 }
             }
-            partition.long.add(&batch[..n_taken], &table.budget)
+            partition.long.add(&batch[..n_taken], &table.memory)
         })?;
-        self.long.clear();
+        self.long.clear(table.memory.n_bytes());
         Ok(())
     }
 
     /// Drops the log and returns its memory to the budget of `table`.
     pub(super) fn release(self, table: &SharedTable) {
-        table.budget.release((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
+        table.memory.budget.release((self.short.n_chunks + self.long.n_chunks) * CHUNK_BYTES);
     }
 }
 
@@ -169,8 +175,9 @@ struct Chains<T> {
     last: [Taken; N_PARTITIONS],
     /// Number of chunks charged to the budget.
     n_chunks: usize,
-    /// Maximum of `n_chunks`.
-    n_most: usize,
+    /// Maximum of `n_chunks`, until the tables grow.
+    n_wanted: usize,
+    max_bytes: usize,
 }
 
 /// A chunk, and how many of its items are in use.
@@ -189,8 +196,8 @@ impl<T: Zero> Chains<T> {
 
     fn new(max_bytes: usize) -> Self {
         let last = [Self::NONE; N_PARTITIONS];
-        let n_most = max_bytes / CHUNK_BYTES;
-        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_most }
+        let n_wanted = max_bytes.min(FIRST_BYTES) / CHUNK_BYTES;
+        Chains { items: Zeros::default(), before: Vec::new(), last, n_chunks: 0, n_wanted, max_bytes }
     }
 
     /// Returns whether `n` more chunks can be started without growing.
@@ -204,12 +211,16 @@ impl<T: Zero> Chains<T> {
     fn grow(&mut self, n: usize, budget: &Budget) -> Result<bool> {
         if self.n_chunks == 0 {
             let n_first = n.max(N_PARTITIONS);
-            self.map_chunks(self.n_most.max(n_first)).or_else(|_| self.map_chunks(n_first))?;
+            // Take the first of these sizes that can be mapped.
+            let most = [self.max_bytes / CHUNK_BYTES, self.n_wanted, 0].map(|n| n.max(n_first));
+            self.map_chunks(most[0])
+                .or_else(|_| self.map_chunks(most[1]))
+                .or_else(|_| self.map_chunks(most[2]))?;
             budget.take(n_first * CHUNK_BYTES, WHAT)?;
             self.n_chunks = n_first;
             return Ok(true);
         }
-        let has_room = 2 * self.n_chunks <= self.n_most.min(self.items.len() / Self::SIZE);
+        let has_room = 2 * self.n_chunks <= self.n_wanted.min(self.items.len() / Self::SIZE);
         if !has_room || budget.take(self.n_chunks * CHUNK_BYTES, WHAT).is_err() {
             return Ok(false);
         }
@@ -258,10 +269,15 @@ impl<T: Zero> Chains<T> {
         })
     }
 
-    /// Empties all chains but keeps their memory.
-    fn clear(&mut self) {
+    /// Empties all chains but keeps their memory. Raises its maximum if the tables of all partitions, with
+    /// `table_bytes` in total, have grown enough.
+    fn clear(&mut self, table_bytes: usize) {
         self.before.clear();
         self.last = [Self::NONE; N_PARTITIONS];
+        let n_wanted = (table_bytes / TABLES_PER_LOG).min(self.max_bytes) / CHUNK_BYTES;
+        if n_wanted >= 2 * self.n_wanted {
+            self.n_wanted = n_wanted;
+        }
     }
 }
 
@@ -330,10 +346,13 @@ mod tests {
     }
 
     #[test]
-    fn chains_grow_and_keep_what_is_taken() {
+    fn chains_grow_with_the_tables_and_keep_what_is_taken() {
         let budget = Budget::new(None);
-        let mut chains = Chains::<u8>::new(MAX_BYTES);
-        for _ in 0..2 {
+        let mut chains = Chains::<u8>::new(1 << 24);
+        // Bytes of the tables, and the log's maximum after that.
+        for (table_bytes, expected) in
+            [(0, FIRST_BYTES), (1 << 20, FIRST_BYTES), (1 << 26, 1 << 23), (usize::MAX, 1 << 24)]
+        {
             let mut n_taken = 0;
             for number in 0..20_000_usize {
                 if !chains.has_room(1) && !chains.grow(1, &budget).unwrap() {
@@ -350,15 +369,15 @@ mod tests {
                 }
             }
             assert_eq!(n_found, n_taken);
-            assert_eq!(chains.n_chunks * CHUNK_BYTES, MAX_BYTES);
-            chains.clear();
-            assert_eq!(chains.items.len(), MAX_BYTES, "mapped once");
+            chains.clear(table_bytes);
+            assert_eq!(chains.n_wanted * CHUNK_BYTES, expected);
+            assert_eq!(chains.items.len(), 1 << 24, "mapped once");
         }
     }
 
     #[test]
     fn threads_share_the_memory_of_the_log() {
-        assert_eq!(max_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { MAX_BYTES });
+        assert_eq!(max_bytes(None, 2), if usize::BITS < 64 { 1 << 20 } else { 1 << 24 });
         assert!(max_bytes(None, 1000) * 1000 <= 1 << 28);
         assert!(max_bytes(Some(64_000_000), 4) * 4 <= 2_000_000);
         assert!(max_bytes(Some(1 << 40), 2) < 2 << 20, "no huge pages under a limit");

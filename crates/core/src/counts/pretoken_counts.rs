@@ -79,13 +79,18 @@ impl PretokenCounts {
         for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
             equal.sort_unstable_by_key(|&(_, index)| self.pretoken(index));
         }
-        let mut sorted =
-            PretokenCounts::assemble(&[(self.len(), self.bytes.len())], vec![order], 1, |order, columns| {
+        let mut sorted = PretokenCounts::assemble(
+            &[(self.len(), self.bytes.len())],
+            vec![order],
+            1,
+            false,
+            |order, columns| {
                 for (row, &(_, index)) in order.iter().enumerate() {
                     self.prefetch(order, row);
                     columns.push(self.pretoken(index), self.counts[index]);
                 }
-            })?;
+            },
+        )?;
         sorted.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
         Ok(sorted)
     }
@@ -113,7 +118,7 @@ impl PretokenCounts {
         let all = || counts.iter().enumerate().map(|(index, &count)| (self.pretoken(index), count));
         let kept = || all().filter(|&(_, count)| count >= min_count);
         let size = kept().fold((0, 0), |(n, n_bytes), (pretoken, _)| (n + 1, n_bytes + pretoken.len()));
-        let mut pruned = PretokenCounts::assemble(&[size], vec![()], 1, |(), columns| {
+        let mut pruned = PretokenCounts::assemble(&[size], vec![()], 1, false, |(), columns| {
             kept().for_each(|(pretoken, count)| columns.push(pretoken, count));
         })?;
         pruned.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
@@ -121,19 +126,20 @@ impl PretokenCounts {
     }
 
     /// Writes columns in parallel. `sizes[i]` is the number of pretokens and of bytes of part i, and `write` must push
-    /// exactly as many. A part is dropped once it is written.
+    /// exactly as many. A part is dropped once it is written. If `is_limited`, no memory beyond the columns is touched.
     pub(super) fn assemble<P: Send>(
         sizes: &[(usize, usize)],
         parts: Vec<P>,
         threads: usize,
+        is_limited: bool,
         write: impl Fn(&P, &mut Columns<'_>) + Sync,
     ) -> Result<PretokenCounts> {
         let n_pretokens: usize = sizes.iter().map(|size| size.0).sum();
         let n_bytes: usize = sizes.iter().map(|size| size.1).sum();
         let mut all = PretokenCounts {
-            bytes: room(n_bytes)?,
-            ends: room(n_pretokens)?,
-            counts: room(n_pretokens)?,
+            bytes: room(n_bytes, is_limited)?,
+            ends: room(n_pretokens, is_limited)?,
+            counts: room(n_pretokens, is_limited)?,
             ..PretokenCounts::default()
         };
         let mut rest = Columns {
@@ -180,9 +186,13 @@ impl PretokenCounts {
 }
 
 /// Creates an empty column with capacity for `n` items.
-fn room<T>(n: usize) -> Result<Vec<T>> {
+fn room<T>(n: usize, is_limited: bool) -> Result<Vec<T>> {
     let mut column = Vec::new();
-    pages::reserve(&mut column, n);
+    if is_limited {
+        pages::reserve(&mut column, n);
+    } else {
+        pages::reserve_full(&mut column, n);
+    }
     column.try_reserve_exact(n).map_err(Error::out_of_memory(COLUMNS))?;
     Ok(column)
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::long_table::{LongAddend, LongTable};
 use super::pretoken_counts::PretokenCounts;
 use super::short_key_table::ShortKeyTable;
-use crate::budget::Budget;
+use super::table_memory::TableMemory;
 use crate::cpu::CpuTier;
 use crate::error::Result;
 use crate::memory::TryReserve;
@@ -28,7 +28,7 @@ pub(super) struct SharedTable {
     /// Number of calls of [`SharedTable::for_each_partition`].
     n_passes: AtomicUsize,
     pub(super) hasher: KeyHasher,
-    pub(super) budget: Budget,
+    pub(super) memory: TableMemory,
 }
 
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl SharedTable {
             parts,
             n_passes: AtomicUsize::new(0),
             hasher: KeyHasher::new(CpuTier::best()),
-            budget: Budget::new(max_memory),
+            memory: TableMemory::new(max_memory),
         })
     }
 
@@ -66,15 +66,15 @@ impl SharedTable {
         let share = |n: usize| n / N_PARTITIONS / 16 * 15;
         for part_of_table in 0..N_PARTITIONS {
             let Partition { short, long } = &mut *self.lock(part_of_table);
-            short.reserve_total(share(part.ends.len() - n_long), &self.budget)?;
-            long.reserve_total(share(n_long), share(n_long_bytes), &self.budget)?;
+            short.reserve_total(share(part.ends.len() - n_long), &self.memory)?;
+            long.reserve_total(share(n_long), share(n_long_bytes), &self.memory)?;
         }
         Ok(())
     }
 
     /// Adds to the count of a pretoken that is too long to be a key.
     pub(super) fn add_long(&self, addend: LongAddend<'_>) -> Result<()> {
-        self.lock(partition_of(addend.hash)).long.add(&[addend], &self.budget)
+        self.lock(partition_of(addend.hash)).long.add(&[addend], &self.memory)
     }
 
     /// Calls `work` with each partition, holding its lock. Each call starts at a different partition, so that threads
@@ -98,8 +98,9 @@ impl SharedTable {
         );
         let sizes: Vec<(usize, usize)> = parts.iter().map(Partition::size).collect();
         let n_bytes: usize = sizes.iter().map(|size| size.0 * 2 * size_of::<u64>() + size.1).sum();
-        self.budget.take(n_bytes, "the columns of the counts")?;
-        PretokenCounts::assemble(&sizes, parts, threads, |part, columns| {
+        self.memory.budget.take(n_bytes, "the columns of the counts")?;
+        let is_limited = self.memory.budget.is_limited();
+        PretokenCounts::assemble(&sizes, parts, threads, is_limited, |part, columns| {
             for short in part.short.iter() {
                 columns.push_first(&short.key.padded(), short.key.n_bytes(), short.count);
             }

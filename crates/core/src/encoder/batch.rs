@@ -21,6 +21,7 @@ use crate::ids::Id;
 use crate::memory::{ResultIds, TryReserve, try_push_str};
 use crate::monitor::{Monitor, OnProgress};
 use crate::parallel;
+use crate::prefetch::Ahead;
 use crate::pretokens::{Place, Pretokenizer};
 use crate::special::SpecialTokens;
 use crate::text::Text;
@@ -33,6 +34,9 @@ const PROGRESS_BYTES: usize = 1 << 14;
 
 /// Texts of at most this many bytes are joined.
 const SHORT_BYTES: usize = 512;
+
+/// Bytes of the next text to prefetch while texts are joined.
+const AHEAD_BYTES: usize = 1 << 10;
 
 /// Short texts are joined up to this many bytes; with the keys of their pretokens they stay in the first-level cache.
 const JOINED_BYTES: usize = 1 << 12;
@@ -51,9 +55,12 @@ impl Joined {
     /// Joins the first of `texts`, up to one that is too long, not valid or changed by a normaliser.
     fn take(&mut self, texts: &[impl Text], pretokenizer: &Pretokenizer, buffer: &mut String) {
         self.clear();
-        for text in texts {
+        for (index, text) in texts.iter().enumerate() {
             if text.n_bytes() > SHORT_BYTES || self.text.len() >= JOINED_BYTES {
                 break;
+            }
+            if let Some(next) = texts.get(index + 1) {
+                Ahead::new(next.stored(), AHEAD_BYTES).prefetch(usize::MAX);
             }
             let Ok(utf8) = text.utf8(buffer) else { break };
             if !pretokenizer.leaves_unchanged(utf8)
@@ -312,6 +319,7 @@ impl Encoder {
                     let n_texts = n_texts.max(1);
                     joined.n_done = joined.ends.len().min(joined.n_done + n_texts);
                     for (index, text) in texts.iter().enumerate().skip(index).take(n_texts) {
+                        worker.look_ahead(texts.get(index + 1));
                         let in_text = |error: Error| error.in_text(first + index);
                         let utf8 = text.utf8(buffer).map_err(in_text)?;
                         let piece = Piece::One(first + index, utf8);

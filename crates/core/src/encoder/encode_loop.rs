@@ -4,6 +4,7 @@
 //! look up batch 0
 //! for each batch of 64 pretokens:
 //!     look up the next batch               its cache lines arrive while this batch is written
+//!     prefetch a part of the next text     so that it is in the processor's cache when its turn comes
 //!     compare the bytes of long pretokens  those that match keep the keys of their entries
 //!     for each pretoken of this batch:
 //!         an entry in its bucket?          copy as many ids as an entry can hold, advance by as many as it has
@@ -49,6 +50,7 @@ use crate::cpu::at_tier;
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
+use crate::prefetch::Ahead;
 use crate::pretokens::key::{PaddedText, PretokenKey};
 use crate::vocabulary::Vocabulary;
 
@@ -57,6 +59,9 @@ const MAX_HEAP_BYTES: usize = 1 << 15;
 
 /// Bytes of a long pretoken that are merged between two calls of `on_progress`: milliseconds of work.
 const BYTES_PER_TICK: usize = 1 << 16;
+
+/// Cache lines of the next text to prefetch with each batch: more than its text takes at two bytes per character.
+const LINES_AHEAD: usize = 12;
 
 /// A thread's handle of the cache, and its buffers for merging.
 pub(super) struct PretokenEncoder {
@@ -67,6 +72,8 @@ pub(super) struct PretokenEncoder {
     /// The ids of the current pretoken.
     ids: Vec<u32>,
     words: WordBuffers,
+    /// The text to prefetch, which is encoded next.
+    ahead: Ahead,
 }
 
 impl PretokenEncoder {
@@ -77,7 +84,13 @@ impl PretokenEncoder {
             short: ShortScratch::default(),
             ids: Vec::new(),
             words: WordBuffers::default(),
+            ahead: Ahead::default(),
         }
+    }
+
+    /// Sets the text to prefetch, a little with each batch.
+    pub(super) fn look_ahead(&mut self, ahead: Ahead) {
+        self.ahead = ahead;
     }
 
     /// Switches to the newest table of the cache.
@@ -173,6 +186,7 @@ impl PretokenEncoder {
                 // SAFETY: as above.
                 unsafe { L::look_up(&mut self.batches[current ^ 1], &query, end, next) };
             }
+            self.ahead.prefetch(LINES_AHEAD);
             let batch = &mut self.batches[current];
             // SAFETY: This is still the table in which the records were prefetched.
             unsafe { batch.confirm(&self.handle.table, text, start, ends) };

@@ -9,9 +9,14 @@ use super::special_literals::Specials;
 use crate::error::Result;
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
+use crate::prefetch::Ahead;
 use crate::pretokens::Place;
 use crate::pretokens::key::PretokenKey;
 use crate::special::{Finder, SpecialTokens};
+use crate::text::Text;
+
+/// The most bytes of the next text to prefetch; they must stay in the second-level cache until that text is encoded.
+const AHEAD_BYTES: usize = 1 << 16;
 
 /// The buffers of a thread, reused for each text.
 pub(super) struct Worker {
@@ -57,6 +62,12 @@ impl Worker {
     /// Switches to the newest table of the cache.
     pub(super) fn refresh(&mut self, cache: &Cache) {
         self.pretoken_encoder.refresh(cache);
+    }
+
+    /// Prefetches the start of the text that will be encoded next, while another is encoded.
+    pub(super) fn look_ahead(&mut self, next: Option<&impl Text>) {
+        self.pretoken_encoder
+            .look_ahead(next.map_or_else(Ahead::default, |text| Ahead::new(text.stored(), AHEAD_BYTES)));
     }
 
     /// Encodes a whole text, or a part between safe cuts that begins at the place `start`. Literals of `specials`

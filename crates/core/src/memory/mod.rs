@@ -10,7 +10,7 @@ mod results;
 mod zeros;
 
 pub use results::{Kept, ResultIds};
-pub(crate) use zeros::{Zero, Zeros};
+pub(crate) use zeros::{SharedPages, Zero, Zeros};
 
 use crate::error::{Error, Result};
 

@@ -35,6 +35,9 @@ pub trait Text: Sync {
 
     /// Returns the size in bytes, exact within a small factor.
     fn n_bytes(&self) -> usize;
+
+    /// Returns the bytes from which [`utf8`](Self::utf8) makes the text, as they are in memory.
+    fn stored(&self) -> &[u8];
 }
 
 impl Text for &str {
@@ -45,6 +48,10 @@ impl Text for &str {
 
     fn n_bytes(&self) -> usize {
         self.len()
+    }
+
+    fn stored(&self) -> &[u8] {
+        self.as_bytes()
     }
 }
 
@@ -104,6 +111,15 @@ impl Text for Characters<'_> {
             Characters::Latin1(units) => units.len(),
             Characters::Ucs2(units) => units.len() * 2,
             Characters::Ucs4(units) => units.len() * 4,
+        }
+    }
+
+    fn stored(&self) -> &[u8] {
+        match *self {
+            Characters::Utf8(text) => text.as_bytes(),
+            Characters::Latin1(units) => units,
+            Characters::Ucs2(units) => units::as_bytes(units),
+            Characters::Ucs4(units) => units::as_bytes(units),
         }
     }
 }

@@ -39,3 +39,9 @@ macro_rules! unit {
 unit!(u8, 2);
 unit!(u16, 3);
 unit!(u32, 4);
+
+/// Returns the bytes of code points.
+pub(super) fn as_bytes<U: Unit>(units: &[U]) -> &[u8] {
+    // SAFETY: Units are u8, u16 or u32, which have no padding; the bytes are borrowed for as long as the units.
+    unsafe { std::slice::from_raw_parts(units.as_ptr().cast(), size_of_val(units)) }
+}
