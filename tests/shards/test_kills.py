@@ -169,7 +169,7 @@ def test_runs_that_fail_leave_the_old_folder_and_rows(
     full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     monkeypatch.setattr("pairloom.shards.tokenize_files.publish_shard", full)
     monkeypatch.setattr("pairloom.shards.packed.publish_shard", full)
-    with pytest.raises(OSError, match="No space left on device"):
+    with pytest.raises(OSError, match="beside the old run, which is unchanged"):
         tokenize_files(NEW, tmp_path / "a.jsonl", out, overwrite=True)
     with pytest.raises(OSError, match="No space left on device"):
         pack_shards(out, rows, seq_len=64, overwrite=True)

@@ -188,7 +188,7 @@ def test_a_shard_that_cannot_be_published_does_not_count(
 
     monkeypatch.setattr(owner, name, full)
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", 700)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(OSError, match="no space left; free space, then resume"):
         tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "out", shard_tokens=200)
     found = documents_of(tmp_path / "out")
     assert found == expected()[: len(found)] != [] and not list((tmp_path / "out").glob(".*partial"))

@@ -262,7 +262,15 @@ def write_folders(
                 unfinished.append((target, manifest, mirror))
                 stack.callback(_removed_if_empty, target, manifest)
         if unfinished:
-            _execute(tokenizer, corpus, unfinished, threads, report)
+            try:
+                _execute(tokenizer, corpus, unfinished, threads, report)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                remedy = "no space left; free space, then resume with resume=True, which keeps complete shards"
+                if any(target not in configs for target, _, _ in unfinished):
+                    remedy = "no space left beside the old run, which is unchanged; free space, then start again"
+                raise OSError(error.errno, remedy, str(next(iter(configs)))) from error
     return done
 
 
