@@ -273,7 +273,7 @@ def test_the_folder_of_the_shards_is_not_their_corpus(tmp_path: Path, format: st
         # A corpus does not know the suffix of some shard formats.
         warnings.simplefilter("ignore")
         for inputs in (out, [out, out], sorted(out.glob("*.parquet")) or out):
-            with pytest.raises(ValueError, match="contain only the shards|no file with a suffix of a corpus"):
+            with pytest.raises(ValueError, match=r"contain only the shards|no file with a suffix of a corpus"):
                 tokenize_files(TOKENIZER, inputs, out, format=format, overwrite=True)
     assert contents(out) == before
 
