@@ -148,7 +148,7 @@ parity: $(MODULE) $(VENV)/tools ## ids against the owners' libraries: vocabulari
 
 engines: $(MODULE) $(VENV)/tools ## the tests of all engines, Ray and Spark too, and of S3; Spark needs Java 17 or later
 	$(BIN)/python -m pip install --quiet --group engines
-	$(BIN)/python -m pytest tests/engines tests/shards/test_remote.py tests/corpus/test_ranges.py
+	$(BIN)/python -m pytest tests/engines tests/shards tests/corpus tests/test_examples.py tests/cli/test_hostile_names.py
 
 torch: $(MODULE) $(VENV)/tools ## the tests of torch's data sets, with the wheel that needs no GPU, and of loaders that need torch
 	$(BIN)/python -m pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu torch

@@ -125,6 +125,7 @@ def test_strings_of_manifests_and_models_are_shown_escaped(model: Path, tmp_path
 def test_no_message_of_a_command_holds_a_secret_of_a_url(model: Path, tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason="aiohttp is not installed")
     url = "http://me:PASSWORD@127.0.0.1:9/a.jsonl?sig=SIGNED"
+    (tmp_path / "a.txt").write_text("a")
     commands: list[list[Any]] = [
         ["encode", "--model", url, "--text", "a"],
         ["encode", "--model", model, "--input", url],
