@@ -86,6 +86,7 @@ def test_a_new_part_takes_documents_of_one_other_only() -> None:
     assert (configs["train"]["to"], configs["test"]["to"]) == (0.98, 0.99)
     # Added as decimals; as floats the sum is 0.9999999999999999.
     assert split_configs({"a": 0.7, "b": 0.2, "c": 0.1})["c"]["to"] == 1
+    assert split_configs(dict.fromkeys("abc", 1 / 3))["c"]["to"] == 1
 
 
 def write_inputs(folder: Path, rng: random.Random) -> list[Path]:

@@ -46,8 +46,10 @@ def split_configs(split: Any) -> dict[str, dict[str, Any]]:
         # Uses the decimal number as written, so that 0.7 + 0.2 + 0.1 is 1.
         start, end = end, end + Fraction(str(share))
         configs[name] = {"from": float(start), "part": name, "to": float(end)}
-    if end != 1:
+    if abs(end - 1) > Fraction(1, 10**9):
         raise ValueError(f"split: the fractions add up to {float(end)}, not 1")
+    # Three times 1/3 is less as decimal numbers.
+    configs[name]["to"] = 1.0
     return configs
 
 
