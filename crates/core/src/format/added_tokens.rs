@@ -259,7 +259,7 @@ pub fn check_assigned(tokens: &[(String, u32)], vocabulary: &Vocabulary) -> Resu
         }
         if listed.is_none() && vocabulary.has_id(*id) {
             return Err(Error::Model(format!(
-                "added token {} gets id {id}, which the vocabulary gives to another token, because some ids have no token",
+                "added token {} has id {id}, and so has a token of the vocabulary; number the vocabulary without gaps",
                 quoted(literal)
             )));
         }
