@@ -73,7 +73,7 @@ def random_pieces(rng: random.Random) -> list[Piece]:
 
 
 def random_text(rng: random.Random) -> str:
-    return "".join(rng.choices(_ALPHABET + " \u00fcx\n", k=rng.randrange(60)))
+    return "".join(rng.choices(_ALPHABET + " \u00fcx\n", k=rng.randrange(rng.choice((10, 200)))))
 
 
 def reference_of(pieces: list[Piece]) -> CharacterModel:
@@ -178,9 +178,14 @@ def test_without_byte_fallback_unknown_characters_are_one_id(tmp_path: Path) -> 
 def test_models_that_cannot_be_expressed_are_refused_by_name(
     tmp_path: Path, trainer: dict[int, int], extra: list[Piece], part: str
 ) -> None:
-    pieces: list[Piece] = [*_FIRST, *_BYTES, ("a", -1.0, NORMAL), *extra]
+    pieces: list[Piece] = [*_FIRST, *_BYTES, ("a", -1.0, NORMAL), (SYMBOL, -1.0, NORMAL), *extra]
     with pytest.raises((FormatError, ValueError), match=part):
         load(tmp_path, model_file(pieces, trainer=trainer)).encode("a")
+
+
+def test_a_model_without_a_token_for_the_space_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no token \u2581"):
+        load(tmp_path, model_file([*_FIRST, *_BYTES, ("a", -1.0, NORMAL)]))
 
 
 def test_a_model_that_rewrites_decoded_text_is_refused(tmp_path: Path) -> None:

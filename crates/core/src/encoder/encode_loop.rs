@@ -310,14 +310,13 @@ impl PretokenEncoder {
         // Compute the slot again: the batch may have been looked up in another table.
         let slot = shared.cache.hasher.hash(key) as u32;
         if let Some(starts) = vocabulary.characters() {
-            if pretoken.len() > CACHED_BYTES {
-                return characters::merge(vocabulary, starts, pretoken, |id| output.put(id), on_progress);
-            }
+            let is_cached = pretoken.len() <= CACHED_BYTES;
             self.ids.clear();
-            if !self.handle.append_ids(key, slot, pretoken, &mut self.ids) {
-                let put = |id| self.ids.try_push(id, "ids");
-                characters::merge(vocabulary, starts, pretoken, put, on_progress)?;
-                self.learn(shared, key, slot, pretoken, 0);
+            if !is_cached || !self.handle.append_ids(key, slot, pretoken, &mut self.ids) {
+                characters::merge(vocabulary, starts, pretoken, &mut self.ids, on_progress)?;
+                if is_cached {
+                    self.learn(shared, key, slot, pretoken, 0);
+                }
             }
             return output.extend(self.ids.iter().copied());
         }

@@ -452,10 +452,9 @@ impl Session {
         };
         let both = [start, end].concat();
         let mut merged = Vec::new();
-        let put = |id| merged.try_push(id, IDS);
         let done = match vocabulary.characters() {
-            Some(starts) => characters::merge(vocabulary, starts, &both, put, &mut |_| Ok(())),
-            None => heap::merge(vocabulary, &both, put),
+            Some(starts) => characters::merge(vocabulary, starts, &both, &mut merged, &mut |_| Ok(())),
+            None => heap::merge(vocabulary, &both, |id| merged.try_push(id, IDS)),
         };
         done.is_ok() && merged == [left, right]
     }

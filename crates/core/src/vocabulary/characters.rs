@@ -8,6 +8,8 @@
 //! joined text is a piece, the piece of the best score first; of equal scores the leftmost pair. Here scores are
 //! priorities: 0 is merged first, and pieces of equal score have equal priorities.
 
+use super::{NONE, Vocabulary};
+
 /// Stands for a space in SentencePiece's files.
 pub const SPACE_SYMBOL: char = '\u{2581}';
 
@@ -17,8 +19,10 @@ pub const CHARACTERS: &str = "(?#characters)";
 /// What such a vocabulary has in addition to others.
 #[derive(Debug)]
 pub(crate) struct Characters {
-    /// The priority of each rank; empty if ranks are priorities.
-    pub(super) priorities: Vec<u32>,
+    /// For each rank the last one of equal priority; empty if no two are equal.
+    pub(super) last_equal: Vec<u32>,
+    /// The id of each character of ASCII, or [`NONE`].
+    pub(super) ascii: [u32; 128],
     /// Tokens that no merge makes or joins; each is found only as a whole. SentencePiece calls them user-defined.
     pub(crate) whole: Vec<u32>,
     /// The tokens of single bytes, ascending.
@@ -60,9 +64,19 @@ pub fn fallback_byte(token: &[u8]) -> Option<u8> {
 }
 
 impl Characters {
-    /// Returns the priority of a rank. Of two pairs the one of lower priority merges first; of equals, the left one.
+    /// Returns the priority of a rank, which is the last rank of equal priority. Of two pairs the one of lower priority
+    /// merges first; of equals, the left one.
     #[inline]
     pub(crate) fn priority(&self, rank: u32) -> u32 {
-        self.priorities.get(rank as usize).copied().unwrap_or(rank)
+        self.last_equal.get(rank as usize).copied().unwrap_or(rank)
+    }
+
+    /// Returns the id of a character that has a token.
+    #[inline]
+    pub(crate) fn id_of(&self, character: char, vocabulary: &Vocabulary) -> Option<u32> {
+        match self.ascii.get(character as usize) {
+            Some(&id) => (id != NONE).then_some(id),
+            None => vocabulary.id_of_character(character),
+        }
     }
 }

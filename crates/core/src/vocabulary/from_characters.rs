@@ -10,7 +10,7 @@ impl Vocabulary {
     /// for a token that is found only as a whole; then there are no `merges`, since any two neighbours whose joined
     /// bytes are a token merge. `unknown` is what characters without a token become, if their bytes have none either.
     ///
-    /// [`Error::Model`] if a fallback byte has no token, or if a piece has a character without one.
+    /// [`Error::Model`] if the space or a fallback byte has no token, or if a piece has a character without one.
     pub fn from_characters(
         tokens: Tokens,
         merges: Vec<[u32; 3]>,
@@ -39,6 +39,11 @@ impl Vocabulary {
                  all 256 of them"
             )));
         }
+        if unknown.is_none() && vocabulary.id_of_character(' ').is_none() {
+            return Err(Error::Model(
+                "the vocabulary has no token \u{2581}, so spaces would become other ids than in the file's library: add one".into(),
+            ));
+        }
         let Some(priorities) = priorities else {
             // Such a merge would also join characters without a token with their neighbors, across the ends of units.
             let stands_for_others = |&&id: &&u32| {
@@ -50,8 +55,8 @@ impl Vocabulary {
                 )));
             }
             let mut vocabulary = Self::with_merges(vocabulary, merges, false)?;
-            vocabulary.characters =
-                Some(Characters { priorities: Vec::new(), whole: Vec::new(), fallback, unknown });
+            let (last_equal, whole, ascii) = (Vec::new(), Vec::new(), vocabulary.ascii_ids());
+            vocabulary.characters = Some(Characters { last_equal, ascii, whole, fallback, unknown });
             return Ok(vocabulary);
         };
         // Columns of a model are in the order of the ids.
@@ -65,8 +70,11 @@ impl Vocabulary {
                 pairs.len()
             )));
         }
-        let mut by_rank = Vec::with_reserved(pairs.len(), WHAT)?;
-        by_rank.extend(pairs.iter().map(|pair| numbered(pair[2])));
+        let mut last_equal = Vec::with_reserved(pairs.len(), WHAT)?;
+        for equal in pairs.chunk_by(|one, other| numbered(one[2]) == numbered(other[2])) {
+            let last = (last_equal.len() + equal.len() - 1) as u32;
+            last_equal.extend(equal.iter().map(|_| last));
+        }
         let mut whole = Vec::new();
         for (&id, &priority) in tokens.ids.iter().zip(priorities) {
             let Some(piece) = vocabulary.token(id).filter(|_| fallback.binary_search(&id).is_err()) else {
@@ -93,7 +101,8 @@ impl Vocabulary {
             vocabulary.merge_table.insert(pair[0], pair[1], rank);
         }
         vocabulary.merges = pairs;
-        vocabulary.characters = Some(Characters { priorities: by_rank, whole, fallback, unknown });
+        let ascii = vocabulary.ascii_ids();
+        vocabulary.characters = Some(Characters { last_equal, ascii, whole, fallback, unknown });
         Ok(vocabulary)
     }
 
@@ -101,6 +110,11 @@ impl Vocabulary {
     #[inline]
     pub(crate) fn characters(&self) -> Option<&Characters> {
         self.characters.as_ref()
+    }
+
+    /// Returns the id of each character of ASCII, or [`NONE`].
+    fn ascii_ids(&self) -> [u32; 128] {
+        std::array::from_fn(|byte| self.id_of(&[byte as u8]).unwrap_or(NONE))
     }
 
     /// Returns the id of a character that has a token.

@@ -1,14 +1,16 @@
-//! Merges a unit of text by a vocabulary whose merging starts with characters, with a heap of candidate pairs: n log n.
+//! Merges a unit of text by a vocabulary whose merging starts with characters: [`symbols`] merges a short one, and a heap
+//! of candidate pairs a long one, in n log n.
 //!
-//! The symbols are a doubly linked list, in the order of the text. A candidate is a priority and the index of its left
-//! symbol in one integer, so the least is the pair of lowest priority, leftmost. A candidate that another merge has
-//! made stale is recognised by its priority, which is not that of the pair now at its place.
+//! For the heap the symbols are a doubly linked list, in the order of the text. A candidate is a priority and the index
+//! of its left symbol in one integer, so the least is the pair of lowest priority, leftmost. A candidate that another
+//! merge has made stale is recognised by its priority, which is not that of the pair now at its place.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::by_rank::STEPS_PER_CALL;
 use super::spans::{WHAT, candidate};
+use super::symbols;
 use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::monitor::OnProgress;
@@ -23,15 +25,40 @@ struct Symbol {
     after: u32,
 }
 
-/// Calls `put` for each id of `unit`, in order.
+/// Appends the ids of `unit` to `ids`.
 pub(in crate::encoder) fn merge(
     vocabulary: &Vocabulary,
     characters: &Characters,
     unit: &[u8],
-    mut put: impl FnMut(u32) -> Result<()>,
+    ids: &mut Vec<u32>,
     on_progress: OnProgress<'_>,
 ) -> Result<()> {
-    let mut symbols = symbols(vocabulary, characters, unit)?;
+    let first = ids.len();
+    push_symbols(vocabulary, characters, unit, ids)?;
+    let n_left = match symbols::merge_few(vocabulary, &mut ids[first..], |rank| characters.priority(rank)) {
+        Some(n_left) => n_left,
+        None => merge_with_heap(vocabulary, characters, &mut ids[first..], on_progress)?,
+    };
+    ids.truncate(first + n_left);
+    Ok(())
+}
+
+/// Merges any number of symbols in place; returns how many are left.
+#[cold]
+fn merge_with_heap(
+    vocabulary: &Vocabulary,
+    characters: &Characters,
+    ids: &mut [u32],
+    on_progress: OnProgress<'_>,
+) -> Result<usize> {
+    let n = u32::try_from(ids.len()).ok().filter(|&n| n < NONE).ok_or(Error::OutOfMemory { what: WHAT })?;
+    let mut symbols = Vec::with_reserved(ids.len(), WHAT)?;
+    let after = |at: u32| if at + 1 == n { NONE } else { at + 1 };
+    symbols.extend((0..n).zip(&*ids).map(|(at, &id)| Symbol {
+        id,
+        before: at.wrapping_sub(1),
+        after: after(at),
+    }));
     let priority = |symbols: &[Symbol], at: u32| -> Option<(u32, u32)> {
         let left = symbols.get(at as usize)?;
         let right = symbols.get(left.after as usize)?;
@@ -68,38 +95,41 @@ pub(in crate::encoder) fn merge(
             }
         }
     }
-    symbols.iter().filter(|symbol| symbol.id != NONE).try_for_each(|symbol| put(symbol.id))
+    let left = symbols.iter().map(|symbol| symbol.id).filter(|&id| id != NONE);
+    Ok(ids.iter_mut().zip(left).map(|(id, left)| *id = left).count())
 }
 
-/// Returns the initial symbols: one for a unit that is found as a whole; otherwise one for each character that has a
+/// Appends the initial symbols: one for a unit that is found as a whole; otherwise one for each character that has a
 /// token, and for the others one for each byte, or an unknown one, which can also stand for several in a row.
-fn symbols(vocabulary: &Vocabulary, characters: &Characters, unit: &[u8]) -> Result<Vec<Symbol>> {
-    let mut ids: Vec<u32> = Vec::with_reserved(unit.len(), WHAT)?;
-    if let Some(id) = vocabulary.id_of(unit).filter(|id| characters.whole.binary_search(id).is_ok()) {
+fn push_symbols(
+    vocabulary: &Vocabulary,
+    characters: &Characters,
+    unit: &[u8],
+    ids: &mut Vec<u32>,
+) -> Result<()> {
+    let first = ids.len();
+    ids.try_reserve(unit.len()).map_err(Error::out_of_memory(WHAT))?;
+    if !characters.whole.is_empty()
+        && let Some(id) = vocabulary.id_of(unit).filter(|id| characters.whole.binary_search(id).is_ok())
+    {
         ids.push(id);
-    } else {
-        for chunk in unit.utf8_chunks() {
-            for character in chunk.valid().chars() {
-                let mut bytes = [0; 4];
-                let bytes = character.encode_utf8(&mut bytes).as_bytes();
-                match (vocabulary.id_of(bytes), characters.unknown) {
-                    (_, Some(unknown)) if unknown.drops_spaces && character == ' ' => {}
-                    (Some(id), _) => ids.push(id),
-                    (None, Some(unknown)) if unknown.is_fused && ids.last() == Some(&unknown.id) => {}
-                    (None, Some(unknown)) => ids.push(unknown.id),
-                    (None, None) => ids.extend(bytes.iter().filter_map(|&byte| vocabulary.id_of_byte(byte))),
+        return Ok(());
+    }
+    for chunk in unit.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match (characters.id_of(character, vocabulary), characters.unknown) {
+                (_, Some(unknown)) if unknown.drops_spaces && character == ' ' => {}
+                (Some(id), _) => ids.push(id),
+                (None, Some(unknown)) if unknown.is_fused && ids[first..].last() == Some(&unknown.id) => {}
+                (None, Some(unknown)) => ids.push(unknown.id),
+                (None, None) => {
+                    let mut bytes = [0; 4];
+                    let bytes = character.encode_utf8(&mut bytes).as_bytes();
+                    ids.extend(bytes.iter().filter_map(|&byte| vocabulary.id_of_byte(byte)));
                 }
             }
-            ids.extend(chunk.invalid().iter().filter_map(|&byte| vocabulary.id_of_byte(byte)));
         }
+        ids.extend(chunk.invalid().iter().filter_map(|&byte| vocabulary.id_of_byte(byte)));
     }
-    let n = u32::try_from(ids.len()).ok().filter(|&n| n < NONE).ok_or(Error::OutOfMemory { what: WHAT })?;
-    let mut symbols = Vec::with_reserved(ids.len(), WHAT)?;
-    let after = |at: u32| if at + 1 == n { NONE } else { at + 1 };
-    symbols.extend((0..n).zip(ids).map(|(at, id)| Symbol {
-        id,
-        before: at.wrapping_sub(1),
-        after: after(at),
-    }));
-    Ok(symbols)
+    Ok(())
 }

@@ -1,6 +1,7 @@
-//! Continues merging from symbols longer than a byte: scans all pairs for the lowest rank, merges it, repeats.
+//! Merges a list of symbols: scans all pairs for the lowest rank, merges it, repeats. The symbols are the characters of a
+//! unit (`characters`), or what merging each word of a line has left.
 //!
-//! Few words in a row can be parts of one token. So moving the rest by one place after each merge costs less than a
+//! A unit is short, and few words in a row can be parts of one token. So moving the rest by one place after each merge costs less than a
 //! queue. More symbols go to [`heap`], and very many to [`by_rank`], which can be interrupted.
 
 use super::{by_rank, heap};
@@ -27,24 +28,42 @@ pub(in crate::encoder) fn merge(
     ids: &mut [u32],
     on_progress: OnProgress<'_>,
 ) -> Result<usize> {
+    match merge_few(vocabulary, ids, |rank| rank) {
+        Some(n) => Ok(n),
+        None => merge_many(vocabulary, ids, on_progress),
+    }
+}
+
+/// Merges at most [`MAX_SCANNED`] symbols in place; returns how many are left, or [`None`] if there are more.
+/// `last_equal` returns the last rank that has the priority of a rank.
+#[inline]
+pub(super) fn merge_few(
+    vocabulary: &Vocabulary,
+    ids: &mut [u32],
+    last_equal: impl Fn(u32) -> u32,
+) -> Option<usize> {
     if let [left, right] = *ids {
         let rank = vocabulary.pair_rank(left, right);
         if rank == NONE {
-            return Ok(2);
+            return Some(2);
         }
         ids[0] = vocabulary.merged_id(rank);
-        return Ok(1);
+        return Some(1);
     }
     match ids.len() {
-        0..=1 => Ok(ids.len()),
-        3..=USUAL_SYMBOLS => Ok(merge_by_scanning::<USUAL_SYMBOLS>(vocabulary, ids)),
-        2..=MAX_SCANNED => Ok(merge_by_scanning::<MAX_SCANNED>(vocabulary, ids)),
-        _ => merge_many(vocabulary, ids, on_progress),
+        0..=1 => Some(ids.len()),
+        3..=USUAL_SYMBOLS => Some(merge_by_scanning::<USUAL_SYMBOLS>(vocabulary, ids, last_equal)),
+        2..=MAX_SCANNED => Some(merge_by_scanning::<MAX_SCANNED>(vocabulary, ids, last_equal)),
+        _ => None,
     }
 }
 
 /// Merges at most `ROOM` symbols.
-fn merge_by_scanning<const ROOM: usize>(vocabulary: &Vocabulary, ids: &mut [u32]) -> usize {
+fn merge_by_scanning<const ROOM: usize>(
+    vocabulary: &Vocabulary,
+    ids: &mut [u32],
+    last_equal: impl Fn(u32) -> u32,
+) -> usize {
     // Each symbol, and in the low half the rank of its pair with the next one.
     let mut pairs = [0; ROOM];
     let with_rank = |symbol: u32, rank: u32| u64::from(symbol) << 32 | u64::from(rank);
@@ -63,6 +82,12 @@ fn merge_by_scanning<const ROOM: usize>(vocabulary: &Vocabulary, ids: &mut [u32]
         }
         if least == NONE {
             break;
+        }
+        let last = last_equal(least);
+        if last != least {
+            // Of pairs of equal priority the leftmost merges first.
+            at = pairs[..n].iter().position(|&pair| pair as u32 <= last).unwrap_or(at);
+            least = pairs[at] as u32;
         }
         n -= 1;
         for place in at + 1..n {
