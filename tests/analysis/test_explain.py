@@ -72,6 +72,10 @@ PLANTED: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "pattern: cl100k": (TEXT, {}, {"pattern": "cl100k"}),
     "pattern: whole lines": (TEXT, {}, {"pattern": r"[^\n]+|\n+"}),
     "pattern: two in turn": (TEXT, {**CS336, "pattern": "o200k"}, {**CS336, "pattern": (r"\d", "gpt2")}),
+    "max_token_bytes: of theirs": (TEXT, {}, {"max_token_bytes": 4}),
+    "max_token_bytes: of mine": (TEXT, {"max_token_bytes": 4}, {}),
+    "min_count: of theirs": (TEXT, {}, {"min_count": 9}),
+    "min_count: of mine": (TEXT, {"min_count": 9}, {}),
     "documents: lines": (TEXT, ACROSS, {**ACROSS, "text": LINES}),
     "documents: lines with form feeds": (FEEDS, ACROSS, {**ACROSS, "text": re.findall(r".*\n", FEEDS)}),
     "documents: joined": (LINES_SPACED, {}, {"text": "".join(LINES_SPACED)}),
@@ -102,6 +106,7 @@ def check_counts(found: Explanation, mine: Tokenizer, corpus: list[str]) -> None
     words: list[tuple[list[Any], int]] = [
         ([bytes([byte]) for byte in pretoken], count)
         for pretoken, count in count_pretokens(parts, config.pattern).items()
+        if count >= config.min_count
     ]
     for pair in mine.merges[: found.rank]:
         words = [(apply_merge(word, pair, b"".join(pair)), count) for word, count in words]  # type: ignore[arg-type]

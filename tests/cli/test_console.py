@@ -159,7 +159,7 @@ def test_lines_of_progress_quiet_and_json(folder: Path, tmp_path: Path, monkeypa
     done = run(*arguments, "--log-json")
     assert done.status == 1 and json.loads(done.err)["event"] == "error"
     assert run(*arguments, "--quiet", "--log-json").status == 2
-    for command in ("train", "count", "merge-counts", "stats", "compare"):
+    for command in COMMANDS:
         shown = output(command, "--help")
         assert "--quiet" in shown and "--log-json" in shown
 

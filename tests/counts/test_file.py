@@ -43,6 +43,13 @@ def test_round_trip(tmp_path: Path, suffix: str) -> None:
     assert PretokenCounts.load(path) == empty
 
 
+@pytest.mark.parametrize("suffix", [".PARQUET", ".pq"])
+def test_other_spellings_of_parquet_are_parquet(tmp_path: Path, suffix: str) -> None:
+    COUNTS.save(tmp_path / f"c{suffix}")
+    assert (tmp_path / f"c{suffix}").read_bytes().startswith(b"PAR1")
+    assert PretokenCounts.load(tmp_path / f"c{suffix}") == COUNTS
+
+
 def test_the_native_layout(tmp_path: Path) -> None:
     """Reads a file using only the documented layout."""
     path = tmp_path / "c"

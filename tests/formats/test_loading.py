@@ -69,8 +69,9 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 # Names and formats of what is saved -----------------------------------------------------------------------------
 
 
-def test_the_suffix_tiktoken_is_that_format(tmp_path: Path) -> None:
-    path = tmp_path / "model.tiktoken"
+@pytest.mark.parametrize("name", ["model.tiktoken", "model.TIKTOKEN"])
+def test_the_suffix_tiktoken_is_that_format(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     with pytest.warns(UserWarning, match=r"does not store the pattern, the special tokens.*pattern='gpt2'"):
         TOKENIZER.save(path)
     assert path.read_bytes().startswith(b"AA== 0\n")

@@ -101,6 +101,17 @@ def test_units_without_a_script_are_the_same(english: Tokenizer, tmp_path: Path,
         assert [shown for shown, n in static if n > 1] == found["units"]
 
 
+def test_bytes_that_are_no_text_shift_no_units() -> None:
+    assert list(units([b"\xc3", b" ", b"a", "é".encode(), b"\xe2\x82"])) == [
+        ("\ufffd", 1),
+        (" ", 1),
+        ("a", 1),
+        ("é", 1),
+        ("\ufffd", 1),
+    ]
+    assert list(units([b"\xff\xc3", b"\xa9", b"a"])) == [("\ufffdé", 2), ("a", 1)]
+
+
 def test_a_prefix_of_one_side_shifts_no_differences(tmp_path: Path) -> None:
     pieces = load(tmp_path, model_file(random_pieces(random.Random(9))))
     english = Tokenizer.train("ab", 256, special_tokens=())

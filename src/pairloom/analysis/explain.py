@@ -1,8 +1,8 @@
 """Explains why two training runs learned different merges: the first difference, its counts, and the likely cause.
 
 Training is repeated with one thing changed at a time (the tie rule, the normalizer, line ends, special tokens, the
-pattern, document boundaries). The change that reproduces the most of the other tokenizer's merges is reported as the
-cause. Cost: about ten training runs.
+pattern, limits of tokens and counts, document boundaries). The change that reproduces the most of the other tokenizer's
+merges is reported as the cause. Cost: about ten training runs.
 """
 
 import io
@@ -17,7 +17,7 @@ from pairloom._internal.arguments import resolve_threads
 from pairloom.analysis.render import shown_token
 from pairloom.corpus import Corpus
 from pairloom.counts.pretoken_counts import PretokenCounts
-from pairloom.model import DROP_STEP, Pattern
+from pairloom.model import DROP_STEP
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.tokenizer import Tokenizer, check_tokenizer
 from pairloom.training import first_seen
@@ -39,10 +39,11 @@ class Explanation:
     """The first merge that differs, and why.
 
     cause: "none" (the merges are the same), "vocab_size" (one has more of the same), "tie", "normalizer", "line ends",
-    "specials", "pattern", "documents", "corpus" (training on this corpus does not reproduce the first tokenizer's
-    merges) or "unknown". rank: the rank of the first merge that differs. mine, theirs: the parts of that merge in each
-    tokenizer; None if it has no more merges. counts: how often each of the two pairs is adjacent before that merge,
-    trained like the first tokenizer. n_explained: how many of the second one's merges training learns with the cause
+    "specials", "pattern", "max_token_bytes", "min_count", "documents", "corpus" (training on this corpus does not
+    reproduce the first tokenizer's merges) or "unknown". rank: the rank of the first merge that differs. mine, theirs:
+    the parts of that merge in each tokenizer; None if it has no more merges. counts: how often each of the two pairs is
+    adjacent before that merge, trained like the first tokenizer. n_explained: how many of the second one's merges
+    training learns with the cause
     changed. reason: all this in sentences.
     """
 
@@ -127,7 +128,7 @@ def explain_difference(
             why += f"; or min_frequency={count + 1} skipped the rarer pairs"
         return explained("vocab_size", f"All others are the same, so vocab_size was counted differently: {why}")
     best, cause, why = 0, "unknown", "No single change of training gives the second tokenizer's merge"
-    for what, how, changed, texts in _changes(config, theirs.pattern, documents, specials, corpora):
+    for what, how, changed, texts in _changes(config, theirs, documents, specials, corpora):
         n_equal = _n_equal(_learned(texts, changed, n_steps, threads), merges[1])
         if n_equal > max(best, rank):
             best, cause = n_equal, what
@@ -147,7 +148,7 @@ def _normalized(documents: list[str], tokenizer: Tokenizer) -> Iterator[tuple[st
 
 def _changes(
     config: TrainingConfig,
-    pattern: Pattern,
+    theirs: Tokenizer,
     documents: list[str],
     specials: list[tuple[str, ...]],
     normalized: dict[str, list[str]],
@@ -175,9 +176,16 @@ def _changes(
             split = replace(config, special_tokens=literals, corpus_specials="split")
             how = f"split on {', '.join(literals)}" if literals else "treated as text"
             yield "specials", f"Special tokens in the corpus: with them {how}", split, documents
+    pattern = theirs.pattern
     if pattern_text(pattern) != pattern_text(config.pattern):
         name = pattern_name(pattern) or pattern
         yield "pattern", f"Another pattern: with {name}", replace(config, pattern=pattern), documents
+    longest = max((len(left + right) for left, right in theirs.merges), default=1)
+    if longest != config.max_token_bytes:
+        yield "max_token_bytes", f"With max_token_bytes={longest}", replace(config, max_token_bytes=longest), documents
+    least = theirs.config.min_count if theirs.config else 1
+    if least != config.min_count:
+        yield "min_count", f"With min_count={least}", replace(config, min_count=least), documents
     # As files are read: str.splitlines would also split at U+2028, form feeds and others.
     lines = [line for text in documents for line in io.StringIO(text, newline="\n")]
     for how, texts in {

@@ -39,10 +39,6 @@ COMMANDS = (
 )
 
 
-# Commands that can take long and report progress.
-_LONG = frozenset({"train", "prune", "count", "merge-counts", "tokenize", "stats", "compare", "verify"})
-
-
 # The metavars of options that take a file or folder.
 _FILES = frozenset({"FILE", "PATH", "FOLDER", "DIR", "MODEL"})
 
@@ -116,8 +112,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
         module: Any = importlib.import_module(f"pairloom.cli.{name.replace('-', '_')}")
         command = commands.add_parser(name, help=module.HELP, description=module.HELP, allow_abbrev=False)
         module.add_arguments(command)
-        if name in _LONG:
-            add_output_options(command)
+        add_output_options(command)
         command.set_defaults(run=module.run, wrong_usage=command.error)
     return parser
 
@@ -127,7 +122,7 @@ def run(argv: Sequence[str] | None, interruptions: Interruptions) -> int:
     _open_closed_streams()
     given = sys.argv[1:] if argv is None else argv
     args = parser(given[0] if given else None).parse_args(given)
-    args.console = Console(quiet=getattr(args, "quiet", False), log_json=getattr(args, "log_json", False))
+    args.console = Console(quiet=args.quiet, log_json=args.log_json)
     say = args.console.say
     try:
         interruptions.may_clean_up = True

@@ -23,7 +23,7 @@ HELP = "count the pretokens (word-like pieces) of a corpus into a file, to train
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `pairloom count`."""
     parser.add_argument(
-        "--output", required=True, metavar="FILE", help="the counts file; Parquet if it ends in .parquet"
+        "--output", required=True, metavar="FILE", help="the counts file; Parquet if it ends in .parquet or .pq"
     )
     add_corpus_options(parser)
     add_pretoken_options(parser)

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="counts to subtract, for documents that left the corpus",
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet if it ends in .parquet")
+    parser.add_argument("--output", required=True, metavar="FILE", help="the sum; Parquet for .parquet and .pq")
     parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 
 

@@ -1,6 +1,7 @@
 """Counts files: what one machine counts, another can add and train on.
 
-The suffix selects one of two formats: `.parquet` is Parquet (with the extra [parquet]), everything else is native.
+The suffix selects one of two formats: `.parquet` and `.pq` are Parquet (with the extra [parquet]), everything else is
+native.
 
 Both hold the pretokens in byte order, each once, with counts of at least 1, and the metadata: pattern, special_tokens,
 corpus_specials, unicode_version, n_bytes, n_documents, n_special_literals, tool_version, and min_count if rarer
@@ -68,9 +69,14 @@ class Stored(NamedTuple):
     totals: tuple[int, int, int]
 
 
+def is_parquet(path: Path) -> bool:
+    """Whether the suffix means Parquet, as for a corpus."""
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
 def save(path: Path, columns: _core.PretokenCounts, metadata: dict[str, Any], overwrite: bool) -> None:
     """Writes counts atomically, in the format that the suffix selects."""
-    to_bytes = _to_parquet if path.suffix == ".parquet" else _to_native
+    to_bytes = _to_parquet if is_parquet(path) else _to_native
     write_file(path, to_bytes(columns, metadata), overwrite)
 
 

@@ -180,7 +180,7 @@ class PretokenCounts:
         return cls(columns, metadata)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Saves atomically: as Parquet if the suffix is .parquet, else in the format of `pairloom.counts.file`.
+        """Saves atomically: as Parquet if the suffix is .parquet or .pq, else in the format of `pairloom.counts.file`.
 
         Equal counts produce equal bytes. Raises FileExistsError unless `overwrite`.
         """
@@ -198,12 +198,12 @@ class PretokenCounts:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PretokenCounts:
-        """Loads counts that `save` wrote; reads a .parquet file like `from_parquet`.
+        """Loads counts that `save` wrote; reads a .parquet or .pq file like `from_parquet`.
 
         Raises OSError, CountsError naming the file, the location and the remedy.
         """
         file = Path(check_path("path", path))
-        if file.suffix == ".parquet":
+        if counts_file.is_parquet(file):
             return cls.from_parquet(file)
         with file.open("rb") as opened:
             return cls(*counts_file.read_native(opened, str(file)))

@@ -86,9 +86,7 @@ def load(
             )
     file = Path(check_path("path", path))
     if re.fullmatch(r"[\w.-]+/[\w.-]+", str(path)) and not file.parent.exists():
-        remedy = (
-            f"if it is a repository on the HuggingFace hub, use Tokenizer.from_pretrained({str(path)!r}) fetches it"
-        )
+        remedy = f"if it is a repository on the HuggingFace hub, Tokenizer.from_pretrained({str(path)!r}) fetches it"
         raise FileNotFoundError(errno.ENOENT, f"there is no such file or folder; {remedy}", str(path))
     companions, folder, incomplete = None, str(file), False
     if file.is_dir():
@@ -295,14 +293,14 @@ _FOREIGN_FILE_NAMES = {
 
 def _format_for(target: Path, format: str | None) -> str:
     if format is None:
-        if other := _FOREIGN_FILE_NAMES.get(target.name) or _FOREIGN_FILE_NAMES.get(target.suffix):
+        if other := _FOREIGN_FILE_NAMES.get(target.name) or _FOREIGN_FILE_NAMES.get(target.suffix.lower()):
             what, theirs = other
             for_theirs = f'format="{theirs}" for that{" (a folder)" * (theirs == "gpt2")}, or ' if theirs else ""
             raise FormatError(
                 f"{target}: this name is for {what}, not for pairloom's own format; pass"
                 f' {for_theirs}format="pairloom" if you want that format'
             )
-        return "tiktoken" if target.suffix == ".tiktoken" else "pairloom"
+        return "tiktoken" if target.suffix.lower() == ".tiktoken" else "pairloom"
     check_choice("format", format, WRITABLE)
     return format
 

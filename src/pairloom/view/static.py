@@ -67,12 +67,13 @@ def units(tokens: Sequence[bytes]) -> Iterator[tuple[str, int]]:
     data = b"".join(tokens)
     # The byte offsets where a visible character starts, that is, one not combined with the character before it.
     starts, at, before = {len(data)}, 0, ""
-    for character in data.decode(errors="replace"):
+    # With "surrogateescape", each byte that is not text counts as one character of one byte.
+    for character in data.decode(errors="surrogateescape"):
         joins = unicodedata.category(character)[0] == "M" or before == _JOINER or character in _MODIFIERS
         is_flag = before in _FLAGS and character in _FLAGS
         if not joins and not is_flag and character != _JOINER:
             starts.add(at)
-        at += len(character.encode())
+        at += len(character.encode(errors="surrogateescape"))
         before = "" if is_flag else character
     first = n = 0
     for end in accumulate(map(len, tokens)):
