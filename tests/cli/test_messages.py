@@ -39,6 +39,17 @@ TRAIN = "train --vocab-size 300 --output new --input"
 TOKENIZE = "tokenize --model model.json --output new --input"
 
 
+def test_remedies_for_ids_and_samples_are_options(folder: Path) -> None:
+    vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"ab", 300: b"never"}
+    with pytest.warns(UserWarning, match="1 of 258 tokens are never used"):
+        Tokenizer(vocab, [(b"a", b"b")]).save("gap.json")
+    done = run("train --extend gap.json --n-tokens 1 --renumber --output new --input a.txt")
+    failed(done, "because some belong to tokens that no merge makes; leave out --renumber\n")
+    Path("long.jsonl").write_text('{"text": "' + "ab " * 40_000 + '"}\n')
+    done = run("estimate --model model.json --sample-bytes 9000 --input long.jsonl")
+    failed(done, "no record starts in the sample; raise --sample-bytes\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

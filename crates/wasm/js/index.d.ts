@@ -52,7 +52,7 @@ export declare class Tokenizer {
   static fromBytes(bytes: Uint8Array | ArrayBuffer, options?: FileOptions): Promise<Tokenizer>;
   /** Loads a file at a URL; in node also at a path. */
   static load(location: string | URL, options?: FileOptions): Promise<Tokenizer>;
-  /** Trains on one text. */
+  /** Trains on one text. Learns fewer merges if no pair is left. */
   static train(text: string, nMerges: number, options?: { pattern?: string; tieBreak?: "ids_least" | "bytes_greatest" }): Promise<Tokenizer>;
 }
 

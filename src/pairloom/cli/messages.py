@@ -65,6 +65,7 @@ _PHRASES = tuple(
         (r"\bspecial_tokens=\[('[^']*')\]", r"--special \1"),
         (r'\bLoad it with missing_bytes="drop"( .*, or )"raise"', r"Pass --missing-bytes drop\1raise"),
         (r"\bdrop it first: tokenizer\.without_post_processor\(\)", "drop it: convert --drop-post-processor"),
+        (r"\bpass keep_ids=True$", "leave out --renumber"),
         (r"\bkeep_ids=True leaves them unchanged, and .*", "without --renumber or --compact they stay"),
         (r"\bpass vocab_size >= ([0-9]+)", r"pass --vocab-size \1 or more"),
         (r": was made with (?!pack )([a-z_]+) (.+), not (.+); resume with the same,", _changed_option),

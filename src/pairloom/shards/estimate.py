@@ -60,9 +60,10 @@ def estimate(
 ) -> Estimate:
     """Estimates what `tokenize_files` will make of a corpus, from about sample_bytes at up to `pieces` places.
 
-    If a sample would be half of the corpus or more, counts the whole corpus. model, inputs and options are those of
-    `tokenize_files`. Raises OSError, CorpusError for what cannot be read, for inputs of unknown size (pipes) and for
-    records longer than both sample_bytes and 64 MiB.
+    Not included are eot and bos, which add a token to each document. If a sample would be half of the corpus or more,
+    counts the whole corpus. model, inputs and options are those of `tokenize_files`. Raises OSError, CorpusError for
+    what cannot be read, for inputs of unknown size (pipes), for records longer than both sample_bytes and 64 MiB, and
+    if no record starts in the sample.
     """
     check_int("sample_bytes", sample_bytes, least=1)
     check_int("pieces", pieces, least=1)
@@ -152,7 +153,7 @@ def _extrapolated(rows: Amounts, sample: Sample) -> tuple[Amounts, int | None]:
     shares = n_places / n_places.sum()
     means = shares @ rows
     if not means[0]:
-        raise CorpusError("no record starts in the sample; pass a larger sample_bytes")
+        raise CorpusError("no record starts in the sample; raise sample_bytes")
     # The effective number of pieces: this many pieces of equal shares would vary as much.
     n = 1 / float((shares**2).sum())
     error = None
