@@ -253,9 +253,12 @@ def test_truncation_is_training_to_that_size_and_needs_a_config(
     with pytest.raises(ValueError, match="specials_counted=True"):
         lost.truncate_vocab(290)
     assert lost.truncate_vocab(290, specials_counted=specials_counted) == small
-    # Special tokens that were added later were not counted in training.
+    # Special tokens that were added later count like the others, as in extend and prune.
     more = big.add_special_tokens(["<later>"])
-    assert more.truncate_vocab(290).merges == small.merges
+    size = 290 + specials_counted
+    assert more.truncate_vocab(size).merges == small.merges
+    assert more.truncate_vocab(size) == more.truncate_vocab(size, specials_counted=specials_counted)
+    assert more.truncate_vocab(size).extend([SAMPLE], size) == more.truncate_vocab(size)
     plain = Tokenizer.train([SAMPLE * 5], 320, profile, special_tokens=[])
     plain.save(tmp_path / "plain")
     assert Tokenizer.load(tmp_path / "plain").truncate_vocab(290) == plain.truncate_vocab(290)

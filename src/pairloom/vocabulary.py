@@ -201,7 +201,7 @@ def truncated(
     if specials_counted is not None:
         check_bool("specials_counted", specials_counted)
     elif config is not None:
-        specials_counted, n_specials = config.specials_counted, len(config.special_tokens)
+        specials_counted = config.specials_counted
     elif n_specials:
         raise ValueError(
             "the tokenizer does not store how it was trained, so it is unknown whether vocab_size counts its "
