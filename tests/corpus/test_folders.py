@@ -32,9 +32,10 @@ def test_names_that_engines_use_for_themselves_are_passed_by(tmp_path: Path) -> 
         UserWarning, match=r"_delta_log and 2 others will not be read: in folders, names that start with _"
     ):
         assert list(Corpus(tmp_path / "_table")) == ["one", "two"]
-    assert Corpus(str(tmp_path / "_table" / "**" / "*.parquet")).names == [
-        str(tmp_path / "_table" / name) for name in ("_metadata.parquet", "day=1/part-0.parquet", "part-1.parquet")
-    ]
+    with pytest.warns(UserWarning, match=r"_delta_log/part-0.parquet and 1 others will not be read: in folders"):
+        assert Corpus(str(tmp_path / "_table" / "**" / "*.parquet")).names == [
+            str(tmp_path / "_table" / name) for name in ("_metadata.parquet", "day=1/part-0.parquet", "part-1.parquet")
+        ]
     assert list(Corpus(str(tmp_path / "_table" / "**" / "_temporary" / "*" / "*"))) == ["one"]
     # A file that is passed by name is read.
     assert list(Corpus([tmp_path / "_table" / "_temporary", tmp_path / "_table" / "_metadata.parquet"])) == [
@@ -50,6 +51,10 @@ def test_the_same_names_are_passed_by_in_a_store(tmp_path: Path, memory: Any) ->
     memory.put(f"{tmp_path}/table/", "/passed/_table/", recursive=True)
     with pytest.warns(UserWarning, match=r"_table/_delta_log/0+\.json and 3 others will not be read"):
         assert list(Corpus("memory://passed/_table")) == ["one", "two"]
+    with pytest.warns(UserWarning, match=r"_table/_delta_log/part-0.parquet and 2 others will not be read"):
+        names = Corpus("memory://passed/_table/**/*.parquet").names
+    assert [name.rpartition("/")[2] for name in names] == ["_metadata.parquet", "part-0.parquet", "part-1.parquet"]
+    assert len(Corpus("memory://passed/_table/**/_temporary/**/*.parquet").names) == 1
 
 
 def test_a_folder_of_nothing_else_says_the_rule(tmp_path: Path) -> None:

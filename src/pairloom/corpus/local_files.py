@@ -1,6 +1,5 @@
 """Names of local files, in a folder or matching a glob; each file once, even if links lead to it again."""
 
-import glob
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -33,16 +32,13 @@ def files_below(path: str, skipped: list[str]) -> Iterator[str]:
                     yield str(Path(entry.path))
 
 
-def matching(pattern: str) -> Iterator[str]:
-    """Yields the paths that a glob matches; "**" skips names that begin with _, unless the pattern has one after it."""
-    before, _, after = pattern.partition("**")
-    n_before = len(PurePath(before).parts)
-    last = -1 if after else None
-    is_named = any(part.startswith("_") for part in PurePath(after).parts)
-    # Unlike Path.glob, this takes an absolute path with the pattern in it.
-    for name in glob.glob(pattern, recursive=True):  # noqa: PTH207
-        if is_named or not any(part.startswith("_") for part in PurePath(name).parts[n_before:last]):
-            yield name
+def is_skipped(path: str, pattern: str) -> bool:
+    """Whether "**" in a glob does not stand for this path: as in folders, unless the glob has such a name after it."""
+    before, stars, after = pattern.partition("**")
+    if not stars or any(part.startswith(SKIPPED_PREFIXES) for part in PurePath(after).parts):
+        return False
+    parts = PurePath(path).parts[len(PurePath(before).parts) : -1 if after else None]
+    return any(part.startswith(SKIPPED_PREFIXES) for part in parts)
 
 
 def each_once(names: list[str], doubled: list[str]) -> list[tuple[str, os.stat_result]]:

@@ -9,10 +9,11 @@ warning, since it would be in the corpus twice.
 import contextlib
 import dataclasses
 import errno
+import glob
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
@@ -22,7 +23,7 @@ from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom._internal.warnings import warn
 from pairloom.corpus.compression import COMPRESSIONS
-from pairloom.corpus.local_files import SKIPPED_PREFIXES, each_once, files_below, matching, name_of, path_order
+from pairloom.corpus.local_files import SKIPPED_PREFIXES, each_once, files_below, is_skipped, name_of, path_order
 from pairloom.corpus.remote import check_version, modified_ns, open_remote, version_of
 from pairloom.corpus.streams import Stream, is_stream, open_stdin
 from pairloom.errors import CorpusError
@@ -212,10 +213,19 @@ def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
         yield _local(path)
     else:
-        names = [name for name in matching(path) if not Path(name).is_dir()]
+        # Unlike Path.glob, this takes an absolute path with the pattern in it.
+        found = glob.glob(path, recursive=True)  # noqa: PTH207
+        names = [name for name in _not_skipped(found, path, left_out) if not Path(name).is_dir()]
         if not names:
             raise CorpusError(f"{path}: the glob matches no files")
         yield from _local_sources(_without_descriptions(names), left_out)
+
+
+def _not_skipped(found: list[str], pattern: str, left_out: _LeftOut, shown: Callable[[str], str] = str) -> list[str]:
+    """Returns the paths that a glob stands for; notes files of a corpus that "**" skips."""
+    kept = [path for path in found if not is_skipped(path, pattern)]
+    left_out.skipped_by_name += sorted(shown(path) for path in {*found}.difference(kept) if _by_suffix(path)[0])
+    return kept
 
 
 def _local(path: str, status: os.stat_result | None = None) -> Source:
@@ -298,7 +308,8 @@ def _expanded(url: str, left_out: _LeftOut) -> tuple[Any, dict[str, str]]:
     # In HTTP, "?" begins the query, and isdir() downloads all of a file.
     is_glob = bool(_GLOB_CHARACTERS.intersection(path.partition("?")[0] if is_http else path))
     if is_glob and not files.exists(path):
-        paths = [name for name in files.glob(path) if not files.isdir(name)]
+        found = _not_skipped(files.glob(path), path, left_out, lambda each: public_url(files.unstrip_protocol(each)))
+        paths = [name for name in found if not files.isdir(name)]
         if not paths:
             raise CorpusError(f"{name}: the glob matches no files")
     elif not (is_http and _by_suffix(path)[0] is not None) and files.isdir(path):
