@@ -72,6 +72,25 @@ def test_the_same_tokenizer_through_three_libraries() -> None:
         assert found["n_altered"] == [0, 0]
 
 
+@pytest.mark.filterwarnings("ignore:a character without a token becomes")
+@pytest.mark.parametrize("kind", ["spaces", "words", "metaspace", "clip"])
+def test_a_file_over_characters_equals_itself_in_its_library(tmp_path: Path, kind: str) -> None:
+    import tokenizers
+
+    from tests.formats import test_words as words
+
+    rng = random.Random(kind)
+    steps = [words._SPLIT] if kind == "metaspace" else words._STEPS.get(kind, [])
+    file = words.clip_json(rng) if kind == "clip" else words.unknown_json(rng, steps, True)
+    ours = words.load(tmp_path, file)
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    texts = [(str(number), words.random_text(rng)) for number in range(40)]
+    found = compare(side_of(ours, "ours"), side_of(theirs, "theirs"), texts)
+    assert (found["ids"], found["cuts"]) == (None, None)
+    if kind != "clip":  # whose text tokenizers decodes with </w>
+        assert found["n_altered"][0] == found["n_altered"][1]
+
+
 def test_compare_reports_a_side_that_changes_the_text() -> None:
     import tokenizers
 

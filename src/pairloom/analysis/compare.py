@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairloom._internal.byte_alphabet import from_alphabet
+from pairloom._internal.byte_alphabet import from_alphabet, to_alphabet
 from pairloom._internal.optional_deps import import_optional
 from pairloom.corpus import Corpus
 from pairloom.errors import FormatError
@@ -26,6 +26,7 @@ LIBRARIES = ("tiktoken:", "hf:")
 """The prefixes of side names that are not files."""
 
 _WINDOW_BEFORE, _WINDOW_AFTER = 3, 5
+_SPACE = to_alphabet(b" ")
 _CONTEXT_BYTES = 40
 
 
@@ -212,13 +213,18 @@ def _side_of_tiktoken(encoding: Any, name: str) -> Side:
 
 def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
     tokens = {}
-    is_characters = getattr(tokenizer.model, "byte_fallback", False) and tokenizer.token_to_id("<0x00>") is not None
+    has_bytes = getattr(tokenizer.model, "byte_fallback", False) and tokenizer.token_to_id("<0x00>") is not None
+    is_characters = "ByteLevel(" not in f"{tokenizer.normalizer} {tokenizer.pre_tokenizer} {tokenizer.decoder}"
+    # Without a decoder, decoding puts a space between tokens; in CLIP's file, a token's </w> stands for one.
+    is_joined = is_characters and tokenizer.decoder is None
+    has_word_ends = getattr(tokenizer.model, "end_of_word_suffix", None) == "</w>"
     for text, token_id in tokenizer.get_vocab(with_added_tokens=False).items():
         if is_characters:
-            byte = re.fullmatch("<0x([0-9A-F]{2})>", text)
-            tokens[token_id] = bytes.fromhex(byte[1]) if byte else text.replace("\u2581", " ").encode()
+            byte = re.fullmatch("<0x([0-9A-F]{2})>", text) if has_bytes else None
+            shown = text if is_joined else text.replace("\u2581", " ")
+            tokens[token_id] = bytes.fromhex(byte[1]) if byte else shown.encode()
             continue
-        token = from_alphabet(text)
+        token = from_alphabet(re.sub("(?<=.)</w>$", _SPACE, text) if has_word_ends else text)
         tokens[token_id] = text.encode() if token is None else token
     tokens.update({i: added.content.encode() for i, added in tokenizer.get_added_tokens_decoder().items()})
 
@@ -231,7 +237,9 @@ def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
         return str(tokenizer.decode(ids.tolist(), skip_special_tokens=False)).encode()
 
     decode_bytes = decode if is_characters else partial(_concatenated, tokens)
-    return Side(name, encode, around, tokens.__getitem__, _lengths(tokens), decode_bytes)
+    lengths = _lengths(tokens)
+    lengths += is_joined & (lengths > 0)
+    return Side(name, encode, around, tokens.__getitem__, lengths, decode_bytes)
 
 
 def _concatenated(tokens: dict[int, bytes], ids: npt.NDArray[Any]) -> bytes:
