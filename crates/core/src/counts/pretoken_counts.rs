@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::memory::TryReserve;
 use crate::pages;
 use crate::parallel;
-use crate::prefetch::prefetch;
 use crate::train::WeightedPretokens;
 
 /// Distinct pretokens with their counts. [`PretokenCounts::merge`] adds them up, in any order.
@@ -85,27 +84,11 @@ impl PretokenCounts {
             1,
             false,
             |order, columns| {
-                for (row, &(_, index)) in order.iter().enumerate() {
-                    self.prefetch(order, row);
-                    columns.push(self.pretoken(index), self.counts[index]);
-                }
+                order.iter().for_each(|&(_, index)| columns.push(self.pretoken(index), self.counts[index]));
             },
         )?;
         sorted.set_totals(self.n_bytes, self.n_documents, self.n_special_literals);
         Ok(sorted)
-    }
-
-    /// Prefetches the data of rows that follow `row` in `order`: ends and counts further ahead, then bytes, located by
-    /// ends that are cached by then.
-    fn prefetch(&self, order: &[(Prefix, usize)], row: usize) {
-        const AHEAD: usize = 16;
-        if let Some(&(_, index)) = order.get(row + 2 * AHEAD) {
-            prefetch(&raw const self.ends[index]);
-            prefetch(&raw const self.counts[index]);
-        }
-        if let Some(&(_, index)) = order.get(row + AHEAD) {
-            prefetch(self.pretoken(index).as_ptr());
-        }
     }
 
     /// Returns the pretokens with a count of at least `min_count`; the totals stay those of the corpus.
@@ -214,22 +197,7 @@ impl<'c> Columns<'c> {
             slot.write(byte);
         }
         self.bytes = rest;
-        self.finish_row(pretoken.len(), count);
-    }
-
-    /// Writes the next pretoken, the first `n_bytes` of `padded`. Copies all of `padded` if there is room; the excess
-    /// is overwritten later.
-    pub(super) fn push_first<const N: usize>(&mut self, padded: &[u8; N], n_bytes: usize, count: u64) {
-        let Some(room) = self.bytes.first_chunk_mut::<N>().filter(|_| n_bytes <= N) else {
-            return self.push(&padded[..n_bytes], count);
-        };
-        *room = padded.map(MaybeUninit::new);
-        self.bytes = &mut std::mem::take(&mut self.bytes)[n_bytes..];
-        self.finish_row(n_bytes, count);
-    }
-
-    fn finish_row(&mut self, n_bytes: usize, count: u64) {
-        self.end += n_bytes as u64;
+        self.end += pretoken.len() as u64;
         write_next(&mut self.ends, self.end);
         write_next(&mut self.counts, count);
     }

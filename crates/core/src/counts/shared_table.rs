@@ -102,7 +102,7 @@ impl SharedTable {
         let is_limited = self.memory.budget.is_limited();
         PretokenCounts::assemble(&sizes, parts, threads, is_limited, |part, columns| {
             for short in part.short.iter() {
-                columns.push_first(&short.key.padded(), short.key.n_bytes(), short.count);
+                columns.push(&short.key.padded()[..short.key.n_bytes()], short.count);
             }
             for long in part.long.iter() {
                 columns.push(long.pretoken, long.count);
