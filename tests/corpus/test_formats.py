@@ -332,6 +332,7 @@ def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
     assert list(Corpus(str(tmp_path / "*.jsonl"))) == ["a.jsonl", "b.jsonl"]
     assert list(Corpus(str(tmp_path / "**/*.jsonl"))) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
     assert list(Corpus(str(tmp_path / "**" / ".*.jsonl"))) == [".hidden.jsonl"]
+    assert list(Corpus(str(tmp_path / "**/**/*.jsonl"))) == ["a.jsonl", "b.jsonl", "sub/c.jsonl"]
 
 
 def test_what_links_lead_to_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,8 +213,8 @@ def _resolve_one(path: str, left_out: _LeftOut) -> Iterator[Source]:
     elif os.path.lexists(path) or not _GLOB_CHARACTERS.intersection(path):
         yield _local(path)
     else:
-        # Unlike Path.glob, this takes an absolute path with the pattern in it.
-        found = glob.glob(path, recursive=True)  # noqa: PTH207
+        # Unlike Path.glob, this takes an absolute path with the pattern in it. With two "**" it repeats paths.
+        found = [*{*glob.glob(path, recursive=True)}]  # noqa: PTH207
         names = [name for name in _not_skipped(found, path, left_out) if not Path(name).is_dir()]
         if not names:
             raise CorpusError(f"{path}: the glob matches no files")
