@@ -186,7 +186,8 @@ def parquet_files(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str
         if not path.is_dir():
             files.append(str(path))
             continue
-        found = sorted(str(file) for file in path.glob("*.parquet") if file.name[0] not in "._" and file.is_file())
+        parts = (file for file in path.iterdir() if is_parquet(file) and file.name[0] not in "._")
+        found = sorted(str(file) for file in parts if file.is_file())
         if not found:
             raise CountsError(f"{path}: no *.parquet in this folder; pass the folder that contains the parts")
         files += found
