@@ -460,6 +460,10 @@ def test_the_cache_changes_no_ids(cache_bytes: int) -> None:
     bounded = AB.with_cache_bytes(cache_bytes)
     assert bounded == AB
     assert bounded.encode(text) == bounded.encode(text) == AB.encode(text)
+    # Workers get pickles.
+    copied = pickle.loads(pickle.dumps(bounded))
+    assert (copied, copied._cache_bytes) == (AB, cache_bytes)
+    assert pickle.loads(pickle.dumps(AB))._cache_bytes is None
 
 
 @pytest.mark.parametrize("alphabet", ["ab", "ab é", "abé 東", "abé 東😀"])

@@ -130,7 +130,7 @@ class Tokenizer(TrainingMethods, FileMethods, EncodeMethods, DecodeMethods, Voca
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self.native_file(), self._model.training)
+        return _unpickled, (self.native_file(), self._model.training, self._cache_bytes)
 
 
 def check_tokenizer(name: str, value: Any) -> Tokenizer:
@@ -142,6 +142,8 @@ def check_tokenizer(name: str, value: Any) -> Tokenizer:
 
 # The tasks of an engine's worker unpickle the same tokenizer again and again.
 @lru_cache(maxsize=1)
-def _unpickled(data: bytes, training: str | None) -> Tokenizer:
+def _unpickled(data: bytes, training: str | None, cache_bytes: int | None) -> Tokenizer:
     model = reader.read("pairloom", data, "the pickled tokenizer")
-    return Tokenizer.from_model(model.replaced(training=training))
+    tokenizer = Tokenizer.__new__(Tokenizer)
+    tokenizer._init_from_model(model.replaced(training=training), cache_bytes)
+    return tokenizer

@@ -30,10 +30,11 @@ SPECIALS = ("recognise", "ordinary", "error")
 class TokenizerBase:
     """The state of a `Tokenizer`. The classes with its methods, one for each kind of work, derive from this one."""
 
-    __slots__ = ("_core", "_model", "_native", "_policy_of", "_post_processor", "_spans")
+    __slots__ = ("_cache_bytes", "_core", "_model", "_native", "_policy_of", "_post_processor", "_spans")
 
     def _init_from_model(self, model: Model, cache_bytes: int | None = None) -> None:
         self._model = model
+        self._cache_bytes = cache_bytes
         self._native: bytes | None = None
         self._post_processor: PostProcessor | None = None
         self._spans: TokenSpans | None = None

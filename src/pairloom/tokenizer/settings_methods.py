@@ -82,7 +82,8 @@ class SettingsMethods(TokenizerBase):
         """Returns the tokenizer with a cache of at most `cache_bytes`, which all threads share.
 
         The cache maps pretokens to their ids. The default is 96 MiB; resizing the table can use 1.5 times that for a
-        moment. The size affects speed, never ids.
+        moment. The size affects speed, never ids. Pickles keep it, but other methods return tokenizers with the
+        default.
         """
         tokenizer = type(self).__new__(type(self))
         tokenizer._init_from_model(self._model, check_int("cache_bytes", cache_bytes, least=0))
