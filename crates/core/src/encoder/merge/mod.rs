@@ -10,9 +10,8 @@
 //! | `heap` | up to 32 KB | n log n; a binary heap of candidate pairs |
 //! | `by_rank` | longer | n log n; candidate pairs in a list for each rank, memory read in order |
 //!
-//! `symbols` continues from the symbols that merging each word leaves (`encoder::words`).
-//!
-//! If a vocabulary's merging starts with characters, `characters` merges pretokens of any length.
+//! `symbols` merges a short list of symbols: those that merging each word of a line has left (`encoder::words`), and the
+//! characters of a unit, if a vocabulary's merging starts with characters. `characters` merges longer units by a heap.
 //!
 //! Before bytes are merged, a pretoken is split wherever no token spans the boundary (`Vocabulary::parts`).
 
