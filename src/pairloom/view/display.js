@@ -597,7 +597,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
   function rankOf(token, tokenizer) {
     if (token.special) return "special token: never merged";
     if (token.rank !== null) return tokenizer.rule === "ranks" ? `${token.rank} (its id)` : `${token.rank}`;
-    return token.bytes.length === 1 ? "a byte: merging starts from bytes" : "none: a pretoken equal to this token is looked up whole";
+    return token.bytes.length === 1 ? "none: a single byte" : "none: a pretoken equal to this token is looked up whole, or it is merged from characters";
   }
   function countOf(side, id) {
     if (!side.counts) {
@@ -711,7 +711,7 @@ export function tokenView({ isSheet = () => false, prefix = "" } = {}) {
     step.value = steps.length;
     if (!reason && !steps.length) {
       reason = start.length === 1 && start[0].bytes.length > 1
-        ? "The whole pretoken is a token, so it is looked up before any merging."
+        ? "No merges of bytes make this token: it is looked up whole, or merged from characters."
         : "Nothing merges here: each byte stays a token.";
     }
     onStep = () => drawStep(side.tokenizer, Number(step.value), reason);
