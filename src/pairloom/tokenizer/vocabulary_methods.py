@@ -167,7 +167,10 @@ class VocabularyMethods(TokenizerBase):
         return [pieces[token].tolist() if token else [] for token in listed]
 
     def add_special_tokens(self, special_tokens: Specials) -> Self:
-        """Returns a tokenizer with more special tokens: those of a list get the next free ids, a dict gives the ids."""
+        """Returns a tokenizer with more special tokens: a dict gives their ids.
+
+        In a list, each takes the id of the ordinary token with its bytes, as in HuggingFace, else the next after the largest.
+        """
         from pairloom.vocabulary import with_special_tokens
 
         return self.from_model(with_special_tokens(self._model, special_tokens))
