@@ -169,7 +169,8 @@ class VocabularyMethods(TokenizerBase):
     def add_special_tokens(self, special_tokens: Specials) -> Self:
         """Returns a tokenizer with more special tokens: a dict gives their ids.
 
-        In a list, each takes the id of the ordinary token with its bytes, as in HuggingFace, else the next after the largest.
+        In a list, each takes the id of the ordinary token with its bytes, as in HuggingFace, else the next id after the
+        largest.
         """
         from pairloom.vocabulary import with_special_tokens
 
