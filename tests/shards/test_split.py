@@ -187,6 +187,9 @@ def test_one_document_for_two_parts_is_told(tmp_path: Path) -> None:
     assert "the corpus has 1, since each text file is one; pass --lines if its lines are documents" in done.err
     done = run("verify", out)
     assert done.err == f"pairloom: {out}: is not a folder of shards, but contains a, b; pass one of them\n"
+    (tmp_path / "a.jsonl").write_text(json_lines(["the cat"]))
+    with pytest.warns(UserWarning, match=r"no document was assigned to [ab]: the corpus has 1$"):
+        tokenize_files(TOKENIZER, tmp_path / "a.jsonl", tmp_path / "records", split={"a": 0.5, "b": 0.5})
 
 
 def test_the_id_decides_where_there_is_one(tmp_path: Path) -> None:

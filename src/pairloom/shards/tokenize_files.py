@@ -179,7 +179,7 @@ def tokenize_files(
                 mirrors[place].fetch(place, resume=resume)
             report = stack.enter_context(reporter(progress))
             done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, mirrors, **how)
-        return _result(url, parts, done)
+        return _result(url, parts, done, corpus)
     folder = Path(output)
     configs = {folder / name: config | {"split": part} for name, part in parts.items()} or {folder: config}
     for place in {folder: None, **configs}:
@@ -197,10 +197,12 @@ def tokenize_files(
                 raise not_empty_error(folder, others[0])
         report = stack.enter_context(reporter(progress))
         done = write_folders(tokenizer, corpus, configs, resolve_threads(threads), report, **how)
-    return _result(folder, parts, done)
+    return _result(folder, parts, done, corpus)
 
 
-def _result(folder: Path | str, parts: Collection[str], done: Sequence[tuple[Manifest, bool]]) -> TokenizedFiles:
+def _result(
+    folder: Path | str, parts: Collection[str], done: Sequence[tuple[Manifest, bool]], corpus: Corpus
+) -> TokenizedFiles:
     """Builds the result of a run. done: what `write_folders` returned, one pair for each part of a split."""
     if not parts:
         return TokenizedFiles(folder, *done[0])
@@ -211,11 +213,9 @@ def _result(folder: Path | str, parts: Collection[str], done: Sequence[tuple[Man
     manifests = {name: manifest for name, (manifest, _) in zip(parts, done, strict=True)}
     if empty := [name for name, manifest in manifests.items() if not manifest.shards]:
         n_documents = sum(manifest.documents for manifest in manifests.values())
-        warn(
-            f"no document was assigned to {' and '.join(empty)}: the corpus has {n_documents:,}, since each text file "
-            "is one;"
-            ' pass separator="\\n" if its lines are documents'
-        )
+        why = ', since each text file is one; pass separator="\\n" if its lines are documents'
+        is_why = any(map(corpus.is_one_document, range(len(corpus.sources))))
+        warn(f"no document was assigned to {' and '.join(empty)}: the corpus has {n_documents:,}{why * is_why}")
     return TokenizedFiles(folder, _joined(manifests), all(was_complete for _, was_complete in done), results)
 
 
