@@ -91,6 +91,17 @@ def test_a_file_over_characters_equals_itself_in_its_library(tmp_path: Path, kin
         assert found["n_altered"][0] == found["n_altered"][1]
 
 
+def test_tokens_of_wordpiece_do_not_spell_the_text() -> None:
+    import tokenizers
+
+    model = tokenizers.models.WordPiece({"[UNK]": 0, "ab": 1, "##c": 2}, unk_token="[UNK]")
+    theirs = tokenizers.Tokenizer(model)
+    theirs.decoder = tokenizers.decoders.WordPiece()
+    side = side_of(theirs, "theirs")
+    found = compare(side_of(Tokenizer.train(["ab"], 257), "ours"), side, [("1", "abc")])
+    assert (found["n_altered"], side.encode("abc").tolist(), side.token(2)) == ([0, 1], [1, 2], b"##c")
+
+
 def test_compare_reports_a_side_that_changes_the_text() -> None:
     import tokenizers
 
