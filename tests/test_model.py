@@ -1,6 +1,5 @@
 """Model: every instance is valid and immutable."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,12 +95,3 @@ def test_missing_bytes_are_those_that_are_no_token() -> None:
 
 def test_a_special_token_in_a_list_has_the_least_id_of_its_bytes() -> None:
     assert assign_special_ids({5: b"<s>", 3: b"<s>"}, ["<x>", "<s>"]) == {"<x>": 6, "<s>": 3}
-
-
-def test_ranks_always_look_a_whole_pretoken_up(tmp_path: Path) -> None:
-    tokens = {**TOKENS, 302: b"xyz"}
-    tokenizer = Tokenizer.from_model(Model.from_tokens(tokens, rule="ranks", pattern="a"))
-    assert tokenizer.model.ignore_merges
-    assert tokenizer.encode("xyz") == [302]  # though no merge makes it
-    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
-    assert Tokenizer.load(tmp_path / "tokenizer.json").encode("xyz") == [302]

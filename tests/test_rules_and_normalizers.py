@@ -30,7 +30,7 @@ RULES: list[tuple[tuple[str, str], ...]] = [
     tuple((literal, rule) for literal in ("<m>", "word") for rule in SPECIAL_RULES if rule != "after_space"),
 ]
 STEPS: list[tuple[str, ...]] = [
-    *(("nfc",), ("nfd",), ("nfkc",), ("nfkd",), ("prefix_space",), ("nfc", "prefix_space"), ("nfkd", "nfc")),
+    *(("nfc",), ("nfd",), ("nfkc",), ("nfkd",), ("prefix_space",), ("nfc", "prefix_space"), ("nfkd", "nfc"))
 ]
 SETTINGS = [*({"special_rules": rules} for rules in RULES), *({"normalizer": steps} for steps in STEPS)]
 CHARACTERS = [*"ab_.é \n", "  ", "\u3000", "\u0338", "\u0301", "\u0323", *SPECIALS, "<m> ", " word "]

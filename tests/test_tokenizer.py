@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import pairloom
-from pairloom import SpecialTokenError, Tokenizer, TrainingConfig, UnknownTokenIdError
+from pairloom import FormatError, SpecialTokenError, Tokenizer, TrainingConfig, UnknownTokenIdError
 from tests.encoding_calls import streamed
 from tests.soak.isolation import run_cases
 
@@ -215,14 +215,6 @@ def test_special_tokens_take_no_quadratic_work() -> None:
     assert outcome.result and outcome.seconds < 30, outcome
 
 
-def test_bytes_of_special_tokens_count_as_none_unless_asked_for() -> None:
-    tokenizer = Tokenizer({0: b"a", 3: b"bc", 4: b"<s>"}, [], {"<s>": 4, "é": 6}, missing_bytes="raise")
-    lengths = tokenizer.token_byte_lengths()
-    assert lengths.tolist() == [1, 0, 0, 2, 0, 0, 0]
-    assert lengths.dtype == np.int64
-    assert tokenizer.token_byte_lengths(count_specials=True).tolist() == [1, 0, 0, 2, 3, 0, 2]
-
-
 @pytest.mark.parametrize("profile", ["bpetite", "cs336", "huggingface"])
 @pytest.mark.parametrize("specials_counted", [True, False])
 @pytest.mark.parametrize("special_ids", ["last", "after_bytes", "first"])
@@ -270,6 +262,8 @@ def test_truncation_is_training_to_that_size_and_needs_a_config(
         (lambda t: t.truncate_vocab(255), ValueError, "vocab_size"),
         (lambda t: t.truncate_vocab(257, keep_ids=1), TypeError, "keep_ids"),
         (lambda t: t.changes_from(t.model), TypeError, "old must be a Tokenizer"),
+        (lambda t: t.from_ranks([(b"a", 1)], "gpt2"), TypeError, "mergeable_ranks must be a dict"),
+        (lambda t: t.from_ranks({b"a": 0, b"b": 0}, "gpt2"), FormatError, "give each token its own rank"),
         (lambda t: t.decode_stream(skip_special_tokens=1), TypeError, "skip_special_tokens must be True or False"),
         (lambda t: t.token_byte_lengths(count_specials=1), TypeError, "count_specials"),
         (lambda t: t.with_cache_bytes(-1), ValueError, "cache_bytes"),
@@ -293,13 +287,6 @@ def test_truncation_is_training_to_that_size_and_needs_a_config(
 def test_wrong_arguments_of_methods_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(AB)
-
-
-def test_adding_special_tokens_gives_a_new_tokenizer() -> None:
-    more = AB.add_special_tokens(["<pad>"])
-    assert more.special_tokens == {"<|endoftext|>": 258, "<pad>": 259}
-    assert more.encode("ab<pad>") == [256, 259]
-    assert "<pad>" not in AB.special_tokens
 
 
 def test_ints_of_lists_outlive_their_lists_and_tokenizers() -> None:

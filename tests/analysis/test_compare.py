@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiktoken
+import tokenizers
 
 from pairloom import Tokenizer
 from pairloom.analysis.compare import Side, compare, load_side, side_of
@@ -103,8 +105,6 @@ def test_tokens_of_wordpiece_do_not_spell_the_text() -> None:
 
 
 def test_compare_reports_a_side_that_changes_the_text() -> None:
-    import tokenizers
-
     plain = Tokenizer.train(["ab AB"], 256)
     shortening, lower = to_huggingface(plain.model), to_huggingface(plain.model)
     shortening.normalizer = tokenizers.normalizers.Replace("A", "")
@@ -123,8 +123,6 @@ def shortened(side: Side) -> Side:
 
 @pytest.mark.parametrize("kind", ["prepend", "first", "always", "none"])
 def test_a_space_that_decoding_drops_lies_nowhere(tmp_path: Path, kind: str) -> None:
-    import tokenizers
-
     from tests.formats.test_sentencepiece import load, tokenizer_json
 
     rng = random.Random(kind)
@@ -186,24 +184,12 @@ def test_any_corpus_can_be_compared_on(models: tuple[Path, Path, Path], tmp_path
 
 def test_the_libraries_by_name(models: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     first, _, text = models
-    folder = first.parent / "folder"
-    folder.mkdir()
-    Tokenizer.load(first).save(folder / "tokenizer.json", format="huggingface")
-    # How custom encodings are registered with tiktoken.
-    plugins = first.parent / "plugins" / "tiktoken_ext"
-    plugins.mkdir(parents=True)
-    (plugins / "of_a_test.py").write_text(
-        "from pairloom import Tokenizer\n"
-        "from pairloom.formats import ranks\n"
-        f"tokenizer = Tokenizer.load({str(first)!r})\n"
-        "ENCODING_CONSTRUCTORS = {'of_a_test': lambda: dict(name='of_a_test', pat_str=tokenizer.pattern,"
-        " mergeable_ranks=ranks.write(tokenizer.model), special_tokens=tokenizer.special_tokens)}\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(plugins.parent))
-    for other in ("tiktoken:of_a_test", f"hf:{folder / 'tokenizer.json'}", str(first)):
-        done = run("compare --input", text, "--model", f"hf:{folder}", "--model", other, stdin=b"")
-        assert done.status == 0, done.err
-        assert done.out.splitlines()[-1] == "the ids are the same"
+    tokenizer = Tokenizer.load(first)
+    tokenizer.save(first.parent / "tokenizer.json", format="huggingface")
+    monkeypatch.setitem(tiktoken.registry.ENCODINGS, "of_a_test", tokenizer.to_tiktoken())
+    for other in ("tiktoken:of_a_test", f"hf:{first.parent / 'tokenizer.json'}", first):
+        report = output("compare --input", text, "--model", f"hf:{first.parent}", "--model", other)
+        assert report.splitlines()[-1] == "the ids are the same"
 
 
 @pytest.mark.parametrize(

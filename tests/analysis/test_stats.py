@@ -12,7 +12,7 @@ import regex
 
 from pairloom import Corpus, Tokenizer
 from pairloom.analysis import stats
-from pairloom.analysis.stats import CorpusStats, corpus_stats, renyi_efficiency
+from pairloom.analysis.stats import CorpusStats, corpus_stats
 from tests.cli.commands import failed, output, run
 from tests.corpora import random_documents
 from tests.corpus.files import DOCUMENTS, json_lines
@@ -56,14 +56,6 @@ def test_figures_are_those_of_plain_counting(seed: int, tmp_path: Path, monkeypa
     monkeypatch.setattr("pairloom.corpus.corpus.PIECE_BYTES", rng.randrange(1, 8))
     monkeypatch.setattr(stats, "_CHUNK_IDS", rng.randrange(1, 8))
     check(corpus_stats(tokenizer, Corpus(paths), threads=1), tokenizer, in_files)
-
-
-def test_renyi_efficiency_of_known_distributions() -> None:
-    assert renyi_efficiency([5, 5, 5, 5], 4) == pytest.approx(1)
-    assert renyi_efficiency([5, 5, 0, 0], 4) == pytest.approx(0.5)
-    assert renyi_efficiency([7, 0], 2) == 0
-    assert renyi_efficiency([3, 1], 2) == pytest.approx(math.log2(0.75**2.5 + 0.25**2.5) / -1.5)
-    assert math.isnan(renyi_efficiency([], 4)) and math.isnan(renyi_efficiency([1], 1))
 
 
 def test_an_empty_corpus_has_no_ratios(tmp_path: Path) -> None:

@@ -233,9 +233,7 @@ def test_encodings_can_be_changed_and_merged(pair: tuple[HuggingFaceTokenizer, A
         assert fields(ours) == fields(theirs)
 
 
-def test_wrong_arguments_are_refused_as_by_the_library(
-    pair: tuple[HuggingFaceTokenizer, Any],
-) -> None:
+def test_wrong_arguments_are_refused_as_by_the_library(pair: tuple[HuggingFaceTokenizer, Any]) -> None:
     reset(pair)
     ours, theirs = pair
     calls: list[Callable[[Any], Any]] = [

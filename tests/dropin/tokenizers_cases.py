@@ -61,6 +61,7 @@ PRE_TOKENIZERS: list[Maker] = [
     lambda m: m.Sequence([m.Whitespace(), m.ByteLevel(add_prefix_space=False)]),
     lambda m: m.Sequence([m.ByteLevel(add_prefix_space=False), m.Whitespace(), m.Digits()]),
     lambda m: m.Sequence([m.Digits(), m.ByteLevel(add_prefix_space=False)]),
+    lambda m: m.Sequence([m.ByteLevel(add_prefix_space=False), m.Split(m.Regex(".{1,6}"), "isolated")]),
     lambda m: m.Sequence([m.Punctuation("merged_with_previous"), m.Digits(), m.ByteLevel(add_prefix_space=True)]),
     split(r"\s+", "removed", False),
     split(r"\w+|[^\w\s]+", "removed", True),

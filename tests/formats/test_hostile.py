@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+import pairloom.dropin.tokenizers as dropin
 from pairloom import PretokenCounts, Tokenizer, formats
 from pairloom._internal.arguments import MAX_SPECIAL_TOKENS
 from pairloom.errors import FormatError
 from pairloom.formats import huggingface, native
+from pairloom.model import canonical_json
 from tests import cases
 from tests.formats.models import trained
-from tests.formats.test_sentencepiece import tokenizer_json
+from tests.formats.test_sentencepiece import SINGLE, model_file, tokenizer_json
 from tests.formats.test_tiktoken import tekken_file
 from tests.formats.test_words import unknown_json
 from tests.soak.isolation import run_cases
@@ -45,22 +47,67 @@ def test_the_error_is_the_one_that_the_story_ends_with(row: tuple[str, ...]) -> 
     assert len(message) < 600 + len(str(path))
 
 
-SOUND: dict[str, tuple[str, Any]] = {
-    "native": ("pairloom", json.loads(native.write(trained([(97, 98), (32, 256)])))),
-    "tokenizer": ("huggingface", json.loads(huggingface.write(trained([(97, 98), (32, 256), (99, 100)])))),
-    "tekken": ("tekken", tekken_file()),
-    "words": ("huggingface", unknown_json(random.Random(1), [{"type": "Whitespace"}], False)),
-    "pieces": ("huggingface", tokenizer_json(random.Random(1), "none")),
+def _json(format: str) -> Callable[[Any, Path], object]:
+    return lambda file, _: formats.read(format, json.dumps(file).encode(), "file.json")
+
+
+def _files(files: dict[str, Any], folder: Path) -> None:
+    for name, content in files.items():
+        (folder / name).write_bytes((content if isinstance(content, str) else json.dumps(content)).encode("latin-1"))
+    formats.load(folder / "file" if "file" in files else folder)
+
+
+def _pieces(file: Any, _: Path) -> None:
+    trainer = {int(key): value for key, value in file["trainer"].items()}
+    data = model_file([*SINGLE, *file["pieces"]], trainer=trainer)
+    Tokenizer.from_model(formats.read("sentencepiece", data, "file.json"))
+
+
+def _post_processor(node: Any, _: Path) -> None:
+    tokenizer = Tokenizer.from_model(trained([(97, 98)], post_processor=canonical_json(node)))
+    assert tokenizer.encode("ab") == [256]
+    tokenizer.encode("ab", add_special_tokens=True)
+
+
+OF_FOLDER = Tokenizer.train(
+    "the cat sat on the mat; naïve 東京 the end" * 3, 280, special_tokens=["<|endoftext|>", "<|im_end|>"]
+)
+# How a file is read, and one that is not damaged, by the `base` of cases in testdata/damaged.json.
+SOUND: dict[str, tuple[Callable[[Any, Path], object], Any]] = {
+    "native": (_json("pairloom"), json.loads(native.write(trained([(97, 98), (32, 256)])))),
+    "trained": (_json("pairloom"), json.loads(native.write(Tokenizer.train("ab ab", 257, "cs336").model))),
+    "tokenizer": (_json("huggingface"), json.loads(huggingface.write(trained([(97, 98), (32, 256), (99, 100)])))),
+    "tekken": (_json("tekken"), tekken_file()),
+    "words": (_json("huggingface"), unknown_json(random.Random(1), [{"type": "Whitespace"}], False)),
+    "pieces": (_json("huggingface"), tokenizer_json(random.Random(1), "none")),
+    "pieces of a .model": (_pieces, {"trainer": {}, "pieces": []}),
+    "gpt2": (_files, {"vocab.json": {"a": 0, "b": 1, "ab": 2}, "merges.txt": "a b\n"}),
+    "folder": (_files, {"tokenizer.json": json.loads(huggingface.write(OF_FOLDER.model)), "tokenizer_config.json": {}}),
+    "other kind": (_files, {"file": huggingface.write(trained([(97, 98)])).decode("latin-1")}),
+    "tiktoken": (
+        lambda line, _: formats.read("tiktoken", f"AA== 0\nAQ== 1\n{line[0]}\n".encode(), "file.json", pattern="a"),
+        ["YQ== 97"],
+    ),
+    "post-processor": (_post_processor, {"type": "BertProcessing", "cls": ["<s>", 258], "sep": ["</s>", 257]}),
+    "drop-in": (lambda text, _: dropin.Tokenizer.from_str(text[0]), [dropin.Tokenizer(dropin.models.BPE()).to_str()]),
 }
 
 
+@pytest.mark.parametrize("base", SOUND)
+def test_a_file_that_is_not_damaged_is_read(base: str, tmp_path: Path) -> None:
+    read, intact = SOUND[base]
+    read(intact, tmp_path)
+
+
 @pytest.mark.parametrize("case", cases.damaged_cases(*SOUND), ids=str)
-def test_a_changed_file_is_refused_with_the_place(case: cases.Case) -> None:
-    format, file = SOUND[case.base]
-    with pytest.raises(FormatError) as caught:
-        formats.read(format, json.dumps(cases.applied(case, file)).encode(), "file.json")
+def test_a_changed_file_is_refused_with_the_place(case: cases.Case, tmp_path: Path) -> None:
+    read, intact = SOUND[case.base]
+    with pytest.raises(ValueError) as caught:
+        read(cases.applied(case, intact), tmp_path)
+    assert isinstance(caught.value, FormatError) or case.base in ("pieces of a .model", "drop-in")
     assert isinstance(caught.value, KeyError) == (case.error.type is KeyError)
-    assert str(caught.value).startswith("file.json: ")
+    has_place = case.base not in ("pieces of a .model", "post-processor", "drop-in")
+    assert not has_place or str(caught.value).startswith((str(tmp_path), "file.json: "))
     case.error.check(caught.value)
 
 

@@ -82,6 +82,46 @@ def test_added_tokens_of_half_a_megabyte() -> None:
     assert model.special_rules == (("b" * 500_000, "normalized"),)
 
 
+WRITTEN = "the cat sat on the mat, the hat on the cat; café 12 \n\n\x00 naïve <x>" * 3
+
+
+def test_other_writings_of_a_tokenizer_json_are_the_same_model() -> None:
+    specials = ["<|endoftext|>", "a b", "<｜x｜>"]
+    file = json.loads(huggingface.write(Tokenizer.train(WRITTEN, 330, "huggingface", special_tokens=specials).model))
+    expected = formats.read("huggingface", json.dumps(file).encode())
+    rng = random.Random(1)
+    for _ in range(20):
+        for where in (file, file["model"], file["model"]["vocab"]):
+            entries = list(where.items())
+            rng.shuffle(entries)
+            where.clear()
+            where.update(entries)
+        text = json.dumps(file, ensure_ascii=rng.random() < 0.5, indent=rng.choice([None, 2]))
+        assert formats.read("huggingface", text.encode()) == expected
+
+
+def test_foreign_entries_are_tokens_of_their_own_text() -> None:
+    file = json.loads(huggingface.write(Tokenizer.train(WRITTEN, 270, special_tokens=()).model))
+    vocab, merges = file["model"]["vocab"], file["model"]["merges"]
+    vocab.update({"日": 5000, "本": 5001, "日本": 5002, "<s>": 5003, "æľª": 5004, "未": 5005})
+    merges.append("日 本")
+    file["added_tokens"] = [
+        {"id": 5003, "content": "<s>", "special": True},
+        {"id": 5005, "content": "未", "special": True},
+    ]
+    model = formats.read("huggingface", json.dumps(file).encode())
+    tokens = model.tokens()
+    assert tokens[5002] == "日本".encode() and tokens[5004] == "未".encode()
+    assert tokens.keys().isdisjoint((5003, 5005)) and model.merges[-1].tolist() == [5000, 5001, 5002]
+    vocab["æĹ¥"] = 6000
+    with pytest.raises(FormatError, match="ids 5000 and 6000 have the same bytes"):
+        formats.read("huggingface", json.dumps(file).encode())
+    del vocab["æĹ¥"]
+    file["model"]["ignore_merges"] = True
+    with pytest.raises(FormatError, match='token "日" has characters outside the GPT-2 byte alphabet'):
+        formats.read("huggingface", json.dumps(file).encode())
+
+
 # What surrounds the model ---------------------------------------------------------------------------------------
 
 
@@ -121,25 +161,6 @@ def test_an_added_token_like_letters_is_saved_after_all_others(tmp_path: Path) -
     moved = Model.from_tokens(ours.model.tokens(), special_tokens={"<s>": 256, "\u00e9!": 300}, pattern="gpt2")
     with pytest.raises(FormatError, match="in its vocabulary, that string means the token"):
         formats.save(moved, tmp_path / "moved.json", format="huggingface")
-
-
-@pytest.mark.parametrize("processor", PROCESSORS)
-def test_a_post_processor_survives_every_format_that_holds_it(processor: str, tmp_path: Path) -> None:
-    theirs = library_tokenizer(processor)
-    expected = json.loads(theirs.to_str())["post_processor"]
-    ours = Tokenizer.from_huggingface(theirs)
-    assert ours.post_processor is not None and json.loads(ours.post_processor) == expected
-    for format in ("pairloom", "huggingface"):
-        ours.save(tmp_path / format, format=format)
-        assert Tokenizer.load(tmp_path / format) == ours
-    for road in (ours, pickle.loads(pickle.dumps(ours)), ours.add_special_tokens(["<x>"])):
-        again = road.to_huggingface()
-        assert json.loads(again.to_str())["post_processor"] == expected
-        for text in ("ab", "a<s>b"):
-            assert again.encode(text).ids == theirs.encode(text).ids
-            assert again.encode(text, "b").ids == theirs.encode(text, "b").ids
-            assert road.encode(text) == theirs.encode(text, add_special_tokens=False).ids
-    assert ours != Tokenizer.from_huggingface(library_tokenizer(None)) == ours.without_post_processor()
 
 
 @pytest.mark.parametrize("processor", PROCESSORS)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pairloom import MissingByteError, PatternError, SpecialTokenError, Tokenizer, formats
-from pairloom.errors import FormatError, MissingKeyError
+from pairloom.errors import FormatError
 from pairloom.model import Model, canonical_json
 from pairloom.patterns import GPT2
 from pairloom.reference.encoder import encode_pretoken
@@ -39,12 +39,6 @@ def test_a_tokenizer_json_comes_before_the_older_pair_of_files(tmp_path: Path) -
     assert Tokenizer.load(tmp_path, format="gpt2", special_tokens=["<|endoftext|>"]) == other
     with pytest.warns(UserWarning, match=r"also contains a tokenizer\.json, which is loaded first"):
         other.save(tmp_path, overwrite=True, format="gpt2")
-
-
-def test_a_folder_with_a_tekken_json_loads(tmp_path: Path) -> None:
-    (tmp_path / "tekken.json").write_text(json.dumps(tekken_file()))
-    assert Tokenizer.load(tmp_path).encode("ab") == [266]
-    assert Tokenizer.load(tmp_path, format="tekken").encode("ab") == [266]
 
 
 @pytest.mark.parametrize("format", [None, "huggingface", "pairloom", "tiktoken", "tekken"])
@@ -278,7 +272,7 @@ def test_a_vocabulary_that_lacks_bytes_loads_with_a_warning(format: str, lacking
         loaded.encode("\u00e9")
 
 
-def test_bridges_and_pairs_of_files_warn_too(lacking: dict[str, Path]) -> None:
+def test_bridges_pairs_and_the_constructor_warn_too(lacking: dict[str, Path]) -> None:
     loaded = Tokenizer.load(lacking["huggingface"], missing_bytes="raise")
     pair = (lacking["gpt2"] / "vocab.json", lacking["gpt2"] / "merges.txt")
     with pytest.warns(UserWarning, match=r"vocab\.json: .*no token for 129"):
@@ -288,6 +282,8 @@ def test_bridges_and_pairs_of_files_warn_too(lacking: dict[str, Path]) -> None:
     with pytest.warns(UserWarning, match="no token for 129"):
         assert Tokenizer.from_tiktoken(loaded.to_tiktoken()) == loaded
     assert Tokenizer.from_huggingface(loaded.to_huggingface(), missing_bytes="raise") == loaded
+    with pytest.warns(UserWarning, match=r"no token for 255 of the 256 bytes \(0x00-0x60, 0x62-0xff\)"):
+        assert Tokenizer({0: b"a"}, []) == Tokenizer({0: b"a"}, [], missing_bytes="raise")
 
 
 def test_missing_bytes_are_dropped_as_tokenizers_drops_them(tmp_path: Path) -> None:
@@ -347,43 +343,6 @@ def test_whispers_empty_token_is_left_out_and_keeps_its_id(tmp_path: Path) -> No
     (tmp_path / "w.tiktoken").write_bytes(lines + b"== 256\n")
     with pytest.raises(FormatError, match="line 257"):
         Tokenizer.load(tmp_path / "w.tiktoken", pattern="gpt2")
-
-
-@pytest.mark.parametrize(
-    ("head", "part"),
-    [
-        (b"[PAD]\n[unused0]\n", "WordPiece"),
-        (b"1 '\\x00' 1\n2 '\\x01' 1\n", "RWKV"),
-        (b'"bpe_simple_vocab_16e6.txt#version: 0.2\ni n\n', "CLIP"),
-        (b"\x1f\x8b\x08\x00", "gunzip"),
-        (b"\x28\xb5\x2f\xfd{}", "unzstd"),
-        (b"PK\x03\x04{}", "unzip"),
-        (b"#version: 0.2\na b\n", "from_files"),
-        ("<unk>\t0\n<s>\t0\n\u2581t\t-0\n".encode(), r"load the \.model"),
-        (b"<!DOCTYPE html>\n<html>", "HTML"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
-        (b"\x80\x04\x95", "pickle"),
-        (b"", "is empty"),
-        (b'{"add_bos_token": true, "tokenizer_class": "LlamaTokenizer"}', "load its folder"),
-        (b'{"version": "1.0", "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {}}}', "reads only BPE"),
-        (b'{"version": "1.0", "model": {"type": "Unigram", "unk_id": 0, "vocab": []}}', "the library tokenizers"),
-    ],
-)
-def test_files_of_other_kinds_are_named_with_a_remedy(tmp_path: Path, head: bytes, part: str) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(head)
-    with pytest.raises((FormatError, MissingKeyError), match=part):
-        Tokenizer.load(path)
-
-
-@pytest.mark.filterwarnings("error")
-def test_constructor_with_missing_bytes_warns_unless_allowed() -> None:
-    with pytest.warns(UserWarning, match=r"no token for 255 of the 256 bytes \(0x00-0x60, 0x62-0xff\)"):
-        tokenizer = Tokenizer({0: b"a"}, [])
-    assert Tokenizer({0: b"a"}, [], missing_bytes="raise") == tokenizer
-    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer
-    with pytest.raises(MissingByteError):
-        tokenizer.encode("ab")
 
 
 LEARNED = Tokenizer.train("low lower lowest newer newest wider widest", 280)

