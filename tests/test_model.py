@@ -7,7 +7,7 @@ import pytest
 
 from pairloom import Tokenizer
 from pairloom._core import ModelColumns
-from pairloom.model import LARGEST_ID, Model, assign_special_ids
+from pairloom.model import LARGEST_ID, Model
 
 TOKENS = {**{byte: bytes([byte]) for byte in range(256)}, 300: b"ab", 301: b"abc"}
 MERGES = [(97, 98, 300), (300, 99, 301)]
@@ -58,11 +58,6 @@ def test_json_of_a_model_becomes_canonical() -> None:
     assert model(post_processor='{"b":1, "a":2}').post_processor == '{"a":2,"b":1}'
 
 
-def test_a_special_token_may_share_the_id_of_its_own_bytes() -> None:
-    example = model(special_tokens={"ab": 300, "a": 97})
-    assert example.special_tokens == {"ab": 300, "a": 97}
-
-
 def test_nothing_of_a_model_can_be_written_to() -> None:
     ids = np.array([*range(256), 300, 301], dtype=np.uint32)
     specials = {"</s>": 400}
@@ -91,7 +86,3 @@ def test_missing_bytes_are_those_that_are_no_token() -> None:
     few = Model.from_tokens({0: b"a", 1: b"bc", 2: b"\xff"}, special_tokens={"b": 5}, pattern="a")
     assert few.missing_bytes() == [byte for byte in range(255) if byte != ord("a")]
     assert Model.from_tokens({}, pattern="a").missing_bytes() == list(range(256))
-
-
-def test_a_special_token_in_a_list_has_the_least_id_of_its_bytes() -> None:
-    assert assign_special_ids({5: b"<s>", 3: b"<s>"}, ["<x>", "<s>"]) == {"<x>": 6, "<s>": 3}

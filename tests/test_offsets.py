@@ -10,16 +10,16 @@ from pairloom.reference import offsets as reference
 from pairloom.reference.vocabulary import Model
 from tests import cases
 from tests.formats.models import ENDOFTEXT, trained
-from tests.test_cases import in_reference, present
+from tests.test_cases import present
 
 CHARACTERS = "ab é😀東\n0" + "\u0301"
 
 
 @pytest.mark.parametrize("case", cases.cases_of("offsets"), ids=str)
 def test_cases_on_reference_and_core(case: cases.Case) -> None:
-    ids, spans, chars = reference.encode_with_offsets(case.text, in_reference(case.model))
+    ids, spans, chars = reference.encode_with_offsets(case.text, cases.model(case.model))
     assert (spans, chars) == (case.bytes, case.chars)
-    assert reference.decode_with_offsets(ids, in_reference(case.model)) == (case.text, case.starts)
+    assert reference.decode_with_offsets(ids, cases.model(case.model)) == (case.text, case.starts)
     tokenizer = present(case.model)
     assert tokenizer.encode_with_offsets(case.text)[0] == ids
     assert tokenizer.encode_with_offsets(case.text)[1].tolist() == list(map(list, case.chars))

@@ -78,10 +78,6 @@ def test_any_other_pattern_splits_by_the_engine_it_needs(pattern: str | tuple[st
     assert tokenizer.encode_batch([text] * 5, threads=2) == [tokenizer.encode(text)] * 5
 
 
-def test_patterns_that_split_in_turn() -> None:
-    assert pretokenize("a1b22", ("[0-9]+", "[a-z]")) == [b"a", b"1", b"b", b"22"]
-
-
 # These contexts reveal a code point's class; scanners otherwise ask only about characters of the first few scripts.
 OF_CLASS = ("a{}", " {} ", "1{}1")
 CONTEXTS = ("{}", " {}", "a{}", "{}a", "1{}1", "'{}", "{}'s", " {} ", "  {}", "\n{}\n", "{0}{0}", "漢{}é", "!{}!")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import pairloom
-from pairloom import FormatError, SpecialTokenError, Tokenizer, TrainingConfig, UnknownTokenIdError
+from pairloom import FormatError, Tokenizer, TrainingConfig, UnknownTokenIdError
 from tests.encoding_calls import streamed
 from tests.soak.isolation import run_cases
 
@@ -176,22 +176,6 @@ def test_arrays_of_literals_are_taken_as_lists_are() -> None:
     end = AB.special_tokens["<|endoftext|>"]
     assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["<|endoftext|>", "b"])) == [256, end]
     assert AB.encode("ab<|endoftext|>", allowed_special=np.array(["all"])) == AB.encode_ordinary("ab<|endoftext|>")
-
-
-def test_choices_of_special_tokens_are_kept_ready_and_bounded() -> None:
-    tokenizer = AB.add_special_tokens([f"<{number}>" for number in range(50)])
-    text = "<0><1><2>"
-    for _ in range(3):
-        assert tokenizer.encode("ab", allowed_special=(), disallowed_special="all") == [256]
-        assert tokenizer.encode(text, allowed_special=["<1>"]) == tokenizer.encode(text, allowed_special={"<1>"})
-        with pytest.raises(SpecialTokenError, match="disallowed special token"):
-            tokenizer.encode(text, allowed_special=["<1>"], disallowed_special="all")
-    assert tokenizer._policy_of.cache_info().currsize == 3
-    for number in range(50):
-        allowed = [f"<{number}>"]
-        ids = tokenizer.encode("".join(f"<{n}>" for n in range(50)), allowed_special=allowed)
-        assert [i for i in ids if i >= 259] == [259 + number]
-    assert tokenizer._policy_of.cache_info().currsize <= 16
 
 
 def test_special_tokens_take_no_quadratic_work() -> None:

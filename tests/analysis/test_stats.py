@@ -1,4 +1,4 @@
-"""Statistics against plain counting; streaming against encoding at once; `pairloom stats` and its plot."""
+"""Statistics and the training curve against plain counting; streaming against encoding at once; `pairloom stats`."""
 
 import base64
 import json
@@ -12,7 +12,9 @@ import regex
 
 from pairloom import Corpus, Tokenizer
 from pairloom.analysis import stats
-from pairloom.analysis.stats import CorpusStats, corpus_stats
+from pairloom.analysis.curve import training_curve
+from pairloom.analysis.stats import CorpusStats, corpus_stats, renyi_efficiency
+from pairloom.model import Model
 from tests.cli.commands import failed, output, run
 from tests.corpora import random_documents
 from tests.corpus.files import DOCUMENTS, json_lines
@@ -63,6 +65,7 @@ def test_an_empty_corpus_has_no_ratios(tmp_path: Path) -> None:
     found = corpus_stats(Tokenizer.train([""], 256), Corpus(tmp_path / "empty"))
     assert (found.n_documents, found.n_tokens, found.n_words) == (0, 0, 0)
     assert math.isnan(found.bytes_per_token)
+    assert math.isnan(renyi_efficiency([1], 1)) and renyi_efficiency([7, 0], 2) == 0
     figures = found.as_dict()
     assert figures["bytes_per_token"] is figures["tokens_per_word"] is figures["renyi_efficiency"] is None
     # An empty record is a document, as everywhere.
@@ -140,3 +143,37 @@ def test_ranks_have_no_truncations_to_plot(text: Path, tmp_path: Path) -> None:
     assert "ranks" in done.err
     assert "no plots of vocabulary size and training" in done.err
     assert plot.exists()
+
+
+TEXTS = [(Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"), "aaaaaaa aaa é 東京 <|endoftext|>x"]
+
+
+def test_tokens_after_each_merge_equal_those_of_the_truncated() -> None:
+    tokenizer = Tokenizer.train(TEXTS[:1], 420, corpus_specials="split")
+    for texts in (TEXTS, TEXTS[1:], []):
+        curve = training_curve(tokenizer, corpus_stats(tokenizer, Corpus.of_texts(texts)))
+        assert len(curve.times) + 1 == len(curve.n_tokens) == len(tokenizer.model.merges) + 1
+        for n_merges in (0, 1, 17, 80, 163):
+            smaller = tokenizer.truncate_vocab(256 + n_merges, specials_counted=False)
+            assert curve.n_tokens[n_merges] == sum(map(smaller.count_tokens, texts))
+        assert (-(curve.n_tokens[1:] - curve.n_tokens[:-1]) == curve.times).all()
+
+
+def _model(merges: list[tuple[int, int, int]], **fields: object) -> Tokenizer:
+    tokens = {97: b"a", 98: b"b", 99: b"c", 200: b"bc", 201: b"abc", 202: b"ab"}
+    tokens |= {byte: bytes([byte]) for byte in range(97)}
+    return Tokenizer.from_model(Model.from_tokens(tokens, merges, pattern="gpt2", **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "named"),
+    [
+        (_model([], rule="ranks", ignore_merges=True), "pairs"),
+        (_model([(98, 99, 200)], ignore_merges=True), "pairs"),
+        (_model([(98, 99, 200), (97, 98, 202), (202, 99, 201), (97, 200, 201)]), "several"),
+        (_model([(97, 200, 201), (98, 99, 200)]), "before"),
+    ],
+)
+def test_merges_that_were_not_learned_in_order_have_no_curve(tokenizer: Tokenizer, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        training_curve(tokenizer, corpus_stats(tokenizer, Corpus.of_texts(["abc"])))

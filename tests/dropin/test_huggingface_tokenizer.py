@@ -13,9 +13,10 @@ import pytest
 import tokenizers
 
 import pairloom.dropin.tokenizers
-from pairloom import FormatError, Tokenizer, formats
+from pairloom import Tokenizer
 from pairloom.dropin.encoding import Encoding
 from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer
+from tests import cases
 from tests.corpora import random_documents
 from tests.formats.test_sentencepiece import tokenizer_json
 
@@ -33,29 +34,7 @@ TEXTS = [
     "1 22 333\tx",
     "x\x1c<a>\x1fy \x1c",
 ]
-TEMPLATE = json.loads(
-    tokenizers.processors.TemplateProcessing(
-        single="<s> $A", pair="<s> $A:3 </s>:2 $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 1)]
-    ).__getstate__()
-)
-BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
-SURROUNDING = {"sep": ["</s>", 1], "cls": ["<s>", 0]}
-POST_PROCESSORS: dict[str, Any] = {
-    "none": None,
-    "trimmed": BYTE_LEVEL,
-    "trimmed, first space too": {**BYTE_LEVEL, "add_prefix_space": False},
-    "not trimmed": {**BYTE_LEVEL, "trim_offsets": False},
-    "template": TEMPLATE,
-    "sequence": {"type": "Sequence", "processors": [BYTE_LEVEL, TEMPLATE]},
-    "bert": {"type": "BertProcessing", **SURROUNDING},
-    "roberta": {"type": "RobertaProcessing", **SURROUNDING, "trim_offsets": True, "add_prefix_space": True},
-    "roberta, not trimmed": {
-        "type": "RobertaProcessing",
-        **SURROUNDING,
-        "trim_offsets": False,
-        "add_prefix_space": False,
-    },
-}
+POST_PROCESSORS = {case.name: case.post_processor for case in cases.cases_of("post_processing")}
 FIELDS = (
     *("ids", "type_ids", "tokens", "offsets", "attention_mask", "special_tokens_mask", "word_ids", "words"),
     *("sequence_ids", "n_sequences"),
@@ -313,14 +292,6 @@ def test_truncation_and_padding_of_the_file_apply() -> None:
             assert (each.truncation, each.padding) == (theirs.truncation, theirs.padding)
             assert fields(each.encode(TEXTS[2])) == fields(theirs.encode(TEXTS[2]))
         assert tokenizers.Tokenizer.from_str(ours.to_str()).encode(TEXTS[2]).ids == theirs.encode(TEXTS[2]).ids
-    cuts = {"max_length": 4}, {**cut, "strategy": "All"}, {**cut, "stride": "1"}, {**cut, "direction": "Up"}
-    filled["strategy"] = "BatchLongest"
-    paddings = {"strategy": "BatchLongest"}, {**filled, "pad_id": "1"}, {**filled, "strategy": {"Fixed": "3"}}
-    damaged: list[dict[str, Any]] = [{"truncation": each} for each in cuts] + [{"padding": each} for each in paddings]
-    for damage in damaged:
-        model = formats.read("huggingface", json.dumps({**file, **damage}).encode())
-        with pytest.raises(FormatError, match="truncation or padding is damaged"):
-            Tokenizer.from_model(model).as_huggingface()
 
 
 def test_methods_take_the_arguments_of_the_library() -> None:

@@ -228,7 +228,7 @@ def test_ready_made_tokenizers_equal_the_library(name: str, settings: Any, tmp_p
         made = getattr(library, name)(**settings)
         shows = [False] if name[0] == "B" else []
         made.train_from_iterator(texts, 60, 1, *shows, ["<unk>", "[UNK]"], **options)
-        saved = made.save_model(str(tmp_path))
+        saved = made.save_model(str(tmp_path), "a")
         files = [Path(path).read_bytes() for path in saved]
         read = getattr(library, name).from_file(*saved, **settings)
         answers: list[Any] = [made.normalizer and made.normalize(texts[0])]

@@ -57,30 +57,6 @@ def quicktour(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     return tokenizer.to_str(), shown
 
 
-def esperberto(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
-    """How to train a new language model from scratch (huggingface.co/blog/how-to-train)."""
-    ByteLevelBPETokenizer = m["implementations"].ByteLevelBPETokenizer
-    tokenizer = ByteLevelBPETokenizer()
-    tokenizer.train(
-        files=written(folder),
-        vocab_size=400,
-        min_frequency=2,
-        show_progress=False,
-        special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
-    )
-    saved = tokenizer.save_model(str(folder))
-    saved += tokenizer.save_model(str(folder), "esperberto")
-
-    tokenizer = ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))
-    tokenizer._tokenizer.post_processor = m["processors"].BertProcessing(
-        ("</s>", tokenizer.token_to_id("</s>")), ("<s>", tokenizer.token_to_id("<s>"))
-    )
-    tokenizer.enable_truncation(max_length=12)
-    found = tokenizer.encode("Mi estas Julien. Ĉu vi parolas Esperanton?")
-    shown = [Path(path).name for path in saved], found.ids, found.tokens, found.offsets
-    return tokenizer.to_str(), (shown, tokenizer.num_special_tokens_to_add(True), tokenizer.get_vocab_size())
-
-
 def codeparrot(m: dict[str, Any], folder: Path) -> tuple[str, Any]:
     """CodeParrot's bpe_training.py, and the course's: a tokenizer of transformers learns a new vocabulary."""
     transformers = pytest.importorskip("transformers")
@@ -105,7 +81,7 @@ def parts(library: str) -> dict[str, Any]:
     return {**modules, "tokenizers": importlib.import_module(library)}
 
 
-@pytest.mark.parametrize("script", [quicktour, esperberto, codeparrot])
+@pytest.mark.parametrize("script", [quicktour, codeparrot])
 def test_script_gives_the_file_and_ids_of_the_library(script: Script, tmp_path: Path) -> None:
     (tmp_path / "ours").mkdir()
     (tmp_path / "theirs").mkdir()

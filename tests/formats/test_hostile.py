@@ -18,7 +18,7 @@ from tests import cases
 from tests.formats.models import trained
 from tests.formats.test_sentencepiece import SINGLE, model_file, tokenizer_json
 from tests.formats.test_tiktoken import tekken_file
-from tests.formats.test_words import unknown_json
+from tests.formats.test_words import METASPACE, clip_json, unknown_json
 from tests.soak.isolation import run_cases
 
 HOSTILE = Path(__file__).parents[2] / "testdata/hostile"
@@ -63,6 +63,10 @@ def _pieces(file: Any, _: Path) -> None:
     Tokenizer.from_model(formats.read("sentencepiece", data, "file.json"))
 
 
+def _stand_in(file: Any, _: Path) -> None:
+    Tokenizer.from_model(formats.read("huggingface", json.dumps(file).encode())).as_huggingface()
+
+
 def _post_processor(node: Any, _: Path) -> None:
     tokenizer = Tokenizer.from_model(trained([(97, 98)], post_processor=canonical_json(node)))
     assert tokenizer.encode("ab") == [256]
@@ -72,14 +76,18 @@ def _post_processor(node: Any, _: Path) -> None:
 OF_FOLDER = Tokenizer.train(
     "the cat sat on the mat; naïve 東京 the end" * 3, 280, special_tokens=["<|endoftext|>", "<|im_end|>"]
 )
+RULED = trained([], special_tokens={"<s>": 300}, special_rules=(("<s>", "lstrip"),))
 # How a file is read, and one that is not damaged, by the `base` of cases in testdata/damaged.json.
 SOUND: dict[str, tuple[Callable[[Any, Path], object], Any]] = {
     "native": (_json("pairloom"), json.loads(native.write(trained([(97, 98), (32, 256)])))),
+    "ruled": (_json("pairloom"), json.loads(native.write(RULED))),
     "trained": (_json("pairloom"), json.loads(native.write(Tokenizer.train("ab ab", 257, "cs336").model))),
     "tokenizer": (_json("huggingface"), json.loads(huggingface.write(trained([(97, 98), (32, 256), (99, 100)])))),
     "tekken": (_json("tekken"), tekken_file()),
     "words": (_json("huggingface"), unknown_json(random.Random(1), [{"type": "Whitespace"}], False)),
     "pieces": (_json("huggingface"), tokenizer_json(random.Random(1), "none")),
+    "metaspace": (_json("huggingface"), unknown_json(random.Random(1), [METASPACE], True)),
+    "clip": (_json("huggingface"), clip_json(random.Random(3))),
     "pieces of a .model": (_pieces, {"trainer": {}, "pieces": []}),
     "gpt2": (_files, {"vocab.json": {"a": 0, "b": 1, "ab": 2}, "merges.txt": "a b\n"}),
     "folder": (_files, {"tokenizer.json": json.loads(huggingface.write(OF_FOLDER.model)), "tokenizer_config.json": {}}),
@@ -89,6 +97,7 @@ SOUND: dict[str, tuple[Callable[[Any, Path], object], Any]] = {
         ["YQ== 97"],
     ),
     "post-processor": (_post_processor, {"type": "BertProcessing", "cls": ["<s>", 258], "sep": ["</s>", 257]}),
+    "stand-in": (_stand_in, json.loads(huggingface.write(trained([(97, 98)])))),
     "drop-in": (lambda text, _: dropin.Tokenizer.from_str(text[0]), [dropin.Tokenizer(dropin.models.BPE()).to_str()]),
 }
 
@@ -106,7 +115,7 @@ def test_a_changed_file_is_refused_with_the_place(case: cases.Case, tmp_path: Pa
         read(cases.applied(case, intact), tmp_path)
     assert isinstance(caught.value, FormatError) or case.base in ("pieces of a .model", "drop-in")
     assert isinstance(caught.value, KeyError) == (case.error.type is KeyError)
-    has_place = case.base not in ("pieces of a .model", "post-processor", "drop-in")
+    has_place = case.base not in ("pieces of a .model", "post-processor", "stand-in", "drop-in")
     assert not has_place or str(caught.value).startswith((str(tmp_path), "file.json: "))
     case.error.check(caught.value)
 

@@ -215,9 +215,6 @@ def test_formats_that_are_none_are_refused(format: Any, tmp_path: Path) -> None:
             call(tmp_path / "x", format=format)
 
 
-# Pickles --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_a_pickle_is_never_opened_and_the_remedy_named(protocol: int, tmp_path: Path) -> None:
     with pytest.warns(UserWarning):
@@ -371,9 +368,6 @@ def test_merges_that_do_not_lead_to_all_tokens_warn(merges: Any, n_unused: int |
     tokenizer.save(tmp_path / "pair", format="gpt2")
     with pytest.warns(UserWarning, match=rf"merges\.txt: {n_expected} of {len(plain)} tokens are never used"):
         Tokenizer.from_files(tmp_path / "pair/vocab.json", tmp_path / "pair/merges.txt", list(specials))
-
-
-# Ids far apart --------------------------------------------------------------------------------------------------
 
 
 def test_ids_near_the_largest_take_little_memory_in_every_format(tmp_path: Path) -> None:

@@ -107,6 +107,7 @@ def loaded(vocabulary: Vocabulary, special_tokens: dict[str, int] | None = None)
 def tiktoken_encoding(vocabulary: Vocabulary, special_tokens: dict[str, int]) -> "tiktoken.Encoding":
     """Loads a vocabulary whose owner is tiktoken with tiktoken."""
     import tiktoken
+    from tiktoken import load
 
     path = vocabulary.path
     assert path is not None
@@ -118,19 +119,9 @@ def tiktoken_encoding(vocabulary: Vocabulary, special_tokens: dict[str, int]) ->
         n = config["default_vocab_size"] - shift
         ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] + shift for entry in file["vocab"][:n]}
     elif vocabulary.kind == "gpt2":
-        ranks = _gpt2_ranks(path)
+        ranks = load.data_gym_to_mergeable_bpe_ranks(str(path.with_name("vocab.bpe")), str(path))
     else:
         lines = path.read_bytes().splitlines()
         ranks = {base64.b64decode(token): int(rank) for token, rank in (line.split() for line in lines if line)}
     assert pattern is not None
     return tiktoken.Encoding(vocabulary.name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special_tokens)
-
-
-def _gpt2_ranks(path: Path) -> dict[bytes, int]:
-    """encoder.json as ranks: GPT-2's ids are in the order of its merges."""
-    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(256) if byte not in shown]
-    byte_of = {chr(byte): byte for byte in shown} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
-    entries = json.loads(path.read_bytes())
-    del entries["<|endoftext|>"]
-    return {bytes(byte_of[character] for character in text): i for text, i in entries.items()}

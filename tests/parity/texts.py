@@ -1,30 +1,16 @@
 """Texts on which tokenizers disagree, without a network: a hostile set, and texts that come with every Python."""
 
 import encodings
+import json
 import random
 import sysconfig
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-ALPHABETS = {
-    "english": "The quick brown fox, it's said, doesn't jump over 12,345 lazy dogs; they'd've SLEPT.\n",
-    "german": "Zwölf Boxkämpfer jagten Eva quer über den Sylter Deich – für 3,50 €.\r\n",
-    "french": "Dès Noël où un zéphyr haï me vêt de glaçons würmiens, je dîne d'exquis rôtis.\n",
-    "polish": "Pchnąć w tę łódź jeża lub ośm skrzyń fig.\n",
-    "turkish": "Pijamalı hasta yağız şoföre çabucak güvendi; İSTANBUL'DA ışık.\n",
-    "vietnamese": "Tôi có thể ăn thủy tinh mà không hại gì.\n",
-    "greek": "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία.\n",
-    "russian": "Съешь же ещё этих мягких французских булок, да выпей чаю.\n",
-    "hebrew": "דג סקרן שט בים מאוכזב ולפתע מצא חברה\n",
-    "arabic": "نص حكيم له سر قاطع وذو شأن عظيم ١٢٣٤٥\n",
-    "hindi": "ऋषियों को सताने वाले दुष्ट राक्षसों के राजा रावण का सर्वनाश १२३४\n",
-    "thai": "เป็นมนุษย์สุดประเสริฐเลิศคุณค่า ๑๒๓๔\n",
-    "japanese": "いろはにほへとちりぬるを、カタカナとABC漢字１２３。\n",
-    "chinese": "天地玄黄,宇宙洪荒。日月盈昃,辰宿列张。A股3000点\n",
-    "korean": "키스의 고유조건은 입술끼리 만나야 하고 특별한 기술은 필요치 않다.\n",
-    "emoji": "👩‍👩‍👧‍👦 🏳️‍🌈 ☃️ 1️⃣ 🇩🇪🇫🇷 e\u0301 n\u0303\n",
-}
+from tests.cases import TESTDATA
+
+ALPHABETS: dict[str, str] = json.loads((TESTDATA / "alphabets.json").read_text(encoding="utf-8"))
 
 HOSTILE = (
     "",

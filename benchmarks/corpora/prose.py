@@ -1,9 +1,9 @@
 """Prose in dozens of languages, from Debian packages that anyone can download.
 
-    python -m tests.parity.prose [SECONDS]      downloads what is missing; `make parity` runs it
+    PYTHONPATH=benchmarks python -m corpora.prose [SECONDS]      downloads what is missing; `make parity` runs it
 
-Sources are manuals and their translations (manpages-XX, debian-reference-XX, ...) and Django's messages. Packages are
-kept with those of the benchmarks. Without them there is no prose, and the tests report that.
+Sources are manuals and their translations (manpages-XX, debian-reference-XX, ...) and Django's messages. tests/parity
+compares ids on it; without packages there is no prose, and the tests report that.
 """
 
 import re
@@ -12,8 +12,6 @@ import sys
 import time
 from functools import cache
 from pathlib import Path
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from corpora import packages
 
