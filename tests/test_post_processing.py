@@ -30,7 +30,7 @@ def test_encode_adds_what_stands_around_only_when_asked() -> None:
     assert (tokenizer.encode("ab"), tokenizer.encode("ab", "c")) == ([256], [256, 99])
     assert tokenizer.encode("ab", "c", add_special_tokens=True) == [258, 256, 257, 99, 257]
     assert tokenizer.encode("<s>", add_special_tokens=True, allowed_special=()) == [258, 60, 115, 62, 257]
-    assert tokenizer.add_special_tokens(["<x>"]).encode("ab", add_special_tokens=True) == [258, 256, 257]
+    assert tokenizer.add_special_tokens(["<x>"]).encode("ab<x>", add_special_tokens=True) == [258, 256, 259, 257]
     empty = canonical_json({"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": []})
     emptying = Tokenizer.from_model(model.replaced(post_processor=empty))
     assert emptying.encode("ab", add_special_tokens=True) == []
