@@ -114,7 +114,7 @@ def model(name: str) -> Model:
         paths = [CS336 / file for file in found["files"]]
         if not paths[0].exists():
             pytest.skip(f"the files of model {name} are not in {CS336}")
-        loaded = Tokenizer.from_files(*paths, special_tokens).model
+        loaded = Tokenizer.from_files(paths[0], paths[1], special_tokens).model
         return Model(loaded.tokens(), [Merge(*merge) for merge in loaded.merges.tolist()], special_tokens)
     merges = [Merge(*merge) for merge in found["merges"]]
     if "vocab" in found:

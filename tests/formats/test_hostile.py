@@ -93,8 +93,8 @@ SOUND: dict[str, tuple[Callable[[Any, Path], object], Any]] = {
     "folder": (_files, {"tokenizer.json": json.loads(huggingface.write(OF_FOLDER.model)), "tokenizer_config.json": {}}),
     "other kind": (_files, {"file": huggingface.write(trained([(97, 98)])).decode("latin-1")}),
     "tiktoken": (
-        lambda line, _: formats.read("tiktoken", f"AA== 0\nAQ== 1\n{line[0]}\n".encode(), "file.json", pattern="a"),
-        ["YQ== 97"],
+        lambda lines, _: formats.read("tiktoken", "\n".join(lines).encode(), "file.json", pattern="a"),
+        ["AA== 0", "AQ== 1", "YQ== 97"],
     ),
     "post-processor": (_post_processor, {"type": "BertProcessing", "cls": ["<s>", 258], "sep": ["</s>", 257]}),
     "stand-in": (_stand_in, json.loads(huggingface.write(trained([(97, 98)])))),

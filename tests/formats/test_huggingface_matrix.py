@@ -16,18 +16,13 @@ from tests.formats.models import trained
 MERGES = [(97, 98), (32, 97), (97, 97), (32, 32), (256, 256), (49, 50), (46, 46), (10, 10), (98, 46), (99, 49)]
 MERGES += [(0xC2, 0xB2), (0xC3, 0xA9), (49, 49), (65, 98)]
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-REGEXES = (
-    *(r"\s+", "[ab]", r"\p{N}{1,3}", "a*", r"(?=b)", r"(?i:A)b?|1$", r"a{1,2}+", r"[^b]+|b(?!b)", r"\w+|\h"),
-    *(r"[\w']+", r"\W", r"[^\W\d]+", r"\ba|c\b", r"\B[^a]", "^", "^.", r"\b", r"\s*b??", r"b*?(?=a)|c", r"[^a]*a?"),
-    *(r" ?\p{L}+|[^\s\p{L}]+|\s+(?!\S)|\s+", r"(?=(\d{3})+(?!\d))", r"\*?", r"\??|b", r"(?>ab?)b", r"[\w&&[^\d]]+|\d"),
-    "(b]|[^a]])",
-)
+ONIGURUMA = json.loads((cases.TESTDATA / "oniguruma.json").read_text(encoding="utf-8"))
+REGEXES = ONIGURUMA["matrix"]
 PATTERNS: list[dict[str, str]] = [
     *({"Regex": text} for text in (*REGEXES, "", "(?:)")),
     *({"String": text} for text in ("", "ab", ".", "a|b", "²")),
 ]
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
-ONIGURUMA = json.loads((cases.TESTDATA / "oniguruma.json").read_text(encoding="utf-8"))
 NEWER = "\U00011de0"  # a digit since Unicode 17
 LOSES = r"drops parts of the text"
 

@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 
 from pairloom import Tokenizer, formats
-from pairloom.errors import MissingKeyError
 from pairloom.formats import native
 from pairloom.patterns import GPT2
 from pairloom.reference import naive
 from tests.corpora import random_documents
 
 from .models import ENDOFTEXT, random_model, trained
-
-SMALL = trained([(97, 98), (32, 256)])
 
 
 @pytest.mark.parametrize(
@@ -46,14 +43,6 @@ def test_any_model_survives_and_a_second_save_is_identical(seed: int) -> None:
     read = formats.read("pairloom", data)
     assert read == model
     assert native.write(read) == data
-
-
-@pytest.mark.parametrize("key", json.loads(native.write(SMALL)))
-def test_a_missing_key_is_a_key_error(key: str) -> None:
-    file = json.loads(native.write(SMALL))
-    del file[key]
-    with pytest.raises(MissingKeyError, match=f"^model.json: .*{key}"):
-        formats.read("pairloom", json.dumps(file).encode(), "model.json")
 
 
 def test_tokens_that_merges_do_not_make_are_listed() -> None:

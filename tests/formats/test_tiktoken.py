@@ -20,11 +20,6 @@ from .models import trained
 MODEL = trained([(97, 98), (32, 256), (99, 100), (257, 258)], decode_errors="replace")
 
 
-def test_a_file_without_tokens_is_refused() -> None:
-    with pytest.raises(FormatError, match="no token"):
-        formats.read("tiktoken", b"\n", pattern="a")
-
-
 def test_lines_whose_words_merge_by_later_ranks_are_exact() -> None:
     tokens = {bytes((byte,)): byte for byte in range(256)} | {b"abc": 256, b" y": 257, b"x y": 258, b"ab": 259}
     pattern = r"[^\n]+|\n+"
