@@ -77,12 +77,10 @@ def test_the_same_tokenizer_through_three_libraries() -> None:
 @pytest.mark.filterwarnings("ignore:a character without a token becomes")
 @pytest.mark.parametrize("kind", ["spaces", "words", "metaspace", "clip"])
 def test_a_file_over_characters_equals_itself_in_its_library(tmp_path: Path, kind: str) -> None:
-    import tokenizers
-
     from tests.formats import test_words as words
 
     rng = random.Random(kind)
-    steps = [words._SPLIT] if kind == "metaspace" else words._STEPS.get(kind, [])
+    steps = [words.METASPACE] if kind == "metaspace" else words._STEPS.get(kind, [])
     file = words.clip_json(rng) if kind == "clip" else words.unknown_json(rng, steps, True)
     ours = words.load(tmp_path, file)
     theirs = tokenizers.Tokenizer.from_str(json.dumps(file))

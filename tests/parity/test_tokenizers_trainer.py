@@ -17,7 +17,7 @@ DECODERS: list[Maker] = [
     lambda m: m.ByteLevel(),
     lambda m: m.BPEDecoder(),
     lambda m: m.Metaspace(),
-    lambda m: m.Sequence([m.Replace("Ġ", " "), m.Strip(" ", 1, 1)]),
+    lambda m: m.Sequence([m.Replace("Ġ", " "), m.Strip(" ", 0, 1)]),
     lambda m: m.Sequence([m.ByteLevel(), m.Strip(" ", 1, 0), m.Replace("\n ", "\n")]),
 ]
 
