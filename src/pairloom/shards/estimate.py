@@ -34,7 +34,8 @@ class Estimate:
 
     tokens_error: half the width of the 95 % interval of tokens; None if unknown (fewer than three pieces), 0 if the
     whole corpus was counted. disk_bytes: of shards in format npy. seconds: of encoding on this machine, at the speed of
-    the sample. share: the part of the corpus's bytes on disk that was read. pieces: in how many places.
+    the sample. share: the part of the corpus's bytes on disk that was read, 1 if all text up to max_bytes was counted.
+    pieces: in how many places.
     """
 
     tokens: int
