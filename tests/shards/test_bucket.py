@@ -5,7 +5,6 @@ import json
 import multiprocessing
 import pickle
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,9 @@ TEXTS = [f"the cat {number} ab" for number in range(300)]
 URL = "memory://bucket/shards"
 
 
-def put(files: Any, folder: Path, to: str = "bucket/shards") -> None:
+def put(files: Any, folder: Path) -> None:
     for path in folder.iterdir():
-        files.pipe_file(f"/{to}/{path.name}" if "memory" in files.protocol else f"{to}/{path.name}", path.read_bytes())
+        files.pipe_file(f"/bucket/shards/{path.name}", path.read_bytes())
 
 
 def made(folder: Path, texts: list[str] = TEXTS, **options: Any) -> Path:
@@ -42,17 +41,6 @@ def held(cache: Path) -> int:
         # Another thread renames and removes files here.
         with contextlib.suppress(FileNotFoundError):
             return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
-
-
-def break_ranges(monkeypatch: pytest.MonkeyPatch, answer: Callable[[bytes], bytes]) -> None:
-    """Passes each range that the store returns through `answer`."""
-    init: Any = remote.RangesFile.__init__
-    monkeypatch.setattr(remote, "_FIRST_WAIT_SECONDS", 0.001)
-    monkeypatch.setattr(
-        remote.RangesFile,
-        "__init__",
-        lambda self, fetch, *rest: init(self, lambda start, end: answer(fetch(start, end)), *rest),
-    )
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -172,28 +160,6 @@ def test_what_a_killed_process_left_in_the_cache_goes(tmp_path: Path, memory: An
     assert kept.is_dir() and not kept.with_name(kept.name + ".partial").exists()
 
 
-def test_ranges_of_a_bucket_that_break_or_are_cut_come_again(
-    tmp_path: Path,
-    store: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(remote, "_COPIED_BYTES", 1000)
-    monkeypatch.setattr(remote, "_MAX_TRIES", 12)
-    put(store, made(tmp_path), "corpus/shards")
-    kinds = random.Random(1).choices(range(4), k=10_000)
-
-    def answer(data: bytes) -> bytes:
-        kind = kinds.pop()
-        if kind == 0:
-            raise ConnectionResetError("the peer went away")
-        return data[: len(data) // 2] if kind == 1 else data
-
-    break_ranges(monkeypatch, answer)
-    shards = open_shards("s3://corpus/shards", cache=tmp_path / "cache", cache_bytes=1 << 20)
-    assert [ids.tolist() for ids in shards] == TOKENIZER.encode_batch(TEXTS)
-    assert len(kinds) < 9_980
-
-
 def there(files: Any, folder: str = "/bucket/out") -> dict[str, bytes]:
     files.invalidate_cache()
     return {path.removeprefix(folder).strip("/"): files.cat_file(path) for path in files.find(folder)}
@@ -305,47 +271,19 @@ def test_a_run_that_another_has_taken_over_ends(tmp_path: Path, memory: Any, mon
     assert there(memory) == {}
 
 
-def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, store: Any) -> None:
-    TOKENIZER.save(tmp_path / "model.json")
+def test_a_tokenizer_is_loaded_from_a_bucket(tmp_path: Path, memory: Any) -> None:
     TOKENIZER.save(tmp_path / "folder", format="gpt2")
-    store.put(str(tmp_path / "model.json"), "corpus/model.json")
-    store.put(str(tmp_path / "folder"), "corpus/folder", recursive=True)
-    store.pipe_file("corpus/folder/weights.safetensors", b"0" * 1000)
-    assert Tokenizer.load("s3://corpus/model.json") == TOKENIZER
-    assert Tokenizer.load("s3://corpus/folder").encode("the cat") == TOKENIZER.encode("the cat")
-    assert run("encode", "--model", "s3://corpus/model.json", "--text", "the cat").status == 0
-    with pytest.raises(FileNotFoundError, match=r"s3://corpus/none.json"):
-        Tokenizer.load("s3://corpus/none.json")
-    store.pipe_file("corpus/damaged.json", b"{")
-    with pytest.raises(FormatError, match=r"s3://corpus/damaged.json"):
-        Tokenizer.load("s3://corpus/damaged.json")
-    done = run("encode", "--model", "s3://corpus/none.json?secret=secret", "--text", "the cat")
+    memory.put(str(tmp_path / "folder"), "/bucket/folder", recursive=True)
+    memory.pipe_file("/bucket/folder/weights.safetensors", b"0" * 1000)
+    TOKENIZER.save(tmp_path / "model.json")
+    memory.put(str(tmp_path / "model.json"), "/bucket/model.json")
+    assert Tokenizer.load("memory://bucket/model.json") == TOKENIZER
+    assert Tokenizer.load("memory://bucket/folder").encode("the cat") == TOKENIZER.encode("the cat")
+    assert run("encode", "--model", "memory://bucket/model.json", "--text", "the cat").status == 0
+    with pytest.raises(FileNotFoundError, match=r"memory://bucket/none.json"):
+        Tokenizer.load("memory://bucket/none.json")
+    memory.pipe_file("/bucket/damaged.json", b"{")
+    with pytest.raises(FormatError, match=r"memory://bucket/damaged.json"):
+        Tokenizer.load("memory://bucket/damaged.json")
+    done = run("encode", "--model", "memory://me:secret@bucket/none.json", "--text", "the cat")
     assert done.status == 1 and "secret" not in done.err and done.err.count("\n") == 1
-
-
-def test_a_run_writes_to_a_bucket_and_is_resumed_there(
-    tmp_path: Path,
-    store: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from pairloom.shards.publishing import publish_shard
-
-    def interrupted(folder: Path, manifest: Any, *more: Any) -> None:
-        publish_shard(folder, manifest, *more)
-        if manifest.next.documents > 100:
-            raise KeyboardInterrupt
-
-    path = made(tmp_path).parent / "a.jsonl"
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("pairloom.shards.tokenize_files.publish_shard", interrupted)
-        tokenize_files(TOKENIZER, path, "s3://corpus/out", shard_tokens=500)
-    with pytest.raises(FormatError, match=r"s3://corpus/out: the run that writes it has not finished"):
-        open_shards("s3://corpus/out", cache=tmp_path / "cache")
-    first = store.info("corpus/out/shard-00000.npy")["LastModified"]
-    tokenize_files(TOKENIZER, path, "s3://corpus/out", shard_tokens=500, resume=True)
-    store.invalidate_cache()
-    assert store.info("corpus/out/shard-00000.npy")["LastModified"] == first
-    found = {name: data for name, data in there(store, "corpus/out").items() if "manifest" not in name}
-    assert found == {file.name: file.read_bytes() for file in (tmp_path / "local").glob("shard*")}
-    shards = open_shards("s3://corpus/out", cache=tmp_path / "cache")
-    assert [ids.tolist() for ids in shards] == TOKENIZER.encode_batch(TEXTS)

@@ -1,14 +1,12 @@
 """An object store over HTTP on loopback: writing shards to it and reading corpora from it."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pairloom import Corpus, PretokenCounts, ShardJob, Tokenizer
-from tests.cli.commands import run
+from pairloom import Corpus, PretokenCounts, ShardJob, Tokenizer, open_shards, tokenize_files
 from tests.shards.reading import documents_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -38,24 +36,7 @@ def test_shards_are_written_to_a_store_and_corpora_read_from_it(store: Any, tmp_
     assert documents_of(tmp_path / "copy") == TOKENIZER.encode_batch(TEXTS)
     with pytest.raises(FileExistsError, match="is not empty"), ShardJob("s3://corpus/shards", TOKENIZER):
         pass
-
-
-def test_a_store_that_nothing_answers_for_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    s3fs: Any = pytest.importorskip("s3fs", reason="s3fs is not installed")
-    for name, value in {"ENDPOINT_URL": "http://127.0.0.1:9", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
-    s3fs.S3FileSystem.clear_instance_cache()
-    TOKENIZER.save(tmp_path / "model.json")
-    tokenize: list[Any] = ["tokenize", "--model", tmp_path / "model.json"]
-    commands: list[list[Any]] = [
-        ["count", "--input", "s3://corpus/a.txt", "--output", tmp_path / "out"],
-        [*tokenize, "--input", "s3://corpus/*.txt", "--output", tmp_path / "out"],
-        [*tokenize, "--input", tmp_path / "model.json", "--output", "s3://corpus/out"],
-    ]
-    for command in commands:
-        done = run(*command)
-        assert done.status == 1
-        assert re.match("pairloom: s3://corpus/.*Could not connect.*\n$", done.err)
-    s3fs.S3FileSystem.clear_instance_cache()
+    for is_resumed in (False, True):
+        done = tokenize_files(TOKENIZER, corpus, "s3://corpus/run", shard_tokens=300, resume=is_resumed)
+        assert done.was_complete == is_resumed
+    assert [ids.tolist() for ids in open_shards("s3://corpus/run", cache=tmp_path)] == TOKENIZER.encode_batch(TEXTS)

@@ -304,7 +304,7 @@ def test_documents_and_tokens_of_each_input_are_in_the_manifest(
         (tmp_path / folder).mkdir()
     inputs = [*write_small(tmp_path / "many", 60), *write_all(tmp_path / "kinds").values()]
     limits: tuple[dict[str, Any], ...] = ({}, {"max_bytes": 40_000, "doc_cap": 100})
-    for shard_tokens, some in zip((150, 1 << 30), limits, strict=True):
+    for shard_tokens, some in zip((600, 1 << 30), limits, strict=True):
         out = tmp_path / str(shard_tokens)
         options = {"separator": SEPARATOR, **some}
         tokenize_files(TOKENIZER, Corpus(inputs, **options), out, shard_tokens=shard_tokens, eot=True)

@@ -109,10 +109,10 @@ VALUES: tuple[Callable[[], Any], ...] = (
 
 
 class Call(NamedTuple):
-    """A public call, and a factory of valid values for each of its arguments."""
+    """A public call, and a valid value for each of its arguments."""
 
     call: Callable[..., Any]
-    arguments: dict[str, Callable[[], Any]]
+    arguments: dict[str, Any]
 
 
 _TEXT = "the cat ate the théâtre 東京 <|endoftext|> ab ab"
@@ -217,7 +217,7 @@ def calls(folder: Path) -> dict[str, Call]:
         if callable(call) and not name.endswith("Error") and name not in _LEFT_OUT:
             values = _values(name, call, sound, own.get(name, {}))
             if values:
-                made[name] = Call(partial(_used, call), {key: partial(_given, each) for key, each in values.items()})
+                made[name] = Call(partial(_used, call), values)
     return made
 
 
@@ -233,10 +233,6 @@ def _values(name: str, call: Callable[..., Any], sound: dict[str, Any], own: dic
 
 
 _UNKNOWN = object()
-
-
-def _given(value: Any) -> Any:
-    return value
 
 
 def _used(call: Callable[..., Any], **arguments: Any) -> Any:
@@ -282,9 +278,8 @@ def _limit_once() -> None:
 
 
 def outcome_of(target: Call, argument: str, value: Callable[[], Any]) -> tuple[str, str]:
-    arguments = {name: value() if name == argument else sound() for name, sound in target.arguments.items()}
     try:
-        target.call(**arguments)
+        target.call(**target.arguments | {argument: value()})
     except Mischief:
         return "refused", ""
     except (pairloom.PairloomError, TypeError, ValueError, OSError, MemoryError) as error:
@@ -292,16 +287,12 @@ def outcome_of(target: Call, argument: str, value: Callable[[], Any]) -> tuple[s
         if any(words in text for words in _SEAM_WORDS):
             return "failed", f"{type(error).__name__} in words of the seam's library: {text[:200]}"
         return "refused", ""
-    except ImportError as error:
-        # The documented error names what to install.
-        return ("refused", "") if "install" in str(error) else ("failed", _described(error))
     except BaseException as error:
-        return "failed", _described(error)
+        # The documented ImportError names what to install.
+        if isinstance(error, ImportError) and "install" in str(error):
+            return "refused", ""
+        return "failed", "".join(traceback.format_exception(error)[-2:])[-500:]
     return "accepted", ""
-
-
-def _described(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error)[-2:])[-500:]
 
 
 def _named(number: int) -> str:

@@ -25,6 +25,7 @@ from pairloom.shards.files import FORMATS
 from pairloom.shards.manifest import METADATA_KEY
 from pairloom.shards.writers import parquet
 from tests.corpus.files import DOCUMENTS, json_lines
+from tests.shards.reading import manifest_of
 from tests.soak.harness import Result
 from tests.soak.isolation import result_of, run_cases
 from tests.soak.mutations import changed_bytes, changed_value
@@ -75,7 +76,7 @@ class _World:
         out = self.root / f"{format}-{is_complete}"
         tokenize_files(self.tokenizer, self.inputs, out, format=format, shard_tokens=_SHARD_TOKENS)
         if not is_complete:
-            manifest = _manifest_of(out)
+            manifest = manifest_of(out)
             for entries in (manifest["shards"], manifest["indexes"]):
                 if entries:
                     (out / entries.pop()["file"]).unlink()
@@ -107,7 +108,7 @@ class _World:
         is_mendable = all(_content(self.folder / name) == _content(original / name) for name in _MANIFESTS)
         n_vocab = self.tokenizer.n_vocab
         with contextlib.suppress(Exception):
-            manifest = _manifest_of(self.folder)
+            manifest = manifest_of(self.folder)
             # Without a tokenizer, the manifest defines the ids; repair reads the inputs that the manifest names.
             if use in ("open", "batches", "pack"):
                 n_vocab = manifest["n_vocab"]
@@ -228,12 +229,6 @@ def _manifest_path(folder: Path) -> Path:
     return next(path for path in (folder / name for name in _MANIFESTS) if path.exists())
 
 
-def _manifest_of(folder: Path) -> Any:
-    path = _manifest_path(folder)
-    with path.open("rb") as file:
-        return json.loads(file.read() if path.suffix == ".json" else parquet.read_metadata(file)[METADATA_KEY])
-
-
 def _write_manifest(folder: Path, manifest: Any) -> None:
     path = _manifest_path(folder)
     text = json.dumps(manifest, sort_keys=True).encode()
@@ -256,7 +251,7 @@ def _consistent(manifest: Any) -> Any:
 def _change_manifest(folder: Path, rng: random.Random) -> None:
     # An earlier change may have left something that is not a manifest.
     with contextlib.suppress(Exception):
-        manifest = _manifest_of(folder)
+        manifest = manifest_of(folder)
         for _ in range(rng.choice((1, 1, 3))):
             with contextlib.suppress(LookupError, TypeError):
                 manifest = _hostile(manifest, rng) if rng.random() < 0.5 else changed_value(manifest, rng)

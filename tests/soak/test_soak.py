@@ -18,5 +18,5 @@ def test_misuse_finds_an_error_that_is_not_documented() -> None:
     def broken(number: int) -> None:
         raise IndexError(number)
 
-    outcome, detail = misuse.outcome_of(misuse.Call(broken, {"number": lambda: 1}), "number", lambda: 2)
+    outcome, detail = misuse.outcome_of(misuse.Call(broken, {"number": 1}), "number", lambda: 2)
     assert outcome == "failed" and detail.endswith("IndexError: 2\n")
