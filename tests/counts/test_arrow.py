@@ -169,28 +169,6 @@ def test_from_parquet_keeps_max_memory(tmp_path: Path) -> None:
     assert len(PretokenCounts.from_parquet(tmp_path, max_memory=100_000_000)) == 200_000
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_builder_adds_up_batches_of_any_kind(seed: int) -> None:
-    rng = random.Random(seed)
-    texts = ["".join(rng.choices(["ab", " the", "é<|endoftext|>", " "], k=rng.randrange(30))) for _ in range(80)]
-    options: dict[str, Any] = {"special_tokens": ["<|endoftext|>"], "corpus_specials": "split"}
-    builder = CountBuilder("cl100k", **options, threads=rng.choice([1, 2]))
-    rest = list(texts)
-    while rest:
-        batch, rest = rest[:9], rest[9:]
-        kind = rng.randrange(4)
-        if kind == 0:
-            builder.add_texts(batch)
-        elif kind == 1:
-            builder.add_arrow(pa.chunked_array([batch[:3], [None], batch[3:]]))
-        else:
-            part = PretokenCounts.from_texts(batch, "cl100k", **options)
-            builder.add_counts(part if kind == 2 else part.to_arrow())
-    assert builder.finish() == PretokenCounts.from_texts(texts, "cl100k", **options)
-    with pytest.raises(RuntimeError, match="finished"):
-        builder.finish()
-
-
 class _Text(str):
     """A str that lets a test check whether it is still referenced."""
 

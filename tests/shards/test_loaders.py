@@ -121,23 +121,6 @@ def test_two_processes_of_ddp_read_what_one_reads(folder: Path, tmp_path: Path) 
             assert found[f"{name} {workers}"] == [ids.tolist() for ids in steps]
 
 
-@pytest.mark.parametrize("workers", [0, 2, 4])
-def test_a_mixture_comes_through_a_loader_and_resumes(folder: Path, workers: int) -> None:
-    torch = _torch()
-    from pairloom.shards.torch import ShardBatches
-
-    mix = open_shards({"one": folder, "two": folder}, weights=[(0, {"one": 2, "two": 1}), (5, {"one": 1, "two": 1})])
-    options: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "pad_id": 0, "epochs": {"one": 2, "two": None}}
-    expected = [ids.tolist() for ids in mix.batches(**options)]
-    context = "spawn" if workers == 2 else None
-    for step in (0, 7):
-        data = ShardBatches(mix, **options, step=step)
-        loader = torch.utils.data.DataLoader(
-            data, batch_size=None, num_workers=workers, multiprocessing_context=context
-        )
-        assert [ids.tolist() for ids in loader] == expected[step:]
-
-
 # Other libraries ------------------------------------------------------------------------------------------------
 
 

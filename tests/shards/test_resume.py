@@ -1,6 +1,5 @@
 """Runs that resume although inputs were repaired, removed, added or skipped; and those that must not."""
 
-import gzip
 import json
 import os
 from collections.abc import Callable
@@ -20,13 +19,6 @@ def lines_of(number: int, n: int = 6) -> bytes:
     return json_lines(
         [f"file {number}, document {at}: {DOCUMENTS[(number + at) % len(DOCUMENTS)]}" for at in range(n)]
     ).encode()
-
-
-def write(folder: Path, number: int, *, cut: bool = False) -> Path:
-    data = gzip.compress(lines_of(number), mtime=0)
-    path = folder / f"part-{number:03d}.jsonl.gz"
-    path.write_bytes(data[: len(data) // 2] if cut else data)
-    return path
 
 
 @pytest.mark.parametrize("is_list", [True, False])
@@ -63,43 +55,6 @@ def test_texts_in_memory_are_told_apart_by_how_they_begin(
     assert documents_of(out) == [TOKENIZER.encode(text) for text in texts]
     run(others, rewrite=True)
     assert documents_of(out) == [TOKENIZER.encode(text) for text in others]
-
-
-def test_damaged_files_are_repaired_removed_and_skipped(tmp_path: Path) -> None:
-    corpus, out = tmp_path / "corpus", tmp_path / "out"
-    corpus.mkdir()
-    for number in range(60):
-        write(corpus, number, cut=number in (20, 40, 50))
-
-    def run(folder: Path = out, **more: Any) -> Any:
-        return tokenize_files(TOKENIZER, corpus, folder, resume=True, shard_tokens=1000, **more)
-
-    with pytest.raises(CorpusError, match=r"part-020\.jsonl\.gz: the gzip data end too early"):
-        run()
-    first = manifest_of(out)["shards"]
-    write(corpus, 20)
-    with pytest.raises(CorpusError, match="part-040"):
-        run()
-    second = manifest_of(out)["shards"]
-    assert len(second) > len(first) > 2 and second[: len(first)] == first
-    (corpus / "part-040.jsonl.gz").unlink()
-    with pytest.warns(UserWarning, match=r"1 files that could not be read were skipped.*\n.*part-050"):
-        result = run(skip_bad_files=True)
-    assert result.skipped_files == [str(corpus / "part-050.jsonl.gz")]
-    (skipped,) = manifest_of(out)["skipped_files"]
-    assert skipped["path"] == result.skipped_files[0] and "end too early" in skipped["reason"]
-    # A finished run also resumes; skipped files are used if shards may be written again.
-    write(corpus, 60)
-    for folder in (out, tmp_path / "whole"):
-        with pytest.warns(UserWarning, match="1 files"):
-            run(folder, skip_bad_files=True)
-    assert contents(out) == contents(tmp_path / "whole")
-    write(corpus, 50)
-    with pytest.raises(ResumeError, match=r"part-050.* finished shards depend on .*rewrite"):
-        run()
-    with pytest.warns(UserWarning, match=r"part-050.* has changed; \d+ finished shards will be written again"):
-        result = run(rewrite=True)
-    assert result.skipped_files == [] and len(documents_of(out)) == 60 * 6
 
 
 @pytest.fixture

@@ -15,9 +15,7 @@ import pytest
 from pairloom import (
     Corpus,
     CorpusError,
-    FormatError,
     PretokenCounts,
-    ResumeError,
     SpecialTokenError,
     Tokenizer,
     _core,
@@ -41,18 +39,6 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def expected(eot: bool = False) -> list[list[int]]:
     end = [TOKENIZER.special_tokens["<|endoftext|>"]] if eot else []
     return [TOKENIZER.encode(text) + end for text in DOCUMENTS]
-
-
-@pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("eot", [False, True])
-def test_every_format_holds_the_ids(paths: dict[str, Path], tmp_path: Path, format: str, eot: bool) -> None:
-    result = tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "out", format=format, eot=eot, shard_tokens=300)
-    assert documents_of(tmp_path / "out") == expected(eot)
-    assert result.n_documents == len(DOCUMENTS) and len(result.files) > 2
-    shards = manifest_of(tmp_path / "out")["shards"]
-    assert all(shard["tokens"] >= 300 for shard in shards[:-1])
-    longest = max(map(len, expected(eot)))
-    assert all(shard["tokens"] < 300 + longest for shard in shards)
 
 
 def test_ids_of_a_block_survive_later_blocks() -> None:
@@ -83,40 +69,6 @@ def test_empty_documents_and_corpora(tmp_path: Path) -> None:
         none = tmp_path / f"{format}-none"
         tokenize_files(TOKENIZER, tmp_path / "empty.txt", none, format=format)
         assert documents_of(none) == [] and manifest_of(none)["complete"]
-
-
-def test_what_a_folder_may_hold(paths: dict[str, Path], tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=300)
-    before = contents(out)
-    with pytest.raises(FileExistsError, match="resume"):
-        tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=300)
-    for change in (
-        {"shard_tokens": 301},
-        {"eot": True},
-        {"format": "bin"},
-        {"doc_cap": 5},
-        {"text_field": "meta.text"},
-    ):
-        with pytest.raises(ResumeError, match=next(iter(change)).removesuffix("")):
-            tokenize_files(TOKENIZER, paths["a.jsonl"], out, resume=True, **{"shard_tokens": 300, **change})  # type: ignore[arg-type]
-    with pytest.raises(ResumeError, match="another model"):
-        tokenize_files(TOKENIZER.truncate_vocab(400), paths["a.jsonl"], out, shard_tokens=300, resume=True)
-    with pytest.raises(ResumeError, match="not among the inputs any more"):
-        tokenize_files(TOKENIZER, paths["a.parquet"], out, shard_tokens=300, resume=True)
-    assert contents(out) == before
-    tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=1000, overwrite=True)
-    assert documents_of(out) == expected()
-    (out / "notes.txt").write_text("not ours")
-    with pytest.raises(FileExistsError, match=r"notes\.txt"):
-        tokenize_files(TOKENIZER, paths["a.jsonl"], out, overwrite=True)
-    shard = out / "shard-00000.npy"
-    shard.unlink()
-    with pytest.raises(FormatError, match=r"shard-00000\.npy.* does not exist; repair it \(pairloom verify --repair\)"):
-        tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
-    (out / "manifest.json").write_text("{}")
-    with pytest.raises(ValueError, match="manifest"):
-        tokenize_files(TOKENIZER, paths["a.jsonl"], out, shard_tokens=1000, resume=True)
 
 
 def test_failures_leave_nothing_half_written(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import importlib
 import itertools
 import json
 import os
-import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,28 +130,6 @@ def test_the_length_is_the_number_of_batches_or_refused(folder: Path, torch: Any
         assert len(data) == len(_lists(data)) == len(_expected(folder, **options))
     with pytest.raises(TypeError, match="never end"):
         len(_batches(folder))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_state_resumes_at_the_row_with_other_ranks(folder: Path, torch: Any, seed: int) -> None:
-    rng = random.Random(seed)
-    epoch, epochs = rng.randrange(3), rng.choice([1, 2])
-    before = _batches(folder, epochs=epochs, batch=rng.choice([1, 2]), rank=0, world_size=rng.choice([1, 2]))
-    before.set_epoch(epoch)
-    taken = len([*itertools.islice(before, rng.randrange(1 + len(before)))])
-    state = json.loads(json.dumps(before.state_dict()))
-    assert state["epoch"] == epoch and (state["row"] > 0) == (taken > 0)
-    workers = rng.choice([0, 1, 3])
-    for rank in range(2):
-        after = _batches(folder, epochs=epochs, batch=3, rank=rank, world_size=2)
-        after.load_state_dict(state)
-        # As in loops that continue at an epoch.
-        after.set_epoch(epoch)
-        expected = _expected(folder, epochs=epochs, batch=3, rank=rank, world_size=2, epoch=epoch, row=state["row"])
-        assert _lists(torch_stub.through_workers(torch, after, workers)) == expected
-        after.set_epoch(epoch + epochs)
-        expected = _expected(folder, epochs=epochs, batch=3, rank=rank, world_size=2, epoch=epoch + epochs)
-        assert _lists(torch_stub.through_workers(torch, after, workers)) == expected
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

@@ -214,15 +214,11 @@ def _limited(call: Call, inputs: Inputs, room: int | None, messages: Path) -> tu
 
 
 def _digest(result: object) -> str:
-    digest = hashlib.sha256()
     if isinstance(result, Path):
-        for path in sorted(result.iterdir()):
-            digest.update(path.name.encode() + path.read_bytes())
+        result = {path.name: path.read_bytes() for path in sorted(result.iterdir())}
     elif isinstance(result, np.ndarray):
-        digest.update(result.dtype.str.encode() + result.tobytes())
-    else:
-        digest.update(repr(result).encode())
-    return digest.hexdigest()
+        result = result.dtype, result.tobytes()
+    return hashlib.sha256(repr(result).encode()).hexdigest()
 
 
 if __name__ == "__main__":
