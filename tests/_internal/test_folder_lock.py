@@ -17,16 +17,6 @@ def test_who_is_refused_leaves_the_empty_folder_of_another_run(tmp_path: Path) -
     assert folder.exists()
 
 
-def test_a_folder_created_for_the_run_goes_when_it_stays_empty(tmp_path: Path) -> None:
-    with locked_new_folder(tmp_path / "a" / "b", parents=True):
-        pass
-    assert not (tmp_path / "a" / "b").exists()
-    (tmp_path / "older").mkdir()
-    with locked_new_folder(tmp_path / "older"):
-        pass
-    assert (tmp_path / "older").exists()
-
-
 def test_a_folder_removed_before_its_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "checkpoint"
     folder.mkdir()

@@ -16,23 +16,6 @@ from tests.cli.commands import failed, output, run
 from tests.cli.test_help import parser_of
 
 
-def test_train_prints_one_json_line(tmp_path: Path) -> None:
-    (tmp_path / "corpus.txt").write_text("ab ab ab")
-    model = tmp_path / "model.json"
-    printed = output("train --vocab-size 300 --input", tmp_path / "corpus.txt", "--output", model)
-    report = json.loads(printed)
-    assert printed.count("\n") == 1
-    elapsed = report.pop("elapsed_ms")
-    assert isinstance(elapsed, float)
-    assert report == {
-        "corpus_bytes": 8,
-        "requested_vocab_size": 300,
-        "actual_mergeable_vocab_size": 258,
-        "special_token_count": 1,
-    }
-    assert json.loads(model.read_bytes())["schema_version"] == 1
-
-
 @pytest.mark.parametrize(("options", "loaded"), [("--format gpt2", {}), ("", {"pattern": "gpt2"})])
 def test_train_writes_the_format_and_special_tokens_asked_for(
     options: str, loaded: dict[str, Any], tmp_path: Path
@@ -42,18 +25,6 @@ def test_train_writes_the_format_and_special_tokens_asked_for(
     command = f"train --vocab-size 257 --special <s> --special <e> {options} --input"
     assert json.loads(output(command, tmp_path / "corpus.txt", "--output", model))["special_token_count"] == 2
     assert Tokenizer.load(model, special_tokens=["<s>", "<e>"], **loaded).encode("ab<e>") == [256, 258]
-
-
-def test_encode_reads_text_file_or_stdin(model: Path, tmp_path: Path) -> None:
-    text = "ab<|endoftext|>ab\r\né"
-    (tmp_path / "text").write_bytes(text.encode())
-    for done in (
-        run("encode --model", model, "--text", text),
-        run("encode --model", model, "--input", tmp_path / "text"),
-        run("encode --model", model, stdin=text.encode()),
-        run("encode --input - --model", model, stdin=text.encode()),
-    ):
-        assert done == (0, "[256,258,256,13,10,195,169]\n", "")
 
 
 def test_literals_in_text_are_what_specials_says(model: Path, tmp_path: Path) -> None:

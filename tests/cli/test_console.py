@@ -17,7 +17,7 @@ from pairloom import Tokenizer, tokenize_files
 from pairloom._internal import progress
 from pairloom.cli.commands import COMMANDS
 from pairloom.corpus.streams import Stream
-from tests.cli.commands import Done, output, run
+from tests.cli.commands import output, run
 from tests.cli.test_help import parser_of
 from tests.corpus.files import DOCUMENTS, json_lines
 
@@ -128,6 +128,7 @@ def test_pipes_are_read_as_files_are(folder: Path, tmp_path: Path) -> None:
     ids = Tokenizer.load(folder / "model.json").encode_file(folder / "a.txt").tolist()
     for command in (
         "encode --model model.json --input <(cat a.txt)",
+        "encode --model model.json --input - < a.txt",
         "encode --model model.json --input /dev/stdin < a.txt",
         "encode --model model.json < <(sleep 0.2; cat a.txt)",
         "encode --model model.json --input /dev/stdin < <(printf some; sleep 0.2; printf ' text <|endoftext|>')",
@@ -179,25 +180,6 @@ def test_progress_keeps_to_max_bytes(folder: Path, tmp_path: Path) -> None:
         tokenize_files(folder / "model.json", tmp_path / name, tmp_path / "out", **options)
         assert events[0] == ("encode", 0, total)
         assert events[-1].done == events[-1].total == min(max_bytes, len(text))
-
-
-def test_strict_exits_with_3_if_something_was_left_out(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json_lines(DOCUMENTS) + "nonsense\n")
-    (tmp_path / "b.txt.gz").write_bytes(b"nonsense")
-
-    def tokenize(options: str, path: Path) -> Done:
-        model = folder / "model.json"
-        return run(f"tokenize {options} --model", model, "--output", tmp_path / "out", "--input", path)
-
-    assert tokenize("--resume", tmp_path / "b.txt.gz").status == 1
-    for strict, status in (("", 0), ("--strict", 3)):
-        done = tokenize(f"--resume --skip-bad-files {strict}", tmp_path / "b.txt.gz")
-        assert done.status == status and json.loads(done.out)["skipped_files"] == 1
-        assert "1 files that could not be read were skipped" in done.err or "already finished" in done.err
-    done = tokenize("--force --skip-bad --strict", tmp_path / "a.jsonl")
-    assert done.status == 3 and json.loads(done.out)["skipped"] == 1
-    assert tokenize("--force --strict", folder / "a.jsonl").status == 0
-    assert [*(tmp_path / "out").iterdir()]
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -10,7 +10,7 @@ import pytest
 
 from pairloom import Tokenizer
 from tests.cli.commands import failed, output, run
-from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines
+from tests.corpus.files import DOCUMENTS, SEPARATOR
 from tests.shards.reading import contents, documents_of
 
 
@@ -54,21 +54,6 @@ def test_a_lock_at_a_url_names_the_option_that_removes_it(model: Path, tmp_path:
     for text in (done.err, run(*command).err, run(*command, "--pack", "8").err):
         assert text and "PASSWORD" not in text
     assert run(*command[:-1], tmp_path / "out", "--takeover").status == 2
-
-
-def test_the_tokens_around_documents_are_named(tmp_path: Path) -> None:
-    """The first special token starts documents here, as for DeepSeek and Llama 3."""
-    tokenizer = Tokenizer.train(DOCUMENTS, 400, special_tokens=["<bos>", "<eos>"], special_ids="first")
-    tokenizer.save(tmp_path / "model.json")
-    (tmp_path / "a.jsonl").write_text(json_lines(["hello\nworld", "a <eos> b"]))
-    common = ("tokenize --model", tmp_path / "model.json", "--input", tmp_path / "a.jsonl")
-    plain = [tokenizer.encode_ordinary(text) for text in ("hello\nworld", "a <eos> b")]
-    done = run(*common, "--output", tmp_path / "named", "--eot", "<eos>", "--bos", "<bos>")
-    assert done.status == 0 and "--specials recognise" in done.err
-    assert documents_of(tmp_path / "named") == [[0, *ids, 1] for ids in plain]
-    failed(run(*common, "--output", tmp_path / "bare", "--eot"), "--eot must be one of", "'<bos>', '<eos>'")
-    output(*common, "--output", tmp_path / "ids", "--eot", "<eos>", "--specials", "recognise")
-    assert documents_of(tmp_path / "ids") == [[*plain[0], 1], [*tokenizer.encode("a <eos> b"), 1]]
 
 
 def test_a_resumed_run_says_that_a_pipe_is_not_compared(model: Path, tmp_path: Path) -> None:

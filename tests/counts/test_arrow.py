@@ -155,9 +155,10 @@ def test_parquet_that_is_damaged_or_missing_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(CountsError, match=r"a\.parquet: not readable as Parquet"):
         PretokenCounts.from_parquet(path)
-    pq.write_table(pa.table({"text": ["ab"]}), path)
-    with pytest.raises(CountsError, match=r"a\.parquet: needs exactly one column pretoken"):
-        PretokenCounts.from_parquet(tmp_path)
+    for table in (pa.table({"text": ["ab"]}), pa.table([["ab"], [1], [1]], ["pretoken", "count", "count"])):
+        pq.write_table(table, path)
+        with pytest.raises(CountsError, match=r"a\.parquet: needs exactly one column pretoken"):
+            PretokenCounts.from_parquet(tmp_path)
 
 
 def test_from_parquet_keeps_max_memory(tmp_path: Path) -> None:

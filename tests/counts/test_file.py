@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
 from pyarrow import parquet
 
@@ -108,23 +107,6 @@ def test_contents_are_checked(tmp_path: Path) -> None:
         path.write_bytes(resealed(wrong))
         with pytest.raises(CountsError, match=message):
             PretokenCounts.load(path)
-
-
-def test_the_layout_of_parquet_and_what_lacks_its_metadata(tmp_path: Path) -> None:
-    counts = PretokenCounts.from_texts(TEXTS)
-    path = tmp_path / "c.parquet"
-    counts.save(path)
-    ours = parquet.read_table(path)
-    assert ours.column_names == ["pretoken", "count"]
-    assert [str(kind) for kind in ours.schema.types] == ["binary", "int64"]
-    assert list(zip(ours["pretoken"].to_pylist(), ours["count"].to_pylist(), strict=True)) == list(counts.items())
-    # tests/counts/test_arrow.py has tables of other programs.
-    parquet.write_table(ours.replace_schema_metadata(None), path)
-    with pytest.raises(CountsError, match="does not store the pattern that split its text"):
-        PretokenCounts.load(path)
-    path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(CountsError, match="not readable as Parquet"):
-        PretokenCounts.load(path)
 
 
 def pickled(protocol: int, counts: PretokenCounts) -> PretokenCounts:
@@ -241,12 +223,3 @@ def test_metadata_of_others_that_are_not_utf8_do_no_harm(path: Path) -> None:
     table = parquet.read_table(path)
     parquet.write_table(table.replace_schema_metadata({**table.schema.metadata, b"\xff\xfe": b"\xff"}), path)
     assert PretokenCounts.load(path) == COUNTS
-
-
-def test_a_duplicate_column_is_a_counts_error(path: Path) -> None:
-    table = parquet.read_table(path)
-    columns = [*table.columns, table.column(1)]
-    twice = pyarrow.table(columns, ["pretoken", "count", "count"], metadata=table.schema.metadata)
-    parquet.write_table(twice, path)
-    with pytest.raises(CountsError, match=r"one column count; it has \['pretoken', 'count', 'count'\]"):
-        PretokenCounts.load(path)

@@ -97,14 +97,6 @@ def test_what_is_left_is_counting_the_rest(seeds: range) -> None:
         assert whole - gone - PretokenCounts.from_texts([], pattern) == expected - new
 
 
-def test_counts_less_themselves_are_empty() -> None:
-    counts = PretokenCounts.from_items({b"%d" % n: n + 1 for n in range(20_000)}, n_documents=3)
-    assert counts - counts == PretokenCounts.from_items([])
-    half = PretokenCounts.from_items({b"%d" % n: n + 1 for n in range(0, 20_000, 2)}, n_documents=1)
-    other = PretokenCounts.from_items({b"%d" % n: n + 1 for n in range(1, 20_000, 2)}, n_documents=2)
-    assert counts - half == other and (counts - other).n_documents == 1
-
-
 def test_merge_counts_subtracts(tmp_path: Path) -> None:
     for name, text in {"a": "ab ab cd", "b": "ab"}.items():
         (tmp_path / f"{name}.txt").write_text(text)

@@ -174,19 +174,6 @@ def test_a_commit_that_is_cut_off_anywhere_is_finished_or_undone(
     assert {has_list for has_list, *_ in seen} == {False, True} and (True, True, False) in seen
 
 
-def test_workers_that_outlive_their_killed_driver_change_nothing(place: _Place) -> None:
-    killed = place.job().__enter__()
-    killed.task.write([TEXTS], 0)
-    if not place.is_remote:
-        # The lock of a local folder ends with the process.
-        killed._stack.close()
-    with place.job(takeover=True) as job:
-        receipt = job.task.write([OTHER_TEXTS])
-        killed.task.write([TEXTS], 1)
-        job.commit([receipt])
-    assert place.documents() == OTHER_IDS
-
-
 def test_a_damaged_list_of_a_commit_moves_nothing(place: _Place, tmp_path: Path) -> None:
     outside = tmp_path / "id_rsa"
     outside.write_text("secret")

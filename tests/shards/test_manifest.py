@@ -1,10 +1,6 @@
 """The manifest: its name for shards of each format, and its content."""
 
 import builtins
-import dataclasses
-import gzip
-import io
-import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -15,9 +11,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
-from pairloom.corpus.compression import pieces_of
 from pairloom.shards import manifest
-from pairloom.shards.manifest import Manifest
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.making import page_code
 from tests.shards.reading import documents_of, manifest_of
@@ -72,25 +66,6 @@ def test_the_readers_in_the_description_of_shards_run(
         assert names["manifest"] == manifest_of(tmp_path / "shards")
 
 
-def test_a_manifest_is_saved_as_if_for_the_first_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    saved: list[bytes] = []
-
-    def noted(manifest: Manifest, folder: Path, save: Any = Manifest.save) -> None:
-        save(manifest, folder)
-        saved.append((folder / "manifest.json").read_bytes())
-        # Texts of entries are kept from one time to the next.
-        assert saved[-1] == dataclasses.replace(manifest, _encoded={}).file()[1]
-
-    monkeypatch.setattr(Manifest, "save", noted)
-    for name in ("a", "é \n\u2028"):
-        (tmp_path / f"{name}.jsonl").write_text(json_lines(DOCUMENTS), encoding="utf-8")
-    tokenize_files(TOKENIZER, tmp_path, tmp_path / "out", shard_tokens=300)
-    assert len(saved) > 6 and b'"xxh3_128"' not in saved[1] and b'"xxh3_128"' in saved[-1]
-    # One line for each entry, so that a long list of inputs can be read.
-    manifest = json.loads(saved[-1])
-    assert saved[-1].count(b"\n  {") == sum(len(manifest[name]) for name in ("inputs", "shards", "indexes"))
-
-
 @pytest.mark.long
 def test_work_is_linear_in_the_number_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: Counter[str] = Counter()
@@ -122,20 +97,3 @@ def test_work_is_linear_in_the_number_of_files(tmp_path: Path, monkeypatch: pyte
     for name, n in work[0].items():
         assert work[1][name] <= 4 * n + 20, (name, work)
         assert work[1][name] <= 40 * 100, (name, work)
-
-
-def test_small_files_are_read_with_small_buffers(tmp_path: Path) -> None:
-    asked: list[int] = []
-
-    class File(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            asked.append(size or 0)
-            return super().read(size)
-
-    data = b"a line\n" * 100
-    for packed, compression in ((data, None), (gzip.compress(data), "gzip")):
-        assert b"".join(pieces_of(File(packed), compression, "file", n_bytes=len(packed))) == data
-    assert max(asked) <= 4096
-    # A growing file, and one of unknown size, are read to the end.
-    for n_bytes in (0, 5000, None):
-        assert b"".join(pieces_of(File(data * 100), None, "file", n_bytes=n_bytes)) == data * 100

@@ -110,6 +110,9 @@ def test_nothing_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     common = ("tokenize --pack 4 --model", tmp_path / "model.json", "--output")
     done = run(*common, tmp_path / "bad", "--input", tmp_path / "bad.jsonl", "--skip-bad", "--strict")
     assert done.status == 3 and json.loads(done.out)["skipped"] == 1
+    (tmp_path / "bad.txt.gz").write_bytes(b"nonsense")
+    done = run(*common, tmp_path / "gz", "--input", tmp_path / "bad.txt.gz", "--skip-bad-files", "--strict")
+    assert done.status == 3 and json.loads(done.out)["skipped_files"] == 1
     done = run(*common, tmp_path / "none", "--input", tmp_path / "empty.txt")
     assert done.status == 0 and json.loads(done.out)["shards"] == 0
     assert manifest_of(tmp_path / "none")["complete"]

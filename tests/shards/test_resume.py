@@ -169,6 +169,22 @@ def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(stopped: tuple[list[P
         assert done.was_complete and contents(out) == before
 
 
+def test_a_skipped_file_counts_once_and_again_if_repaired(tmp_path: Path) -> None:
+    paths = [written(tmp_path / f"{number}.jsonl", b"{" if number == 2 else lines_of(number)) for number in range(4)]
+    options: dict[str, Any] = {"skip_bad_files": True, "resume": True, "shard_tokens": 100}
+    for inputs, out in ((paths[:3], "out"), (paths, "out"), (paths, "whole")):
+        with pytest.warns(UserWarning, match=r"1 files that could not be read were skipped.*\n.*2\.jsonl"):
+            done = tokenize_files(TOKENIZER, inputs, tmp_path / out, **options)
+        assert done.skipped_files == [str(paths[2])]
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    written(paths[2], lines_of(2))
+    with pytest.raises(ResumeError, match=r"2\.jsonl.* finished shards depend on .*rewrite"):
+        tokenize_files(TOKENIZER, paths, tmp_path / "out", **options)
+    with pytest.warns(UserWarning, match=r"2\.jsonl has changed; \d+ finished shards will be written again"):
+        done = tokenize_files(TOKENIZER, paths, tmp_path / "out", rewrite=True, **options)
+    assert done.skipped_files == [] and len(documents_of(tmp_path / "out")) == 24
+
+
 def test_an_input_not_read_whole_has_changed_if_its_time_has(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines_of(1, 50))

@@ -21,7 +21,6 @@ from pairloom import (
     _core,
     tokenize_files,
 )
-from pairloom.corpus.content import content_digest
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.writers import npy, parquet
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
@@ -184,25 +183,6 @@ def test_a_parquet_file_is_not_closed_while_it_is_written(tmp_path: Path, monkey
     writer.abandon()
     thread.join()
     assert events == ["written", "closed"]
-
-
-def test_the_manifest(paths: dict[str, Path], tmp_path: Path) -> None:
-    tokenize_files(TOKENIZER, paths["a.jsonl"], tmp_path / "out", eot=True, shard_tokens=500)
-    manifest = manifest_of(tmp_path / "out")
-    assert set(manifest["shards"][0]) == {"file", "tokens", "documents", "bytes", "size", "sha256", "next", "inputs"}
-    assert manifest["complete"] and "next" not in manifest
-    assert manifest["config"]["eot_id"] == TOKENIZER.special_tokens["<|endoftext|>"]
-    assert manifest["totals"]["bytes"] == sum(len(text.encode()) for text in DOCUMENTS)
-    (entry,) = manifest["inputs"]
-    status = paths["a.jsonl"].stat()
-    assert (entry["path"], entry["bytes"], entry["mtime_ns"]) == (
-        str(paths["a.jsonl"]),
-        status.st_size,
-        status.st_mtime_ns,
-    )
-    assert (entry["documents"], entry["tokens"]) == (len(DOCUMENTS), manifest["totals"]["tokens"])
-    assert entry["xxh3_128"] == content_digest(entry["path"])
-    assert manifest["dtype"] == "<u2" and manifest["n_vocab"] == TOKENIZER.n_vocab
 
 
 def test_parallel_runs_are_kept_apart(tmp_path: Path) -> None:
