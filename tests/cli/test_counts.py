@@ -56,14 +56,6 @@ def test_counts_that_are_named_twice_cause_a_warning() -> None:
     assert done.status == 0 and "counts is subtracted 2 times: it is passed more than once" in done.err
 
 
-@pytest.mark.parametrize("name", ["broken.jsonl", "none.txt", "empty"])
-def test_failures_leave_nothing(name: str) -> None:
-    Path("broken.jsonl").write_text('{"text": "a"}\n{"text": ')
-    Path("empty").mkdir()
-    failed(run(f"count --input {name} --output c"), name)
-    assert sorted(path.name for path in Path().iterdir()) == ["a.txt", "broken.jsonl", "empty"]
-
-
 @pytest.mark.parametrize(
     ("options", "documents"),
     [("", 1), ("--lines", 3), (r"--separator \n\n", 2), ("--lines --max-bytes 8", 1), ("--lines --doc-cap 2", 3)],

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pairloom import Tokenizer
-from tests.cli.commands import failed, output, run
+from tests.cli.commands import failed, run
 
 
 def test_check_names_what_changed_and_exits_with_1(tmp_path: Path) -> None:
@@ -19,13 +19,3 @@ def test_check_names_what_changed_and_exits_with_1(tmp_path: Path) -> None:
     assert changed.status == 1 and "\nnormal forms: 2 of 2 texts, first 'café" in "\n" + changed.out
     failed(run("check", model, model), f"{model}: line 1 is")
     assert run("check", model, tmp_path / "none").status == 1
-
-
-def test_a_lock_of_ranks_takes_their_pattern(tmp_path: Path) -> None:
-    ranks, kept = tmp_path / "a.tiktoken", tmp_path / "tokens.lock"
-    Tokenizer.train("in 1234 words", 270, special_tokens=()).save(ranks)
-    failed(run("lock", ranks), "load it with --pattern")
-    kept.write_text(output("lock", ranks, "--pattern", "cl100k"))
-    assert output("check", ranks, kept, "--pattern", "cl100k") == ""
-    # An error in the model does not blame the lock.
-    failed(run("check", ranks, kept), f"pairloom: {ranks}: ")

@@ -3,7 +3,6 @@
 import gzip
 import itertools
 import json
-import os
 import re
 import sys
 import warnings
@@ -15,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from pairloom import Corpus, PretokenCounts, Tokenizer, tokenize_files
+from pairloom import Corpus, PretokenCounts, Tokenizer
 from pairloom.errors import CorpusError
 from tests.cli.commands import output
 from tests.corpus.files import (
@@ -25,7 +24,6 @@ from tests.corpus.files import (
     json_lines,
     write_all,
     write_arrow,
-    write_parquet,
     zstd,
 )
 from tests.soak.isolation import run_cases
@@ -442,28 +440,6 @@ def test_json_is_read_as_python_reads_it(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.jsonl").write_text("\r\n".join(lines))
     assert list(Corpus(tmp_path / "a.jsonl")) == [json.loads(line)["text"] for line in lines]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems allow no such names")
-def test_names_of_files_that_are_no_utf_8(tmp_path: Path) -> None:
-    strange = tmp_path / os.fsdecode(b"caf\xe9")
-    strange.mkdir()
-    (strange / "a.txt").write_text("one")
-    (strange / "b.jsonl").write_text(json_lines(["two"]))
-    write_parquet(tmp_path / "c.parquet", ["three"])
-    (tmp_path / "c.parquet").rename(strange / "c.parquet")
-    assert list(Corpus(strange)) == ["one", "two", "three"]
-    tokenizer = Tokenizer.train_files([strange / "a.txt"], 257, special_tokens=[])
-    model = tmp_path / os.fsdecode(b"mod\xe8le.json")
-    tokenizer.save(model)
-    assert Tokenizer.load(model) == tokenizer
-    assert len(tokenize_files(model, strange, tmp_path / "out").files) == 1
-    assert tokenize_files(tokenizer, strange, tmp_path / "out", resume=True).was_complete
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes().decode())
-    assert [entry["path"] for entry in manifest["inputs"]] == [str(path) for path in sorted(strange.iterdir())]
-    (strange / "b.jsonl").write_text("{")
-    with pytest.raises(CorpusError, match=r"caf\\udce9/b\.jsonl: "):
-        list(Corpus(strange))
 
 
 def test_counting_reports_the_bytes_of_the_files(paths: dict[str, Path]) -> None:

@@ -114,18 +114,8 @@ def test_an_archive_that_is_compressed_is_told_to_be_one(tmp_path: Path, suffix:
 
 
 def test_what_only_begins_like_another_kind_is_text(tmp_path: Path) -> None:
-    texts = [
-        "FEA1",
-        "Obj",
-        "PAR1 is a gene",
-        "BZh is no word",
-        "ARROW1 flies",
-        "PK",
-        "%PDF",
-        "version https://git-lfs.com",
-        "ustar",
-    ]
-    for text in texts:
+    texts = ["FEA1", "Obj", "PAR1 is a gene", "BZh is no word", "ARROW1 flies", "PK", "%PDF", "ustar"]
+    for text in [*texts, "version https://git-lfs.com"]:
         (tmp_path / "a.txt").write_text(text)
         assert list(Corpus(tmp_path / "a.txt")) == [text]
         assert TOKENIZER.decode(TOKENIZER.encode_file(tmp_path / "a.txt")) == text

@@ -197,18 +197,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("key", ["pattern", "special_tokens", "n_bytes", "unicode_version"])
 @pytest.mark.parametrize(
     "value",
-    [
-        b"\xff",
-        b'"\xff"',
-        b"[" * 100_000,
-        b"NaN",
-        b"1" + b"0" * 5000,
-        b"null",
-        b"true",
-        b"{}",
-        b'"\\ud800"',
-        b'[""]',
-    ],
+    [b"\xff", b'"\xff"', b"[" * 100_000, b"NaN", b"1" + b"0" * 5000, b"null", b"true", b"{}", b'"\\ud800"', b'[""]'],
     ids=lambda value: repr(value[:9]),
 )
 def test_metadata_that_are_none_are_counts_errors(path: Path, key: str, value: bytes) -> None:

@@ -58,26 +58,6 @@ def _filled(place: _Place, texts: list[str] = TEXTS, **options: Any) -> None:
         job.commit([job.task.write([texts[:20]], 0), job.task.write([texts[20:]], 1)])
 
 
-@pytest.mark.parametrize("ending", ["error", "abort", "receipts", "lost"])
-def test_shards_that_are_replaced_stay_until_the_commit(place: _Place, ending: str) -> None:
-    _filled(place)
-    before = place.names()
-    with pytest.raises((ZeroDivisionError, ValueError)), place.job(overwrite=True) as job:
-        receipts = [job.task.write([OTHER_TEXTS[:20]], 0), job.task.write([OTHER_TEXTS[20:]], 1)]
-        assert set(before) < set(place.names()) and place.documents() == IDS
-        if ending == "lost":
-            lost = f".pairloom-job-{job.task.run}/{receipts[1].attempt}/shard-00000.npy"
-            place.files.rm(f"{place.root}/{lost}")
-        if ending in ("receipts", "lost"):
-            job.commit(
-                [*receipts, receipts[0].__class__("0" * 16, "", "", (), 0)] if ending == "receipts" else receipts
-            )
-        if ending == "abort":
-            job.abort()
-        raise ZeroDivisionError
-    assert place.names() == before and place.documents() == IDS
-
-
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_commit_replaces_all_files_of_what_was_there(place: _Place, format: str) -> None:
     _filled(place, format="parquet")

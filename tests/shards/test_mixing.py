@@ -1,7 +1,6 @@
 """Mixtures of folders: the documented rule, shares, every row once, any step, rank and state."""
 
 import itertools
-import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import pytest
 
 from pairloom import Tokenizer, open_shards, pack_shards, tokenize_files
 from pairloom.shards import mixing
-from tests.shards.making import page_code
+from tests.shards.making import page_code, random_lines
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
 NAMES = ("web", "code", "books", "math")
@@ -32,13 +31,12 @@ def _mixed() -> Any:
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of different sizes and formats: ids of uint16 and uint32."""
-    rng, found = random.Random(1), {}
+    found = {}
     for name, n, format in zip(NAMES, (40, 15, 6, 3), ("npy", "parquet", "bin", "megatron"), strict=True):
         # Two Parquet shards are kept open.
         folder, n_tokens = tmp_path_factory.mktemp(name), 10**6 if format == "parquet" else 200
-        texts = ["".join(rng.choices(["ab", " the", " cat", "x", "é"], k=rng.choice([0, 1, 30, 90]))) for _ in range(n)]
-        (folder / "text.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in [*texts, "ab"]))
-        tokenize_files(TOKENIZER, folder / "text.jsonl", folder / "out", shard_tokens=n_tokens, format=format)
+        source = random_lines(folder, n, n)
+        tokenize_files(TOKENIZER, source, folder / "out", shard_tokens=n_tokens, format=format)
         found[name] = folder / "out"
     return found
 

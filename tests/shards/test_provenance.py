@@ -86,31 +86,6 @@ def test_where_without_a_table_tells_document_and_input(tmp_path: Path) -> None:
         shards.where(id="a-1")
 
 
-LINES = ['{"text": "", "id": 7}', "", '{"text": 5, "id": "x"}', '{"text": "b"}', '{"text": "c", "id": null}']
-LINES += ['{"text": "d", "id": 1.5}']
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "options", "expected"),
-    [
-        ("a.txt", "one\n\ntwo", {"separator": "\n"}, [(0, None, "one"), (1, None, "two")]),
-        (
-            "a.jsonl",
-            "\n".join(LINES),
-            {"skip_bad": True, "id_field": "id"},
-            [(1, "7", ""), (4, None, "b"), (5, None, "c")],
-        ),
-    ],
-)
-def test_records_keep_their_numbers(
-    tmp_path: Path, name: str, text: str, options: dict[str, Any], expected: list[tuple[int, str | None, str]]
-) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    tokenize_files(TOKENIZER, path, tmp_path / "out", provenance=True, eot=True, **options)
-    check(tmp_path / "out", [Record(str(path), *each) for each in expected])
-
-
 def test_rows_of_lists_and_structs_keep_their_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     rows = [{"id": 1, "t": ["a", None, "b"]}, {"id": None, "t": None}, {"id": 3, "t": []}, {"id": 4, "t": ["c"]}]
