@@ -17,10 +17,10 @@ from pairloom import (
     ShardJob,
     SpecialTokenError,
     Tokenizer,
-    _core,
     open_shards,
 )
 from pairloom.shards.files import FORMATS
+from pairloom.shards.job import ShardTask
 from tests.corpus.files import json_lines
 from tests.shards.reading import documents_of, manifest_of
 
@@ -194,23 +194,17 @@ def test_tables_of_any_size_are_encoded_some_megabytes_at_a_time(
 ) -> None:
     sizes: list[int] = []
 
-    class TextColumns:
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            self.unseen = core_columns(*arguments, **options)
+    def noted(task: ShardTask, *arguments: Any, read: Any = ShardTask._documents) -> Any:
+        documents, n_left_out = read(task, *arguments)
+        sizes.append(documents.n_bytes)
+        return documents, n_left_out
 
-        def read(self, texts: Any, first_row: int) -> Any:
-            documents, n_left_out = self.unseen.read(texts, first_row)
-            sizes.append(documents.n_bytes)
-            return documents, n_left_out
-
-    core_columns = _core.TextColumns
-
+    monkeypatch.setattr(ShardTask, "_documents", noted)
     table = pa.table({"text": [f"{number} the cat " * 3000 for number in range(600)], "n": range(600)})
     expected = TOKENIZER.encode_batch(table["text"].to_pylist())
     for name, batch in (("table", table), ("batch", table.to_batches()[0])):
         sizes.clear()
-        with ShardJob(tmp_path / name, TOKENIZER, text_field="text") as job, monkeypatch.context() as patched:
-            patched.setattr("pairloom.shards.job._core.TextColumns", TextColumns)
+        with ShardJob(tmp_path / name, TOKENIZER, text_field="text") as job:
             job.commit([job.task.write([batch])])
         assert max(sizes) < 5 << 20 < sum(sizes)
         assert documents_of(tmp_path / name) == expected

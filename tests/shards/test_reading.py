@@ -264,11 +264,10 @@ def test_orders_are_the_same_on_every_machine() -> None:
         ({"epochs": 1, "seq_len": 10**3}, r"needs \d+ more ids than the epochs have; pass pad_id"),
     ],
 )
-@pytest.mark.parametrize("shuffle", ["block", "document"])
-def test_wrong_options_are_refused_at_once(tmp_path: Path, options: dict[str, Any], message: str, shuffle: str) -> None:
+def test_wrong_options_are_refused_at_once(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     shards = open_shards(_shards(tmp_path, 2))
     with pytest.raises(ValueError, match=message):
-        shards.batches(**{"seq_len": 4, "batch": 2, "seed": 1, "shuffle": shuffle, **options})
+        shards.batches(**{"seq_len": 4, "batch": 2, "seed": 1, **options})
 
 
 def test_what_is_no_whole_folder_of_shards_is_refused(tmp_path: Path) -> None:

@@ -1,8 +1,12 @@
 """An object store over HTTP on loopback: writing shards to it and reading corpora from it."""
 
 import json
+import os
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -11,6 +15,29 @@ from tests.shards.reading import documents_of
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
 TEXTS = [f"ab the cat {number} " * (number % 7) for number in range(200)]
+
+
+@pytest.fixture
+def store() -> Iterator[Any]:
+    """The s3fs file system with the empty bucket "corpus"."""
+    server_module = pytest.importorskip("moto.server", reason="moto is not installed")
+    s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed")
+    server = server_module.ThreadedMotoServer("127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    names = {"ENDPOINT_URL": f"http://{host}:{port}", "DEFAULT_REGION": "us-east-1"}
+    names |= {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test"}
+    try:
+        with mock.patch.dict(os.environ, {f"AWS_{name}": value for name, value in names.items()}):
+            # Its objects outlive the server.
+            urllib.request.urlopen(f"http://{host}:{port}/moto-api/reset", data=b"").close()
+            s3fs.S3FileSystem.clear_instance_cache()
+            files = s3fs.S3FileSystem()
+            files.mkdir("corpus")
+            yield files
+    finally:
+        s3fs.S3FileSystem.clear_instance_cache()
+        server.stop()
 
 
 def test_shards_are_written_to_a_store_and_corpora_read_from_it(store: Any, tmp_path: Path) -> None:
