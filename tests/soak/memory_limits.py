@@ -13,18 +13,18 @@ import errno
 import gc
 import hashlib
 import itertools
-import json
+import multiprocessing
 import os
 import random
 import resource
 import shutil
-import subprocess
-import sys
 import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow
@@ -115,35 +115,32 @@ def _calls() -> dict[str, Call]:
     }
 
 
+_ENVIRONMENT = {
+    "RUST_BACKTRACE": "1",
+    # Threads of libraries do not survive the fork.
+    "OPENBLAS_NUM_THREADS": "1",
+    # Freed memory goes back to the system, so that the limit takes effect at once.
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+    # Its own pool reserves a gigabyte of address space, which would hide the limit.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+
+
 def run(count: int, seed: int) -> Iterator[Result]:
     """Runs `count` of the cases, in a separate process."""
-    command = [sys.executable, "-m", "tests.soak.memory_limits", str(count), str(seed)]
-    environment = {
-        **os.environ,
-        "RUST_BACKTRACE": "1",
-        # Threads of libraries do not survive the fork.
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-        # Freed memory goes back to the system, so that the limit takes effect at once.
-        "MALLOC_ARENA_MAX": "1",
-        "MALLOC_MMAP_THRESHOLD_": "65536",
-        "MALLOC_TRIM_THRESHOLD_": "65536",
-        # Its own pool reserves a gigabyte of address space, which would hide the limit.
-        "ARROW_DEFAULT_MEMORY_POOL": "system",
-    }
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        yield Result("all cases", {}, f"their process ended with {done.returncode}: {done.stderr[-1000:]}")
-        return
-    yield from (Result(*row) for row in json.loads(done.stdout))
+    spawn = multiprocessing.get_context("spawn")
+    with mock.patch.dict(os.environ, _ENVIRONMENT), ProcessPoolExecutor(1, spawn) as process:
+        yield from process.submit(_results, count, seed).result()
 
 
-def _results(count: int, seed: int) -> Iterator[Result]:
+def _results(count: int, seed: int) -> list[Result]:
     calls = _calls()
     # All calls at the smallest limit, then at the others in random order.
     limits = [LIMITS[0], *random.Random(seed).sample(LIMITS[1:], len(LIMITS) - 1)]
     cases = [(name, limit) for limit in limits for name in calls]
+    results = []
     with tempfile.TemporaryDirectory(prefix="pairloom-limits-") as folder:
         # Whatever is imported late is imported here; with little text, so that no memory is left to use again.
         (Path(folder) / "small").mkdir()
@@ -165,7 +162,8 @@ def _results(count: int, seed: int) -> Iterator[Result]:
             if outcome == "equal" and (outcome, detail) != expected.get(name):
                 outcome, detail = "failed", "another result than without a limit"
             failure = f"{room / MEGABYTE:g} MB of room: {detail}" if outcome == "failed" else ""
-            yield Result(name, {"limits": 1} if failure else {"limits": 1, outcome: 1}, failure)
+            results.append(Result(name, {"limits": 1} if failure else {"limits": 1, outcome: 1}, failure))
+    return results
 
 
 @contextlib.contextmanager
@@ -219,7 +217,3 @@ def _digest(result: object) -> str:
     elif isinstance(result, np.ndarray):
         result = result.dtype, result.tobytes()
     return hashlib.sha256(repr(result).encode()).hexdigest()
-
-
-if __name__ == "__main__":
-    json.dump(list(_results(*map(int, sys.argv[1:]))), sys.stdout)
