@@ -21,11 +21,10 @@ from pairloom import (
     tokenize_files,
     verify_shards,
 )
-from pairloom.shards.files import FORMATS
 from tests.cli.commands import failed, output, run
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.provenance import TOKENIZER, Record, check, parts_of
-from tests.shards.reading import documents_of, manifest_of
+from tests.shards.reading import documents_of
 
 TEXTS = [f"{number} {text}" for number, text in enumerate(DOCUMENTS[:40])]
 OPTIONS: dict[str, Any] = {"provenance": True, "id_field": "id", "shard_tokens": 900, "eot": True}
@@ -51,14 +50,6 @@ def records(folder: Path) -> list[Record]:
 def made(folder: Path, **options: Any) -> Path:
     tokenize_files(TOKENIZER, inputs(folder / "in"), folder / "out", **OPTIONS | options)
     return folder / "out"
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_every_token_is_found_in_each_format(tmp_path: Path, format: str) -> None:
-    out = made(tmp_path, format=format)
-    assert len(manifest_of(out)["shards"]) > 3
-    check(out, records(tmp_path / "in"))
-    assert verify_shards(out, deep=True) == []
 
 
 def test_where_finds_a_token_an_id_and_a_document(tmp_path: Path) -> None:
@@ -192,12 +183,6 @@ def test_what_is_no_id_is_refused_by_name(tmp_path: Path, name: str, field: str,
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist([record]), tmp_path / name)
     with pytest.raises((ValueError, CorpusError), match=message):
         tokenize_files(TOKENIZER, tmp_path / name, tmp_path / "out", provenance=True, id_field=field)
-
-
-def test_ids_that_no_document_has_are_a_warning(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="no document has an id in 'wrong'"):
-        made(tmp_path, id_field="wrong")
-    assert open_shards(tmp_path / "out").where(id="a-1") == []
 
 
 def test_provenance_over_a_url_and_ids_of_texts_are_refused(tmp_path: Path) -> None:

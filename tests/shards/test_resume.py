@@ -1,6 +1,5 @@
 """Runs that resume although inputs were repaired, removed, added or skipped; and those that must not."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -150,25 +149,6 @@ def test_changes_to_inputs_of_finished_shards_are_refused(
     assert contents(out) == contents(tmp_path / "whole")
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_mere_touch_or_a_copy_of_the_corpus_is_no_change(stopped: tuple[list[Path], Path], tmp_path: Path) -> None:
-    paths, out = stopped
-    paths[2].write_bytes(lines_of(2, 20))
-    for path in paths:
-        path.write_bytes(path.read_bytes())
-        touch(path)
-    with pytest.warns(UserWarning, match=r"2\.jsonl has .*; \d+ finished shards will be written again"):
-        tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True)
-    tokenize_files(TOKENIZER, paths, tmp_path / "whole", shard_tokens=100)
-    assert contents(out) == contents(tmp_path / "whole")
-    for path in paths:
-        touch(path)
-    before = contents(out)
-    for rewrite in (False, True):
-        done = tokenize_files(TOKENIZER, paths, out, shard_tokens=100, resume=True, rewrite=rewrite)
-        assert done.was_complete and contents(out) == before
-
-
 def test_a_skipped_file_counts_once_and_again_if_repaired(tmp_path: Path) -> None:
     paths = [written(tmp_path / f"{number}.jsonl", b"{" if number == 2 else lines_of(number)) for number in range(4)]
     options: dict[str, Any] = {"skip_bad_files": True, "resume": True, "shard_tokens": 100}
@@ -193,19 +173,6 @@ def test_an_input_not_read_whole_has_changed_if_its_time_has(tmp_path: Path) -> 
     touch(path)
     with pytest.raises(ResumeError, match=r"a\.jsonl was modified after the run that read a part of it"):
         tokenize_files(TOKENIZER, path, tmp_path / "out", max_bytes=100, resume=True)
-
-
-def test_rewriting_finds_a_change_that_hides_behind_its_time(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(lines_of(1, 50))
-    tokenize_files(TOKENIZER, path, tmp_path / "out")
-    time = path.stat().st_mtime_ns
-    redact(path)
-    os.utime(path, ns=(time, time))
-    assert tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True).was_complete
-    with pytest.warns(UserWarning, match="has changed; 1 finished shards will be written again"):
-        tokenize_files(TOKENIZER, path, tmp_path / "out", resume=True, rewrite=True)
-    assert documents_of(tmp_path / "out")[0] == TOKENIZER.encode(json.loads(path.read_text().splitlines()[0])["text"])
 
 
 @pytest.mark.parametrize("format", ["npy", "parquet"])

@@ -153,31 +153,24 @@ def calls(folder: Path) -> dict[str, Call]:
         | {"vocab": tokenizer.vocab, "merges": tokenizer.merges, "other": tokenizer}
     )
     own: dict[str, dict[str, Any]] = {
-        "Tokenizer": {"special_tokens": ["<|endoftext|>"]},
         "Tokenizer.train": {"corpus": _TEXT, **fields},
         "Tokenizer.extend": {"vocab_size": 270},
         "Tokenizer.prune": {"vocab_size": 258},
-        "Tokenizer.truncate_vocab": {"vocab_size": 258},
         "Tokenizer.adapt": {"n_tokens": 2},
         "Tokenizer.load": {"path": model, "pattern": None, "special_tokens": None},
         "Tokenizer.save": {"path": "saved.json"},
         "Tokenizer.save_pretrained": {"path": "saved"},
         "Tokenizer.with_tokenizer_config": {"eos_token": None, "chat_template": "x"},
         "Tokenizer.encode": {"dropout": 0.1, "seed": 1},
-        "Tokenizer.encode_arrow": {"texts": column},
-        "Tokenizer.count_tokens_arrow": {"texts": column},
         "Tokenizer.decode_arrow": {"list_of_ids": tokenizer.encode_arrow(column)},
         "PretokenCounts.from_parquet": {"paths": parquet},
         "PretokenCounts.load": {"path": saved_counts},
         "PretokenCounts.save": {"path": "counts.plc"},
         "Corpus": {"paths": records},
         "TrainingConfig": fields,
-        "CountBuilder.add_arrow": {"texts": column},
         "CountBuilder.add_parquet": {"path": parquet},
         "tokenize_files": {"model": tokenizer, "inputs": records, "shard_tokens": 100},
-        "verify_shards": {"model": None},
         "drop_documents": {"ids": ["a"]},
-        "pack_shards": {"seed": 1},
         "OpenShards.batches": _BATCHES,
         "MixedShards.batches": _BATCHES | {"epochs": {"a": 2, "b": None}},
         "ShardJob": {"folder": "job", "tokenizer": tokenizer},
@@ -215,7 +208,8 @@ def calls(folder: Path) -> dict[str, Call]:
     made: dict[str, Call] = {}
     for name, call in found.items():
         if callable(call) and not name.endswith("Error") and name not in _LEFT_OUT:
-            values = _values(name, call, sound, own.get(name, {}))
+            usual = sound | {"texts": column} if name.endswith("_arrow") else sound
+            values = _values(name, call, usual, own.get(name, {}))
             if values:
                 made[name] = Call(partial(_used, call), values)
     return made
