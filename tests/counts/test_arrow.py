@@ -90,39 +90,6 @@ def test_a_table_without_metadata_needs_a_pattern(tmp_path: Path) -> None:
         PretokenCounts.from_arrow(damaged)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_parts_of_parquet_add_up_in_any_order(seed: int, tmp_path: Path) -> None:
-    rng = random.Random(seed)
-    texts = ["".join(rng.choices(["ab", " the", "é", " ", "東京", "x" * 40], k=rng.randrange(30))) for _ in range(60)]
-    whole = PretokenCounts.from_texts(texts)
-    folder = tmp_path / "parts"
-    folder.mkdir()
-    n_parts = rng.randrange(1, 8)
-    for part in range(n_parts):
-        counted = PretokenCounts.from_texts(texts[part::n_parts])
-        if rng.random() < 0.5:
-            counted.save(folder / f"part-{part}.parquet")
-        else:
-            pq.write_table(counted.to_arrow(), folder / f"part-{part}.parquet", row_group_size=5)
-    (folder / "_SUCCESS").write_bytes(b"")
-    (folder / "_metadata.parquet").write_bytes(b"no Parquet")
-    assert PretokenCounts.from_parquet(folder) == whole
-    files = sorted(folder.glob("part*"), reverse=True)
-    assert PretokenCounts.from_parquet(files) == whole
-    # Hash-partitioned by pretoken, as an engine's GROUP BY writes it, without metadata.
-    rows = list(whole.items())
-    for part in range(3):
-        some = [row for row in rows if sum(row[0]) % 3 == part]
-        columns = {"pretoken": [pretoken for pretoken, _ in some], "count": [count for _, count in some]}
-        pq.write_table(
-            pa.table(columns, pa.schema([("pretoken", pa.binary()), ("count", pa.int64())])),
-            tmp_path / f"{part}.parquet",
-        )
-    summed = PretokenCounts.from_parquet(tmp_path, "gpt2")
-    assert dict(summed.items()) == dict(rows)
-    assert summed.n_bytes == whole.n_bytes
-
-
 def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
     # pyarrow writes the metadata of the whole table into each of its parts.
     texts = ["ab ab cd", "", "the é", "ab東京"]
@@ -131,6 +98,8 @@ def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
         table = part.to_arrow()
         for first in range(0, table.num_rows, 2):
             pq.write_table(table.slice(first, 2), tmp_path / f"{number}-{first}.parquet")
+    for name in ("_SUCCESS", "_metadata.parquet", ".part.parquet"):
+        (tmp_path / name).write_bytes(b"no Parquet")
     assert PretokenCounts.from_parquet(tmp_path) == parts[0] + parts[1]
     # Equal tables from equal parts of a corpus both count.
     pq.write_table(parts[1].to_arrow(), tmp_path / "more.parquet")
@@ -143,6 +112,11 @@ def test_a_table_in_many_files_is_one_table(tmp_path: Path) -> None:
     for file in files:
         literals.save(file)
     assert PretokenCounts.from_parquet(files) == literals + literals
+    # What an engine's GROUP BY writes has no metadata.
+    pq.write_table(_plain(), tmp_path / "plain.parquet")
+    options: dict[str, Any] = {"special_tokens": ["<|endoftext|>"], "corpus_specials": "split"}
+    found = PretokenCounts.from_parquet(tmp_path / "plain.parquet", "gpt2", **options)
+    assert found.metadata == COUNTS.metadata and dict(found.items()) == dict(COUNTS.items())
 
 
 def test_parquet_that_is_damaged_or_missing_is_named(tmp_path: Path) -> None:
