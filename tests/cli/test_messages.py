@@ -132,6 +132,7 @@ def test_no_input_is_replaced(folder: Path, arguments: str) -> None:
         ("--doc-cap 100", "--doc-cap 10", "was made with --doc-cap 100, not with --doc-cap 10;"),
         ("--shard-tokens 7", "", "was made with --shard-tokens 7, not with --shard-tokens 100000000;"),
         ("", "--lines", r"was made without --separator, not with --separator '\n';"),
+        ("--input-format text", "", "was made with --input-format 'text', not without --input-format;"),
         ("--eot", "", "was made with --eot '<|endoftext|>', not without --eot;"),
         ("--provenance", "", "was made with --provenance, not without --provenance;"),
         ("", "--provenance", "was made without --provenance, not with --provenance;"),

@@ -249,6 +249,8 @@ def test_a_folder_at_a_url_that_was_damaged_is_not_resumed(tmp_path: Path, memor
     with pytest.raises(CorpusError):
         tokenize_files(TOKENIZER, path, "memory://bucket/bad", text_field="other")
     assert memory.find("/bucket/bad") == []
+    with pytest.raises(CorpusError):
+        tokenize_files(TOKENIZER, path, URL, text_field="other", overwrite=True)
     with pytest.raises(ResumeError, match=r"memory://bucket/shards: was made with shard_tokens 500, not 400"):
         tokenize_files(TOKENIZER, path, URL, shard_tokens=400, resume=True)
     with pytest.raises(FileExistsError, match=r"is not empty: it contains manifest.json"):

@@ -11,7 +11,7 @@ from typing import Any
 import fsspec
 import pytest
 
-from pairloom import CorpusError, ResumeError, ShardJob, Tokenizer, tokenize_files
+from pairloom import ResumeError, ShardJob, Tokenizer, tokenize_files
 from pairloom.shards import storage
 from pairloom.shards.files import FORMATS
 from pairloom.shards.job import Receipt
@@ -65,15 +65,6 @@ def test_a_commit_replaces_all_files_of_what_was_there(place: _Place, format: st
     assert place.documents() == OTHER_IDS
     suffixes = {name.partition(".")[2] for name in place.names() if name.startswith("shard-")}
     assert len(suffixes) == (1 if format == "parquet" else 2)
-
-
-def test_a_run_at_a_url_that_fails_leaves_the_shards_there(place: _Place, tmp_path: Path) -> None:
-    _filled(place)
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"ab \xff")
-    with pytest.raises(CorpusError):
-        tokenize_files(TOKENIZER, bad, f"file://{place.url}" if not place.is_remote else place.url, overwrite=True)
-    assert place.documents() == IDS
 
 
 def _methods(place: _Place) -> type[Any]:
