@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tokenizers
 
-from pairloom import FormatError, SpecialTokenError, Tokenizer, formats
+from pairloom import FormatError, SpecialTokenError, Tokenizer, _core, formats
 from pairloom.model import SPECIAL_RULES, Model
 from pairloom.reference import encoder as reference
 from pairloom.reference.vocabulary import Model as Oracle
@@ -109,6 +109,17 @@ def test_added_tokens_are_found_after_nfc_as_in_tokenizers(literal: str, tmp_pat
         assert session.ids.tolist() == ours.encode(text)
     ours.save(tmp_path / "saved.json", format="huggingface")
     assert Tokenizer.load(tmp_path / "saved.json") == ours
+
+
+@pytest.mark.parametrize("form", ["nfc", "nfd", "nfkc", "nfkd"])
+def test_each_form_is_that_of_tokenizers_and_the_reference(form: str) -> None:
+    theirs = tokenizers.normalizers.unicode_normalizer_from_str(form)
+    points = [point for point in range(0x80, 0x20000) if not 0x3400 <= point < 0xA000 and not 0xAC00 <= point < 0xF900]
+    for context in ("a{}\u0323", "a\u0301{}", "a{}\u0334"):
+        texts = [context.format(chr(point)) for point in points]
+        ours = _core.normalized(texts, [form])
+        assert ours == [theirs.normalize_str(text) for text in texts], context
+        assert ours[::7] == [reference.normalize(text, [form]) for text in texts[::7]], context
 
 
 def test_unknown_rules_are_refused() -> None:

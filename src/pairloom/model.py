@@ -72,7 +72,7 @@ class Model:
     tokenizer_config: the tokenizer_config.json of a model folder (bos_token, eos_token, chat_template and so on), as
     the canonical JSON of an object; None if there is none. It changes no ids.
     normalizer: steps that change each text between special tokens, in order, before it is split. Empty: no change.
-    "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), "lowercase"; "prefix_space", always last, puts a space before a text
+    "nfc", "nfd", "nfkc", "nfkd" (Unicode 9.0), "lowercase"; "prefix_space", always last, puts a space before a text
     that does not begin with one. "drop_missing_bytes" removes bytes without a token from pretokens. "words:LIST" splits
     the text by the patterns of LIST, drops the white space, and puts a space after each remaining piece.
     "unknown:ID" and "unknown_each:ID" replace characters without a token by that id: one id for a run of them, or one

@@ -61,6 +61,23 @@ def cut(
             yield from pretokenize(normalize(piece, model.normalizer), model.pattern)
 
 
+# Characters newer than Unicode 9.0 that a form of Unicode 16.0 would change, sort or compose.
+_NEWER = regex.compile(
+    "(["
+    "\u07fd\u0897-\u089f\u08ca-\u08d3\u09fe\u0c3c\u0d3b\u0d3c\u0eba\u1715\u1abf-\u1ace\u1df6-\u1dfa\u32ff"
+    "\ua7f2-\ua7f4\ua82c\uab69\U000105c9\U000105d2\U000105da\U000105e4\U00010781-\U00010785"
+    "\U00010787-\U000107b0\U000107b2-\U000107ba\U00010d24-\U00010d27\U00010d69-\U00010d6d\U00010eab\U00010eac"
+    "\U00010efd-\U00010eff\U00010f46-\U00010f50\U00010f82-\U00010f85\U00011070\U0001133b\U00011382-\U00011385"
+    "\U0001138b\U0001138e\U00011390\U00011391\U000113b8\U000113bb\U000113c2\U000113c5\U000113c7-\U000113c9"
+    "\U000113ce-\U000113d0\U0001145e\U00011839\U0001183a\U00011930\U00011935\U00011938\U0001193d\U0001193e"
+    "\U00011943\U000119e0\U00011a34\U00011a47\U00011a99\U00011d42\U00011d44\U00011d45\U00011d97"
+    "\U00011f41\U00011f42\U0001611e-\U00016129\U0001612f\U00016d63\U00016d67-\U00016d6a\U00016ff0\U00016ff1"
+    "\U0001ccd6-\U0001ccf9\U0001e030-\U0001e06d\U0001e08f\U0001e130-\U0001e136\U0001e2ae\U0001e2ec-\U0001e2ef"
+    "\U0001e4ec-\U0001e4ef\U0001e5ee\U0001e5ef\U0001f16c\U0001fbf0-\U0001fbf9"
+    "])"
+)
+
+
 def normalize(text: str, steps: Iterable[str]) -> str:
     """Applies the normaliser steps: a Unicode form by name, "lowercase", "prefix_space", or "words:" with a JSON list
     of patterns, which keeps the pieces that are not white space, each with a space after it.
@@ -70,7 +87,7 @@ def normalize(text: str, steps: Iterable[str]) -> str:
     >>> normalize("A  b,", ["lowercase", 'words:["[a-z]+"]'])
     'a b , '
 
-    This uses the Unicode version of the interpreter; the engines use 16.0.
+    The forms are those of Unicode 9.0, as in HuggingFace's library: newer characters stay, and divide the text.
     """
     for step in steps:
         if step == "lowercase":
@@ -80,7 +97,11 @@ def normalize(text: str, steps: Iterable[str]) -> str:
             pieces = [piece.decode() for piece in pretokenize(text, tuple(json.loads(step.removeprefix("words:"))))]
             text = "".join(f"{piece} " for piece in pieces if regex.search(r"\S", piece))
         elif step != "prefix_space":
-            text = unicodedata.normalize(cast(Form, step.upper()), text)
+            parts = _NEWER.split(text)
+            text = "".join(
+                part if number % 2 else unicodedata.normalize(cast(Form, step.upper()), part)
+                for number, part in enumerate(parts)
+            )
         elif text and not text.startswith(" "):
             text = " " + text
     return text

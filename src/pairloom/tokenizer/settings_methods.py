@@ -55,7 +55,7 @@ class SettingsMethods(TokenizerBase):
     def normalizer(self) -> str | tuple[str, ...] | None:
         """The steps that change each text between special tokens before it is split: None, a step or a tuple of steps.
 
-        Steps: "nfc", "nfd", "nfkc", "nfkd" (Unicode 16.0), "lowercase", and "prefix_space", which puts a space before a
+        Steps: "nfc", "nfd", "nfkc", "nfkd" (Unicode 9.0), "lowercase", and "prefix_space", which puts a space before a
         text that does not begin with one; `Model` lists others, which come from files. Every encoding method applies
         the steps; training does not.
         """
