@@ -8,8 +8,6 @@
 //! joined text is a piece, the piece of the best score first; of equal scores the leftmost pair. Here scores are
 //! priorities: 0 is merged first, and pieces of equal score have equal priorities.
 
-use super::{NONE, Vocabulary};
-
 /// Stands for a space in SentencePiece's files.
 pub const SPACE_SYMBOL: char = '\u{2581}';
 
@@ -21,8 +19,8 @@ pub const CHARACTERS: &str = "(?#characters)";
 pub(crate) struct Characters {
     /// For each rank the last one of equal priority; empty if no two are equal.
     pub(super) last_equal: Vec<u32>,
-    /// The id of each character of ASCII, or [`NONE`].
-    pub(super) ascii: [u32; 128],
+    /// The id of each character of ASCII, if it has one.
+    pub(crate) ascii: [Option<u32>; 128],
     /// Tokens that no merge makes or joins; each is found only as a whole. SentencePiece calls them user-defined.
     pub(crate) whole: Vec<u32>,
     /// The tokens of single bytes, ascending.
@@ -69,14 +67,5 @@ impl Characters {
     #[inline]
     pub(crate) fn priority(&self, rank: u32) -> u32 {
         self.last_equal.get(rank as usize).copied().unwrap_or(rank)
-    }
-
-    /// Returns the id of a character that has a token.
-    #[inline]
-    pub(crate) fn id_of(&self, character: char, vocabulary: &Vocabulary) -> Option<u32> {
-        match self.ascii.get(character as usize) {
-            Some(&id) => (id != NONE).then_some(id),
-            None => vocabulary.id_of_character(character),
-        }
     }
 }

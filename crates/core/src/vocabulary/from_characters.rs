@@ -112,9 +112,9 @@ impl Vocabulary {
         self.characters.as_ref()
     }
 
-    /// Returns the id of each character of ASCII, or [`NONE`].
-    fn ascii_ids(&self) -> [u32; 128] {
-        std::array::from_fn(|byte| self.id_of(&[byte as u8]).unwrap_or(NONE))
+    /// Returns the id of each character of ASCII, if it has one.
+    fn ascii_ids(&self) -> [Option<u32>; 128] {
+        std::array::from_fn(|byte| self.id_of(&[byte as u8]))
     }
 
     /// Returns the id of a character that has a token.

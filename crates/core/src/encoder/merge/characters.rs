@@ -117,7 +117,11 @@ fn push_symbols(
     }
     for chunk in unit.utf8_chunks() {
         for character in chunk.valid().chars() {
-            match (characters.id_of(character, vocabulary), characters.unknown) {
+            let id = match characters.ascii.get(character as usize) {
+                Some(&id) => id,
+                None => vocabulary.id_of_character(character),
+            };
+            match (id, characters.unknown) {
                 (_, Some(unknown)) if unknown.drops_spaces && character == ' ' => {}
                 (Some(id), _) => ids.push(id),
                 (None, Some(unknown)) if unknown.is_fused && ids[first..].last() == Some(&unknown.id) => {}
