@@ -165,6 +165,15 @@ def test_a_model_without_a_token_for_the_space_is_refused(tmp_path: Path) -> Non
         load(tmp_path, model_file([*_FIRST, *_BYTES, ("a", -1.0, NORMAL)]))
 
 
+@pytest.mark.parametrize(("ab", "bc", "second"), [(-1.0, -0.0, "bc"), (-0.0, 0.0, "bc"), (0.0, -0.0, "ab")])
+def test_a_score_of_zero_comes_before_minus_zero(ab: float, bc: float, second: str, tmp_path: Path) -> None:
+    # As sentencepiece 0.2.3 does.
+    scores = {"ab": ab, "bc": bc, "ba": 0.0, "c": -9.0}
+    pieces = [*SINGLE, *((text, score, NORMAL) for text, score in scores.items())]
+    ids = load(tmp_path, model_file(pieces)).encode("abc")
+    assert second in [pieces[token_id][0] for token_id in ids]
+
+
 def test_a_model_that_rewrites_decoded_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="denormalization rules"):
         load(tmp_path, model_file(SINGLE) + message((5, message((2, b"table")))))

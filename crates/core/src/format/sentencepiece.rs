@@ -152,7 +152,8 @@ pub(super) fn model(
     let mut scores: Vec<f32> = Vec::with_reserved(pieces.len(), WHAT)?;
     scores.extend(pieces.iter().filter(|piece| piece.kind == Kind::Normal).map(|piece| piece.score));
     scores.sort_by(|one, other| other.total_cmp(one));
-    scores.dedup();
+    // Not `dedup`: 0 and -0 are equal, but SentencePiece merges pieces of score 0 first.
+    scores.dedup_by(|one, other| one.total_cmp(other).is_eq());
     let (mut ids, mut bytes, mut ends, mut priorities) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut specials, mut plain_specials): (Vec<(String, u32)>, Vec<String>) = (Vec::new(), Vec::new());
     for (id, piece) in (0..).zip(pieces) {
