@@ -332,6 +332,19 @@ def test_dropping_bytes_that_are_all_there_changes_nothing(tmp_path: Path) -> No
         Tokenizer.load(tmp_path / "t.json", missing_bytes="no")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("setting", [{"unk_token": "a"}, {"byte_fallback": True}])
+def test_bytes_that_the_library_replaces_are_not_dropped(setting: dict[str, Any], tmp_path: Path) -> None:
+    tokens = [bytes([byte]) for byte in range(256) if byte != ord("x")]
+    kept = Tokenizer(dict(enumerate(tokens)), [], missing_bytes="raise")
+    file = json.loads(kept.to_huggingface().to_str())
+    file["model"] |= setting
+    (tmp_path / "t.json").write_text(json.dumps(file))
+    with pytest.warns(UserWarning, match='missing_bytes="raise" if'):
+        Tokenizer.load(tmp_path / "t.json")
+    with pytest.raises(FormatError, match="not supported with unk_token or byte_fallback"):
+        Tokenizer.load(tmp_path / "t.json", missing_bytes="drop")
+
+
 def test_whispers_empty_token_is_left_out_and_keeps_its_id(tmp_path: Path) -> None:
     lines = b"".join(b"%s %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
     (tmp_path / "w.tiktoken").write_bytes(lines + b"= 256\n")

@@ -164,7 +164,7 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
 
     choice: "raise" raises MissingByteError for a text that holds such a byte; "drop" leaves these bytes out of
     pretokens before merging, as HuggingFace's library does; None is "raise" with a warning that names them.
-    Raises FormatError for "drop" with ignore_merges.
+    Raises FormatError for "drop" with ignore_merges, or if the file's library replaces such bytes by other tokens.
     """
     if choice is not None:
         check_choice("missing_bytes", choice, MISSING_BYTES)
@@ -178,7 +178,14 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
     # UTF-8 never holds 0xc0, 0xc1 and 0xf5 to 0xff.
     if not any(byte < 0xF5 and byte not in (0xC0, 0xC1) for byte in model.missing_bytes()):
         return model
+    kept = config_of(model).get(KEPT_TOKENIZER_JSON)
+    are_replaced = isinstance(kept, dict) and "model" in kept
     if choice == "drop" and DROP_STEP not in model.normalizer:
+        if are_replaced:
+            raise FormatError(
+                f'{name}: missing_bytes="drop" is not supported with unk_token or byte_fallback, which give such bytes '
+                "other ids in HuggingFace's library; use pairloom.dropin.tokenizers.Tokenizer"
+            )
         if model.ignore_merges:
             raise FormatError(
                 f'{name}: missing_bytes="drop" is not supported for a tokenizer that looks up whole pretokens'
@@ -187,10 +194,10 @@ def with_missing_bytes(model: Model, name: str, choice: MissingBytes | None) -> 
     if choice is None and DROP_STEP not in model.normalizer:
         from pairloom.vocabulary import missing_bytes_text
 
+        drop = "" if are_replaced else '"drop" to drop such bytes, as HuggingFace does, or '
         warn(
             f"{name}{': ' * bool(name)}{missing_bytes_text(model)}; text that contains one cannot be encoded"
-            ' (MissingByteError). Load it with missing_bytes="drop" to drop such bytes, as HuggingFace does,'
-            ' or "raise" if that is intended'
+            f' (MissingByteError). Load it with missing_bytes={drop}"raise" if that is intended'
         )
     return model
 

@@ -152,6 +152,12 @@ impl<'a> File<'a> {
         if splits_words {
             carried.push("\"pre_tokenizer\":{\"split\":true}".to_owned());
         }
+        // In the file's library, bytes without a token become other ids: they are not dropped.
+        let replaces_bytes = settings.get("unk_token").is_some()
+            || settings.has("byte_fallback") && settings.bool("byte_fallback")?;
+        if replaces_bytes && !is_characters && !columns.borrowed(&[]).missing_bytes().is_empty() {
+            carried.push("\"model\":{\"replaces_bytes\":true}".to_owned());
+        }
         let carried = carried.join(",");
         let errors = if is_characters { DecodeErrors::ReplaceRuns } else { DecodeErrors::Replace };
         Ok(Model {
