@@ -567,7 +567,8 @@ class BlockEncoder:
 
         ends: the offsets in ids where documents end; ids after the last end belong to the open document. literals:
         (document, special token, count) of special tokens encoded as plain text; `document` is the number of ends
-        before it. name, first: the file and the number of its documents before this block, for messages.
+        before it. name, first: the file and the number of its documents before this block, for messages. After an
+        error each further call is a ValueError, because text of an open document is lost.
         """
 
 def check_ascending(bytes: bytes, ends: npt.NDArray[np.uint64]) -> None:

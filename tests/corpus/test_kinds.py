@@ -5,7 +5,9 @@ import gzip
 import io
 import json
 import lzma
+import os
 import tarfile
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -90,6 +92,16 @@ def test_every_entry_point_names_what_is_not_text(tmp_path: Path) -> None:
             with pytest.raises(CorpusError, match=rf"a\.txt: the file is {message}"):
                 call()
                 pytest.fail(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_told_what_it_is_by_encode_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(PDF))
+    writer.start()
+    with pytest.raises(CorpusError, match="pipe: the file is a PDF"):
+        TOKENIZER.encode_file(tmp_path / "pipe")
+    writer.join()
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".warc", ".txt.gz", ".jsonl.zst", ".parquet", ".arrow"])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from pairloom import CountsError, PretokenCounts, Tokenizer
+from pairloom import CountBuilder, CountsError, PretokenCounts, Tokenizer
 
 TEXTS = ["ab ab ab", "東京 and  <|endoftext|> more\n\n", "", "12345 '’s"]
 SUFFIXES = [".counts", ".parquet"]
@@ -164,7 +164,14 @@ def test_counts_are_read_from_a_pipe(tmp_path: Path) -> None:
 def test_sums_beyond_64_bits_are_counts_errors() -> None:
     largest = 2**64 - 1
     one = PretokenCounts.from_items({b"a": 1})
+    first, second, third = CountBuilder(), CountBuilder(), CountBuilder()
+    first.add_counts(PretokenCounts.from_items({b"a": largest}, n_bytes=0))
+    second.add_texts(["a"])
+    third.add_counts(PretokenCounts.from_items({b"b": 1}, n_bytes=largest))
     for overflows in (
+        lambda: first.add_texts(["a"]),
+        lambda: second.add_counts(PretokenCounts.from_items({b"a": largest}, n_bytes=0)),
+        lambda: third.add_texts(["a"]),
         lambda: PretokenCounts.from_items({b"a": largest}) + one,
         lambda: PretokenCounts.from_items([(b"a", largest), (b"a", 1)], n_bytes=5),
         lambda: PretokenCounts.from_items({b"ab": largest}),

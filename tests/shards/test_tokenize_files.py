@@ -49,6 +49,16 @@ def test_ids_of_a_block_survive_later_blocks() -> None:
     assert all(ids.tolist() == TOKENIZER.encode(text)[1:] for text, ids in held)
 
 
+def test_a_block_encoder_refuses_blocks_after_an_error() -> None:
+    reader = _core.PlainText("f", separator="\n", replace=False)
+    encoder = TOKENIZER.block_encoder(specials="error")
+    encoder.push(reader.push(b"first ab"))
+    with pytest.raises(SpecialTokenError):
+        encoder.push(reader.push(b"c <|endoftext|>\nsecond"))
+    with pytest.raises(ValueError, match="an earlier call failed"):
+        encoder.push(reader.push(b" third\n"))
+
+
 def test_wide_ids(tmp_path: Path) -> None:
     vocab = {value: bytes([value]) for value in range(256)} | {70000: b"ab"}
     tokenizer = Tokenizer(vocab, [(b"a", b"b")], ["<|end|>"])

@@ -15,7 +15,7 @@ for (const wrong of [null, undefined, 5, {}, ["a"], new Uint8Array(2)]) {
 assert.throws(() => tokenizer.encode(null), /not null/);
 assert.throws(() => tokenizer.encode("a\ud800b"), { name: "TypeError", message: /surrogate/ });
 assert.throws(() => tokenizer.encode("a", { specials: "none" }), /"recognise" or "ordinary", not none/);
-for (const wrong of [null, "12", 5, [1.5], [-1], [2 ** 32], ["1"], [1n], [null], new Map()]) assert.throws(() => tokenizer.decode(wrong), TypeError);
+for (const wrong of [null, "12", 5, [1.5], [-1], [2 ** 32], ["1"], [1n], [null], new Map(), new DataView(new ArrayBuffer(8))]) assert.throws(() => tokenizer.decode(wrong), TypeError);
 assert.throws(() => tokenizer.decode([1, 99_999]), /99999/);
 
 // What other libraries' calls pass is refused, not ignored.

@@ -127,7 +127,7 @@ function idOf(id, name = "id") {
   return id;
 }
 function packed(ids) {
-  if (!Array.isArray(ids) && !ArrayBuffer.isView(ids)) throw new TypeError(`ids must be an array of ids, not ${kindOf(ids)}`);
+  if (!Array.isArray(ids) && (!ArrayBuffer.isView(ids) || ids instanceof DataView)) throw new TypeError(`ids must be an array of ids, not ${kindOf(ids)}`);
   for (let i = 0; !(ids instanceof Uint32Array) && i < ids.length; i++) idOf(ids[i], `ids[${i}]`);
   return new Uint8Array(Uint32Array.from(ids).buffer);
 }

@@ -286,9 +286,15 @@ class EncodeMethods(TokenizerBase):
     def _encode_pipe(path: str, encoder: _core.BlockEncoder) -> npt.NDArray[np.unsignedinteger[Any]]:
         import numpy as np
 
+        from pairloom.corpus import first_bytes
+        from pairloom.errors import CorpusError
+
         reader = _core.PlainText(path, separator=None, replace=False)
         with open(path, "rb") as file:
-            text = reader.push(file.read())
+            data = file.read()
+        if kind := _core.not_text(data[: first_bytes.BEGIN_BYTES]):
+            raise CorpusError(f"{path}: {kind}")
+        text = reader.push(data)
         return np.concatenate([encoder.push(part, name=path)[0].copy() for part in (text, reader.finish())])
 
     def count_tokens(

@@ -34,7 +34,7 @@ pub struct Counter {
     /// Splits blocks of documents; created for the first block.
     splitter: Option<Splitter>,
     totals: Totals,
-    /// The sum of all counts that were added.
+    /// The sum of all counts that were added, plus the bytes of text, each of which adds at most 1 to a count.
     n_added: u64,
     has_reported: bool,
     has_failed: bool,
@@ -178,7 +178,7 @@ impl Counter {
     fn count(&mut self, sources: &[Source<'_>], total: Option<u64>, monitor: &dyn Monitor) -> Result<()> {
         let before = self.totals.n_bytes;
         let report = |n_bytes: u64| {
-            let done = before + n_bytes;
+            let done = before.saturating_add(n_bytes);
             monitor.report(Stage::Count, done, total.unwrap_or(0).max(done))
         };
         self.has_failed = true;
@@ -196,11 +196,12 @@ impl Counter {
         let n_threads = self.threads.min(jobs.jobs.len()).min(self.locals.len());
         let mut states = Vec::with_reserved(n_threads, SOURCES)?;
         states.extend(self.locals[..n_threads].iter_mut().map(ThreadState::new));
-        let all = &mut self.totals;
+        let (all, mut n_counted) = (&mut self.totals, 0);
         let collect = |totals: &mut Totals, _: OnProgress<'_>| {
-            all.n_bytes += totals.n_bytes;
-            all.n_documents += totals.n_documents;
-            all.n_special_literals += totals.n_special_literals;
+            n_counted += totals.n_bytes;
+            all.n_bytes = sum([all.n_bytes, totals.n_bytes].into_iter())?;
+            all.n_documents = sum([all.n_documents, totals.n_documents].into_iter())?;
+            all.n_special_literals = sum([all.n_special_literals, totals.n_special_literals].into_iter())?;
             Ok(())
         };
         let n_jobs = jobs.jobs.len();
@@ -211,8 +212,10 @@ impl Counter {
             collect,
             &mut |n_bytes| report(n_bytes),
         )?;
+        // The tables add modulo 2^64: see `add`.
+        self.n_added = sum([self.n_added, n_counted].into_iter())?;
         self.has_failed = false;
-        report(self.totals.n_bytes - before)
+        report(n_counted)
     }
 }
 

@@ -37,6 +37,8 @@ pub struct BlockEncoder<I> {
     at_document_start: bool,
     /// Bytes of the open document that are encoded already.
     n_open_bytes: usize,
+    /// Whether a call failed: the text that it should have encoded or kept is lost.
+    has_failed: bool,
 }
 
 /// The ids of a block.
@@ -71,17 +73,35 @@ impl<I: Id> BlockEncoder<I> {
             buffers: BufferPool::default(),
             at_document_start: true,
             n_open_bytes: 0,
+            has_failed: false,
         })
     }
 
     /// Encodes the next block, except for text at its end that is not final yet. `source` is for error messages.
+    /// After an error all calls fail.
     pub fn push(
         &mut self,
         documents: &Documents,
         source: BlockSource<'_>,
         monitor: &dyn Monitor,
     ) -> Result<Encoded<I>> {
-        let BlockEncoder { encoder, splitter, options, buffers, at_document_start, n_open_bytes } = self;
+        if std::mem::replace(&mut self.has_failed, true) {
+            return Err(Error::Invalid(
+                "an earlier call failed, so text is missing; make a new encoder, and start again".into(),
+            ));
+        }
+        let encoded = self.encode(documents, source, monitor)?;
+        self.has_failed = false;
+        Ok(encoded)
+    }
+
+    fn encode(
+        &mut self,
+        documents: &Documents,
+        source: BlockSource<'_>,
+        monitor: &dyn Monitor,
+    ) -> Result<Encoded<I>> {
+        let BlockEncoder { encoder, splitter, options, buffers, at_document_start, n_open_bytes, .. } = self;
         let BlockOptions { begin_id, end_id, specials, threads } = *options;
         let (begin_id, end_id) = (begin_id.map(I::from_u32), end_id.map(I::from_u32));
         splitter.with_texts(documents, |texts| {
