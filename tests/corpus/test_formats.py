@@ -310,16 +310,6 @@ def test_standard_input(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch)
             assert list(Corpus("-", separator=SEPARATOR, input_format=input_format)) == DOCUMENTS, name
 
 
-def test_urls(paths: dict[str, Path], memory: Any) -> None:
-    for name in ("a.txt", "a.jsonl.gz", "a.parquet"):
-        memory.pipe(f"/corpus/{name}", paths[name].read_bytes())
-        assert list(Corpus(f"memory://corpus/{name}", separator=SEPARATOR)) == DOCUMENTS
-    assert list(Corpus("memory://corpus/a.j*", separator=SEPARATOR)) == DOCUMENTS
-    assert len(list(Corpus("memory://corpus", separator=SEPARATOR))) == 3 * len(DOCUMENTS)
-    with pytest.raises(FileNotFoundError):
-        Corpus("memory://corpus/none.txt")
-
-
 def test_folders_and_globs_are_sorted(tmp_path: Path) -> None:
     for name in ("b.jsonl", "a.jsonl", "sub/c.jsonl", ".hidden.jsonl", "_SUCCESS", "notes.md"):
         path = tmp_path / name
