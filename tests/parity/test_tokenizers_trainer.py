@@ -125,6 +125,9 @@ def test_parts_are_written_and_applied_as_in_the_library() -> None:
             files.append((made.to_str(), made.to_str(pretty=True)))
         assert files[0] == files[1]
         assert ours.Tokenizer.from_str(files[1][0]).to_str() == files[1][0]
+        if name == "post_processor":
+            both = ([each.num_special_tokens_to_add(is_pair) for is_pair in (False, True)] for each in (mine, other))
+            assert next(both) == next(both)
         for text in texts:
             if name == "pre_tokenizer":
                 assert mine.pre_tokenize_str(text) == other.pre_tokenize_str(text), (mine, text)
