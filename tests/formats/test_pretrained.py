@@ -1,15 +1,12 @@
 """Model folders: the files next to the tokenizer's own, read, written, and loaded by transformers."""
 
-import inspect
 import json
 import pickle
 import random
 import re
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub
 import pytest
 
 from pairloom import FormatError, Tokenizer
@@ -348,26 +345,3 @@ def test_several_chat_templates_are_kept_by_name(tokenizer: Tokenizer, tmp_path:
     (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
     with pytest.raises(FormatError, match=r"chat_template\.jinja: not UTF-8 at byte 0"):
         Tokenizer.load(tmp_path)
-
-
-def test_a_repository_is_fetched_without_its_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {}
-    signature = inspect.signature(huggingface_hub.snapshot_download)
-
-    def fetched(*arguments: Any, **options: Any) -> str:
-        asked.update(signature.bind(*arguments, **options).arguments)
-        return str(tmp_path)
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetched)
-    made = Tokenizer.train(TEXT, 270).with_tokenizer_config(model_max_length=7)
-    made.save_pretrained(tmp_path)
-    assert Tokenizer.from_pretrained("owner/name", revision="v1") == Tokenizer.load(tmp_path)
-    patterns = asked.pop("allow_patterns")
-    assert asked == {"repo_id": "owner/name", "revision": "v1"}
-    assert all(any(fnmatch(path.name, each) for each in patterns) for path in tmp_path.iterdir())
-    assert not any(fnmatch(name, each) for name in ("model.safetensors", "config.json") for each in patterns)
-
-
-def test_load_of_the_name_of_a_repository_says_what_fetches_it() -> None:
-    with pytest.raises(FileNotFoundError, match=r"from_pretrained\('Qwen/Qwen3-8B'\) fetches it"):
-        Tokenizer.load("Qwen/Qwen3-8B")

@@ -256,3 +256,12 @@ def test_train_bpe_equals_train_files_with_the_profile(tmp_path: Path) -> None:
         vocab, merges = train_bpe(path, 262, specials, special_ids=special_ids)
         tokenizer = Tokenizer.train_files(path, 262, "cs336", special_tokens=specials, special_ids=special_ids)
         assert (list(vocab.items()), merges) == (list(tokenizer.vocab.items()), tokenizer.merges)
+
+
+def test_a_special_token_of_one_byte_keeps_its_id(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.txt"
+    path.write_text("the cat\nthe mat\n", encoding="utf-8")
+    vocab, merges = train_bpe(path, 262, ["\n"])
+    tokenizer = Tokenizer(vocab, merges, ["\n"])
+    assert tokenizer.special_tokens == {"\n": 256}
+    assert tokenizer == Tokenizer.train_files(path, 262, "cs336", special_tokens=["\n"])
