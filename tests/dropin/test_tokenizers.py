@@ -152,10 +152,10 @@ def test_unknown_arguments_and_settings_are_refused(make: Any, error: Any, messa
         make()
 
 
-def test_normalizers_have_the_unicode_of_the_core() -> None:
-    # Characters and a combining mark of Unicode 16, which few Python releases know.
+def test_normalizers_have_the_unicode_that_they_name() -> None:
+    # Characters and a combining mark of Unicode 16, which few Python releases know; forms are those of 9.0.
     assert normalizers.Lowercase().normalize_str("\u1c89\ua7cb\u03a3") == "\u1c8a\u0264\u03c3"
-    assert normalizers.NFD().normalize_str("\U000105c9") == "\U000105d2\u0307"
+    assert normalizers.NFD().normalize_str("\U000105c9") == "\U000105c9"
     assert normalizers.StripAccents().normalize_str("a\u0897b") == "ab"
 
 
