@@ -256,10 +256,6 @@ fn lowered(text: &str) -> Result<Option<String>> {
 /// Appends the normal form of a stretch.
 fn rewrite(step: &Step, stretch: &str, into: &mut String) -> Result<()> {
     let mut characters = stretch.chars();
-    if let Some(newer) = stretch.chars().next().filter(|&first| is_newer(u32::from(first))) {
-        collect([newer].into_iter(), into)?;
-        return rewrite(step, &stretch[newer.len_utf8()..], into);
-    }
     // Most stretches are a letter and a mark.
     if *step == Step::Nfc
         && let (Some(first), Some(second), None) = (characters.next(), characters.next(), characters.next())
@@ -402,11 +398,13 @@ impl Form {
     }
 
     /// Returns the stretch around the character at `unstable` that is rewritten as a whole. It begins at `from` or
-    /// later.
+    /// later, and after a newer character.
     fn stretch(&self, text: &str, from: usize, unstable: usize) -> (usize, usize) {
         let is_stable = |&(_, character): &(usize, char)| self.class_of(u32::from(character)) == STABLE;
         let (before, after) = (&text[from..unstable], &text[unstable..]);
-        let start = before.char_indices().rev().find(is_stable).map_or(from, |(at, _)| from + at);
+        let start = before.char_indices().rev().find(is_stable).map_or(from, |(at, character)| {
+            from + at + if is_newer(u32::from(character)) { character.len_utf8() } else { 0 }
+        });
         let end = after.char_indices().skip(1).find(is_stable).map_or(text.len(), |(at, _)| unstable + at);
         (start, end)
     }
