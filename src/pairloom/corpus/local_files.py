@@ -33,7 +33,10 @@ def files_below(path: str, skipped: list[str]) -> Iterator[str]:
 
 
 def is_skipped(path: str, pattern: str) -> bool:
-    """Whether "**" in a glob does not stand for this path: as in folders, unless the glob has such a name after it."""
+    """Whether "**" in a glob skips this path for a name that begins with _ or ., as folders do.
+
+    It skips none if the glob itself names one after it, as in `**/_more/*.txt`.
+    """
     before, stars, after = pattern.partition("**")
     if not stars or any(part.startswith(SKIPPED_PREFIXES) for part in PurePath(after).parts):
         return False

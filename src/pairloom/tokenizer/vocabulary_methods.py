@@ -167,9 +167,9 @@ class VocabularyMethods(TokenizerBase):
         return [pieces[token].tolist() if token else [] for token in listed]
 
     def add_special_tokens(self, special_tokens: Specials) -> Self:
-        """Returns a tokenizer with more special tokens: a dict gives their ids.
+        """Returns a tokenizer with more special tokens: a list of them, or a dict with the id of each.
 
-        In a list, each takes the id of the ordinary token with its bytes, as in HuggingFace, else the next id after the
+        Each of a list takes the id of the ordinary token with its bytes, as in HuggingFace, else the next id after the
         largest.
         """
         from pairloom.vocabulary import with_special_tokens

@@ -34,7 +34,7 @@ pub struct Counter {
     /// Splits blocks of documents; created for the first block.
     splitter: Option<Splitter>,
     totals: Totals,
-    /// The sum of all counts that were added, plus the bytes of text, each of which adds at most 1 to a count.
+    /// No count is larger: all counts that were added, and the bytes of all text.
     n_added: u64,
     has_reported: bool,
     has_failed: bool,
