@@ -37,6 +37,12 @@ def test_compare(given: list[str], tmp_path: Path) -> None:
             assert done.status == 2 and f"{option[0]} would have no effect: the models contain" in done.err
 
 
+def test_view_of_a_file_with_and_one_without_special_tokens(given: list[str], tmp_path: Path) -> None:
+    TOKENIZER.save(tmp_path / "native.json")
+    page = output("view", *given, "--model", str(tmp_path / "native.json"), "--text", TEXT)
+    assert page.count(f'"special":[{TOKENIZER.special_tokens["<e>"]}]') == 2
+
+
 def test_special_tokens_with_and_without_ids(tmp_path: Path) -> None:
     TOKENIZER.save(tmp_path / "model.tiktoken", format="tiktoken")
     common = ("inspect", "--model", tmp_path / "model.tiktoken", "--pattern", "cl100k", "--json")

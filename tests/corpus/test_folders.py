@@ -29,10 +29,10 @@ def write_table(folder: Path) -> None:
 def test_names_that_engines_use_for_themselves_are_passed_by(tmp_path: Path) -> None:
     write_table(tmp_path / "_table")
     with pytest.warns(
-        UserWarning, match=r"_delta_log and 2 others will not be read: in folders, names that start with _"
+        UserWarning, match=r"_delta_log and 2 more will not be read: in folders, names that start with _"
     ):
         assert list(Corpus(tmp_path / "_table")) == ["one", "two"]
-    with pytest.warns(UserWarning, match=r"_delta_log/part-0.parquet and 1 others will not be read: in folders"):
+    with pytest.warns(UserWarning, match=r"_delta_log/part-0.parquet and 1 more will not be read: in folders"):
         assert Corpus(str(tmp_path / "_table" / "**" / "*.parquet")).names == [
             str(tmp_path / "_table" / name) for name in ("_metadata.parquet", "day=1/part-0.parquet", "part-1.parquet")
         ]
@@ -49,9 +49,9 @@ def test_names_that_engines_use_for_themselves_are_passed_by(tmp_path: Path) -> 
 def test_the_same_names_are_passed_by_in_a_store(tmp_path: Path, memory: Any) -> None:
     write_table(tmp_path / "table")
     memory.put(f"{tmp_path}/table/", "/passed/_table/", recursive=True)
-    with pytest.warns(UserWarning, match=r"_table/_delta_log/0+\.json and 3 others will not be read"):
+    with pytest.warns(UserWarning, match=r"_table/_delta_log/0+\.json and 3 more will not be read"):
         assert list(Corpus("memory://passed/_table")) == ["one", "two"]
-    with pytest.warns(UserWarning, match=r"_table/_delta_log/part-0.parquet and 2 others will not be read"):
+    with pytest.warns(UserWarning, match=r"_table/_delta_log/part-0.parquet and 2 more will not be read"):
         names = Corpus("memory://passed/_table/**/*.parquet").names
     assert [name.rpartition("/")[2] for name in names] == ["_metadata.parquet", "part-0.parquet", "part-1.parquet"]
     assert len(Corpus("memory://passed/_table/**/_temporary/**/*.parquet").names) == 1
@@ -89,7 +89,7 @@ def test_a_file_that_is_named_twice_is_warned_of(tmp_path: Path, monkeypatch: py
             assert list(Corpus(paths)).count("same size") == 2
         with pytest.warns(UserWarning, match=r"a\.txt will be read 2 times"):
             PretokenCounts.from_files(paths)
-    with pytest.warns(UserWarning, match=r"a\.txt and 1 others will be read 2 times"):
+    with pytest.warns(UserWarning, match=r"a\.txt and 1 more will be read 2 times"):
         Tokenizer.train_files(["a.txt", "b.txt", "a.txt", "b.txt"], 260)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -220,7 +220,7 @@ def test_a_folder_that_datasets_saved_is_read(tmp_path: Path) -> None:
 def test_empty_files_are_warned_of(tmp_path: Path) -> None:
     for name in ("a.txt", "b.jsonl", "c.txt"):
         (tmp_path / name).write_text("")
-    with pytest.warns(UserWarning, match=r"a\.txt and 2 others: empty, so without documents"):
+    with pytest.warns(UserWarning, match=r"a\.txt and 2 more: empty, so without documents"):
         assert list(Corpus(tmp_path)) == []
     with pytest.warns(UserWarning, match=r"a\.txt: empty, so without documents"):
         Tokenizer.train_files(tmp_path / "a.txt", 257)

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 from pairloom import Tokenizer, explain_difference
@@ -11,9 +10,8 @@ from pairloom.analysis.compare import LIBRARIES, compare, load_side, named_docum
 from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
-from pairloom.cli.models import add_format_arguments, load_at, refuse_format_options
+from pairloom.cli.models import add_format_arguments, load_one_of
 from pairloom.cli.report import add_plot_options, add_report_options, print_report
-from pairloom.formats import INCOMPLETE, format_of
 
 HELP = "compare two tokenizers: ids, token boundaries, token counts and bytes per token"
 
@@ -43,8 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the comparison. The exit status is 0 even if they differ."""
-    if (args.pattern is not None or args.special) and not any(map(_is_incomplete, args.model)):
-        refuse_format_options(args, "would have no effect: the models contain their patterns and special tokens")
     if args.corpus is not None:
         if args.merges:
             args.wrong_usage("--merges needs --input, not --corpus")
@@ -65,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
         write_stdout(text + "\n")
         return
     first, second = (
-        load_side(name) if name.startswith(LIBRARIES) else side_of(_tokenizer(name, args), name) for name in args.model
+        load_side(name) if name.startswith(LIBRARIES) else side_of(load_one_of(name, args), name) for name in args.model
     )
     found = compare(first, second, named_documents(corpus_of(args)))
     write_stdout(json.dumps(found) + "\n" if args.json else _report(found))
@@ -75,19 +71,7 @@ def _load_own(name: str, args: argparse.Namespace, option: str) -> Tokenizer:
     """Loads a file's tokenizer, for options that need pairloom's own."""
     if name.startswith(LIBRARIES):
         raise ValueError(f"{name}: {option} needs files, not libraries; save the tokenizer as a file")
-    return _tokenizer(name, args)
-
-
-def _tokenizer(name: str, args: argparse.Namespace) -> Tokenizer:
-    # A pipe can be read only once, so the format is detected first only if an option needs it.
-    if (args.pattern is not None or args.special) and not _is_incomplete(name):
-        return Tokenizer.load(name, missing_bytes=args.missing_bytes)
-    return load_at(name, args)
-
-
-def _is_incomplete(name: str) -> bool:
-    """Returns whether the file needs --pattern and --special."""
-    return not name.startswith(LIBRARIES) and format_of(Path(name)) in INCOMPLETE
+    return load_one_of(name, args)
 
 
 def _report(found: dict[str, Any]) -> str:

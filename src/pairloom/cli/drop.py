@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     done = drop_documents(args.folder, ids)
     if done.missing:
         some = ", ".join(map(repr, done.missing[:_MAX_LISTED]))
-        more = f" and {len(done.missing) - _MAX_LISTED} others" if len(done.missing) > _MAX_LISTED else ""
+        more = f" and {len(done.missing) - _MAX_LISTED} more" if len(done.missing) > _MAX_LISTED else ""
         warn(f"{args.folder}: {len(done.missing)} of the ids belong to no document: {some}{more}")
     counts = {"documents": done.n_documents, "tokens": done.n_tokens, "shards": len(done.shards)}
     report = {**counts, "missing": len(done.missing), "dropped_earlier": len(done.earlier)}

@@ -1,9 +1,10 @@
 """Options that name a tokenizer file, shared by all commands that load one."""
 
 import argparse
+from pathlib import Path
 
 from pairloom import Tokenizer, formats
-from pairloom.formats import MISSING_BYTES, READABLE
+from pairloom.formats import INCOMPLETE, MISSING_BYTES, READABLE, format_of
 from pairloom.patterns import PATTERNS
 
 
@@ -66,6 +67,19 @@ def load_at(path: str, args: argparse.Namespace, format: str | None = None) -> T
     )
     tokenizer = Tokenizer.from_model(model, name=path)
     return tokenizer.add_special_tokens(without_id) if with_id and without_id else tokenizer
+
+
+def load_one_of(path: str, args: argparse.Namespace) -> Tokenizer:
+    """Loads the tokenizer at `path`, one of `args.model`; --pattern and --special are for the files without them."""
+    # A pipe can be read only once, so the format is detected first only if an option needs it.
+    if args.pattern is not None or args.special:
+        files = [name for name in args.model if not name.startswith(("tiktoken:", "hf:"))]
+        incomplete = [name for name in files if format_of(Path(name)) in INCOMPLETE]
+        if not incomplete:
+            refuse_format_options(args, "would have no effect: the models contain their patterns and special tokens")
+        if path not in incomplete:
+            return Tokenizer.load(path, missing_bytes=args.missing_bytes)
+    return load_at(path, args)
 
 
 def _specials(all_given: list[str]) -> tuple[dict[str, int], list[str]]:

@@ -15,7 +15,7 @@ from pairloom.cli.corpus_options import (
     check_reads_nothing,
     corpus_of,
 )
-from pairloom.cli.models import add_format_arguments, load_at
+from pairloom.cli.models import add_format_arguments, load_one_of
 from pairloom.view.view import MAX_BYTES, View
 
 HELP = (
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> None:
     check_not_replaced(args, args.model)
     if output is not None:
         check_file(output, args.force)
-    tokenizers = [(name, load_at(name, args)) for name in args.model]
+    tokenizers = [(name, load_one_of(name, args)) for name in args.model]
     texts = [(f"text {number}", text_argument(text)) for number, text in enumerate(args.text, start=1)]
     if args.input is not None:
         # View refuses more than MAX_BYTES, so there is no need to read on.

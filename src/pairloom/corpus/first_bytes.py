@@ -52,5 +52,5 @@ def doubtful_files(paths: Sequence[str], *, is_meant: bool = False) -> dict[str,
 def warn_of(doubts: Mapping[str, Sequence[str]]) -> None:
     """Warns about the files, once for each reason."""
     for doubt, names in doubts.items():
-        more = f" and {len(names) - 1} others hold" if len(names) > 1 else " holds"
+        more = f" and {len(names) - 1} more hold" if len(names) > 1 else " holds"
         warn(f"{as_text(names[0])}{more} {doubt}")

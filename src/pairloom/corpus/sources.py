@@ -164,7 +164,7 @@ class _LeftOut:
 
 
 def _first_and_others(names: list[str]) -> str:
-    return as_text(names[0]) + (f" and {len(names) - 1} others" if len(names) > 1 else "")
+    return as_text(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _warn_of_tables(sources: list[Source]) -> None:
