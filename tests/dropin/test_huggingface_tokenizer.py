@@ -1,5 +1,6 @@
 """The stand-in for tokenizers.Tokenizer against the library: every field of encodings, in every setup."""
 
+import asyncio
 import inspect
 import json
 import pickle
@@ -297,7 +298,7 @@ def test_truncation_and_padding_of_the_file_apply() -> None:
 def test_methods_take_the_arguments_of_the_library() -> None:
     lacking = {"from_buffer", "from_file", "from_pretrained", "from_str", "train", "train_from_iterator"}
     lacking |= {"model", "normalizer", "pre_tokenizer", "post_processor", "decoder", "add_tokens"}
-    lacking |= {"get_added_tokens_decoder"}
+    lacking |= {"get_added_tokens_decoder", "add_special_tokens"}
     for name in dir(tokenizers.Tokenizer):
         if name.startswith(("_", "async_")) or name in lacking:
             continue
@@ -320,26 +321,6 @@ def test_special_tokens_written_as_other_tokens_lose_no_text() -> None:
         encoding = stand_in.encode(text)
         assert stand_in.decode(encoding.ids, skip_special_tokens=False) == text
         assert len(encoding.tokens) == len(encoding.ids)
-        with pytest.raises(ValueError, match="means other bytes"):
-            tokenizer.as_huggingface().add_special_tokens([literal])
-
-
-def test_added_special_tokens_get_the_ids_of_the_library() -> None:
-    tokenizer = Tokenizer.train(["the cat sat on the mat\n" * 5], 290, "huggingface", special_tokens=["</s>"])
-    ours, theirs = tokenizer.as_huggingface(), tokenizer.to_huggingface()
-    for literal in (" the", "\n", "the", "<m>"):
-        for each in (ours, theirs):
-            assert each.add_special_tokens([literal, "</s>", literal]) == 1
-        for text in ("on the mat\n the cat", "a<m>the"):
-            assert ours.encode(text).ids == theirs.encode(text).ids, (literal, text)
-    assert ours.add_special_tokens([tokenizers.AddedToken("<n>", special=True)]) == 1
-    assert ours.token_to_id("<n>") == ours.get_vocab_size() - 1
-    with pytest.raises(ValueError, match="lstrip=True"):
-        ours.add_special_tokens([tokenizers.AddedToken("<o>", lstrip=True)])
-    wrong: Any
-    for wrong in ("cat", [None], [5], [b"x"]):
-        with pytest.raises(TypeError):
-            ours.add_special_tokens(wrong)
 
 
 def test_post_process_leaves_its_arguments_as_they_are() -> None:
@@ -443,16 +424,16 @@ def test_special_tokens_that_stay_text_hide_overlapping_tokens() -> None:
     assert len(theirs.encode("xyxz")) > 2
 
 
-def test_a_token_added_again_is_special_and_has_no_rules() -> None:
-    theirs = trained().to_huggingface()
-    plain, ruled = tokenizers.AddedToken("<plain>", special=False), tokenizers.AddedToken("<ruled>", rstrip=True)
-    theirs.add_tokens([plain, ruled])
-    ours = Tokenizer.from_huggingface(theirs).as_huggingface()
-    for each in (ours, theirs):
-        assert each.add_special_tokens(["<plain>", "<ruled>", "<s>", "<new>"]) == 3
-    compared((ours, theirs), "encode", "a<plain>b <ruled> <s><new>")
-    ids = theirs.encode("a<plain>b <ruled> <s><new>").ids
-    assert ours.decode(ids) == theirs.decode(ids) == "ab  "
+def test_async_methods_return_what_the_others_do() -> None:
+    ours = trained().as_huggingface()
+
+    async def found() -> list[Any]:
+        batches = await ours.async_encode_batch(TEXTS), await ours.async_encode_batch_fast(TEXTS)
+        one = await ours.async_encode(TEXTS[2], add_special_tokens=False)
+        return [[each.ids for each in batch] for batch in (*batches, [one])] + [await ours.async_decode_batch([[5]])]
+
+    ids = [each.ids for each in ours.encode_batch(TEXTS)]
+    assert asyncio.run(found()) == [ids, ids, [ours.encode(TEXTS[2], None, False, False).ids], [ours.decode([5])]]
 
 
 def test_lists_of_an_encoding_are_the_callers_own(pair: tuple[HuggingFaceTokenizer, Any]) -> None:

@@ -83,8 +83,6 @@ NORMALIZERS: list[Maker] = [
     lambda m: m.Sequence([m.Prepend("▁"), m.Replace(" ", "▁")]),
     lambda m: m.Sequence([m.NFKD(), m.Strip(), m.Replace("the", "t")]),
     lambda m: m.ByteLevel(),
-    lambda m: m.BertNormalizer(clean_text=False, lowercase=False),
-    lambda m: m.BertNormalizer(strip_accents=False),
     lambda m: m.Replace(m.Regex(r"\s+"), " "),
 ]
 

@@ -114,6 +114,7 @@ def test_unknown_characters_become_the_id_of_the_library(tmp_path: Path, kind: s
     for normalizer in (None, {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}):
         file = unknown_json(rng, _STEPS.get(kind, [METASPACE]), fuses, normalizer)
         ours = load(tmp_path, file)
+        assert ours.id_to_token(0) == b"[U]"
         assert not ours.is_lossless
         _check(ours, tokenizers.Tokenizer.from_str(json.dumps(file)), rng, tmp_path)
 

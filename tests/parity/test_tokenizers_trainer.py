@@ -104,7 +104,6 @@ def parts(m: Any) -> list[tuple[str, Any]]:
         ("pre_tokenizer", p.BertPreTokenizer()),
         ("normalizer", n.Sequence([n.NFC(), n.Strip(left=False), n.Replace(m.Regex("a+"), "b"), n.Prepend("x")])),
         ("normalizer", n.Sequence([n.Lowercase(), n.StripAccents(), n.ByteLevel()])),
-        ("normalizer", n.BertNormalizer(lowercase=False)),
         ("decoder", d.Sequence([d.Replace("▁", " "), d.ByteFallback(), d.Fuse(), d.Strip(" ", 1, 0)])),
         *(("decoder", decoder) for decoder in (d.ByteLevel(), d.Metaspace(), d.BPEDecoder(), d.BPEDecoder("x"))),
         ("post_processor", r.ByteLevel(trim_offsets=False)),

@@ -1,9 +1,8 @@
 """A stand-in for tokenizers.Tokenizer (0.23) for encoding and decoding, run by a Tokenizer.
 
 Made by `Tokenizer.as_huggingface`; the library itself is not needed. Post-processors, truncation, padding, pairs, text
-that is already split into words (is_pretokenized) and batches work as in the library. It lacks training, the async
-methods (`asyncio.to_thread` runs any other), and the parts of the pipeline as objects (model, normalizer,
-pre_tokenizer, decoder); for those use `Tokenizer.to_huggingface`.
+that is already split into words (is_pretokenized) and batches work as in the library. It lacks training, and parts as
+objects (model, normalizer, pre_tokenizer, decoder); for those use `Tokenizer.to_huggingface`.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, count
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from pairloom._internal.arguments import check_choice, check_int, check_iterable, check_str, check_texts, shown
+from pairloom._internal.arguments import check_choice, check_int, check_str, check_texts, shown
 from pairloom._internal.atomic import write_file
 from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom._internal.warnings import warn
@@ -35,6 +34,7 @@ from pairloom.pretokens import pretokenize
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
+T = TypeVar("T")
 _NO_TEXT = Columns([], [], [])
 _SPACES = WHITE_SPACE + to_alphabet(b" ")
 _COMPARABLE_STEPS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
@@ -46,7 +46,10 @@ _DIRECTIONS = {"Right": "right", "Left": "left"}
 
 
 class HuggingFaceTokenizer:
-    """A stand-in for tokenizers.Tokenizer that encodes and decodes by a pairloom Tokenizer."""
+    """A stand-in for tokenizers.Tokenizer that encodes and decodes by a pairloom Tokenizer.
+
+    It takes no more tokens: `Tokenizer.add_special_tokens` returns a tokenizer that has them.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.encode_special_tokens = False
@@ -432,6 +435,24 @@ class HuggingFaceTokenizer:
         """Returns the text of each list of ids."""
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
+    # In another thread, for an event loop -------------------------------------------------------------------------
+
+    async def async_encode(self, *args: Any, **options: Any) -> Encoding:
+        """Runs `encode` in another thread."""
+        return await _in_thread(self.encode, *args, **options)
+
+    async def async_encode_batch(self, *args: Any, **options: Any) -> list[Encoding]:
+        """Runs `encode_batch` in another thread."""
+        return await _in_thread(self.encode_batch, *args, **options)
+
+    async def async_encode_batch_fast(self, *args: Any, **options: Any) -> list[Encoding]:
+        """Runs `encode_batch_fast` in another thread."""
+        return await _in_thread(self.encode_batch_fast, *args, **options)
+
+    async def async_decode_batch(self, *args: Any, **options: Any) -> list[str]:
+        """Runs `decode_batch` in another thread."""
+        return await _in_thread(self.decode_batch, *args, **options)
+
     # What it is ---------------------------------------------------------------------------------------------------
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
@@ -450,27 +471,6 @@ class HuggingFaceTokenizer:
         """Returns the token of an id; None if there is no such id."""
         return self._normalized.get(checked_id(id)) or self._text_of.get(id)
 
-    def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Adds special tokens (str or AddedToken), new ones under the next ids. Returns how many are new or changed.
-
-        As in the library, a token that is already in the vocabulary keeps its id, and an added token becomes special
-        and loses its rules. Raises ValueError for an AddedToken with lstrip, rstrip or single_word.
-        """
-        check_iterable("tokens", "str or AddedToken", tokens)
-        model, given = self._tokenizer.model, list(dict.fromkeys(map(_literal, tokens)))
-        next_ids, known = count(max(self._text_of, default=-1) + 1), self._vocab
-        new = {t: known[t] if t in known else next(next_ids) for t in given if t not in model.special_tokens}
-        for literal in known.keys() & new:
-            if self._tokenizer.id_to_token(known[literal]) != literal.encode():
-                raise ValueError(f"in the vocabulary, {shown(literal)} means other bytes; choose another special token")
-        changed = model.plain_specials.union(self._tokenizer.special_rules).intersection(given)
-        if changed:
-            rules = [rule for rule in model.special_rules if rule[0] not in changed]
-            model = model.replaced(plain_specials=model.plain_specials - changed, special_rules=rules)
-        if new or changed:
-            self._init_from_tokenizer(self._tokenizer.from_model(model).add_special_tokens(new))
-        return len(new) + len(changed)
-
     def to_str(self, pretty: bool = False) -> str:
         """Returns the tokenizer.json, with truncation and padding as loaded. FormatError if no file is exact."""
         if (self._truncation, self._padding) != _kept_settings(self._tokenizer):
@@ -480,6 +480,13 @@ class HuggingFaceTokenizer:
     def save(self, path: str, pretty: bool = True) -> None:
         """Writes the tokenizer.json. Overwrites an existing file, as the library does."""
         write_file(Path(path), self.to_str(pretty).encode(), True)
+
+
+async def _in_thread(method: Callable[..., T], *args: Any, **options: Any) -> T:
+    # Imported here because it is slow to import.
+    import asyncio
+
+    return await asyncio.to_thread(method, *args, **options)
 
 
 def _kept_settings(tokenizer: Tokenizer) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
@@ -506,18 +513,6 @@ def truncation_and_padding(file: Mapping[str, Any]) -> tuple[dict[str, Any] | No
             "pad_to_multiple_of": multiple and operator.index(multiple),
         }
     return truncation, padding
-
-
-def _literal(token: Any) -> str:
-    """Returns the text of a str or of the library's AddedToken."""
-    if isinstance(token, str):
-        return token
-    if not isinstance(literal := getattr(token, "content", None), str):
-        raise TypeError(f"a special token must be a str or an AddedToken, not {type(token).__name__}")
-    for name in ("lstrip", "rstrip", "single_word"):
-        if getattr(token, name, False):
-            raise ValueError(f"{shown(literal)} has {name}=True; add it to the tokenizer.json and load that")
-    return literal
 
 
 def checked_id(value: int) -> int:

@@ -81,7 +81,12 @@ class VocabularyMethods(TokenizerBase):
     def id_to_token(self, id: int) -> bytes:
         """Returns the bytes of a token; raises UnknownTokenIdError (a KeyError)."""
         self._core.decode_bytes([id])  # raises if `id` is not an id
-        return self._core.id_to_token(id)
+        token = self._core.id_to_token(id)
+        if token.startswith(b" ") and self._model.unknown is not None:
+            # If spaces only separate words, the core's special tokens begin with the space that decoding writes.
+            literals = (literal for literal, special in self._model.special_tokens.items() if special == id)
+            return next(map(str.encode, literals), token)
+        return token
 
     def token_byte_lengths(self, *, count_specials: bool = False) -> npt.NDArray[np.int64]:
         """Returns the number of text bytes of each id: int64 [n_vocab], 0 for an unused id.

@@ -69,6 +69,11 @@ class Component:
     def __setstate__(self, state: bytes) -> None:
         vars(self).update(vars(component_of(type(self), json.loads(state))))
 
+    @staticmethod
+    def custom(_: Any) -> None:
+        """Refuses a step written in Python, which no tokenizer.json can hold."""
+        raise NotImplementedError(f"a step written in Python is not supported; {_WHOLE_LIBRARY}")
+
     def node(self) -> dict[str, Any]:
         """Returns the component's JSON."""
         node: dict[str, Any] = {"type": type(self).__name__}

@@ -1,4 +1,4 @@
-"""The library's ready-made BPE tokenizers: GPT-2's, one with a suffix on words, and SentencePiece's."""
+"""The library's ready-made BPE tokenizers: GPT-2's and SentencePiece's."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -54,8 +54,6 @@ class BaseTokenizer:
             raise TypeError(f"the options of training are {', '.join(known)}")
         options = known | dict(zip(known, given, strict=False)) | named
         del options["length"]
-        if "suffix" in options:
-            options["end_of_word_suffix"] = options.pop("suffix")
         return BpeTrainer(**options)
 
     def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
@@ -105,46 +103,16 @@ class ByteLevelBPETokenizer(BaseTokenizer):
         super().__init__(made)
 
 
-class CharBPETokenizer(BaseTokenizer):
-    """BPE over characters, with a suffix on the last character of a word, as in GPT and by Sennrich et al."""
+class SentencePieceBPETokenizer(BaseTokenizer):
+    """BPE over characters, where a word begins with a letter for the space before it, as in SentencePiece."""
 
     _options: ClassVar[dict[str, Any]] = {
         **_SIZES,
         "special_tokens": ("<unk>",),
         "limit_alphabet": 1000,
         "initial_alphabet": (),
-        "suffix": "</w>",
         "show_progress": True,
         "length": None,
-    }
-
-    def __init__(
-        self,
-        vocab: Any = None,
-        merges: Any = None,
-        unk_token: Any = "<unk>",
-        suffix: str = "</w>",
-        dropout: float | None = None,
-        lowercase: bool = False,
-        unicode_normalizer: str | None = None,
-        bert_normalizer: bool = True,
-        split_on_whitespace_only: bool = False,
-    ) -> None:
-        made = _with_unknown(vocab, merges, str(unk_token), dropout=dropout, end_of_word_suffix=suffix)
-        steps: list[normalizers.Normalizer] = [normalizers.BertNormalizer(lowercase=False)] if bert_normalizer else []
-        steps += [normalizers.Lowercase()] if lowercase else []
-        made.normalizer = _normalizer(unicode_normalizer, steps)
-        cuts_words = split_on_whitespace_only
-        made.pre_tokenizer = pre_tokenizers.WhitespaceSplit() if cuts_words else pre_tokenizers.BertPreTokenizer()
-        made.decoder = decoders.BPEDecoder(suffix)
-        super().__init__(made)
-
-
-class SentencePieceBPETokenizer(BaseTokenizer):
-    """BPE over characters, where a word begins with a letter for the space before it, as in SentencePiece."""
-
-    _options: ClassVar[dict[str, Any]] = {
-        name: value for name, value in CharBPETokenizer._options.items() if name != "suffix"
     }
 
     def __init__(
@@ -157,20 +125,14 @@ class SentencePieceBPETokenizer(BaseTokenizer):
         dropout: float | None = None,
         fuse_unk: bool | None = False,
     ) -> None:
-        made = _with_unknown(vocab, merges, unk_token, dropout=dropout, fuse_unk=fuse_unk)
+        made = Tokenizer(BPE(vocab, merges, dropout=dropout, unk_token=unk_token, fuse_unk=bool(fuse_unk)))
+        if unk_token in made.model.vocab:
+            made.add_special_tokens([unk_token])
         made.normalizer = normalizers.NFKC()
         prepends = "always" if add_prefix_space else "never"
         made.pre_tokenizer = pre_tokenizers.Metaspace(replacement, prepends)
         made.decoder = decoders.Metaspace(replacement, prepends)
         super().__init__(made)
-
-
-def _with_unknown(vocab: Any, merges: Any, unk_token: str, **settings: Any) -> Tokenizer:
-    """Makes a tokenizer whose unknown token is special if the vocabulary has it."""
-    made = Tokenizer(BPE(vocab, merges, unk_token=unk_token, **settings))
-    if unk_token in made.model.vocab:
-        made.add_special_tokens([unk_token])
-    return made
 
 
 def _normalizer(unicode: str | None, steps: list[normalizers.Normalizer]) -> normalizers.Normalizer | None:
@@ -179,6 +141,6 @@ def _normalizer(unicode: str | None, steps: list[normalizers.Normalizer]) -> nor
     return normalizers.Sequence(steps) if len(steps) > 1 else steps[0] if steps else None
 
 
-BertWordPieceTokenizer, SentencePieceUnigramTokenizer = not_taken(
-    "BertWordPieceTokenizer", "SentencePieceUnigramTokenizer"
+BertWordPieceTokenizer, CharBPETokenizer, SentencePieceUnigramTokenizer = not_taken(
+    "BertWordPieceTokenizer", "CharBPETokenizer", "SentencePieceUnigramTokenizer"
 )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from pairloom._internal.arguments import check_str, shown
 from pairloom._internal.atomic import write_file
 from pairloom.dropin.tokenizers.components import Component, not_taken
+from pairloom.dropin.tokenizers.trainers import BpeTrainer
 from pairloom.errors import FormatError
 from pairloom.formats.shared.json_text import parse, take_id
 from pairloom.view.merging import merged
@@ -111,6 +112,10 @@ class BPE(Model):
         for path, text in zip(paths, (vocab, "\n".join(lines)), strict=True):
             write_file(Path(path), text.encode(), True)
         return paths
+
+    def get_trainer(self) -> BpeTrainer:
+        """Returns a trainer for this model, with default options."""
+        return BpeTrainer()
 
     def token_to_id(self, token: str) -> int | None:
         """Returns the id of a token; None if there is no such token."""

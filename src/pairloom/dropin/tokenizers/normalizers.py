@@ -1,6 +1,5 @@
 """The library's normalizers that training supports; each changes a text before it is split."""
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,13 +8,6 @@ from pairloom._internal.arguments import check_choice, check_str
 from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom.dropin.encoding import WHITE_SPACE
 from pairloom.dropin.tokenizers.components import Component, Regex, Steps, not_taken
-
-# The characters that BERT removes, by the library's Unicode version, and the Chinese characters that it separates.
-_CONTROL = Regex("[\\p{Cc}\\p{Cf}\\p{Co}\ufffd&&[^\t\n\r\u0890\u0891\u08e2\U000110cd\U00013430-\U0001343f]]")
-_CHINESE = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf"
-    "\U0002f800-\U0002fa1f]"
-)
 
 
 class Normalizer(Component):
@@ -127,31 +119,6 @@ class ByteLevel(Normalizer):
 
 
 @dataclass(eq=False)
-class BertNormalizer(Normalizer):
-    """BERT's normalizer: drops control characters, cleans white space, separates Chinese characters, lowercases."""
-
-    clean_text: bool = True
-    handle_chinese_chars: bool = True
-    strip_accents: bool | None = None
-    lowercase: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.strip_accents or (self.strip_accents is None and self.lowercase):
-            raise ValueError(
-                "BertNormalizer strips accents by an old Unicode version, which is not supported; pass "
-                "strip_accents=False, and add NFD() and StripAccents() after it"
-            )
-
-    def normalize_all(self, texts: list[str]) -> list[str]:  # noqa: D102
-        if self.clean_text:
-            texts = replaced(replaced(texts, _CONTROL, ""), Regex(r"\s"), " ")
-        if self.handle_chinese_chars:
-            texts = [_CHINESE.sub(r" \g<0> ", text) for text in texts]
-        return Lowercase().normalize_all(texts) if self.lowercase else texts
-
-
-@dataclass(eq=False)
 class Sequence(Steps, Normalizer):
     """Runs steps one after the other."""
 
@@ -172,9 +139,7 @@ def shortens(normalizer: Normalizer | None) -> bool:
         return any(map(shortens, normalizer.normalizers))
     if isinstance(normalizer, Strip):
         return normalizer.left
-    return isinstance(normalizer, (StripAccents, BertNormalizer)) or (
-        isinstance(normalizer, Replace) and not normalizer.content
-    )
+    return isinstance(normalizer, StripAccents) or (isinstance(normalizer, Replace) and not normalizer.content)
 
 
 def replaced(texts: list[str], pattern: str | Regex, content: str) -> list[str]:
@@ -189,4 +154,4 @@ def replaced(texts: list[str], pattern: str | Regex, content: str) -> list[str]:
     return found
 
 
-Nmt, Precompiled = not_taken("Nmt", "Precompiled")
+BertNormalizer, Nmt, Precompiled = not_taken("BertNormalizer", "Nmt", "Precompiled")
