@@ -13,6 +13,7 @@ import tokenizers
 
 from pairloom import Tokenizer, formats
 from pairloom.errors import FormatError
+from pairloom.patterns import pattern_text
 from pairloom.reference.characters import CharacterModel, decode_runs, encode_characters, normalize_characters
 from pairloom.reference.special_rules import split_by_rules
 from tests.encoding_calls import check_encoding_calls, streamed
@@ -509,9 +510,20 @@ def test_gguf_of_bytes_is_split_as_it_says(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"model \"gemma4\" does not split text by a pattern; leave out pattern="):
         formats.read("gguf", gguf_file(**{**columns, "model": "gemma4"}), pattern="gpt2")
     for unknown in (gguf_file(**columns, pre="nobody"), gguf_file(**columns)):
-        with pytest.raises(FormatError, match=r"load it with pattern=.*Known pre-tokenizers: gpt-2"):
+        with pytest.raises(FormatError, match=r"load it with pattern=.*Known pre-tokenizers: gpt-2") as refusal:
             load(tmp_path, unknown, "x.gguf")
         assert Tokenizer.load(tmp_path / "x.gguf", pattern="gpt2").model == ours.model
+    names = str(refusal.value).rpartition(": ")[2].split(", ")
+    loaded = {name: load(tmp_path, gguf_file(**columns, pre=name), "x.gguf") for name in names}
+    assert len(loaded) >= 86
+    assert all(each.decode(each.encode("lowest 12 345")) == "lowest 12 345" for each in loaded.values())
+    named = {"qwen35": "qwen3.5", "kimi-k2": "kimi", "exaone-moe": "exaone4", "glm4": "llama3", "jina-v2-code": "gpt2"}
+    for name, pattern in named.items():
+        assert loaded[name].pattern == pattern_text(pattern)
+    # What only llama.cpp's code says of them.
+    adds_bos = {name for name, each in loaded.items() if len(each.encode("", add_special_tokens=True))}
+    assert {"falcon3", "lfm2", "tekken", "chameleon"} < adds_bos
+    assert not adds_bos & {"glm4", "youtu", "qwen35"}
     with pytest.raises(FormatError, match="reads only gpt2, llama and gemma4"):
         formats.read("gguf", gguf_file(model="bert", tokens=["a"]))
 

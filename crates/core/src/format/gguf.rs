@@ -5,12 +5,13 @@
 //! applies one.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use hashbrown::HashMap;
 use serde_json::json;
 
-use super::byte_vocabulary::{Vocabulary, split};
-use super::node::{Node, Value};
+use super::byte_vocabulary::{self, Vocabulary};
+use super::node::Node;
 use super::pre_tokenizer;
 use super::sentencepiece::{self, Kind, Normalization, Piece};
 use crate::error::{Error, Result, quoted};
@@ -22,10 +23,13 @@ use crate::vocabulary::characters::{CHARACTERS, SPACE_SYMBOL};
 
 const WHAT: &str = "the metadata of a GGUF file";
 const PREFIX: &str = "tokenizer.ggml.";
-/// Maps llama.cpp's names of pre-tokenizers to the name of a pattern, or to a pre_tokenizer of a tokenizer.json.
-const PRE_TOKENIZERS: &str = include_str!("gguf_pre_tokenizers.json");
-/// The pre-tokenizers with which a pretoken that is itself a token stays whole (ignore_merges).
-const IGNORE_MERGES: [&str; 4] = ["llama3", "llama-v3", "llama-bpe", "tekken"];
+/// llama.cpp's names of a pre-tokenizer; the name of a pattern, or the pre_tokenizer of a tokenizer.json; "ignore_merges" if
+/// a pretoken that is itself a token stays whole; "adds_bos" if a text gets the token BOS.
+type NamedPreTokenizer = (Vec<String>, serde_json::Value, Vec<String>);
+
+static PRE_TOKENIZERS: LazyLock<Vec<NamedPreTokenizer>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("gguf_pre_tokenizers.json")).expect("a table of the expected shape")
+});
 /// The special tokens of Phi-3 that do not absorb the white space after them; the file does not say so.
 const PHI3_WITHOUT_RSTRIP: [&str; 3] = ["<unk>", "<s>", "<|endoftext|>"];
 
@@ -51,6 +55,13 @@ enum Item<'a> {
 }
 
 struct Metadata<'a>(HashMap<&'a str, Item<'a>>);
+
+/// What the name of a pre-tokenizer stands for.
+struct PreTokenizer {
+    pattern: PatternText,
+    ignores_merges: bool,
+    adds_bos: bool,
+}
 
 fn read_metadata(data: &[u8]) -> Result<Metadata<'_>> {
     let mut reader = Reader { data, at: 0 };
@@ -132,8 +143,9 @@ impl<'a> Metadata<'a> {
                 "a tokenizer of model {kind} does not split text by a pattern; leave out pattern="
             )));
         }
+        let settings = self.pre_tokenizer()?;
         let model = match kind {
-            "gpt2" => self.merged(texts, &kinds, Some(pattern)),
+            "gpt2" => self.merged(texts, &kinds, Some((pattern, settings.as_ref()))),
             "gemma4" => self.merged(texts, &kinds, None),
             "llama" => self.scored(texts, &kinds),
             _ => Err(Error::Model(format!(
@@ -141,13 +153,13 @@ impl<'a> Metadata<'a> {
                 quoted(kind)
             ))),
         };
-        Ok(Model { post_processor: self.post_processor(texts, kind), ..model? })
+        let adds_bos = kind == "llama" || settings.is_some_and(|settings| settings.adds_bos);
+        Ok(Model { post_processor: self.post_processor(texts, kind, adds_bos), ..model? })
     }
 
     /// Returns what llama.cpp adds around a text, as a tokenizer.json's post_processor. It has defaults, also for an id that is
     /// missing or too large, and always adds Gemma 4's BOS.
-    fn post_processor(&self, texts: &[&str], kind: &str) -> Option<String> {
-        let adds_bos = kind == "llama" || self.text("pre").is_some_and(|name| IGNORE_MERGES.contains(&name));
+    fn post_processor(&self, texts: &[&str], kind: &str, adds_bos: bool) -> Option<String> {
         let token = |role: &str, is_added: bool, llama_id: u64| {
             let id = self.number(&format!("{role}_token_id")).filter(|&id| id < texts.len() as u64);
             let id = id.or(match kind {
@@ -213,11 +225,47 @@ impl<'a> Metadata<'a> {
         Ok(model)
     }
 
-    /// Reads tokens with merges. `pattern`: `None` if characters merge; `Some(None)` if the file names its pre-tokenizer.
-    fn merged(&self, texts: &[&str], kinds: &[Kind], pattern: Option<Option<PatternText>>) -> Result<Model> {
+    /// Returns what the name of the pre-tokenizer stands for, if it is known.
+    fn pre_tokenizer(&self) -> Result<Option<PreTokenizer>> {
+        let is_own = |name: &String| self.text("pre") == Some(name);
+        let Some((_, meaning, flags)) = PRE_TOKENIZERS.iter().find(|(names, ..)| names.iter().any(is_own))
+        else {
+            return Ok(None);
+        };
+        let pattern = match meaning.as_str().and_then(named_patterns) {
+            Some([text]) => PatternText::One(text.clone()),
+            Some(texts) => PatternText::Several(texts.to_vec()),
+            None => pre_tokenizer::read(Some(&Node::read(&mut Json::new(&meaning.to_string(), 0))?))?.0,
+        };
+        let has = |flag| flags.iter().any(|known| known == flag);
+        Ok(Some(PreTokenizer { pattern, ignores_merges: has("ignore_merges"), adds_bos: has("adds_bos") }))
+    }
+
+    fn unknown_pre_tokenizer(&self) -> Error {
+        let problem = match self.text("pre") {
+            Some(name) => format!(" names the unknown pre-tokenizer {}", quoted(name)),
+            None => ", the name of the pre-tokenizer, is missing".to_owned(),
+        };
+        let known: Vec<_> = PRE_TOKENIZERS.iter().flat_map(|(names, ..)| names).map(String::as_str).collect();
+        Error::Model(format!(
+            "{PREFIX}pre{problem}: load it with pattern=, the name or the regular expression of the pattern that splits its \
+             text. Known pre-tokenizers: {}",
+            known.join(", ")
+        ))
+    }
+
+    /// Reads tokens with merges. `split`: `None` if characters merge; otherwise the caller's pattern and what the name of the
+    /// pre-tokenizer stands for.
+    fn merged(
+        &self,
+        texts: &[&str],
+        kinds: &[Kind],
+        split: Option<(Option<PatternText>, Option<&PreTokenizer>)>,
+    ) -> Result<Model> {
         let mut vocabulary = Vocabulary::from_texts(texts)?;
         for (rank, merge) in self.texts("merges")?.iter().enumerate() {
-            let pair = split(merge).ok_or_else(|| Error::Model("is not a pair of tokens".into()));
+            let pair =
+                byte_vocabulary::split(merge).ok_or_else(|| Error::Model("is not a pair of tokens".into()));
             let added = pair.and_then(|(left, right)| vocabulary.add_merge(left, right));
             added.within(|| format!("merges[{rank}]"))?;
         }
@@ -233,18 +281,18 @@ impl<'a> Metadata<'a> {
                 Kind::Normal | Kind::Unused | Kind::Byte => {}
             }
         }
-        let is_characters = pattern.is_none();
+        let is_characters = split.is_none();
         let mut rules = Vec::new();
-        let name = self.text("pre");
-        let (pattern, columns, ignore_merges) = match pattern {
+        let (pattern, columns, ignore_merges) = match split {
             None => (
                 PatternText::One(CHARACTERS.to_owned()),
                 vocabulary.character_columns(&specials, false)?,
                 false,
             ),
-            Some(given) => {
-                let pattern = given.map_or_else(|| pattern_of(name), Ok)?;
-                let ignores = name.is_some_and(|name| IGNORE_MERGES.contains(&name));
+            Some((given, settings)) => {
+                let own = || settings.map(|settings| settings.pattern.clone());
+                let Some(pattern) = given.or_else(own) else { return Err(self.unknown_pre_tokenizer()) };
+                let ignores = settings.is_some_and(|settings| settings.ignores_merges);
                 for (text, id) in vocabulary.duplicate_foreign_entries() {
                     if specials.binary_search_by_key(&id, |&(_, id)| id).is_err() {
                         rules.push((text.clone(), "ordinary".to_owned()));
@@ -268,41 +316,6 @@ impl<'a> Metadata<'a> {
         let errors = if is_characters { DecodeErrors::ReplaceBytes } else { DecodeErrors::Replace };
         let model = Model::new(columns, ignore_merges, specials, pattern, errors);
         Ok(Model { plain_specials: plain.into_iter().collect(), normalizer, special_rules: rules, ..model })
-    }
-}
-
-/// Returns the pattern for a pre-tokenizer's name in the file.
-fn pattern_of(name: Option<&str>) -> Result<PatternText> {
-    let table = Node::read(&mut Json::new(PRE_TOKENIZERS, 0))?;
-    let remedy = || {
-        let known: Vec<&str> = table
-            .as_object("the table")
-            .map_or(Vec::new(), |entries| entries.iter().map(|(name, _)| name.as_ref()).collect());
-        format!(
-            "load it with pattern=, the name or the regular expression of the pattern that splits its text. Known \
-             pre-tokenizers: {}",
-            known.join(", ")
-        )
-    };
-    let Some(name) = name else {
-        return Err(Error::Model(format!(
-            "{PREFIX}pre, the name of the pre-tokenizer, is missing: {}",
-            remedy()
-        )));
-    };
-    match table.get(name) {
-        Some(Node { value: Value::String(pattern), .. }) => {
-            let texts = named_patterns(pattern).unwrap_or_default();
-            Ok(match texts {
-                [text] => PatternText::One(text.clone()),
-                _ => PatternText::Several(texts.to_vec()),
-            })
-        }
-        Some(node) => Ok(pre_tokenizer::read(Some(node))?.0),
-        None => {
-            let name = quoted(name);
-            Err(Error::Model(format!("{PREFIX}pre names the unknown pre-tokenizer {name}: {}", remedy())))
-        }
     }
 }
 
