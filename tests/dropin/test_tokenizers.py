@@ -225,6 +225,19 @@ def test_a_change_of_a_part_changes_the_encoding() -> None:
     assert made.encode("the").tokens == ["<|endoftext|>", "Ġthe"]
 
 
+def test_an_encoding_keeps_its_tokens_if_the_tokenizer_is_trained() -> None:
+    for part in (pre_tokenizers.ByteLevel(), pre_tokenizers.Whitespace()):
+        made = Tokenizer(models.BPE())
+        made.pre_tokenizer = part
+        found = []
+        for size in (300, 8):
+            made.train_from_iterator(
+                ["low lower lowest"] * 9, trainers.BpeTrainer(vocab_size=size, show_progress=False)
+            )
+            found.append(made.encode("lower"))
+        assert len(found[0].tokens) == 1 < len(found[1].tokens)
+
+
 def test_files_are_read_to_the_same_tokenizer(tmp_path: Path) -> None:
     made = trained()
     made.enable_padding(pad_id=3, length=8)

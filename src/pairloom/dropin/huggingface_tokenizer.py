@@ -8,11 +8,9 @@ objects (model, normalizer, pre_tokenizer, decoder); for those use `Tokenizer.to
 from __future__ import annotations
 
 import operator
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,23 +21,17 @@ from pairloom._internal.atomic import write_file
 from pairloom._internal.byte_alphabet import to_alphabet
 from pairloom._internal.warnings import warn
 from pairloom.dropin.encoding import WHITE_SPACE, Columns, Encoding
+from pairloom.dropin.loaded_tokenizer import LoadedTokenizer, checked_id
 from pairloom.errors import FormatError
-from pairloom.formats.huggingface import texts_of, vocab_without_added, write
-from pairloom.formats.shared.characters import splits_words
-from pairloom.model import CHARACTERS, KEPT_TOKENIZER_JSON, config_of
-from pairloom.offsets import char_spans, recognised
-from pairloom.post_processing import PLAIN, PostProcessor, Special, post_processor_of
-from pairloom.pretokens import pretokenize
+from pairloom.formats.huggingface import vocab_without_added, write
+from pairloom.model import KEPT_TOKENIZER_JSON, Model, config_of
+from pairloom.post_processing import PLAIN, PostProcessor, Special
 
 if TYPE_CHECKING:
     from pairloom.tokenizer import Tokenizer
 
 T = TypeVar("T")
-_NO_TEXT = Columns([], [], [])
 _SPACES = WHITE_SPACE + to_alphabet(b" ")
-_COMPARABLE_STEPS = {"nfc", "nfd", "nfkc", "nfkd", "lowercase", "prefix_space"}
-"""The normalizer steps that `_as_spelled` can allow: it compares each character to see if they changed a text."""
-_WHITE_SPACE = re.compile(f"[{WHITE_SPACE}]*")
 _STRATEGIES = {"LongestFirst": "longest_first", "OnlyFirst": "only_first", "OnlySecond": "only_second"}
 _DIRECTIONS = {"Right": "right", "Left": "left"}
 """The names of a tokenizer.json, and those of `enable_truncation` and `enable_padding`."""
@@ -53,33 +45,16 @@ class HuggingFaceTokenizer:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.encode_special_tokens = False
-        self._truncation, self._padding = _kept_settings(tokenizer)
-        self._init_from_tokenizer(tokenizer)
+        self._truncation, self._padding = _kept_settings(tokenizer.model)
+        self._loaded = LoadedTokenizer(tokenizer)
 
-    def _init_from_tokenizer(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        # The tokenizer for encode_special_tokens, made when it is first needed; copies of this object share it.
-        self._splitting: list[Tokenizer] = []
-        self._text_of = texts_of(tokenizer.model)
-        self._vocab = {text: token_id for token_id, text in self._text_of.items()}
-        # An added token that the normalizer changes is spelled as changed by the library, and decoded even if special.
-        written = {"after_space": "\u2581{}".format, "any_case": str.lower}
-        normalized = {
-            tokenizer.special_tokens[literal]: written[rule](literal)
-            for literal, rule in tokenizer.model.special_rules
-            if rule in written
-        }
-        self._normalized = {token_id: text for token_id, text in normalized.items() if text != self._text_of[token_id]}
-        plain = {tokenizer.special_tokens[literal] for literal in tokenizer.model.plain_specials}
-        skipped = {*tokenizer.special_tokens.values()} - plain - self._normalized.keys()
-        self._unskipped = self._text_of.keys() - skipped
-        self._splits_words = splits_words(tokenizer.model)
-        self._special_of = {token_id: text for text, token_id in tokenizer.special_tokens.items()}
-        self._post_processor: PostProcessor = post_processor_of(tokenizer.post_processor)
+    @property
+    def _post_processor(self) -> PostProcessor:
+        return self._loaded.post_processor
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = ("_truncation", "_padding", "encode_special_tokens")
-        return HuggingFaceTokenizer, (self._tokenizer,), {name: getattr(self, name) for name in names}
+        return HuggingFaceTokenizer, (self._loaded.tokenizer,), {name: getattr(self, name) for name in names}
 
     def __copy__(self) -> HuggingFaceTokenizer:
         """Copies the settings and shares the vocabulary's tables: cheap enough to do for each small batch."""
@@ -88,7 +63,7 @@ class HuggingFaceTokenizer:
         return made
 
     def __repr__(self) -> str:
-        return f"HuggingFaceTokenizer({self._tokenizer!r})"
+        return f"HuggingFaceTokenizer({self._loaded.tokenizer!r})"
 
     # Truncation and padding ---------------------------------------------------------------------------------------
 
@@ -178,16 +153,10 @@ class HuggingFaceTokenizer:
         check_texts("input", input)
         inputs = list(input)
         if not is_pretokenized and all(isinstance(each, str) for each in inputs):
-            ids = self._encoder().encode_batch(inputs)
-            pairs: list[tuple[Encoding, Encoding | None]] = [
-                (self._encoding_of_ids(each, text), None) for each, text in zip(ids, inputs, strict=True)
-            ]
+            pairs: list[tuple[Encoding, Encoding | None]] = [(each, None) for each in self._encode_texts(inputs)]
         else:
             # Without offsets, the library gives both texts of a pair type 0, until a post-processor sets it.
             pairs = [self._encode_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
-        return self._post_process_all(pairs, add, fast)
-
-    def _post_process_all(self, pairs: list[tuple[Encoding, Encoding | None]], add: bool, fast: bool) -> list[Encoding]:
         if fast:
             for encoding in (each for both in pairs for each in both if each is not None):
                 _without_offsets(encoding)
@@ -245,19 +214,16 @@ class HuggingFaceTokenizer:
         """Returns how many special tokens the post-processor adds to one text, or to a pair."""
         return self._post_processor.n_added(is_pair)
 
-    def _encoder(self) -> Tokenizer:
-        """Returns the tokenizer to encode with: encode_special_tokens=True leaves added tokens marked special as text.
+    def encoder(self) -> Tokenizer:
+        """Returns the tokenizer that encodes texts under the present settings."""
+        return self._loaded.encoder(self.encode_special_tokens)
 
-        Like the library, it still finds them: an ordinary added token that overlaps one in a text is not recognised.
-        """
-        if not self.encode_special_tokens:
-            return self._tokenizer
-        if not self._splitting:
-            model = self._tokenizer.model
-            ordinary = {(literal, "ordinary") for literal in model.special_tokens.keys() - model.plain_specials}
-            rules = sorted(ordinary.union(model.special_rules))
-            self._splitting.append(self._tokenizer.from_model(model.replaced(special_rules=rules)))
-        return self._splitting[0]
+    def _encode_texts(self, texts: list[str], type_id: int = 0) -> list[Encoding]:
+        loaded, as_text = self._loaded, self.encode_special_tokens
+        return [
+            Encoding.of(ids, partial(loaded.columns, ids, text, as_text), type_id)
+            for ids, text in zip(loaded.encode(texts, as_text), texts, strict=True)
+        ]
 
     def _encode_pair(self, given: Any, is_pretokenized: bool, type_id: int) -> tuple[Encoding, Encoding | None]:
         is_words = isinstance(given, (list, tuple)) and all(isinstance(word, str) for word in given)
@@ -268,8 +234,7 @@ class HuggingFaceTokenizer:
 
     def _encode_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
         if not is_pretokenized:
-            ids = self._encoder().encode(check_str("a text", given))
-            return self._encoding_of_ids(ids, given, type_id)
+            return self._encode_texts([check_str("a text", given)], type_id)[0]
         if not isinstance(given, (list, tuple, np.ndarray)) or not all(isinstance(word, str) for word in given):
             raise TypeError("with is_pretokenized=True, a text must be a list of words (str)")
         words = []
@@ -278,135 +243,6 @@ class HuggingFaceTokenizer:
             encoding.columns = partial(_in_one_word, encoding.columns, index)
             words.append(encoding)
         return Encoding.merge(words, growing_offsets=False)
-
-    def _encoding_of_ids(self, ids: list[int], text: str, type_id: int = 0) -> Encoding:
-        return Encoding.of(ids, lambda: self._columns(ids, text), type_id)
-
-    def _columns(self, ids: list[int], text: str) -> Columns:
-        if not ids:
-            return _NO_TEXT
-        tokens = [self._text_of[token_id] for token_id in ids]
-        specials = recognised(self._encoder(), text, ids).tolist()
-        for at in np.flatnonzero(specials).tolist() if self._normalized else ():
-            tokens[at] = self._normalized.get(ids[at], tokens[at])
-        spelled = self._as_spelled(ids, text, specials)
-        split, spaces, taken = spelled or (text, [], [])
-        try:
-            spans = self._tokenizer._token_spans().byte_spans_of(split, ids, spelled is not None)
-        except ValueError as error:
-            if self._tokenizer.model.strips:
-                # lstrip and rstrip tokens are spelled with the white space they absorb, so tokens are unknown too.
-                raise
-            return Columns(tokens, [(0, 0)] * len(ids), [None] * len(ids), str(error))
-        characters = char_spans(split, spans).copy()
-        if spaces or taken:
-            # An added space gets the span of the character after it.
-            starts, ends = characters.T
-            lasts = ends - 1
-            starts = starts - np.searchsorted(spaces, starts) + np.searchsorted(taken, starts, "right")
-            ends = lasts - np.searchsorted(spaces, lasts) + 1 + np.searchsorted(taken, ends, "right")
-            characters = np.stack([starts, ends], axis=1)
-        if self._tokenizer.model.words is not None:
-            # Tokens are spelled with the space between words, which does not belong to their spans.
-            for token_id, place in zip(ids, characters, strict=True):
-                if (special := self._special_of.get(token_id)) is not None:
-                    place[0] = place[1] - len(special)
-                else:
-                    place += split[place[0]] == " ", -(split[place[1] - 1] == " ")
-        # A SentencePiece prefix that is a separate token also gets the span of the character after it.
-        characters[:, 1] = np.maximum(characters[:, 1], characters[:, 0] + 1)
-        offsets = [(start, end) for start, end in characters.tolist()]
-        for at in np.flatnonzero(specials).tolist() if spelled else ():
-            if rules := self._tokenizer.special_rules.get(self._special_of[ids[at]]):
-                start, end = offsets[at]
-                # The white space that rstrip absorbed counts even if it holds other special tokens.
-                offsets[at] = start, end + _n_white(text, end) * ("rstrip" in rules)
-                if "lstrip" in rules or "rstrip" in rules:
-                    tokens[at] = text[slice(*offsets[at])]
-        return Columns(tokens, offsets, self._words(ids, split, spans, specials))
-
-    def _as_spelled(self, ids: list[int], text: str, specials: list[bool]) -> tuple[str, list[int], list[int]] | None:
-        """Returns the text as its tokens spell it; None if a normalizer did more than add spaces.
-
-        Also returns the positions of the added spaces and, for each white-space character that a special token
-        absorbed, the first position after it.
-        """
-        model = self._tokenizer.model
-        strips, steps = model.strips and model.pattern != CHARACTERS, model.normalizer_names
-        if not ("prefix_space" in steps or strips) or not _COMPARABLE_STEPS.issuperset(steps):
-            return None
-        parts: list[str] = []
-        spaces: list[int] = []
-        taken: list[int] = []
-        at = n_split = end = 0
-        for part, is_special in self._parts(ids, specials):
-            rules = self._tokenizer.special_rules.get(part, ()) if is_special else ()
-            n, n_white = len(part), _n_white(text, at) if "lstrip" in rules else 0
-            # The white space that the previous token absorbed can hold this token.
-            if is_special and not n_white and (found := text.find(part, end, at + n - 1)) >= 0:
-                del taken[found - at :]
-                at = found
-            # The token's span starts before this white space, so only what follows its first character moves.
-            taken += [n_split + 1] * n_white
-            at += n_white
-            if text[at : at + n] != part:
-                if part[0] != " " or text[at : at + n - 1] != part[1:]:
-                    return None
-                spaces.append(n_split)
-                n -= 1
-            parts.append(part)
-            at += n
-            end = at
-            n_split += len(part)
-            n_white = _n_white(text, at) if "rstrip" in rules else 0
-            taken += [n_split] * n_white
-            at += n_white
-        return ("".join(parts), spaces, taken) if at == len(text) else None
-
-    def _parts(self, ids: list[int], specials: list[bool]) -> Iterator[tuple[str, bool]]:
-        """Yields the text of each special token and of each stretch between them, and whether it is special."""
-        start = 0
-        for at in np.flatnonzero(specials).tolist():
-            if at > start:
-                yield self._tokenizer.decode(ids[start:at], "replace"), False
-            yield self._special_of[ids[at]], True
-            start = at + 1
-        if start < len(ids):
-            yield self._tokenizer.decode(ids[start:], "replace"), False
-
-    def _words(self, ids: list[int], text: str, spans: Any, specials: list[bool]) -> list[int | None]:
-        """Returns the index of each id's pretoken, counting each special token as one."""
-        data = text.encode()
-        ends: list[int] = []
-        begin = 0
-        for at in np.flatnonzero(specials).tolist():
-            start, end = spans[at].tolist()
-            literal = self._special_of[ids[at]]
-            has_space = "after_space" in self._tokenizer.special_rules.get(literal, ())
-            spelled = [" " + literal] * has_space + [literal] * (not has_space or start == 0)
-            # The id can also come from an ordinary token (spelled with spaces for U+2581), so compare the text.
-            if data[start:end].decode(errors="replace") in spelled:
-                ends += self._pretoken_ends(data[begin:start], begin)
-                ends.append(end)
-                begin = end
-        ends += self._pretoken_ends(data[begin:], begin)
-        found = np.searchsorted(ends, spans[:, 0], side="right")
-        # A separate prefix token has an empty span; it is a word if a special token that takes a space follows.
-        found[1:] += bool(len(ids) > 1 and specials[1] and spans[0, 1] == 0)
-        words: list[int | None] = found.tolist()
-        return words
-
-    def _pretoken_ends(self, data: bytes, begin: int) -> list[int]:
-        if self._tokenizer.pattern == CHARACTERS and (patterns := self._tokenizer.model.words) is not None:
-            pieces = pretokenize(data.decode(), tuple(patterns))
-            found = zip(accumulate(map(len, pieces), initial=begin), pieces, strict=False)
-            return [start + len(piece) for start, piece in found if piece.decode().strip(WHITE_SPACE)]
-        if self._tokenizer.pattern == CHARACTERS:
-            starts = re.finditer(rb" |\xe2\x96\x81", data) if self._splits_words else ()
-            return [begin + each.start() for each in starts if each.start()] + [begin + len(data)] * bool(data)
-        lengths = [len(pretoken) for pretoken in pretokenize(data.decode(), self._tokenizer.pattern)]
-        ends: list[int] = (np.cumsum(lengths, dtype=np.int64) + begin).tolist()
-        return ends
 
     def _padded(self, encodings: list[Encoding]) -> list[Encoding]:
         padding = self._padding
@@ -425,11 +261,7 @@ class HuggingFaceTokenizer:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Returns the text of ids. Omits unknown ids, and special tokens unless skip_special_tokens is False."""
-        given, decoded = list(ids), self._unskipped if skip_special_tokens else self._text_of
-        known = [token_id for token_id in given if token_id in decoded]
-        if len(known) < len(given):
-            known = [token_id for token_id in map(checked_id, given) if token_id in decoded]
-        return self._tokenizer.decode(known, self._tokenizer.model.usual_errors)
+        return self._loaded.decode(ids, skip_special_tokens)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Returns the text of each list of ids."""
@@ -457,25 +289,25 @@ class HuggingFaceTokenizer:
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Returns token -> id; with_added_tokens=False: only the tokens that a saved file lists in its vocabulary."""
-        return dict(self._vocab) if with_added_tokens else vocab_without_added(self._tokenizer.model)
+        return dict(self._loaded.vocab) if with_added_tokens else vocab_without_added(self._loaded.model)
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Returns the number of tokens."""
-        return len(self._vocab if with_added_tokens else self.get_vocab(False))
+        return len(self._loaded.vocab if with_added_tokens else self.get_vocab(False))
 
     def token_to_id(self, token: str) -> int | None:
         """Returns the id of a token, given as the vocabulary spells it; None if there is no such token."""
-        return self._vocab.get(check_str("token", token))
+        return self._loaded.vocab.get(check_str("token", token))
 
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id; None if there is no such id."""
-        return self._normalized.get(checked_id(id)) or self._text_of.get(id)
+        return self._loaded.normalized.get(checked_id(id)) or self._loaded.text_of.get(id)
 
     def to_str(self, pretty: bool = False) -> str:
         """Returns the tokenizer.json, with truncation and padding as loaded. FormatError if no file is exact."""
-        if (self._truncation, self._padding) != _kept_settings(self._tokenizer):
+        if (self._truncation, self._padding) != _kept_settings(self._loaded.model):
             warn("changed truncation and padding are not saved; enable them again after loading")
-        return write(self._tokenizer.model, indent=2 if pretty else None).decode()
+        return write(self._loaded.model, indent=2 if pretty else None).decode()
 
     def save(self, path: str, pretty: bool = True) -> None:
         """Writes the tokenizer.json. Overwrites an existing file, as the library does."""
@@ -489,9 +321,9 @@ async def _in_thread(method: Callable[..., T], *args: Any, **options: Any) -> T:
     return await asyncio.to_thread(method, *args, **options)
 
 
-def _kept_settings(tokenizer: Tokenizer) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def _kept_settings(model: Model) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     try:
-        return truncation_and_padding(config_of(tokenizer.model).get(KEPT_TOKENIZER_JSON, {}))
+        return truncation_and_padding(config_of(model).get(KEPT_TOKENIZER_JSON, {}))
     except (KeyError, TypeError) as error:
         raise FormatError(f"the tokenizer.json's truncation or padding is damaged: {shown(error.args[0])}") from None
 
@@ -513,19 +345,6 @@ def truncation_and_padding(file: Mapping[str, Any]) -> tuple[dict[str, Any] | No
             "pad_to_multiple_of": multiple and operator.index(multiple),
         }
     return truncation, padding
-
-
-def checked_id(value: int) -> int:
-    """Returns the id as an int; OverflowError if it is out of range, such as -100, as in the library."""
-    if not 0 <= (found := operator.index(value)) < 1 << 32:
-        raise OverflowError(f"an id must be from 0 to {(1 << 32) - 1}, not {shown(value)}")
-    return found
-
-
-def _n_white(text: str, at: int) -> int:
-    """Returns how many characters of white space begin at `at`."""
-    found = _WHITE_SPACE.match(text, at)
-    return found.end() - at if found else 0
 
 
 def _encoding_of_special(piece: Special) -> Encoding:

@@ -167,7 +167,7 @@ class _Backend:
                     )
             made = pairloom.Tokenizer.from_huggingface(plain, missing_bytes="raise").as_huggingface()
             # A decoder can spell some tokens otherwise than pairloom: added ones with \u2581, the "</w>" of CLIP.
-            every = list(made._text_of)
+            every = list(made._loaded.text_of)
             decodes = all(made.decode(every, skip) == self.original.decode(every, skip) for skip in (False, True))
             made.encode_special_tokens = self.original.encode_special_tokens
             if self.original.truncation is not None:
@@ -312,7 +312,7 @@ class _Fast:
             return None
         if not known["add_special_tokens"]:
             around = [], []
-        ids, ends = stand_in._encoder().encode_batch_to_numpy(texts)
+        ids, ends = stand_in.encoder().encode_batch_to_numpy(texts)
         starts, lengths = ends[:-1], np.diff(ends)
         if is_cut:
             limit = known["max_length"] - len(around[0]) - len(around[1])

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pairloom import _core
 from pairloom.dropin.encoding import WHITE_SPACE, Columns
 from pairloom.dropin.tokenizers.components import AddedToken
+from pairloom.dropin.tokenizers.models import BPE
 from pairloom.dropin.tokenizers.pre_tokenizers import Span, cut
 from pairloom.errors import FormatError
 
@@ -53,28 +54,34 @@ class _Finder:
 
 
 class PlainEncoder:
-    """Encodes by a tokenizer's current parts. Raises FormatError for a part that it does not support either."""
+    """Encodes by the parts that a tokenizer had when this was made. Raises FormatError for a model with dropout."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        model = tokenizer.model
-        if model.dropout:
-            raise FormatError("dropout is not supported while encoding; set tokenizer.model.dropout = None")
-        self._tokenizer, self._vocab = tokenizer, tokenizer.get_vocab()
-        ranks = model.ranks()
-        self._merge_piece = functools.lru_cache(maxsize=1 << 16)(lambda piece: model.merged(piece, ranks))
+        # Training changes the model itself.
+        self._model, self._vocab = object.__new__(BPE), tokenizer.get_vocab()
+        vars(self._model).update(vars(tokenizer.model))
+        self._normalizer, self._pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
+        self._special = frozenset(tokenizer._special)
         added = tokenizer._added.values()
         # Find exact tokens in the original text first, then normalized tokens in what the normalizer makes of the rest.
         self._exact = _Finder({each[1].content: each for each in added if not each[1].normalized})
         written = tokenizer._normalized_tokens()
         self._others = _Finder({written.get(each[0], each[1].content): each for each in added if each[1].normalized})
 
-    def encode(self, text: str) -> tuple[list[int], Columns]:
-        """Returns the ids of a text, with their tokens, spans and words."""
+    @functools.cached_property
+    def _merge_piece(self) -> Callable[[str], list[tuple[str, int, int]]]:
+        if self._model.dropout:
+            raise FormatError("dropout is not supported while encoding; set tokenizer.model.dropout = None")
+        ranks = self._model.ranks()
+        return functools.lru_cache(maxsize=1 << 16)(lambda piece: self._model.merged(piece, ranks))
+
+    def encode(self, text: str, as_text: bool) -> tuple[list[int], Columns]:
+        """Returns the ids of a text, with their tokens, spans and words. as_text: special tokens stay text."""
         ids: list[int] = []
         columns = Columns([], [], [])
         problem, n_words = "", 0
-        vocab, normalizer = self._vocab, self._tokenizer.normalizer
-        ordinary = self._tokenizer._special if self._tokenizer.encode_special_tokens else set()
+        vocab, normalizer = self._vocab, self._normalizer
+        ordinary = self._special if as_text else ()
 
         def add(token_id: int, token: str, span: Span) -> None:
             ids.append(token_id)
@@ -93,7 +100,7 @@ class PlainEncoder:
                     add(found, part, (at + start, at + start + len(part)))
                     n_words += 1
                     continue
-                for piece, spans in cut(self._tokenizer.pre_tokenizer, part, at + start):
+                for piece, spans in cut(self._pre_tokenizer, part, at + start):
                     for token, first, last in self._merge_piece(piece):
                         add(vocab[token], token, (spans[first][0], spans[last - 1][1]) if spans else (0, 0))
                     n_words += 1

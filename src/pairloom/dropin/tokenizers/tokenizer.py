@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pairloom
-from pairloom._internal.arguments import check_iterable, check_str, check_texts, shown
+from pairloom._internal.arguments import check_iterable, check_str, shown
 from pairloom._internal.optional_deps import import_optional
 from pairloom.dropin.encoding import Columns, Encoding
-from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, checked_id, truncation_and_padding
+from pairloom.dropin.huggingface_tokenizer import HuggingFaceTokenizer, truncation_and_padding
+from pairloom.dropin.loaded_tokenizer import LoadedTokenizer, checked_id
 from pairloom.dropin.tokenizers import decoders, models, normalizers, pre_tokenizers, processors, training
 from pairloom.dropin.tokenizers.components import AddedToken, Component, component_of
 from pairloom.dropin.tokenizers.plain_encoder import PlainEncoder, decode
@@ -22,7 +24,7 @@ from pairloom.dropin.tokenizers.trainers import BpeTrainer
 from pairloom.errors import CorpusError, FormatError, MissingByteError
 from pairloom.formats.reader import read
 from pairloom.formats.shared.json_text import parse
-from pairloom.post_processing import post_processor_of
+from pairloom.post_processing import PostProcessor, post_processor_of
 
 _PARTS: dict[str, type[Component]] = {
     "normalizer": normalizers.Normalizer,
@@ -31,17 +33,6 @@ _PARTS: dict[str, type[Component]] = {
     "decoder": decoders.Decoder,
     "model": models.Model,
 }
-# The attributes that `HuggingFaceTokenizer` derives from a loaded tokenizer.
-_LOADED_ATTRIBUTES = (
-    "_tokenizer",
-    "_splitting",
-    "_text_of",
-    "_normalized",
-    "_unskipped",
-    "_vocab",
-    "_special_of",
-    "_splits_words",
-)
 
 
 class Tokenizer(HuggingFaceTokenizer):
@@ -52,8 +43,8 @@ class Tokenizer(HuggingFaceTokenizer):
     pre_tokenizer: pre_tokenizers.PreTokenizer | None
     post_processor: processors.PostProcessor | None
     decoder: decoders.Decoder | None
-    _core_encodes: bool
-    _plain: PlainEncoder | None
+    _made: tuple[LoadedTokenizer | None, PlainEncoder]
+    _made_at: int
 
     def __init__(self, model: models.Model) -> None:
         self.encode_special_tokens = False
@@ -79,67 +70,45 @@ class Tokenizer(HuggingFaceTokenizer):
             raise AttributeError(f"Tokenizer has no setting {name!r}")
         object.__setattr__(self, name, value)
 
-    def __getattribute__(self, name: str) -> Any:
-        if name == "_post_processor":
-            # Does not load the core, so truncation can be enabled before the tokenizer is trained.
-            return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
-        if name in _LOADED_ATTRIBUTES and not self._loads():
-            raise FormatError(
-                "this tokenizer does not support this call, because it encodes in Python; use encode or encode_batch"
-            )
-        return object.__getattribute__(self, name)
+    @property
+    def _post_processor(self) -> PostProcessor:
+        # Does not load the core, so truncation can be enabled before the tokenizer is trained.
+        return post_processor_of(None if self.post_processor is None else self._json(self.post_processor.node()))
 
-    def _loads(self) -> bool:
-        """Returns whether the core can encode exactly as this tokenizer. Reloads the core after a change."""
-        if self.__dict__.get("_loaded_at") != Component.n_changes:
+    def _encoders(self) -> tuple[LoadedTokenizer | None, PlainEncoder]:
+        """Returns the core's tokenizer of the present parts, None if it cannot load them, and Python's."""
+        if self.__dict__.get("_made_at") != Component.n_changes:
             state = self._state() | {"truncation": None, "padding": None}
             for entry in state["added_tokens"]:
                 entry["special"] = entry["content"] in self._special
-            self._core_encodes, self._plain = False, None
+            loaded = None
             with contextlib.suppress(FormatError):
-                loaded = pairloom.Tokenizer.from_model(read("huggingface", self._json(state).encode(), "the tokenizer"))
-                # The core cannot compute spans if tokens do not spell the text.
-                self._core_encodes = loaded.model.words is None and loaded.model.unknown is None
-            self._loaded_at = Component.n_changes
-            if self._core_encodes:
-                self._init_from_tokenizer(loaded)
-        return self._core_encodes
+                model = read("huggingface", self._json(state).encode(), "the tokenizer")
+                loaded = LoadedTokenizer(pairloom.Tokenizer.from_model(model))
+            self._made = loaded, PlainEncoder(self)
+            self._made_at = Component.n_changes
+        return self._made
 
-    def _encoded_plainly(self, text: str) -> tuple[list[int], Columns]:
-        self._plain = self._plain or PlainEncoder(self)
-        return self._plain.encode(text)
-
-    def _encode_input(self, given: Any, is_pretokenized: bool, *, type_id: int = 0) -> Encoding:
-        if is_pretokenized or self._loads():
-            # After MissingByteError, the plain encoder runs: as in the library, a letter without a token becomes
-            # unknown or is dropped.
+    def _encode_texts(self, texts: list[str], type_id: int = 0) -> list[Encoding]:
+        (loaded, plain), as_text = self._encoders(), self.encode_special_tokens
+        if loaded is not None:
+            # After MissingByteError, Python encodes: as in the library, a letter without a token becomes unknown or is
+            # dropped.
             with contextlib.suppress(MissingByteError):
-                return super()._encode_input(given, is_pretokenized, type_id=type_id)
-        ids, columns = self._encoded_plainly(check_str("a text", given))
-        return Encoding.of(ids, lambda: columns, type_id)
-
-    def _columns(self, ids: list[int], text: str) -> Columns:
-        try:
-            return super()._columns(ids, text)
-        except ValueError:
-            # A normalizer changed the text: the plain encoder still returns the tokens.
-            return self._encoded_plainly(text)[1]
-
-    def _encode_inputs(self, input: Iterable[Any], is_pretokenized: bool, add: bool, fast: bool) -> list[Encoding]:
-        check_texts("input", input)
-        inputs = list(input)
-        with contextlib.suppress(MissingByteError):
-            if self._loads():
-                return super()._encode_inputs(inputs, is_pretokenized, add, fast)
-        pairs = [self._encode_pair(each, is_pretokenized, 0 if fast else 1) for each in inputs]
-        return self._post_process_all(pairs, add, fast)
+                return [
+                    Encoding.of(ids, partial(_columns, loaded, plain, ids, text, as_text), type_id)
+                    for ids, text in zip(loaded.encode(texts, as_text), texts, strict=True)
+                ]
+        found = [plain.encode(text, as_text) for text in texts]
+        return [Encoding.of(ids, partial(replace, columns), type_id) for ids, columns in found]
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Returns the text of ids. Omits unknown ids, and special tokens unless skip_special_tokens is False."""
         # Without a decoder, the library joins tokens with spaces.
-        if self.decoder is None or not self._loads() or self._normalized_tokens():
+        loaded = None if self.decoder is None or self._normalized_tokens() else self._encoders()[0]
+        if loaded is None or not _spells_texts(loaded):
             return decode(self, [*map(checked_id, ids)], skip_special_tokens)
-        return super().decode(ids, skip_special_tokens)
+        return loaded.decode(ids, skip_special_tokens)
 
     def __copy__(self) -> Tokenizer:
         return copy.deepcopy(self)
@@ -181,7 +150,7 @@ class Tokenizer(HuggingFaceTokenizer):
         if not isinstance(trainer, BpeTrainer):
             kind = f"{type(trainer).__name__} of {type(trainer).__module__}"
             raise TypeError(f"trainer must be a BpeTrainer of pairloom.dropin.tokenizers, not a {kind}")
-        trainer = dataclasses.replace(trainer)  # checked, since its settings may have been changed
+        trainer = replace(trainer)  # checked, since its settings may have been changed
         specials = list({token.content: token for token in trainer.special_tokens}.values())
         if self._added and [token for _, token in self._added.values()] != specials:
             raise ValueError(
@@ -229,7 +198,7 @@ class Tokenizer(HuggingFaceTokenizer):
             "version": "1.0",
             "truncation": truncation,
             "padding": padding,
-            "added_tokens": [{"id": token_id, **dataclasses.asdict(token)} for token_id, token in added],
+            "added_tokens": [{"id": token_id, **asdict(token)} for token_id, token in added],
             **{name: None if part is None else part.node() for name, part in parts.items()},
         }
 
@@ -314,6 +283,19 @@ class Tokenizer(HuggingFaceTokenizer):
             self._added[token.content] = known, token
             Component.n_changes += 1
         return n_added
+
+
+def _spells_texts(loaded: LoadedTokenizer) -> bool:
+    return loaded.model.words is None and loaded.model.unknown is None
+
+
+def _columns(loaded: LoadedTokenizer, plain: PlainEncoder, ids: list[int], text: str, as_text: bool) -> Columns:
+    """Returns the columns of an encoding; the core finds spans only if tokens spell the text."""
+    if _spells_texts(loaded):
+        # ValueError: a normalizer changed the text.
+        with contextlib.suppress(ValueError):
+            return loaded.columns(ids, text, as_text)
+    return plain.encode(text, as_text)[1]
 
 
 def _from_json_bytes(data: bytes, name: str) -> Tokenizer:
