@@ -174,7 +174,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
     if not config:
         return model
     listed = _listed_added_tokens(config, name)
-    ids, plain, rules = listed.ids, listed.plain, listed.rules
+    ids = listed.ids
     for literal, token_id in ids.items():
         if model.special_tokens.get(literal, token_id) != token_id:
             raise FormatError(
@@ -182,49 +182,38 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 f"{model.special_tokens[literal]}; check that the files belong to the same tokenizer"
             )
     if incomplete:
-        known = tuple(rule for rule in rules if rule[0] in model.special_tokens)
-        model = model.replaced(plain_specials=plain, special_rules=(*model.special_rules, *known))
+        rules = tuple(rule for rule in listed.rules if rule[0] in model.special_tokens)
+        model = model.replaced(plain_specials=listed.plain, special_rules=(*model.special_rules, *rules))
     from pairloom.vocabulary import with_special_tokens
 
     try:
         before = model
-        if added := {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}:
-            model = with_special_tokens(model, added)
-            rules = (*model.special_rules, *(rule for rule in rules if rule[0] in added))
-            plain = model.plain_specials | (plain & added.keys())
-            model = model.replaced(plain_specials=plain, special_rules=rules)
-            # Refuse tokens that would be searched for in the normalized text.
-            joining = [entry for entry in _entries(config, name) if entry.get("content") in added]
-            read_added_tokens(joining, f"{name}: {CONFIG_NAME}", steps_before_added_tokens(model))
-            _check_overlaps(before, added, name)
-            if not incomplete:
-                _check_ids(before, ids, name)
-        has_prefix = "prefix_space" in model.normalizer
-        if incomplete and config.get(_PREFIX_SPACE_KEY) is True and not has_prefix:
-            model = model.replaced(normalizer=(*model.normalizer, "prefix_space"))
-            has_prefix = True
-        # Special tokens that only have a role or a name in these files, without an id.
-        if named := [
-            literal
-            for literal in _special_literals(config)
-            if literal not in (ids if incomplete else model.special_tokens)
-        ]:
-            before = model
-            new = [literal for literal in named if literal not in model.special_tokens]
-            model = with_special_tokens(model, new)
-            _check_overlaps(before, new, name)
-            if not incomplete:
-                _check_ids(before, {literal: model.special_tokens[literal] for literal in named}, name)
+        added = {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}
+        model = with_special_tokens(model, added)
+        # Special tokens that only have a role or a name in these files get the next ids.
+        known = ids if incomplete else model.special_tokens
+        named = [literal for literal in _special_literals(config) if literal not in known]
+        model = with_special_tokens(model, [literal for literal in named if literal not in model.special_tokens])
+        if joining := [*added, *named]:
             said, roles = config.get(_OBJECT_TOKENS_KEY, {}), _roles(config)
-            entries = [
+            entries = [entry for entry in _entries(config, name) if entry.get("content") in added]
+            entries += [
                 {"id": model.special_tokens[literal], "content": literal, "special": True} | said.get(literal, {})
                 for literal in named
             ]
+            # Refuses tokens that would be searched for in the normalized text.
             found = read_added_tokens(entries, f"{name}: {CONFIG_NAME}", steps_before_added_tokens(model))
             model = model.replaced(
                 plain_specials=model.plain_specials | found.plain.difference(roles),
                 special_rules=(*model.special_rules, *found.rules),
             )
+            _check_overlaps(before, [literal for literal in joining if literal not in before.special_tokens], name)
+            if not incomplete:
+                _check_ids(before, {literal: model.special_tokens[literal] for literal in joining}, name)
+        has_prefix = "prefix_space" in model.normalizer
+        if incomplete and config.get(_PREFIX_SPACE_KEY) is True and not has_prefix:
+            model = model.replaced(normalizer=(*model.normalizer, "prefix_space"))
+            has_prefix = True
         if config.get(_SPLIT_SPECIALS_KEY) is True:
             ordinary = (
                 (literal, "ordinary") for literal in model.special_tokens if literal not in model.plain_specials
