@@ -194,8 +194,8 @@ def test_models_of_any_merges_cut_as_the_library_does(seed: int) -> None:
     for library in LIBRARIES:
         how = {"unk_token": "b", "continuing_subword_prefix": prefix, "ignore_merges": seed % 3 == 0}
         model = library.models.BPE(vocab, merges, **how)
-        tokens = [token for text in texts for token in model.tokenize(text)]
-        found.append([(*token.as_tuple(), token.id, token.value, token.offsets) for token in tokens])
+        encodings = library.Tokenizer(model).encode_batch(texts)
+        found.append([(each.ids, each.tokens, each.offsets) for each in encodings])
         found[-1] += [(model.id_to_token(each), model.token_to_id("abcé"[:each])) for each in range(30)]
     assert found[0] == found[1]
 

@@ -146,7 +146,7 @@ REFUSALS = {
     "whole pretokens first": "whole",
     "a special token like a letter of a byte": "'Ġ'",
     "a special token of a token's bytes": "'ab'",
-    "ids that descend": "the ids of merges must ascend",
+    "ids that descend": "must make ids in ascending order",
 }
 
 

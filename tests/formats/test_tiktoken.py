@@ -42,11 +42,11 @@ def test_ranks_that_merging_cannot_reach_stay_ranks() -> None:
     ("model", "expected"),
     [
         # The order of the merges differs from the order of their ids.
-        (Model.from_tokens({0: b"a", 1: b"b", 2: b"ab", 3: b"ba"}, [(1, 0, 3), (0, 1, 2)], pattern="a"), "merge 1"),
+        (Model.from_tokens({0: b"a", 1: b"b", 2: b"ab", 3: b"ba"}, [(1, 0, 3), (0, 1, 2)], pattern="a"), "ascending"),
         # A pair that ranks would merge but the model does not: "ab" + "a" by ranks, "a" + "ba" by its merges.
         (
             Model.from_tokens({0: b"a", 1: b"b", 2: b"ab", 3: b"ba", 4: b"aba"}, [(0, 1, 2), (0, 3, 4)], pattern="a"),
-            "there is no such merge",
+            "by which the ids alone",
         ),
         # A token that no merge makes: by ranks, a pretoken with its bytes would become it.
         (Model.from_tokens({0: b"a", 1: b"b", 2: b"c", 3: b"abc"}, [], pattern="a"), "id 3"),

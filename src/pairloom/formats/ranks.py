@@ -38,8 +38,11 @@ def columns_of(ranks: Mapping[bytes, int], name: str) -> _core.ModelColumns:
 
 def write(model: Model) -> dict[bytes, int]:
     """Returns the rank list. Raises FormatError if it would not encode every text as the model does."""
-    if model.rule == "pairs" and (reason := _why_not_ranks(model)):
-        raise FormatError(f"ranks cannot express this tokenizer: {reason}; save as 'huggingface' or 'pairloom'")
+    if model.rule == "pairs" and model.columns.canonical_form() is None:
+        raise FormatError(
+            "ranks cannot express this tokenizer: its merges must make ids in ascending order, and be those by which the "
+            "ids alone would make each token; save as 'huggingface' or 'pairloom'"
+        )
     alone = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
     tokens = model.tokens()
     if len(alone) and not model.ignore_merges:
@@ -66,30 +69,3 @@ def pairs(model: Model) -> npt.NDArray[np.uint32]:
             "vocabulary; add that byte, or save as 'tiktoken' or 'pairloom'"
         )
     return model.token_ids[rows]
-
-
-def _why_not_ranks(model: Model) -> str | None:
-    """Returns why merging by the ids of joined bytes differs from merging by the model's pairs; None if it does not.
-
-    They agree if the merges make ids in ascending order and include the one pair by which ranks make each token. Other
-    pairs for a token, which some tools write, never occur side by side.
-    """
-    import numpy as np
-
-    merged_ids = model.merges[:, 2]
-    descents = np.flatnonzero(merged_ids[1:] < merged_ids[:-1])
-    if len(descents):
-        rank = int(descents[0]) + 1
-        before, after = merged_ids[rank - 1 : rank + 1].tolist()
-        return f"merge {rank} makes id {after} after {before}, but the ids of merges must ascend"
-    rows, _, with_missing_byte = _core.pairs_of_ranks(model.token_bytes, model.token_ends)
-    if len(with_missing_byte):
-        return f"id {model.token_ids[with_missing_byte[0]]} needs a byte that is not in the vocabulary"
-    needed = model.token_ids[rows]
-    if np.array_equal(needed, model.merges):
-        return None
-    given = set(map(tuple, model.merges.tolist()))
-    for left, right, token_id in needed.tolist():
-        if (left, right, token_id) not in given:
-            return f"by ranks, ids {left} and {right} would merge to {token_id}, but there is no such merge"
-    return None

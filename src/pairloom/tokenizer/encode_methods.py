@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from pairloom import _core
-from pairloom import dropout as dropouts
 from pairloom._internal.arguments import (
     check_bool,
     check_choice,
@@ -15,6 +14,7 @@ from pairloom._internal.arguments import (
     check_str,
     check_texts,
     resolve_threads,
+    shown,
 )
 from pairloom._internal.progress import Progress, reporter
 from pairloom.special_policies import ALL, NONE, Allowed
@@ -110,7 +110,7 @@ class EncodeMethods(TokenizerBase):
         elif pair is not None:
             raise ValueError("dropout needs one text; encode the two texts of the pair separately")
         else:
-            ids = dropouts.encode(self._core, text, policy, dropout, seed)
+            ids = self._encode_with_dropout(text, policy, dropout, seed)
         second = None if pair is None else self._core.encode(check_str("pair", pair), policy)
         if not add_special_tokens and (second is None or self._model.post_processor is None):
             return ids + (second or [])
@@ -119,6 +119,27 @@ class EncodeMethods(TokenizerBase):
 
             self._post_processor = post_processor_of(self._model.post_processor)
         return self._post_processor.surrounded(ids, second, add_special_tokens)
+
+    def _encode_with_dropout(
+        self, text: str, policy: _core.SpecialPolicy | None, dropout: float | None, seed: int | None
+    ) -> list[int]:
+        """Returns the ids of `text`; `pairloom.reference.dropout` defines them."""
+        if dropout is None:
+            raise ValueError("seed needs dropout; pass dropout=, a probability")
+        if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
+            raise TypeError(f"dropout must be a float, not {type(dropout).__name__}")
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"dropout is {shown(dropout)}, but must be a probability, from 0 to 1")
+        if seed is None:
+            raise ValueError(
+                "dropout needs seed=, an integer; equal seeds produce equal ids, so pass a different one for each text "
+                "and epoch"
+            )
+        check_int("seed", seed, least=0)
+        if dropout == 0:
+            return self._core.encode(text, policy)
+        # The core compares 53 random bits.
+        return self._core.encode_with_dropout(text, int(dropout * 2**53), seed, policy)
 
     def _first_tokens(self, text: str, max_tokens: int, policy: _core.SpecialPolicy | None) -> tuple[list[int], int]:
         from pairloom.offsets import char_spans

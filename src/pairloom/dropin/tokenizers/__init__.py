@@ -24,7 +24,6 @@ from pairloom.dropin.tokenizers.implementations import (
     SentencePieceBPETokenizer,
     SentencePieceUnigramTokenizer,
 )
-from pairloom.dropin.tokenizers.models import Token
 from pairloom.dropin.tokenizers.tokenizer import Tokenizer
 
 __version__ = "0.23.3"
@@ -39,7 +38,6 @@ __all__ = [
     "Regex",
     "SentencePieceBPETokenizer",
     "SentencePieceUnigramTokenizer",
-    "Token",
     "Tokenizer",
     "decoders",
     "implementations",

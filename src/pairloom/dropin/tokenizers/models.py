@@ -1,14 +1,13 @@
 """The library's one model that pairloom trains: BPE."""
 
-import itertools
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from pairloom._internal.arguments import check_str, shown
+from pairloom._internal.arguments import shown
 from pairloom._internal.atomic import write_file
 from pairloom.dropin.tokenizers.components import Component, not_taken
 from pairloom.dropin.tokenizers.trainers import BpeTrainer
@@ -21,18 +20,6 @@ class Model(Component):
     """A vocabulary and how it is applied to a piece of text."""
 
     kind: ClassVar[str] = "model"
-
-
-class Token(NamedTuple):
-    """A token of a piece; offsets are in bytes."""
-
-    id: int
-    value: str
-    offsets: tuple[int, int]
-
-    def as_tuple(self) -> tuple[int, str, tuple[int, int]]:
-        """Returns (id, value, offsets)."""
-        return self.id, self.value, self.offsets
 
 
 @dataclass(eq=False)
@@ -125,15 +112,6 @@ class BPE(Model):
     def id_to_token(self, id: int) -> str | None:
         """Returns the token of an id; None if there is no such id."""
         return next((text for text, token_id in self.vocab.items() if token_id == id), None)
-
-    def tokenize(self, sequence: str) -> list[Token]:
-        """Returns the tokens of one piece, each with its span of bytes."""
-        text = check_str("sequence", sequence)
-        n_bytes = list(itertools.accumulate((len(letter.encode()) for letter in text), initial=0))
-        return [
-            Token(self.vocab[token], token, (n_bytes[start], n_bytes[end]))
-            for token, start, end in self.merged(text, self.ranks())
-        ]
 
     def ranks(self) -> dict[tuple[str, str], int]:
         """Returns the rank of each merge."""
