@@ -195,8 +195,8 @@ def test_models_of_any_merges_cut_as_the_library_does(seed: int) -> None:
         how = {"unk_token": "b", "continuing_subword_prefix": prefix, "ignore_merges": seed % 3 == 0}
         model = library.models.BPE(vocab, merges, **how)
         encodings = library.Tokenizer(model).encode_batch(texts)
-        found.append([(each.ids, each.tokens, each.offsets) for each in encodings])
-        found[-1] += [(model.id_to_token(each), model.token_to_id("abcé"[:each])) for each in range(30)]
+        ids = [(model.id_to_token(each), model.token_to_id("abcé"[:each])) for each in range(30)]
+        found.append(([(each.ids, each.tokens, each.offsets) for each in encodings], ids))
     assert found[0] == found[1]
 
 

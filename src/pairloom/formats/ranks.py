@@ -40,8 +40,8 @@ def write(model: Model) -> dict[bytes, int]:
     """Returns the rank list. Raises FormatError if it would not encode every text as the model does."""
     if model.rule == "pairs" and model.columns.canonical_form() is None:
         raise FormatError(
-            "ranks cannot express this tokenizer: its merges must make ids in ascending order, and be those by which the "
-            "ids alone would make each token; save as 'huggingface' or 'pairloom'"
+            "ranks cannot express this tokenizer: its merges must make ids in ascending order, and be those by which "
+            "the ids alone would make each token; save as 'huggingface' or 'pairloom'"
         )
     alone = _core.pairs_of_ranks(model.token_bytes, model.token_ends)[1]
     tokens = model.tokens()
