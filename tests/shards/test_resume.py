@@ -1,5 +1,6 @@
 """Runs that resume although inputs were repaired, removed, added or skipped; and those that must not."""
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -171,8 +172,22 @@ def test_an_input_not_read_whole_has_changed_if_its_time_has(tmp_path: Path) -> 
     tokenize_files(TOKENIZER, path, tmp_path / "out", max_bytes=100)
     assert "xxh3_128" not in manifest_of(tmp_path / "out")["inputs"][0]
     touch(path)
-    with pytest.raises(ResumeError, match=r"a\.jsonl was modified after the run that read a part of it"):
+    with pytest.raises(ResumeError, match=r"a\.jsonl was modified after the run that read it"):
         tokenize_files(TOKENIZER, path, tmp_path / "out", max_bytes=100, resume=True)
+
+
+def test_an_input_at_a_url_has_changed_if_its_time_has(tmp_path: Path) -> None:
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    options: dict[str, Any] = {"inputs": "memory://resume/a.jsonl", "output": tmp_path / "out", "resume": True}
+    for number in range(2):
+        files.pipe_file("/resume/a.jsonl", b'{"text": "cat %d"}\n' % number)
+        if number:
+            with pytest.raises(ResumeError, match=r"a\.jsonl was modified after the run that read it"):
+                tokenize_files(TOKENIZER, **options)
+        with pytest.warns(UserWarning, match="a.jsonl has changed") if number else contextlib.nullcontext():
+            assert not tokenize_files(TOKENIZER, **options, rewrite=True).was_complete
+        assert tokenize_files(TOKENIZER, **options, rewrite=True).was_complete
+    files.rm("/resume", recursive=True)
 
 
 @pytest.mark.parametrize("format", ["npy", "parquet"])

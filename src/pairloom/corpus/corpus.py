@@ -490,7 +490,8 @@ class Reading:
         self.messages.extend(messages[: _MAX_MESSAGES - len(self.messages)])
 
     def _pieces(self, source: Source, file: BinaryIO, compression: str | None) -> Iterator[bytes]:
-        digested = None if self._digests is None else DigestedFile(file)
+        # Not of a URL, which would have to be read again to compare digests.
+        digested = None if self._digests is None or source.is_remote else DigestedFile(file)
         yield from pieces_of(
             file if digested is None else cast(BinaryIO, digested),
             compression,

@@ -94,8 +94,8 @@ def check_options(folder: Path | str, found: Manifest, fresh: Manifest) -> None:
 def has_changed(old: dict[str, Any], new: dict[str, Any], *, deep: bool = False) -> bool:
     """Whether the content of an input has changed; old, new: its entries in the manifest then and today.
 
-    Compares digests if the times differ, or if `deep`. An input without a recorded digest, because it was not read to
-    its end, counts as changed if its time has.
+    Compares digests if the times differ, or if `deep`. An input without a recorded digest, because it is a URL or was
+    not read to its end, counts as changed if its time has.
     """
     if old["bytes"] != new["bytes"]:
         return True
@@ -137,7 +137,7 @@ def _why_not_resumable(found: Manifest, fresh: Manifest, number: int, rewrite: b
     if old["bytes"] != new["bytes"]:
         return f"{old['path']} has {new['bytes']} bytes now, not {old['bytes']}"
     if "xxh3_128" not in old:
-        return f"{old['path']} was modified after the run that read a part of it"
+        return f"{old['path']} was modified after the run that read it"
     return f"{old['path']} has different content than when it was read"
 
 
