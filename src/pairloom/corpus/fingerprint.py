@@ -7,7 +7,6 @@ read only once. A data set can have a fingerprint of its own.
 
 import hashlib
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from pairloom import _core
 from pairloom.corpus import Corpus, is_dataset
 from pairloom.corpus.sources import resolve
-from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of, is_arrow
+from pairloom.corpus.text_batches import BATCH_CHARACTERS, batches_of
 from pairloom.errors import CheckpointError
 
 _MAX_DIGESTED_BYTES = 64 << 20
@@ -57,29 +56,16 @@ def of_first_texts(corpus: Corpus) -> tuple[str | None, Corpus]:
     if is_dataset(texts):
         known = getattr(texts, "_fingerprint", None)
         return known if isinstance(known, str) else _digest(next(batches_of(iter(corpus)), [])), corpus
-    limits = {"max_bytes": corpus.max_bytes, "doc_cap": corpus.doc_cap}
-    if is_arrow(texts):
-        # A stream may be empty when it is read again.
-        if not hasattr(texts, "__arrow_c_array__") and getattr(texts, "chunks", None) is None:
-            texts = list(batches_of(texts))
-        first = next(batches_of(texts), [])
-        if not isinstance(first, list):
-            first = _core.ByteLimit(doc_cap=None, max_bytes=BATCH_CHARACTERS).apply(first)
-        return _digest(first), Corpus.of_texts(texts, **limits)
-    remaining = iter(texts)
-    taken: list[Any] = []
-
-    def remember_taken() -> Iterator[Any]:
-        for item in remaining:
-            taken.append(item)
-            yield item
-
-    first = next(batches_of(remember_taken()), [])
-    return _digest(first), Corpus.of_texts(itertools.chain(taken, remaining), **limits)
+    batches = batches_of(texts)
+    first = next(batches, [])
+    again = Corpus.of_texts(itertools.chain([first], batches), max_bytes=corpus.max_bytes, doc_cap=corpus.doc_cap)
+    return _digest(first), again
 
 
 def _digest(batch: list[str] | _core.Documents) -> str:
-    """Returns the SHA-256 of the texts and their lengths."""
+    """Returns the SHA-256 of the texts, up to four million characters of a column, and of their lengths."""
+    if isinstance(batch, _core.Documents):
+        batch = _core.ByteLimit(doc_cap=None, max_bytes=BATCH_CHARACTERS).apply(batch)
     texts = batch if isinstance(batch, list) else batch.texts()
     digest = hashlib.sha256(np.fromiter(map(len, texts), dtype="<u8", count=len(texts)).tobytes())
     digest.update("".join(texts).encode("utf-8", "surrogatepass"))

@@ -229,7 +229,6 @@ class ShardJob:
         self._overwrite = overwrite
         self._takeover = takeover
         self._is_open = False
-        self._was_missing = False
         self._stack = contextlib.ExitStack()
         self.task = ShardTask(
             self._storage.address,
@@ -266,7 +265,6 @@ class ShardJob:
         """Raises FileExistsError if `with` would refuse the folder; for drivers that claim it only at the end."""
         if self._storage.local is not None:
             check_is_folder(self._storage.local)
-            self._was_missing = not self._storage.local.exists()
         self._check_room()
 
     def _check_room(self) -> None:
@@ -320,10 +318,8 @@ class ShardJob:
         storage.write(f"{self._hidden_name}{_MOVES_SUFFIX}", json.dumps(moves).encode())
         # From here on the commit will be finished: if not by this job, then by the next one.
         self._is_open = False
-        try:
+        with self._stack:
             self._finish(self._hidden_name, moves)
-        finally:
-            self._leave()
         return manifest
 
     def _first_receipts(self, receipts: Iterable[Receipt]) -> list[tuple[Receipt, Manifest]]:
@@ -367,29 +363,17 @@ class ShardJob:
         """Removes all that the job wrote, and its folder if new and empty; does nothing if the job has ended."""
         if self._is_open:
             self._is_open = False
-            try:
+            with self._stack:
                 self._storage.remove_folder(self._hidden_name)
-            finally:
-                self._leave()
 
     def discard(self) -> None:
-        """Removes what tasks wrote for a job that was never entered, and its folder if new and empty."""
+        """Removes what tasks wrote for a job that was never entered."""
         self._storage.remove_folder(self._hidden_name)
-        self._remove_own_folder()
 
     @property
     def _hidden_name(self) -> str:
         """The name of the job's hidden folder."""
         return f"{HIDDEN}{self.task.run}"
-
-    def _remove_own_folder(self) -> None:
-        # A task created the folder before the driver claimed it.
-        if self._was_missing:
-            self._storage.remove_if_empty()
-
-    def _leave(self) -> None:
-        self._stack.close()
-        self._remove_own_folder()
 
     def __exit__(self, *_: object) -> None:
         self.abort()

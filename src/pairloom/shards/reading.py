@@ -318,10 +318,7 @@ class OpenShards(Sequence[Ids]):
             check_int("seed", seed, least=0, most=(1 << 64) - 1)
         if epochs is not None:
             check_int("epochs", epochs, least=1)
-        try:
-            wanted = self.dtype if dtype is None else np.dtype(dtype)
-        except RecursionError:
-            raise TypeError("dtype must be an integer type of NumPy, not a deeply nested list") from None
+        wanted = self.dtype if dtype is None else np.dtype(dtype)
         if wanted.kind not in "iu" or self.manifest.n_vocab - 1 > np.iinfo(wanted).max:
             raise ValueError(f"dtype {wanted} cannot hold ids up to {self.manifest.n_vocab - 1}; pass int64")
         if pad_id is not None:

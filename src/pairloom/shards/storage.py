@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pairloom._internal.arguments import check_path
 from pairloom._internal.atomic import open_regular, sync_directory, write_file
-from pairloom._internal.folder_lock import locked_folder, locked_new_folder
+from pairloom._internal.folder_lock import locked_new_folder
 from pairloom._internal.optional_deps import import_optional
 from pairloom._internal.urls import errors_of_store, is_url, public_url
 from pairloom.shards.files import check_is_folder, remove_any
@@ -49,11 +49,6 @@ class Storage:
 
     def check_claim(self, run: str) -> None:
         """Raises FileExistsError if another job has taken over; the lock of a local folder is never taken away."""
-
-    def remove_if_empty(self) -> None:
-        """Removes a local folder if it is empty, unless another job has its lock."""
-        with contextlib.suppress(OSError), locked_folder(self._folder):
-            self._folder.rmdir()
 
     def names(self) -> list[str]:
         """Returns the names of what is directly in the folder."""
@@ -152,9 +147,6 @@ class _Remote(Storage):
     def check_claim(self, run: str) -> None:
         if f"{HIDDEN}{run}{_LOCK}" not in self._locks():
             raise FileExistsError(errno.EEXIST, _FOLDER_TAKEN_OVER, self.url)
-
-    def remove_if_empty(self) -> None:
-        """Does nothing: some file systems of fsspec would remove the folder with its contents."""
 
     def names(self) -> list[str]:
         return [name for name, _ in self._listed("")]
