@@ -36,7 +36,7 @@ from pairloom._internal.arguments import (
 )
 from pairloom._internal.urls import public_url
 from pairloom._internal.warnings import warn
-from pairloom.corpus import Corpus, Position, SkippedFile
+from pairloom.corpus import Corpus, Position
 from pairloom.corpus.compression import PIECE_BYTES
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.errors import ResumeError
@@ -56,25 +56,18 @@ _HIDDEN = (HIDDEN, f".{HIDDEN}")
 
 _ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
-_Published = tuple[dict[str, Any], Files]
-
-
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a worker wrote: plain values that can be pickled or sent as JSON.
 
-    run: the job. task: the caller's name for the task. attempt: this run of the task. shards: for each shard, its
-    manifest entry, and its files' names and digests. inputs: what a corpus was read from. skipped_files: the inputs
-    that were left out, by their index in `inputs`.
+    run: the job. task: the caller's name for the task. attempt: this run of the task. manifest: the JSON object of the
+    manifest of its shards.
     """
 
     run: str
     task: str
     attempt: str
-    shards: tuple[_Published, ...]
-    n_skipped: int
-    inputs: tuple[dict[str, Any], ...] = ()
-    skipped_files: tuple[SkippedFile, ...] = ()
+    manifest: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -100,9 +93,9 @@ class ShardTask:
         them.
         """
         name = _checked_name(task)
-        with self._attempt() as (published, number, shards, _):
-            n_skipped = self._encode(batches, shards)
-        return Receipt(self.run, name, number, tuple(published), n_skipped)
+        with self._attempt() as (number, shards, manifest):
+            manifest.skipped = self._encode(batches, shards)
+        return Receipt(self.run, name, number, manifest.content())
 
     def write_corpus(self, corpus: Corpus, task: str | int = "", *, report: Any = None) -> Receipt:
         """Encodes the documents of a corpus without a Python object for each; otherwise like `write`.
@@ -113,33 +106,36 @@ class ShardTask:
         if self.text_field is not None or self.skip_bad or self.input_errors != "strict":
             raise ValueError("text_field, input_errors and skip_bad belong to the Corpus; pass them there")
         name = _checked_name(task)
-        with self._attempt() as (published, number, shards, manifest):
+        with self._attempt() as (number, shards, manifest):
             reading, _ = encode_corpus(self.tokenizer, corpus, [(manifest, shards)], self.threads, report)
         reading.warn()
-        inputs, skipped = tuple(digested(corpus.listing, manifest.digests)), tuple(reading.skipped_files)
-        return Receipt(self.run, name, number, tuple(published), reading.n_skipped, inputs, skipped)
+        manifest.inputs = digested(corpus.listing, manifest.digests)
+        manifest.skipped, manifest.skipped_files = reading.n_skipped, reading.skipped_files
+        return Receipt(self.run, name, number, manifest.content())
 
     @contextlib.contextmanager
-    def _attempt(self) -> Iterator[tuple[list[_Published], str, Shards, Manifest]]:
-        """Yields what a new attempt has published, its id, its shards and their manifest, which stays empty.
+    def _attempt(self) -> Iterator[tuple[str, Shards, Manifest]]:
+        """Yields the id of a new attempt, its shards and the manifest of those that are published.
 
         Shards are published under their names in the attempt's hidden folder. On error, leaves nothing.
         """
         storage, number = storage_of(self.folder), secrets.token_hex(8)
         run = f"{HIDDEN}{self.run}"
         manifest = new_manifest(self.tokenizer, self.config, [])
-        published: list[_Published] = []
 
         def publish(shard: Shard, files: Files) -> None:
             for path in rename_to_final(shard):
                 storage.upload(path, f"{run}/{number}/{path.name}")
-            published.append((shard.entry, files))
+            ids, *others = files
+            # A job cannot be resumed, so its shards have no resume points.
+            manifest.shards.append(ids | shard.entry | {"next": dataclasses.asdict(Position())})
+            manifest.indexes += others
 
         with tempfile.TemporaryDirectory(prefix="pairloom-") as local:
             folder = storage.staged(run, number, Path(local))
             try:
                 with publishing(folder, manifest, list(self.tokenizer.special_tokens), publish) as shards:
-                    yield published, number, shards, manifest
+                    yield number, shards, manifest
             except BaseException:
                 with contextlib.suppress(OSError):
                     storage.remove_folder(f"{run}/{number}")
@@ -386,21 +382,9 @@ def _checked(receipt: Receipt, empty: Manifest) -> Manifest:
     """
     if not _ATTEMPT.fullmatch(receipt.attempt):
         raise ValueError(f"attempt is {shown(receipt.attempt)}")
-    shards = [(dict(entry), list(map(dict, files))) for entry, files in receipt.shards]
-    for number, (_, files) in enumerate(shards):
-        if [file["file"] for file in files] != file_names(empty.format, number):
-            raise ValueError(f"the files of shard {number} are {shown(files)}")
-    # A job cannot be resumed, so its shards have no resume points.
-    point = {"next": dataclasses.asdict(Position())}
-    part = dataclasses.replace(
-        empty,
-        shards=[files[0] | entry | point for entry, files in shards],
-        indexes=[file for _, files in shards for file in files[1:]],
-        skipped=receipt.n_skipped,
-        skipped_files=[SkippedFile(*file) for file in receipt.skipped_files],
-        inputs=list(map(dict, receipt.inputs)),
-    )
-    part.check_values()
+    part = Manifest.from_content(receipt.manifest)
+    if (part.model, part.config, part.format, part.n_vocab) != (empty.model, empty.config, empty.format, empty.n_vocab):
+        raise ValueError("it has another model, or other options")
     return part
 
 

@@ -155,8 +155,8 @@ class Manifest:
         """The SHA-256 of the options."""
         return hashlib.sha256(json.dumps(self.config, sort_keys=True).encode()).hexdigest()
 
-    def encoded(self) -> bytes:
-        """Returns the JSON text."""
+    def content(self) -> dict[str, Any]:
+        """Returns the JSON object."""
         content: dict[str, Any] = {name: getattr(self, name) for name in _PLAIN_KEYS}
         content |= {"schema": SCHEMA, "totals": self.totals, "config_sha256": self.config_sha256}
         for name, entries in (("shards", self.shards), ("indexes", self.indexes)):
@@ -167,8 +167,12 @@ class Manifest:
         content["inputs"] = self._inputs_with_totals()
         if not self.complete:
             content["next"] = dataclasses.asdict(self.next)
+        return content
+
+    def encoded(self) -> bytes:
+        """Returns the JSON text."""
         kept = () if self.hidden_folder else ("shards", "indexes", "inputs")
-        lines = [f' "{name}": {self._json_of(value, name in kept)}' for name, value in sorted(content.items())]
+        lines = [f' "{name}": {self._json_of(value, name in kept)}' for name, value in sorted(self.content().items())]
         # File names that are not UTF-8 hold lone surrogates; backslashreplace writes these as JSON escapes.
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode(errors="backslashreplace")
 
@@ -221,12 +225,14 @@ class Manifest:
         with damage_reported(path, "not a manifest", "remove the folder and start again"):
             with open_regular(path) as file:
                 text = parquet.read_metadata(file)[METADATA_KEY] if path.name == _PARQUET_NAME else file.read()
-            return cls._from_content(json.loads(text), path)
+            content = json.loads(text)
+            if content["schema"] != SCHEMA:
+                raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
+            return cls.from_content(content)
 
     @classmethod
-    def _from_content(cls, content: dict[str, Any], path: Path) -> "Manifest":
-        if content["schema"] != SCHEMA:
-            raise FormatError(f"{path}: schema {content['schema']!r}; this pairloom reads {SCHEMA!r}")
+    def from_content(cls, content: dict[str, Any]) -> "Manifest":
+        """Returns the manifest with this JSON object; ValueError, or what misuse of its values raises, if damaged."""
         shards, indexes = content["shards"], content["indexes"]
         hidden = shards[0]["file"].rpartition("/")[0] if shards else ""
         _check(not hidden or HIDDEN_FOLDER.fullmatch(hidden), "the files are not in the folder of a run")

@@ -169,7 +169,6 @@ class Shards:
         # Counted over the whole run.
         self._n_bytes = self._begin_bytes = manifest.text_bytes
         self._literals: Counter[int] = Counter()
-        self._open_literals: Counter[int] = Counter()
         # (number of the input, its documents in the shard, their tokens) for each input.
         self._inputs: list[tuple[int, int, int]] = []
         self._point = manifest.next
@@ -191,16 +190,15 @@ class Shards:
             if self._provenance is not None and batch.provenance is not None:
                 self._provenance.write(batch.provenance, first, last + 1, shift)
             n_literals = int(np.searchsorted(batch.literals[:, 0], last, side="right"))
-            self._count(self._literals, batch.literals[literal:n_literals])
-            self._literals.update(self._open_literals)
-            self._open_literals.clear()
+            self._count(batch.literals[literal:n_literals])
             self._n_bytes = int(batch.byte_ends[last])
             position, first, literal = stop, last + 1, n_literals
             if self._n_tokens >= self._shard_tokens:
                 self._close()
         if position < len(ids):
             self._write(ids[position:], ends[:0])
-        self._count(self._open_literals, batch.literals[literal:])
+        # Those of a document that has not ended, which will end in the shard that is open now.
+        self._count(batch.literals[literal:])
 
     def finish(self) -> None:
         """Closes the last shard."""
@@ -210,10 +208,9 @@ class Shards:
     def abandon(self) -> None:
         """Closes the files of the incomplete shard without removing them; nothing is written afterwards."""
         self._is_abandoned = True
-        for writer in (self._writer, self._provenance):
-            if writer is not None:
-                with contextlib.suppress(OSError):
-                    writer.abandon()
+        for writer in filter(None, (self._writer, self._provenance)):
+            with contextlib.suppress(OSError):
+                writer.abandon()
         self._writer = self._provenance = None
 
     def _note_inputs(self, batch: Batch, first: int, stop: int) -> None:
@@ -234,9 +231,9 @@ class Shards:
             self._point = dataclasses.replace(point, documents=point.documents + end - begin)
         self._skipped_files = batch.skipped_files
 
-    def _count(self, counts: Counter[int], literals: npt.NDArray[np.int64]) -> None:
+    def _count(self, literals: npt.NDArray[np.int64]) -> None:
         for _, token, n in literals.tolist():
-            counts[token] += n
+            self._literals[token] += n
 
     def _write(self, ids: npt.NDArray[Any], ends: npt.NDArray[np.int64]) -> None:
         if self._is_abandoned:
