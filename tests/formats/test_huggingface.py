@@ -231,8 +231,10 @@ def test_what_is_saved_comes_back(tmp_path: Path, specials: dict[str, int]) -> N
     formats.save(model, tmp_path / "folder", format="gpt2")
     assert formats.load(tmp_path / "folder", special_tokens=list(specials)) == model
     if specials:
-        with pytest.warns(UserWarning, match=f"folder: {len(specials)} of .* are never used.* special_tokens"):
+        with pytest.warns(UserWarning, match=f"merges.txt: {len(specials)} of .* are never used.* special_tokens"):
             formats.load(tmp_path / "folder")
+        with pytest.warns(UserWarning, match=f"merges.txt: {len(specials)} of .* are never used"):
+            formats.load(tmp_path / "folder", special_tokens=["<another>"])
         # As in DialoGPT: the transformers class knows <|endoftext|>, but no file contains it.
         (tmp_path / "folder/tokenizer_config.json").write_text('{"model_max_length": 1024}')
         names = ", ".join(map(repr, sorted(specials, key=specials.__getitem__)))

@@ -102,11 +102,6 @@ def load(
             pretrained.check_class(companions, folder)
         if incomplete and isinstance(special_tokens, Mapping):
             pretrained.check_listed(special_tokens, file / gpt2.VOCAB_NAME)
-        if special_tokens is None or incomplete:
-            from pairloom.vocabulary import unreachable_text
-
-            if (text := unreachable_text(model)) is not None:
-                warn(f"{file}: {text}")
     else:
         # Read only once: the path can be a pipe.
         with file.open("rb") as opened:

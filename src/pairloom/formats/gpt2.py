@@ -12,6 +12,7 @@ from pathlib import Path
 from pairloom import _core
 from pairloom._internal.arguments import as_text
 from pairloom._internal.byte_alphabet import to_alphabet
+from pairloom._internal.warnings import warn
 from pairloom.errors import FormatError
 from pairloom.formats.reader import Specials, model_of, named
 from pairloom.formats.shared.added_tokens import with_special_tokens
@@ -30,10 +31,19 @@ def read_pair(
     pattern: Pattern | None = None,
     special_tokens: Specials | None = None,
 ) -> Model:
-    """Reads the two files. A special token takes its entry's id, else the next id after the largest."""
+    """Reads the two files. A special token takes its entry's id, else the next id after the largest.
+
+    Warns about tokens that the merges never make: special tokens that are not passed, or merges that are missing.
+    """
+    # Imported here because it imports NumPy.
+    from pairloom.vocabulary import unreachable_text
+
     vocab, merges = os.fspath(vocab_path), os.fspath(merges_path)
     files = (Path(vocab).read_bytes(), as_text(vocab), Path(merges).read_bytes(), as_text(merges))
-    return model_of(_core.read_gpt2(*files, pattern, named(special_tokens)), as_text(vocab))
+    model = model_of(_core.read_gpt2(*files, pattern, named(special_tokens)), as_text(vocab))
+    if (text := unreachable_text(model)) is not None:
+        warn(f"{merges}: {text}")
+    return model
 
 
 def write(model: Model) -> dict[str, bytes]:

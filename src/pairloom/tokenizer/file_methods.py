@@ -33,14 +33,9 @@ class FileMethods(TokenizerBase):
         missing_bytes: as in `load`. Raises OSError, and FormatError that names file and place if a file is damaged.
         Pickled objects are refused: load them yourself, and pass them to Tokenizer().
         """
-        from pairloom.vocabulary import unreachable_text
-
         vocab, merges = check_path("vocab_filepath", vocab_filepath), check_path("merges_filepath", merges_filepath)
         model = formats.gpt2.read_pair(vocab, merges, special_tokens=special_tokens)
-        model = formats.with_missing_bytes(model, vocab, missing_bytes)
-        if (text := unreachable_text(model)) is not None:
-            warn(f"{merges}: {text}")
-        return cls.from_model(model, name=vocab)
+        return cls.from_model(formats.with_missing_bytes(model, vocab, missing_bytes), name=vocab)
 
     @classmethod
     def load(
