@@ -87,7 +87,7 @@ def test_a_file_that_is_not_utf8_is_named_with_its_byte(tmp_path: Path) -> None:
         (tokenizers, "CharBPETokenizer"),
         (models, "WordPiece"),
         (trainers, "UnigramTrainer"),
-        (pre_tokenizers, "UnicodeScripts"),
+        (pre_tokenizers, "CharDelimiterSplit"),
         (normalizers, "BertNormalizer"),
         (decoders, "CTC"),
     ],
@@ -127,7 +127,6 @@ STRIPPING = normalizers.Sequence([normalizers.NFC(), normalizers.Strip()])
         (lambda: Tokenizer.from_buffer(TEXT), TypeError, "buffer must be bytes, not str; from_str takes a str"),
         (lambda: pre_tokenizers.Split(Regex("a*"), "isolated"), ValueError, "can match nothing"),
         (lambda: pre_tokenizers.Split("a", "kept"), ValueError, "behavior must be one of"),
-        (lambda: pre_tokenizers.CharDelimiterSplit("ab"), ValueError, "delimiter must be one character"),
         (lambda: processors.TemplateProcessing("[CLS] $A"), ValueError, r"lacks '\[CLS\]'"),
         (
             lambda: processors.TemplateProcessing("[A] $A", special_tokens=[("[A]", trained().token_to_id("[A]"))]),

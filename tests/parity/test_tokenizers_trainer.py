@@ -98,7 +98,7 @@ def parts(m: Any) -> list[tuple[str, Any]]:
     return [
         *(("pre_tokenizer", p.Split(" ", behavior)) for behavior in ("removed", "isolated", "merged_with_next")),
         ("pre_tokenizer", p.Split(m.Regex(r"\s+|\w+"), "merged_with_previous", invert=True)),
-        ("pre_tokenizer", p.Sequence([p.Digits(True), p.Punctuation("contiguous"), p.CharDelimiterSplit("-")])),
+        ("pre_tokenizer", p.Sequence([p.Digits(True), p.Punctuation("contiguous"), p.Split("-", "removed")])),
         ("pre_tokenizer", p.ByteLevel(add_prefix_space=False, trim_offsets=False, use_regex=False)),
         ("pre_tokenizer", p.Metaspace("_", "first", split=False)),
         ("pre_tokenizer", p.BertPreTokenizer()),

@@ -233,24 +233,6 @@ class Split(_Matching):
 
 
 @dataclass(eq=False)
-class CharDelimiterSplit(_Matching):
-    """Splits at a character and drops it."""
-
-    delimiter: str
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.delimiter) != 1:
-            raise ValueError(f"delimiter must be one character, not {shown(self.delimiter)}")
-
-    def _split_rule(self) -> tuple[str, str, bool]:
-        return Split(self.delimiter, "removed")._split_rule()
-
-    def _dropped_characters(self) -> frozenset[str]:
-        return frozenset(self.delimiter)
-
-
-@dataclass(eq=False)
 class WhitespaceSplit(_Matching):
     """Splits at white space and drops it."""
 
@@ -386,4 +368,4 @@ class Sequence(Steps, PreTokenizer):
     pretokenizers: list[PreTokenizer]
 
 
-FixedLength, UnicodeScripts = not_taken("FixedLength", "UnicodeScripts")
+CharDelimiterSplit, FixedLength, UnicodeScripts = not_taken("CharDelimiterSplit", "FixedLength", "UnicodeScripts")

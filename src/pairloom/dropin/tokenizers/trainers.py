@@ -8,14 +8,8 @@ from pairloom._internal.arguments import check_bool, check_choice, check_int, ch
 from pairloom.dropin.tokenizers.components import AddedToken, not_taken
 
 
-class Trainer:
-    """The base of trainers."""
-
-    __slots__ = ()
-
-
 @dataclass(kw_only=True, eq=False, slots=True)
-class BpeTrainer(Trainer):
+class BpeTrainer:
     """The options of training BPE, with the same meaning as in tokenizers 0.23.
 
     vocab_size includes special tokens and the alphabet. Tokens must be shorter than max_token_length characters, except
