@@ -20,7 +20,7 @@ ONIGURUMA = json.loads((cases.TESTDATA / "oniguruma.json").read_text(encoding="u
 REGEXES = ONIGURUMA["matrix"]
 PATTERNS: list[dict[str, str]] = [
     *({"Regex": text} for text in (*REGEXES, "", "(?:)")),
-    *({"String": text} for text in ("", "ab", ".", "a|b", "²")),
+    *({"String": text} for text in ("", "ab", ".", "a|b", "²", "\n")),
 ]
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 NEWER = "\U00011de0"  # a digit since Unicode 17

@@ -32,12 +32,21 @@ const OTHER_PROPERTIES: [&str; 3] = ["graph", "print", "word"];
 /// Pairs of ASCII letters that together equal one letter if case is ignored.
 const PAIRS: [&str; 5] = ["ss", "ff", "fi", "fl", "st"];
 
+/// Galactica's regex for one character, once or repeated, and the characters: Nougat and UniMERNet have it, too.
+const REPEATED: (&str, &str) = (
+    r#"([!"\#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"#,
+    r#"! " \# \$ % \& ' \* \+ , \- \. / : ; < = > \? \\ \^ _ ` \| \~"#,
+);
+
 /// Atoms in pairloom's spelling and in Oniguruma's, and whether they are assertions. The first match is used.
 static ATOM_SPELLINGS: LazyLock<Vec<(String, String, bool)>> = LazyLock::new(|| {
     let (theirs, ours) = (format!("[{WORD}{LATIN_1}]"), format!("[{WORD}{JOINERS}]"));
     let not = |class: &str| class.replacen('[', "[^", 1);
     let no_boundary = |word: &str| format!("(?:(?<={word})(?={word})|(?<!{word})(?!{word}))");
-    let atoms: [(&str, &str, bool); 15] = [
+    let runs: Vec<String> = REPEATED.1.split(' ').map(|character| format!("{character}+")).collect();
+    let runs = format!("(?:{})", runs.join("|"));
+    let atoms: [(&str, &str, bool); 16] = [
+        (&runs, REPEATED.0, false),
         (r"\A", r"\A", true),
         (r"\z", r"\z", true),
         // `\s` takes all line feeds, so the end of a line is the end of the text.

@@ -182,7 +182,7 @@ fn is_clip(node: &Node<'_>) -> bool {
 }
 
 fn removal<T>(what: &str) -> Result<T> {
-    refused(format!("{what} drops parts of the text, so ids could not be decoded back to it"))
+    refused(format!("{what} drops parts of the text, so ids could not be decoded back to it; {REMEDY}"))
 }
 
 fn split(node: &Node<'_>) -> Result<String> {
@@ -220,6 +220,6 @@ fn split(node: &Node<'_>) -> Result<String> {
 
 /// Returns the regular expression that matches the text literally.
 fn escaped(text: &str) -> String {
-    let is_special = |c: char| "()[]{}?*+-|^$\\.&~# \t\n\r\x0b\x0c".contains(c);
+    let is_special = |c: char| "()[]{}?*+|^$\\.".contains(c);
     text.chars().flat_map(|c| is_special(c).then_some('\\').into_iter().chain([c])).collect()
 }
