@@ -189,7 +189,7 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
     try:
         before = model
         added = {literal: token_id for literal, token_id in ids.items() if literal not in model.special_tokens}
-        model = with_special_tokens(model, added)
+        with_ids = model = with_special_tokens(model, added)
         # Special tokens that only have a role or a name in these files get the next ids.
         known = ids if incomplete else model.special_tokens
         named = [literal for literal in _special_literals(config) if literal not in known]
@@ -207,7 +207,8 @@ def apply(model: Model, config: Companions, name: str, *, incomplete: bool = Fal
                 plain_specials=model.plain_specials | found.plain.difference(roles),
                 special_rules=(*model.special_rules, *found.rules),
             )
-            _check_overlaps(before, [literal for literal in joining if literal not in before.special_tokens], name)
+            _check_overlaps(before, added, name)
+            _check_overlaps(with_ids, [literal for literal in named if literal not in with_ids.special_tokens], name)
             if not incomplete:
                 _check_ids(before, {literal: model.special_tokens[literal] for literal in joining}, name)
         has_prefix = "prefix_space" in model.normalizer
@@ -265,6 +266,8 @@ def _check_ids(model: Model, ids: Mapping[str, int], name: str) -> None:
 
 def _check_overlaps(model: Model, joining: Collection[str], name: str) -> None:
     """Refuses tokens that overlap with the model's own: a Model does not record which ones are searched for first."""
+    if not joining:
+        return
     literals = list(dict.fromkeys((*model.special_tokens, *joining)))
     for later in (joining, model.special_tokens):
         entries = [
