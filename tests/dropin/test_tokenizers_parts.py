@@ -1,6 +1,7 @@
 """Methods of the components of pairloom.dropin.tokenizers equal the library's."""
 
 import copy
+import json
 import pickle
 import random
 from pathlib import Path
@@ -254,3 +255,19 @@ def test_a_token_that_starts_in_absorbed_white_space_is_found() -> None:
         made.add_tokens([m.AddedToken("<r>", rstrip=True, normalized=False), m.AddedToken(" a", normalized=False)])
         ids.append([made.encode(text).ids for text in ("<r> aa", "a<r> a", "<r>  aa a")])
     assert ids[0] == ids[1]
+
+
+def test_a_file_of_an_older_release_is_read_as_by_the_library() -> None:
+    made = dropin.ByteLevelBPETokenizer()
+    made.train_from_iterator(["the cat sat"] * 3, 270)
+    file = json.loads(made.to_str())
+    # As in GPT-2's published file.
+    del file["model"]["type"]
+    file["model"] |= {"continuing_subword_prefix": "", "end_of_word_suffix": ""}
+    assert len({tuple(each.Tokenizer.from_str(json.dumps(file)).encode("a cat").ids) for each in LIBRARIES}) == 1
+    rules = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    file["added_tokens"] = [{"id": 999, "content": "<x>", **rules}]
+    # The library ignores the id in the file.
+    assert tokenizers.Tokenizer.from_str(json.dumps(file)).token_to_id("<x>") == 263
+    with pytest.raises(FormatError, match="'<x>' has id 999, but the library tokenizers would assign it 263"):
+        dropin.Tokenizer.from_str(json.dumps(file))

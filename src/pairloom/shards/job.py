@@ -56,6 +56,7 @@ _HIDDEN = (HIDDEN, f".{HIDDEN}")
 
 _ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a worker wrote: plain values that can be pickled or sent as JSON.

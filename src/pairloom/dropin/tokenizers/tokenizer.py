@@ -302,13 +302,18 @@ def _from_json_bytes(data: bytes, name: str) -> Tokenizer:
     state = parse(data, name)
     try:
         made = Tokenizer(models.BPE())
+        # GPT-2's published file does not name the type of its model.
+        state["model"] = {"type": "BPE", **state["model"]}
         for part, base in _PARTS.items():
             setattr(made, part, component_of(base, state.get(part)))
         for entry in state.get("added_tokens", []):
             token = AddedToken(**{key: value for key, value in entry.items() if key != "id"})
-            made._added[token.content] = entry["id"], token
-            if token.special:
-                made._special.add(token.content)
+            made._add([token], token.special)
+            if (token_id := made._added[token.content][0]) != entry["id"]:
+                raise FormatError(
+                    f"{name}: added token {shown(token.content)} has id {shown(entry['id'])}, but the library "
+                    f"tokenizers would assign it {token_id}; add it to the vocabulary with its id"
+                )
         made._truncation, made._padding = truncation_and_padding(state)
     except (KeyError, TypeError, AttributeError) as error:
         raise FormatError(
