@@ -26,24 +26,19 @@ CS336_SAMPLES = [
     "special_token_double_newlines_non_whitespace.txt",
 ]
 
-ENDOFTEXT = "<|endoftext|>"
 
-_USUAL: dict[str, Any] = {
-    "pattern": "gpt2",
-    "special_tokens": [],
-    "byte_order": "value",
-    "specials_counted": True,
-    "corpus_specials": "text",
-    "tie_break": "ids_least",
-    "min_frequency": 1,
-    "max_token_bytes": None,
-}
-PROFILES: dict[str, dict[str, Any]] = {
-    "bpetite": {**_USUAL, "special_tokens": [ENDOFTEXT], "special_ids": "last", "specials_counted": False},
-    "cs336": {**_USUAL, "special_ids": "after_bytes", "corpus_specials": "split", "tie_break": "bytes_greatest"},
-    "huggingface": {**_USUAL, "special_ids": "first", "byte_order": "gpt2"},
-}
+def _read(file: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((TESTDATA / file).read_text(encoding="utf-8"))
+    return content
+
+
+PROFILES: dict[str, dict[str, Any]] = _read("training.json")["profiles"]
 """What each profile must mean, written down a second time so that the product's own table is checked."""
+
+REFUSED: dict[str, list[list[Any]]] = {
+    kind: [[getattr(builtins, cell) if cell in ("ValueError", "TypeError") else cell for cell in row] for row in rows]
+    for kind, rows in _read("refused.json").items()
+}
 
 
 class Case(SimpleNamespace):
@@ -134,11 +129,6 @@ def cases_of(kind: str) -> list[Case]:
         Case(**usual | {name: converters[name](value) if name in converters else value for name, value in case.items()})
         for case in _read(f"{kind}.json")["cases"]
     ]
-
-
-def _read(file: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((TESTDATA / file).read_text(encoding="utf-8"))
-    return content
 
 
 def _tokens(tokens: dict[str, str]) -> dict[int, bytes]:

@@ -8,6 +8,7 @@ import pytest
 
 from pairloom import Tokenizer
 from pairloom.reference import dropout as reference
+from tests.cases import REFUSED
 from tests.formats.models import reference_of
 
 TEXT = "the cat sat on the mat; naïve cafés 12345 \n\n<|endoftext|> aaaaaaaaaaaaaaaaa the theme" * 3
@@ -56,21 +57,7 @@ def test_dropout_of_a_long_pretoken_is_not_quadratic() -> None:
     assert TOKENIZER.decode(ids) == text
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "message"),
-    [
-        ({"dropout": 0.1}, ValueError, "needs seed="),
-        ({"seed": 1}, ValueError, "seed needs dropout"),
-        ({"dropout": 1.5, "seed": 1}, ValueError, "from 0 to 1"),
-        ({"dropout": float("nan"), "seed": 1}, ValueError, "from 0 to 1"),
-        ({"dropout": "0.1", "seed": 1}, TypeError, "dropout must be a float"),
-        ({"dropout": True, "seed": 1}, TypeError, "dropout must be a float"),
-        ({"dropout": 0.1, "seed": 0.5}, TypeError, "seed"),
-        ({"dropout": 0.1, "seed": -1}, ValueError, "seed"),
-        ({"dropout": 0.1, "seed": 2**64}, ValueError, "seed"),
-        ({"dropout": 0.1, "seed": 1, "pair": "b"}, ValueError, "one text"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "error", "message"), REFUSED["dropout"])
 def test_wrong_arguments_of_dropout_are_refused(fields: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         TOKENIZER.encode("a", **fields)

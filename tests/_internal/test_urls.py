@@ -1,41 +1,19 @@
 """URLs: no secret is shown, and errors of store libraries become OSErrors that name the URL."""
 
 import errno
+import json
 import traceback
 
 import pytest
 
 from pairloom import CorpusError
 from pairloom._internal.urls import errors_of_store, public_url, without_secrets
+from tests.cases import TESTDATA
 
-SECRET_URLS = {
-    "http://me:PASSWORD@host/a.txt?sig=TOKEN": "http://host/a.txt",
-    "https://TOKEN@host:8080/a.txt#TOKEN": "https://host:8080/a.txt",
-    "HTTPS://host?sig=TOKEN": "HTTPS://host",
-    # As people write them, unescaped.
-    "http://me:PASS@WORD@host/a.txt": "http://host/a.txt",
-    "http://me:PASS/WORD@host/a.txt": "http://host/a.txt",
-    "http://me:PASS?WORD@host/a.txt": "http://host/a.txt",
-    "ftp://me:PASSWORD@host/a": "ftp://host/a",
-    "s3://KEY:PASSWORD@bucket/a.txt": "s3://bucket/a.txt",
-    "s3://bucket/a.txt?versionId=1&sig=TOKEN": "s3://bucket/a.txt",
-    "zip://a.txt::http://me:PASSWORD@host/x.zip?sig=TOKEN": "zip://a.txt::http://host/x.zip",
-    "simplecache::s3://KEY:PASSWORD@bucket/a": "simplecache::s3://bucket/a",
-    "http://[::1]:80/a?sig=TOKEN": "http://[::1]:80/a",
-}
-PUBLIC_URLS = [
-    "http://host:8080/a@b.txt",
-    "s3://bucket/wh?t*.txt",
-    "s3://bucket/a#1@2.txt",
-    "abfs://container@account.dfs.core.windows.net/a",
-    "hf://gpt2@main/a.txt",
-    "hf://datasets/me/data@v1/a.txt",
-    "memory://bucket/a",
-    "a plain path?#@",
-]
+CASES = json.loads((TESTDATA / "inputs.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("url", "public"), SECRET_URLS.items())
+@pytest.mark.parametrize(("url", "public"), CASES["secret_urls"])
 def test_a_public_url_holds_no_user_password_or_query(url: str, public: str) -> None:
     assert public_url(url) == public
     assert without_secrets(f"cannot open '{url}' now") == f"cannot open '{public}' now"
@@ -44,7 +22,7 @@ def test_a_public_url_holds_no_user_password_or_query(url: str, public: str) -> 
     )
 
 
-@pytest.mark.parametrize("url", PUBLIC_URLS)
+@pytest.mark.parametrize("url", CASES["public_urls"])
 def test_a_url_without_secrets_stays_as_it_is(url: str) -> None:
     assert public_url(url) == url
 

@@ -1,13 +1,17 @@
-"""Runs the command line in this process."""
+"""Runs the command line in this process; the cases of testdata/commands.json."""
 
 import contextlib
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pairloom.cli import main
+from tests.cases import TESTDATA
+
+CASES: dict[str, list[Any]] = json.loads((TESTDATA / "commands.json").read_text(encoding="utf-8"))
 
 
 class Done(NamedTuple):

@@ -1,6 +1,5 @@
 """The command line: results on stdout, messages on stderr, exit status 0, 1 or 2, no partial output."""
 
-import argparse
 import json
 import os
 import subprocess
@@ -11,9 +10,7 @@ from typing import Any
 import pytest
 
 from pairloom import PretokenCounts, Tokenizer
-from pairloom.cli.commands import COMMANDS
-from tests.cli.commands import failed, output, run
-from tests.cli.test_help import parser_of
+from tests.cli.commands import CASES, failed, output, run
 
 
 @pytest.mark.parametrize(("options", "loaded"), [("--format gpt2", {}), ("", {"pattern": "gpt2"})])
@@ -48,13 +45,6 @@ def test_decode_adds_nothing(model: Path) -> None:
         assert run("decode --model", model, stdin=stdin) == (0, text, "")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_list_option_given_twice_keeps_both_lists(command: str) -> None:
-    for action in parser_of(command)._actions:
-        if action.option_strings and action.nargs in ("+", "*"):
-            assert type(action) is argparse._ExtendAction, f"{command} {action.option_strings}"
-
-
 def test_a_value_may_look_like_an_option() -> None:
     failed(run("encode --model nowhere.json", "--text", "--no option, but a text"), "nowhere.json")
 
@@ -86,19 +76,7 @@ def test_failures_of_encode_and_decode(model: Path) -> None:
     failed(run("decode", "--model", model, stdin=b"[" * 100_000))
 
 
-@pytest.mark.parametrize(
-    ("command", "name", "what"),
-    [
-        ("train --input a.txt --vocab-size 258 --output new.json", "new.json", "a tokenizer of 259 ids"),
-        ("count --input a.txt --output new.counts", "new.counts", "2 pretokens and their counts"),
-        ("merge-counts old.counts --output new.counts", "new.counts", "2 pretokens and their counts"),
-        ("tokenize --model old.json --input a.txt --output new", "new", "shards of 3 tokens"),
-        ("convert --model old.json --output new.json --format huggingface", "new.json", "huggingface, 259 tokens"),
-        ("view --model old.json --input a.txt --output new.html", "new.html", "a page; open it in a browser"),
-        ("stats --model old.json --input a.txt --plot new.svg", "new.svg", "a plot"),
-        ("compare --model old.json --corpus a=a.txt --plot new.svg", "new.svg", "a plot"),
-    ],
-)
+@pytest.mark.parametrize(("command", "name", "what"), CASES["written"])
 def test_a_command_says_on_stderr_what_it_wrote(
     command: str, name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

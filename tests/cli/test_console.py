@@ -17,8 +17,7 @@ from pairloom import Tokenizer, tokenize_files
 from pairloom._internal import progress
 from pairloom.cli.commands import COMMANDS
 from pairloom.corpus.streams import Stream
-from tests.cli.commands import output, run
-from tests.cli.test_help import parser_of
+from tests.cli.commands import CASES, output, run
 from tests.corpus.files import DOCUMENTS, json_lines
 
 PAIRLOOM = f"{sys.executable} -m pairloom"
@@ -31,12 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "a.jsonl").write_text(json_lines(DOCUMENTS))
     (folder / "a.txt").write_text("some text <|endoftext|>")
     return folder
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_number_is_read_by_whole_number(command: str) -> None:
-    for action in parser_of(command)._actions:
-        assert action.type is not int, f"{command} {action.option_strings}"
 
 
 @pytest.mark.parametrize("number", [str(1 << 63), str(-1 << 64), "9" * 5000, "1e3", "nan", ""])
@@ -54,30 +47,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, timeout=60)
 
 
-@pytest.mark.parametrize(
-    ("command", "status", "message"),
-    [
-        ("encode --model model.json <&-", 2, "pairloom: stdin is closed"),
-        ("decode --model model.json <&-", 2, "pairloom: stdin is closed"),
-        ("drop nowhere --ids - <&-", 2, "pairloom: stdin is closed"),
-        ("count --input - --output c <&-", 1, "pairloom: -: standard input is closed"),
-        ("tokenize --model model.json --input - --output t <&-", 1, "pairloom: -: standard input is closed"),
-        ("encode --model model.json --text a >&-", 2, "pairloom: stdout is closed"),
-        ("decode --model model.json --ids 97 >&-", 2, "pairloom: stdout is closed"),
-        ("stats --model model.json --input a.txt >&-", 2, "pairloom: stdout is closed"),
-        ("encode --model model.json --text a >/dev/full", 1, "pairloom: stdout: No space left on device"),
-        ("stats --model model.json --input a.txt >/dev/full", 1, "pairloom: stdout: No space left on device"),
-        ("encode --model model.json --text a 2>&-", 0, ""),
-        ("encode --model none.json --text a 2>&-", 1, ""),
-        ("encode --model none.json --text a 2>/dev/full", 1, ""),
-        ("encode --model model.json --text a <&- 2>&-", 0, ""),
-        ("train --vocab-size 300 --input a.txt --output m --force >&-", 2, "pairloom: stdout is closed"),
-        ("tokenize --model model.json --input a.txt --output t --force 2> >(exec true)", 0, ""),
-        ("tokenize --model model.json --input a.txt --output t --force 2>&1 > >(exec true) | cat >/dev/null", 0, ""),
-        ("view --model model.json --text a | grep -q '<html'", 0, ""),
-        ("decode --model model.json < <(yes 97 | head -50000) | head -c 1", 0, ""),
-    ],
-)
+@pytest.mark.parametrize(("command", "status", "message"), CASES["streams"])
 def test_closed_and_full_streams_are_no_tracebacks(folder: Path, command: str, status: int, message: str) -> None:
     done = shell(f"{PAIRLOOM} {command}", folder)
     assert done.returncode == status, done.stderr

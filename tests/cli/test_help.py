@@ -16,11 +16,14 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_describes_every_option(command: str) -> None:
+def test_help_describes_options_that_are_of_the_usual_kinds(command: str) -> None:
     shown = " ".join(output(command, "--help").split())
     for action in parser_of(command)._actions:
         assert action.help, f"{command} {action.option_strings} has no help"
         assert all(option in shown for option in action.option_strings)
+        assert action.type is not int, "whole_number says more of what is no number"
+        if action.option_strings and action.nargs in ("+", "*"):
+            assert type(action) is argparse._ExtendAction, "an option that is given twice keeps both lists"
 
 
 def test_help_lists_every_command() -> None:

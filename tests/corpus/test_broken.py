@@ -1,6 +1,7 @@
 """Broken input: an error that names the location or, with skip_bad, a count of what was skipped."""
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,36 +13,17 @@ import pyarrow.parquet
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts
+from tests.cases import REFUSED, TESTDATA
 from tests.corpus.files import DOCUMENTS, write_all, write_arrow, write_parquet
 
+CASES = json.loads((TESTDATA / "inputs.json").read_text(encoding="utf-8"))
 LINE = b'{"text": "a good line"}\n'
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b'{"text": "cut', "line 3: .*truncated"),
-        (b'{"text": "a"}}', "line 3: trailing characters at column 14"),
-        (b'{"body": "a", "id": 4}', 'line 3: no field "text"; the record has "body", "id"; .*with text_field'),
-        (b'{"text": 5}', "line 3: .*integer `5`, expected a string.*; skip such rows with skip_bad"),
-        (b'{"text": {"a": "b"}}', "line 3: .*map, expected a string.*; name a nested key with a dot, as in a.b"),
-        (b'{"text": null}', "line 3: .*null, expected a string.*; skip such rows with skip_bad"),
-        (b'[{"text": "a"}]', "line 3: .*; write one record per line, not a list of records"),
-        (b'["text"]', "line 3: .*expected an object"),
-        (b'{"text": "caf\xe9"}', "line 3: invalid UTF-8 at byte 13 of the line; .* Latin-1 .*input_errors="),
-        (b'{"text": NUL, "b": "\xe9"}', "line 3: expected value at column 1.; the line is not JSON"),
-        (b'{"text": "\\ud800"}', "line 3: .*; a lone surrogate is not a character: replace it with input_errors="),
-        (b"nonsense", "line 3: "),
-        *(
-            (b'{"n": ' + n + b', "text": "a"}', f"line 3: .* at column {at}; NaN and Infinity are not JSON: write null")
-            for n, at in ((b"NaN", 7), (b"-Infinity", 8), (b"Infinity", 7), (b"[1, NaN]", 11))
-        ),
-        (b'{"text": "NaN" x}', "line 3: [^;]*; the line is not JSON: correct it, [^;]*$"),
-    ],
-)
-def test_broken_lines(tmp_path: Path, line: bytes, message: str) -> None:
+@pytest.mark.parametrize(("line", "message"), CASES["lines"])
+def test_broken_lines(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(LINE * 2 + line + b"\n" + LINE)
+    path.write_bytes(LINE * 2 + line.encode("latin-1") + b"\n" + LINE)
     with pytest.raises(CorpusError, match=message):
         list(Corpus(path))
     reading = Corpus(path, skip_bad=True).read()
@@ -150,20 +132,7 @@ def test_paths_that_mean_nothing(tmp_path: Path) -> None:
         Corpus(5)
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"separator": ""}, ValueError),
-        ({"text_field": ""}, ValueError),
-        ({"text_field": "a..b"}, ValueError),
-        ({"max_bytes": 0}, ValueError),
-        ({"doc_cap": True}, TypeError),
-        ({"skip_bad": 1}, TypeError),
-        ({"skip_bad_files": None}, TypeError),
-        ({"input_errors": "no"}, ValueError),
-        ({"input_format": "csv"}, ValueError),
-    ],
-)
+@pytest.mark.parametrize(("options", "error"), REFUSED["Corpus"])
 def test_wrong_options(tmp_path: Path, options: dict[str, Any], error: type[Exception]) -> None:
     (tmp_path / "a.txt").write_text("a")
     with pytest.raises(error):

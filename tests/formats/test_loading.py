@@ -18,6 +18,7 @@ from pairloom.errors import FormatError
 from pairloom.model import Model, canonical_json
 from pairloom.patterns import GPT2
 from pairloom.reference.encoder import encode_pretoken
+from tests.cases import REFUSED
 from tests.formats.models import reference_of
 from tests.formats.test_tiktoken import tekken_file
 from tests.soak.isolation import run_cases
@@ -74,20 +75,7 @@ def test_the_suffix_tiktoken_is_that_format(tmp_path: Path, name: str) -> None:
     assert Tokenizer.load(path) == TOKENIZER
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("tokenizer.json", 'HuggingFace\'s format, .*format="huggingface" for that, or format="pairloom"'),
-        ("vocab.json", 'a GPT-2 file, .*format="gpt2" for that .a folder., or format="pairloom"'),
-        ("merges.txt", "a GPT-2 file"),
-        (
-            "tekken.json",
-            'Mistral\'s format, .*; pass format="tekken" for that, or format="pairloom" if you want that format',
-        ),
-        ("x.pkl", "a pickle"),
-        ("x.pickle", "a pickle"),
-    ],
-)
+@pytest.mark.parametrize(("name", "words"), REFUSED["names"])
 def test_a_name_of_another_format_is_refused(name: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / name
     with pytest.raises(FormatError, match=f"{re.escape(name)}: this name is for {words}"):

@@ -13,6 +13,7 @@ import pytest
 
 from pairloom import Tokenizer, open_shards, pack_shards, tokenize_files
 from pairloom.shards import mixing
+from tests.cases import REFUSED
 from tests.shards.making import page_code, random_lines
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -156,22 +157,7 @@ def test_a_step_far_ahead_is_computed_and_not_walked_to(folders: dict[str, Path]
     ).n_steps
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (None, "weights are missing; give each folder its share"),
-        ({"web": 1}, "weights lacks 'code'"),
-        ({"web": 1, "code": 1, "cod": 1}, "weights names 'cod', which is not one of the folders"),
-        ({"web": 1, "code": -1}, r"weights\['code'\] must be at least 0"),
-        ({"web": 1, "code": float("nan")}, r"weights\['code'\] must be at least 0 and finite"),
-        ({"web": 0, "code": 0.0}, "weights add up to 0"),
-        ({"web": 1, "code": 1e-9}, r"weights\['code'\] is less than 1/65536 of their sum"),
-        ({"web": 1, "code": "1"}, r"weights\['code'\] must be a number, not str"),
-        ([], "weights must be a dict by name, or a list"),
-        ([(1, {"web": 1, "code": 1})], "a step of weights is 1; the largest is 0"),
-        ([(0, {"web": 1, "code": 1}), (0, {"web": 1, "code": 2})], "a step of weights must be at least 1"),
-    ],
-)
+@pytest.mark.parametrize(("weights", "message"), REFUSED["weights"])
 def test_weights_that_fit_no_folders_are_refused(folders: dict[str, Path], weights: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         open_shards({"web": folders["web"], "code": folders["code"]}, weights=weights)

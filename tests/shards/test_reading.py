@@ -18,6 +18,7 @@ import pytest
 from pairloom import FormatError, Tokenizer, open_shards, tokenize_files, verify_shards
 from pairloom.shards.files import FORMATS
 from pairloom.shards.order import permuted
+from tests.cases import REFUSED
 from tests.shards.making import page_code, random_lines
 from tests.shards.reading import documents_of
 
@@ -249,21 +250,7 @@ def test_orders_are_the_same_on_every_machine() -> None:
     assert permuted([0, 1, 2], 10**12, 2**64 - 1, 7).tolist() == [323419374109, 384052233718, 804702288445]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"seq_len": 0}, "seq_len"),
-        ({"rank": 2, "world_size": 2}, "rank"),
-        ({"row": -1}, "row"),
-        ({"seed": 2**64}, "seed"),
-        ({"shuffle": "token"}, "shuffle"),
-        ({"dtype": np.uint8}, "dtype uint8 cannot hold ids up to"),
-        ({"dtype": np.float32}, "dtype float32 cannot hold ids"),
-        ({"pad_id": -1}, "pad_id"),
-        ({"mode": "padded"}, "mode 'padded' needs pad_id"),
-        ({"epochs": 1, "seq_len": 10**3}, r"needs \d+ more ids than the epochs have; pass pad_id"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), REFUSED["batches"])
 def test_wrong_options_are_refused_at_once(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     shards = open_shards(_shards(tmp_path, 2))
     with pytest.raises(ValueError, match=message):

@@ -23,6 +23,7 @@ from pairloom import (
 )
 from pairloom.shards.manifest import Manifest
 from pairloom.shards.writers import npy, parquet
+from tests.cases import REFUSED
 from tests.corpus.files import DOCUMENTS, SEPARATOR, json_lines, write_all, write_parquet
 from tests.shards.reading import contents, documents_of, manifest_of
 
@@ -100,23 +101,7 @@ def test_failures_leave_nothing_half_written(tmp_path: Path) -> None:
         tokenize_files(TOKENIZER, Corpus(tmp_path / "a.jsonl"), out, separator="\n")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"format": "zip"}, "format"),
-        ({"specials": "split"}, "specials"),
-        ({"rewrite": True}, "rewrite needs resume"),
-        ({"resume": True, "overwrite": True}, "resume continues a run and overwrite replaces it"),
-        ({"id_field": "id"}, "pass provenance=True"),
-        ({"provenance": 1}, "provenance must be"),
-        ({"provenance": True, "id_field": ""}, "id_field must be a key or column"),
-        ({"provenance": True, "id_field": "a[]"}, "id_field must be a key or column"),
-        *(({"split": split}, "split") for split in ({}, ["train", "val"], "train=0.9,val=0.1", {"train": 0.9})),
-        *(({"split": {"val": 0.1, name: 0.9}}, "split") for name in ("../train", "manifest.json")),
-        *(({"split": {"val": 0.1, "train": share}}, "split") for share in ("0.9", float("nan"), 1.0)),
-        ({"split": {"val": 1, "train": 0}}, "split"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), REFUSED["tokenize_files"])
 def test_wrong_options_are_refused_and_nothing_is_written(
     paths: dict[str, Path], tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
