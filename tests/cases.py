@@ -18,14 +18,6 @@ TESTDATA = ROOT / "testdata"
 CS336 = ROOT.parent / "shared" / "fixtures" / "cs336"
 """The public files of the CS336 assignment; tests that need them skip where they are absent."""
 
-CS336_SAMPLES = [
-    "address.txt",
-    "german.txt",
-    "tinystories_sample.txt",
-    "special_token_trailing_newlines.txt",
-    "special_token_double_newlines_non_whitespace.txt",
-]
-
 
 def _read(file: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((TESTDATA / file).read_text(encoding="utf-8"))
@@ -35,8 +27,9 @@ def _read(file: str) -> dict[str, Any]:
 PROFILES: dict[str, dict[str, Any]] = _read("training.json")["profiles"]
 """What each profile must mean, written down a second time so that the product's own table is checked."""
 
+INPUTS = _read("inputs.json")
 REFUSED: dict[str, list[list[Any]]] = {
-    kind: [[getattr(builtins, cell) if cell in ("ValueError", "TypeError") else cell for cell in row] for row in rows]
+    kind: [[getattr(builtins, cell, cell) if str(cell).endswith("Error") else cell for cell in row] for row in rows]
     for kind, rows in _read("refused.json").items()
 }
 

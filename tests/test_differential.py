@@ -40,8 +40,8 @@ def compare(seed: int) -> None:
         # Counts do not say in which order they were seen.
         tokenizer = Tokenizer.train(documents, vocab_size, **chosen)
     else:
-        cut = {name: chosen[name] for name in ("pattern", "special_tokens", "corpus_specials")}
-        counts = PretokenCounts.from_texts(documents, threads=draw.choice([1, 2, 3, 7]), **cut)
+        how = {name: chosen[name] for name in ("pattern", "special_tokens", "corpus_specials")}
+        counts = PretokenCounts.from_texts(documents, threads=draw.choice([1, 2, 3, 7]), **how)
         tokenizer = Tokenizer.train_from_counts(counts, vocab_size, threads=draw.choice([1, 2, 3, 7]), **chosen)
     assert tokenizer.model.merges.tolist() == [list(merge) for merge in expected.merges], seed
     assert tokenizer.model.tokens() == expected.vocab, seed
@@ -56,9 +56,12 @@ def compare(seed: int) -> None:
     assert tokenizer.decode(ids) == unseen, seed
 
 
+LONG, SLOW = (pytest.mark.long, range(5, 20)), (pytest.mark.slow, range(20, 120))
+
+
 @pytest.mark.filterwarnings("ignore:the corpus holds")
 @pytest.mark.parametrize(
-    "block", [*range(20), *(pytest.param(block, marks=pytest.mark.slow) for block in range(20, 120))]
+    "block", [*range(5), *(pytest.param(n, marks=mark) for mark, blocks in (LONG, SLOW) for n in blocks)]
 )
 def test_random_corpora(block: int) -> None:
     for seed in range(block * 100, block * 100 + 100):

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from pairloom import Tokenizer
-from tests.cases import ROOT
+from tests.cases import REFUSED, ROOT
 
 TOKENIZER = Tokenizer.train("low lower lowest " * 20, 270)
 
@@ -62,19 +62,7 @@ def test_http_limits_hold_for_bodies_and_sessions(example: Any, client: Any, mon
     assert client.post(f"/sessions/{keys[1]}", json={"text": "abcd"}).status_code == 413
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/encode", {}),
-        ("/encode", []),
-        ("/encode", {"text": None}),
-        ("/encode", {"text": "\ud800"}),
-        ("/decode", {"ids": [1 << 70]}),
-        ("/decode", {"ids": [999_999]}),
-        ("/decode", {"ids": ["a"]}),
-        ("/count", {"text": 1}),
-    ],
-)
+@pytest.mark.parametrize(("path", "body"), REFUSED["http"])
 def test_http_wrong_body_is_refused_with_status_400(client: Any, path: str, body: Any) -> None:
     answer = client.post(path, json=body)
     assert (answer.status_code, list(answer.json)) == (400, ["error"])

@@ -30,6 +30,10 @@ PARTS = ["the cat ", "ate é, e\u0301 ", "12345 ", "東京。", "\n\n", "  ", "<
 PARTS += ["<|endof", "text|>"]
 
 
+# The core divides texts of 1 << 19 characters and more.
+DIVIDED = 560_000
+
+
 def text_of(seed: int, n_chars: int) -> str:
     rng = random.Random(seed)
     block = "".join(rng.choices(PARTS, k=3000))
@@ -43,7 +47,7 @@ def tokenizer_of(setting: dict[str, Any]) -> Tokenizer:
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_one_text_on_many_threads_has_the_ids_of_one_thread(setting: dict[str, Any], tmp_path: Path) -> None:
     # The end has accents and spaces that no cut may part.
-    tokenizer, text = tokenizer_of(setting), text_of(1, 1_100_000) + "e" + "\u0301" * 5000 + " " * 5000 + "words"
+    tokenizer, text = tokenizer_of(setting), text_of(1, DIVIDED) + "e" + "\u0301" * 5000 + " " * 5000 + "words"
     (tmp_path / "text").write_text(text, encoding="utf-8", newline="")
     whole = tokenizer.encode_to_numpy(text, threads=1)
     assert np.array_equal(tokenizer.encode_file(tmp_path / "text", threads=2), whole)
@@ -61,7 +65,7 @@ def test_one_text_on_many_threads_has_the_ids_of_one_thread(setting: dict[str, A
 
 @pytest.mark.parametrize("replaced", ["", "é.", "京。", "😀."], ids=["ascii", "latin1", "ucs2", "ucs4"])
 def test_text_of_each_width_is_divided_alike(replaced: str) -> None:
-    text = text_of(3, 700_000).encode("ascii", "replace").decode().replace("?", replaced)[:700_000]
+    text = text_of(3, DIVIDED).encode("ascii", "replace").decode().replace("?", replaced)[:DIVIDED]
     for setting in ({}, {"normalizer": ("nfc",)}, {"special_rules": RULES}):
         tokenizer = tokenizer_of(setting)
         ids = tokenizer.encode(text, threads=1)
@@ -88,7 +92,7 @@ def test_sentencepiece_text_is_divided_among_threads(rules: dict[int, Any], pref
             # Special tokens are found, and the text after one may have a prefix, but not each part of the text.
             changed = tokenizer.model.replaced(normalizer=("spaces", prefix), special_rules=())
             tokenizer = Tokenizer.from_model(changed)
-        text = "".join(rng.choices([*"ab\u00e9\u4e1c\u2581  x\n\u0301", *(["</s>"] if seed else [])], k=1_000_000))
+        text = "".join(rng.choices([*"ab\u00e9\u4e1c\u2581  x\n\u0301", *(["</s>"] if seed else [])], k=DIVIDED))
         ids = tokenizer.encode_to_numpy(text, threads=1)
         assert np.array_equal(tokenizer.encode_to_numpy(text, threads=3), ids)
         path = tmp_path / "text"
@@ -99,7 +103,7 @@ def test_sentencepiece_text_is_divided_among_threads(rules: dict[int, Any], pref
 
 def test_text_without_a_cut_is_one_part() -> None:
     tokenizer = tokenizer_of({})
-    for text in ("a" * 600_000, " " * 600_000, "é" * 300_000 + "a, b"):
+    for text in ("a" * DIVIDED, " " * DIVIDED, "é" * 300_000 + "a, b"):
         assert tokenizer.encode(text, threads=2) == tokenizer.encode(text, threads=1)
 
 

@@ -1,9 +1,7 @@
 """Promises of the sources: no import cycles in the package, the core and its Python module; what no compiler checks."""
 
-import ast
 import re
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 
 import pairloom
@@ -11,49 +9,7 @@ from tests.cases import ROOT
 
 PACKAGE = Path(pairloom.__file__).parent
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "check_import_circles.py"))
-circles, edges = SCRIPT["circles"], SCRIPT["edges"]
-
-
-def modules_in(package: Path) -> dict[str, Path]:
-    """Returns the dotted names of a package's modules, with their files."""
-    modules = {}
-    for path in sorted(package.rglob("*.py")):
-        parts = (package.name, *path.relative_to(package).with_suffix("").parts)
-        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return modules
-
-
-def imports_of(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """Returns (module, name or None) for each import, also inside functions, but not under TYPE_CHECKING."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            for other in node.orelse:
-                yield from imports_of(ast.Module([other], []))
-        elif isinstance(node, ast.Import):
-            yield from ((alias.name, None) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"line {node.lineno}: the package imports by absolute names"
-            yield from ((node.module or "", alias.name) for alias in node.names)
-        else:
-            yield from imports_of(node)
-
-
-def graph_of(package: Path, lazy_names: dict[str, str]) -> dict[str, set[str]]:
-    """Returns the modules that each module imports. `lazy_names`: the names that the package's `__getattr__` imports.
-
-    Importing `a.b` also runs `a/__init__.py`; that adds no edge, because it holds for every layout.
-    """
-    modules = modules_in(package)
-    graph: dict[str, set[str]] = {name: set() for name in modules}
-    for name, path in modules.items():
-        for module, imported in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
-            if module == package.name and imported in lazy_names:
-                module, imported = f"{package.name}.{lazy_names[imported]}", None
-            if f"{module}.{imported}" in modules:
-                graph[name].add(f"{module}.{imported}")
-            elif module in modules:
-                graph[name].add(module)
-    return graph
+circles, edges, graph_of = SCRIPT["circles"], SCRIPT["edges"], SCRIPT["graph_of"]
 
 
 def test_import_graph_of_package_has_no_cycle() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import pairloom
 from pairloom import FormatError, Tokenizer, TrainingConfig, UnknownTokenIdError
+from tests.cases import REFUSED
 from tests.encoding_calls import streamed
 from tests.soak.isolation import run_cases
 
@@ -240,37 +241,22 @@ def test_truncation_is_training_to_that_size_and_needs_a_config(
     assert Tokenizer.load(tmp_path / "plain").truncate_vocab(290) == plain.truncate_vocab(290)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda t: t.truncate_vocab(255), ValueError, "vocab_size"),
-        (lambda t: t.truncate_vocab(257, keep_ids=1), TypeError, "keep_ids"),
-        (lambda t: t.changes_from(t.model), TypeError, "old must be a Tokenizer"),
-        (lambda t: t.from_ranks([(b"a", 1)], "gpt2"), TypeError, "mergeable_ranks must be a dict"),
-        (lambda t: t.from_ranks({b"a": 0, b"b": 0}, "gpt2"), FormatError, "give each token its own rank"),
-        (lambda t: t.decode_stream(skip_special_tokens=1), TypeError, "skip_special_tokens must be True or False"),
-        (lambda t: t.token_byte_lengths(count_specials=1), TypeError, "count_specials"),
-        (lambda t: t.with_cache_bytes(-1), ValueError, "cache_bytes"),
-        (lambda t: t.encode("a", max_tokens=1, pair="b"), ValueError, "max_tokens"),
-        (lambda t: t.encode("a", max_tokens=1, add_special_tokens=True), ValueError, "max_tokens"),
-        (lambda t: t.encode("a", max_tokens=1, dropout=0.1, seed=1), ValueError, "max_tokens"),
-        (lambda t: t.encode("a", max_tokens=-1), ValueError, "max_tokens"),
-        (lambda t: t.encode("a", max_tokens=True), TypeError, "max_tokens"),
-        (lambda t: t.encode("a", threads=-1), ValueError, "threads"),
-        (lambda t: t.encode("a", threads=False), TypeError, "threads"),
-        (lambda t: t.encode("a", threads=1.0), TypeError, "threads"),
-        (lambda t: t.add_special_tokens(["<|endoftext|>"]), ValueError, "exists"),
-        (lambda t: t.encode("ab", allowed_special=[["<|endoftext|>"]]), TypeError, "must contain str, not list"),
-        (lambda t: t.bits_per_byte(2.5, [256, 257]), ValueError, 'reduction="none"'),
-        (lambda t: t.bits_per_byte([2.5], [256.0]), ValueError, "targets .* of float64"),
-        (lambda t: t.bits_per_byte([2.5], [258]), ValueError, "no target has bytes"),
-        (lambda t: t.bits_per_byte([2.5], [-1]), ValueError, "no target has bytes"),
-        (lambda t: t.bits_per_byte([2.5], [259]), KeyError, "259"),
-    ],
-)
-def test_wrong_arguments_of_methods_are_refused(call: Any, error: type[Exception], message: str) -> None:
+@pytest.mark.parametrize(("method", "arguments", "options", "error", "message"), REFUSED["methods"])
+def test_wrong_arguments_of_methods_are_refused(
+    method: str, arguments: list[Any], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
-        call(AB)
+        getattr(AB, method)(*arguments, **options)
+
+
+def test_a_model_for_a_tokenizer_and_ranks_that_are_none_are_refused() -> None:
+    wrong: Any = AB.model, [(b"a", 1)]
+    with pytest.raises(TypeError, match="old must be a Tokenizer"):
+        AB.changes_from(wrong[0])
+    with pytest.raises(TypeError, match="mergeable_ranks must be a dict"):
+        AB.from_ranks(wrong[1], "gpt2")
+    with pytest.raises(FormatError, match="give each token its own rank"):
+        AB.from_ranks({b"a": 0, b"b": 0}, "gpt2")
 
 
 def test_ints_of_lists_outlive_their_lists_and_tokenizers() -> None:

@@ -6,6 +6,8 @@ Sources are manuals and their translations (manpages-XX, debian-reference-XX, ..
 compares ids on it; without packages there is no prose, and the tests report that.
 """
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -15,8 +17,9 @@ from pathlib import Path
 
 from corpora import packages
 
-SHARE_BYTES = 200_000
-"""How much of a package is taken, about: whole documents until it is reached. A package's languages have one each."""
+SHARE_BYTES = int(os.environ.get("PROSE_BYTES", 200_000))
+"""How much of a package is taken, about: documents, cut at so many characters, until it is reached. Each language of a
+package has as much."""
 
 _FAMILIES = {
     "manpages": "cs da de el es fi fr hu id it ja mk nb nl pl pt pt-br ro ru sr sv tr uk vi zh",
@@ -41,18 +44,25 @@ def kept(package: str) -> Path | None:
 
 @cache
 def documents() -> list[str]:
-    """Returns the texts of the available packages."""
+    """Returns the texts of the available packages, which are kept in a file: unpacking them takes many seconds."""
+    paths = {package: path for package in PACKAGES if (path := kept(package))}
+    about = [SHARE_BYTES, [path.name for path in paths.values()]]
+    file = packages.CORPORA / "prose.json"
+    if file.exists() and (found := json.loads(file.read_text(encoding="utf-8")))[0] == about:
+        return list(found[1])
     taken: dict[str, int] = {}
-    chosen = []
-    for package in PACKAGES:
-        if (path := kept(package)) is None:
-            continue
+    chosen: list[str] = []
+    for package, path in paths.items():
         for name, content in sorted(packages.members(path, lambda name: _WANTED.search(name) is not None)):
             locale, text = _LOCALE.search(name), packages.text_of(name, content)
             share = f"{package} {locale[1] if locale else ''}"
             if text.strip() and taken.get(share, 0) < SHARE_BYTES:
-                taken[share] = taken.get(share, 0) + len(text.encode())
-                chosen.append(text)
+                taken[share] = taken.get(share, 0) + len(text[:SHARE_BYTES].encode())
+                chosen.append(text[:SHARE_BYTES])
+    if paths:
+        new = file.with_suffix(f".{os.getpid()}")
+        new.write_text(json.dumps([about, chosen]), encoding="utf-8")
+        new.replace(file)
     return chosen
 
 

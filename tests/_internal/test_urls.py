@@ -1,19 +1,16 @@
 """URLs: no secret is shown, and errors of store libraries become OSErrors that name the URL."""
 
 import errno
-import json
 import traceback
 
 import pytest
 
 from pairloom import CorpusError
 from pairloom._internal.urls import errors_of_store, public_url, without_secrets
-from tests.cases import TESTDATA
-
-CASES = json.loads((TESTDATA / "inputs.json").read_text(encoding="utf-8"))
+from tests.cases import INPUTS
 
 
-@pytest.mark.parametrize(("url", "public"), CASES["secret_urls"])
+@pytest.mark.parametrize(("url", "public"), INPUTS["secret_urls"])
 def test_a_public_url_holds_no_user_password_or_query(url: str, public: str) -> None:
     assert public_url(url) == public
     assert without_secrets(f"cannot open '{url}' now") == f"cannot open '{public}' now"
@@ -22,7 +19,7 @@ def test_a_public_url_holds_no_user_password_or_query(url: str, public: str) -> 
     )
 
 
-@pytest.mark.parametrize("url", CASES["public_urls"])
+@pytest.mark.parametrize("url", INPUTS["public_urls"])
 def test_a_url_without_secrets_stays_as_it_is(url: str) -> None:
     assert public_url(url) == url
 

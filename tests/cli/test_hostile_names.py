@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pairloom import Tokenizer
-from tests.cli.commands import Done, run
+from tests.cli.commands import CASES, Done, run
 from tests.corpus.files import json_lines
 
 # A title, a cleared screen, a forged line, a CSI of one byte, a direction override, a byte that is not UTF-8.
@@ -69,30 +69,9 @@ def test_names_of_models_and_outputs_reach_the_terminal_escaped(model: Path, fol
     other = tmp_path / f"m{NAME}.json"
     TOKENIZER.save(other)
     good = folder / f"good{NAME}.jsonl"
-    commands: list[list[Any]] = [
-        ["encode", "--model", tmp_path / f"none{NAME}", "--text", "a"],
-        ["encode", "--model", good, "--text", "a"],
-        ["encode", "--model", model, "--input", folder / f"none{NAME}"],
-        ["encode", "--model", model, "--text", "a", good],
-        ["encode", "--model", model, "--text", "a", f"--{NAME}"],
-        ["encode", "--model", model, "--model-format", NAME, "--text", "a"],
-        ["decode", "--model", other, "--ids", 999999],
-        ["stats", "--model", other, "--corpus", f"{NAME}={good}"],
-        ["convert", "--model", other, "--format", "huggingface", "--output", tmp_path / f"new{NAME}"],
-        ["convert", "--model", other, "--format", "huggingface", "--output", other],
-        ["compare", "--model", other, "--model", model, "--input", good],
-        ["compare", "--model", other, "--model", tmp_path / f"none{NAME}", "--input", good],
-        ["inspect", "--model", other],
-        ["tokenize", "--model", model, "--input", good, "--output", folder],
-        ["tokenize", "--model", model, "--input", good, "--output", good],
-        ["tokenize", "--model", model, "--input", good, "--output", tmp_path / f"out{NAME}"],
-        ["tokenize", "--model", model, "--input", good, "--output", tmp_path / f"out{NAME}", "--resume"],
-        ["merge-counts", good, "--output", tmp_path / f"sum{NAME}"],
-        ["verify", tmp_path / f"out{NAME}"],
-        ["verify", folder],
-    ]
-    for command in commands:
-        _assert_clean(run(*command))
+    places = {"model": model, "folder": folder, "tmp": tmp_path, "other": other, "good": good, "name": NAME}
+    for command in CASES["hostile"]:
+        _assert_clean(run(*(word.format_map(places) for word in command.split())))
 
 
 def test_strings_of_manifests_and_models_are_shown_escaped(model: Path, tmp_path: Path) -> None:
@@ -126,19 +105,7 @@ def test_no_message_of_a_command_holds_a_secret_of_a_url(model: Path, tmp_path: 
     pytest.importorskip("aiohttp", reason="aiohttp is not installed")
     url = "http://me:PASSWORD@127.0.0.1:9/a.jsonl?sig=SIGNED"
     (tmp_path / "a.txt").write_text("a")
-    commands: list[list[Any]] = [
-        ["encode", "--model", url, "--text", "a"],
-        ["encode", "--model", model, "--input", url],
-        ["encode", "--model", model, "--text", "a", url],
-        ["tokenize", "--model", model, "--input", url, "--output", tmp_path / "out"],
-        ["tokenize", "--model", model, "--input", tmp_path, "--output", url],
-        ["count", "--input", url, "--output", tmp_path / "out"],
-        ["count", "--input", url, "--output", url],
-        ["verify", url],
-        ["train", "--input", url, "--vocab-size", 300, "--output", tmp_path / "out"],
-        ["train", "--counts", url, "--vocab-size", 300, "--output", tmp_path / "out"],
-    ]
-    for command in commands:
-        done = run(*command)
+    for command in CASES["secrets"]:
+        done = run(*(word.format(model=model, tmp=tmp_path, url=url) for word in command.split()))
         assert done.status in (1, 2) and "http://127.0.0.1:9/a.jsonl" in done.err, done.err
         assert "PASSWORD" not in done.err and "SIGNED" not in done.err

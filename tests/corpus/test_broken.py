@@ -1,7 +1,6 @@
 """Broken input: an error that names the location or, with skip_bad, a count of what was skipped."""
 
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,13 @@ import pyarrow.parquet
 import pytest
 
 from pairloom import Corpus, CorpusError, PretokenCounts
-from tests.cases import REFUSED, TESTDATA
+from tests.cases import INPUTS, REFUSED
 from tests.corpus.files import DOCUMENTS, write_all, write_arrow, write_parquet
 
-CASES = json.loads((TESTDATA / "inputs.json").read_text(encoding="utf-8"))
 LINE = b'{"text": "a good line"}\n'
 
 
-@pytest.mark.parametrize(("line", "message"), CASES["lines"])
+@pytest.mark.parametrize(("line", "message"), INPUTS["lines"])
 def test_broken_lines(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINE * 2 + line.encode("latin-1") + b"\n" + LINE)

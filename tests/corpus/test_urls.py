@@ -18,6 +18,7 @@ from pairloom import Corpus, CorpusError, PretokenCounts, Tokenizer, tokenize_fi
 from pairloom.corpus import remote
 from pairloom.corpus.fingerprint import of_files
 from tests import loopback
+from tests.cases import REFUSED
 from tests.corpus.files import json_lines
 
 TOKENIZER = Tokenizer.train("ab ab the cat the hat " * 50, 262)
@@ -96,18 +97,10 @@ def test_no_manifest_checkpoint_or_name_holds_a_secret_of_a_url(server: _Server,
     assert tokenize_files(TOKENIZER, again, tmp_path / "out", resume=True).was_complete
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "message"),
-    [
-        (401, PermissionError, "the server answered 401 Unauthorized"),
-        (403, PermissionError, "the server answered 403 Forbidden"),
-        (404, FileNotFoundError, "the server answered 404 Not Found"),
-        (410, FileNotFoundError, "the server answered 410 Gone"),
-        (500, OSError, "the server answered 500 Internal Server Error"),
-        (503, OSError, "the server answered 503 Service Unavailable"),
-        (200, CorpusError, r"the server sent a web page \(text/html\), not a file; check the address"),
-    ],
-)
+WEB_PAGE = (200, CorpusError, r"the server sent a web page \(text/html\), not a file; check the address")
+
+
+@pytest.mark.parametrize(("status", "kind", "message"), [*REFUSED["answers"], WEB_PAGE])
 @pytest.mark.parametrize("path", ["/d.jsonl", "/d.jsonl.gz", "/d.parquet", "/d"])
 def test_what_is_no_file_is_told_as_what_came(
     server: _Server, path: str, status: int, kind: type[Exception], message: str

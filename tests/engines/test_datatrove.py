@@ -8,6 +8,7 @@ import pytest
 
 from pairloom import CorpusError, CountsError, PretokenCounts, Tokenizer
 from pairloom.model import canonical_json
+from tests.cases import INPUTS
 from tests.engines.corpora import COUNTS, IDS, TEXTS, TOKENIZER, same_counts, write_parts
 
 engine = pytest.importorskip("pairloom.engines.datatrove", exc_type=ImportError, reason="datatrove is not installed")
@@ -84,22 +85,7 @@ def test_hidden_files_are_not_counted(tmp_path: Path) -> None:
         list(engine.PretokenCounter(out, input_folder=str(tmp_path / "only")).run())
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"shuffle_documents": False},
-        {"shuffle_documents": False, "eos_token": "<|endoftext|>"},
-        {"seed": 3, "eos_token": "<|endoftext|>", "save_final_metadata": True},
-        {"seed": 3, "max_tokens_per_file": 300},
-        {"seed": 3, "shuffle_chunk_size": 20},
-        {"save_index": False, "seed": 3},
-        # A tokenizer that puts BOS before a text, like Llama 3's: with eos_token, only that is added.
-        {"shuffle_documents": False, "puts": ("<|endoftext|>",)},
-        {"shuffle_documents": False, "puts": ("<|endoftext|>", "<|endoftext|>")},
-        {"shuffle_documents": False, "puts": ("<|endoftext|>",), "eos_token": "<|endoftext|>"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options", INPUTS["datatrove"], ids=str)
 def test_files_are_those_of_its_own_tokenizer_byte_for_byte(tmp_path: Path, options: dict[str, Any]) -> None:
     write_parts(tmp_path / "parts", 3)
     options = dict(options)

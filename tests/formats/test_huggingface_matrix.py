@@ -41,7 +41,7 @@ def file() -> dict[str, Any]:
     return found
 
 
-def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 50) -> str:
+def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 30) -> str:
     """Returns "same", or why it is refused; fails if ids differ, before or after saving."""
     theirs = tokenizers.Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": pre_tokenizer}))
     wanted = [(text, theirs.encode(text).ids) for text in texts(n_texts)]
@@ -60,6 +60,7 @@ def outcome(file: dict[str, Any], pre_tokenizer: dict[str, Any], n_texts: int = 
     return "same"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("split", PATTERNS, ids=str)
 def test_split_by_every_behavior(split: dict[str, str], file: dict[str, Any]) -> None:
     for behavior, invert, use_regex in itertools.product(BEHAVIORS, (False, True), (False, True)):
@@ -122,6 +123,7 @@ def test_classes_hold_the_characters_that_they_hold_there(step: dict[str, Any], 
         assert [len(piece.decode()) for piece in pretokenize(sample, ours.pattern)] == found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ONIGURUMA["classes"])
 def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
     """Both engines split off the same characters: all below U+3100, and a sample of the others."""
@@ -131,7 +133,7 @@ def test_classes_that_are_respelt_hold_what_they_hold_there(text: str) -> None:
         back = tokenizers.pre_tokenizers.Split(tokenizers.Regex(_core.write_oniguruma(ours)[0]), "isolated")
     except PatternError:
         back = theirs
-    codes = [*range(0x3100), *range(0x3100, 0x110000, 47)]
+    codes = [*range(0x3100), *range(0x3100, 0x110000, 101)]
     # Each character twice: two matches are two pieces, but unmatched text is one piece.
     characters = [2 * chr(code) for code in codes if not 0xD800 <= code < 0xE000]
     for at in range(0, len(characters), 20_000):

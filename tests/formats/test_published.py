@@ -20,7 +20,7 @@ from pairloom.formats import huggingface, tiktoken
 from pairloom.formats.shared.tiktoken_pattern import named_of
 from pairloom.patterns import SPELLINGS
 from pairloom.reference.pretokens import pretokenize as reference_pretokenize
-from tests.cases import TESTDATA
+from tests.cases import INPUTS, TESTDATA
 from tests.formats.models import trained
 
 _PUBLISHED: Final = dict(json.loads((TESTDATA / "pre_tokenizers.json").read_text(encoding="utf-8")))
@@ -53,6 +53,7 @@ def _library(file: dict[str, Any], steps: list[dict[str, Any]]) -> Any:
     return tokenizers.Tokenizer.from_str(json.dumps({**file, "pre_tokenizer": node}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("families", [name for name in _PUBLISHED if name not in _REFUSED])
 def test_a_published_pre_tokenizer_splits_as_its_owner_does(families: str, file: dict[str, Any]) -> None:
     theirs = _library(file, _PUBLISHED[families])
@@ -82,16 +83,7 @@ def test_published_spellings_of_named_patterns_are_known_by_name(file: dict[str,
         if families not in _REFUSED and (pattern := Tokenizer.from_huggingface(_library(file, steps)).pattern) in known
     }
     assert len(found) == 23
-    for start, name in (
-        ("cl100k HF (Phi-4", "llama3"),
-        ("cl100k possessive", "cl100k-runs"),
-        ("cl100k published", "cl100k-runs"),
-        ("bailing", "qwen2"),
-        ("nanochat", "nanochat"),
-        ("seed-coder", "seed"),
-        ("exaone-moe", "exaone4"),
-        ("Digits + ByteLevel", "digits"),
-    ):
+    for start, name in INPUTS["pattern_names"]:
         assert [found[families] for families in found if families.startswith(start)] == [name]
 
 
@@ -132,6 +124,7 @@ def published_file(name: str) -> dict[str, Any]:
     return {**file, **CONFIGURATIONS[name], "decoder": _DECODER}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_ids_are_those_of_the_owner_before_and_after_saving(name: str, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
@@ -146,7 +139,7 @@ def test_ids_are_those_of_the_owner_before_and_after_saving(name: str, tmp_path:
     of_transformers = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
     again, stand_in = ours.to_huggingface(), ours.as_huggingface()
     literals = [entry["content"] for entry in file["added_tokens"]]
-    texts = [" ", "\n", *_texts([*PARTS[:-3], *literals, *literals], 198)]
+    texts = [" ", "\n", *_texts([*PARTS[:-3], *literals, *literals], 98)]
     for text, other in zip(texts, texts[1:] + texts[:1], strict=True):
         ids = theirs.encode(text, add_special_tokens=False).ids
         around, pair = theirs.encode(text).ids, theirs.encode(text, other).ids

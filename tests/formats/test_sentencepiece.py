@@ -16,6 +16,7 @@ from pairloom.errors import FormatError
 from pairloom.patterns import pattern_text
 from pairloom.reference.characters import CharacterModel, decode_runs, encode_characters, normalize_characters
 from pairloom.reference.special_rules import split_by_rules
+from tests.cases import INPUTS
 from tests.encoding_calls import check_encoding_calls, streamed
 
 SYMBOL = "\u2581"
@@ -473,16 +474,7 @@ def test_gguf_of_phi_3_takes_white_space_along(name: str, tmp_path: Path) -> Non
     assert ours.encode("<|endoftext|> a") == [text_end, *ours.encode(" a")]
 
 
-@pytest.mark.parametrize(
-    ("flags", "first", "last"),
-    [
-        ({}, [1], []),
-        ({"add_bos_token": True, "add_eos_token": True}, [1], [2]),
-        ({"add_bos_token": False}, [], []),
-        ({"bos_token_id": 9999, "add_eos_token": True}, [1], [2]),
-        ({"bos_token_id": None, "eos_token_id": None, "add_eos_token": True}, [1], [2]),
-    ],
-)
+@pytest.mark.parametrize(("flags", "first", "last"), INPUTS["gguf"])
 def test_gguf_says_what_is_put_around_a_text(
     flags: dict[str, Any], first: list[int], last: list[int], tmp_path: Path
 ) -> None:

@@ -8,38 +8,13 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.cases import TESTDATA
+from tests.cases import INPUTS, TESTDATA
 
 ALPHABETS: dict[str, str] = json.loads((TESTDATA / "alphabets.json").read_text(encoding="utf-8"))
 
-HOSTILE = (
-    "",
-    " ",
-    "  ",
-    "\n",
-    "\r\n\r\n\r\n",
-    " \n \n\n  \n",
-    "a \n b\t\tc  \r\n  d   ",
-    "'s't're've'm'll'd 'S'T'RE'VE'M'LL'D it'ſ I'ſ we'LL they'Ve",
-    "x'\u017f x'\u017fx '\u212a 'K",
-    "e\u0301e\u0301\u0301 \u0301 a\u0328\u0301b  \u20e3",
-    "ǅ ǈ ǋ ǅa Aǅ aǅB ᾈ ᾳ",
-    "HelloWorld helloWORLD HELLOworld camelCase PascalCase SCREAMING_SNAKE ΑΒΓαβγ",
-    "a" * 3000,
-    "ab" * 1500,
-    " " * 3000 + "x",
-    "\n" * 1000 + " ",
-    "0123456789" * 50,
-    "१२३४५६७ ٠١٢٣٤٥ ๑๒๓๔๕ ½ ² Ⅷ ㊿ 一二三",
-    "a\x1cb\x1d \x1e\x1f\u180ec\u200bd\u2060e\ufefff",
-    "a\u00a0b\u2003c\u2028d\u2029e\u3000f\u0085g\u1680h\u205fi",
-    "<|endoftext|><|im_start|> <s></s> <｜User｜>",
-    "\x00\x01\x7f\u0080\uffff\U0010ffff",
-    "漢字かなABCabcカナ漢字",
-    "!!!???...---===///\\\\ /\n//\n\n/ \r\n/",
-    "foo/bar\n/baz\r\n // # !\n",
-    "\u2019s don\u2019t l\u2019été",
-    "\t\tif (x) {\r\n\t\t\treturn;\r\n\t\t}\r\n",
+HOSTILE: tuple[str, ...] = (
+    *INPUTS["disagreed"],
+    *("a" * 3000, "ab" * 1500, " " * 3000 + "x", "\n" * 1000 + " ", "0123456789" * 50),
 )
 
 TURNING = "aAbBsSdDtTlLvVrReEmMſ'’ \t\n\r\u00a0\u2003\u0085.,!/_-09５½²Ⅷéß漢あ한ǅʰ\u0301\u20e3😀\u200b\x1c"

@@ -21,6 +21,7 @@ from pairloom import (
     tokenize_files,
     verify_shards,
 )
+from tests.cases import REFUSED
 from tests.cli.commands import failed, output, run
 from tests.corpus.files import DOCUMENTS, json_lines
 from tests.shards.provenance import TOKENIZER, Record, check, parts_of
@@ -164,19 +165,7 @@ def test_a_skipped_input_may_not_vanish_from_numbered_inputs(tmp_path: Path) -> 
         tokenize_files(TOKENIZER, paths[1:], tmp_path / "out", resume=True, **options)
 
 
-@pytest.mark.parametrize(
-    ("name", "field", "message"),
-    [
-        ("a.txt", "id", "id_field applies to JSON lines, Parquet and Arrow only, but this is text"),
-        ("a.jsonl", "l", "line 1: invalid type: sequence, expected a string or an integer as the id"),
-        ("a.jsonl", "map", "line 1: invalid type: map, expected a string or an integer as the id"),
-        ("a.jsonl", "bool", "line 1: invalid type: boolean `true`, expected a string or an integer"),
-        ("a.parquet", "id", "no column 'id'; the columns are"),
-        ("a.parquet", "n", "is double"),
-        ("a.parquet", "l", "is list"),
-        ("a.parquet", "n.x", "no field 'x' in column 'n'"),
-    ],
-)
+@pytest.mark.parametrize(("name", "field", "message"), REFUSED["ids"])
 def test_what_is_no_id_is_refused_by_name(tmp_path: Path, name: str, field: str, message: str) -> None:
     record = {"text": "a", "n": 1.5, "l": [1], "map": {"b": 1}, "bool": True}
     (tmp_path / name).write_text(json.dumps(record))

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from pairloom import open_shards
+from tests.cases import INPUTS, REFUSED
 from tests.shards import torch_stub
 from tests.shards.making import text_shards
 
 OPTIONS: dict[str, Any] = {"seq_len": 16, "batch": 2, "seed": 1, "pad_id": 0}
-CONTRADICTS = "torch.distributed has .*, but the environment variables RANK and WORLD_SIZE are"
 
 
 @pytest.fixture(scope="module")
@@ -47,23 +47,14 @@ def _expected(folder: Path, **options: Any) -> list[Any]:
     return _lists(open_shards(folder).batches(**{**OPTIONS, **options}))
 
 
-@pytest.mark.parametrize(
-    ("variables", "group", "expected"),
-    [
-        ({"RANK": "1", "WORLD_SIZE": "2"}, None, (1, 2)),
-        ({"RANK": "1", "WORLD_SIZE": "2"}, (1, 2), (1, 2)),
-        ({}, (2, 3), (2, 3)),
-        # As in a script that Lightning starts for each rank.
-        ({"WORLD_SIZE": "3"}, (1, 3), (1, 3)),
-    ],
-)
+@pytest.mark.parametrize(("variables", "group", "expected"), INPUTS["ranks"])
 def test_ranks_are_those_of_torchrun_or_of_the_process_group(
     folder: Path, torch: Any, variables: dict[str, str], group: tuple[int, int] | None, expected: tuple[int, int]
 ) -> None:
     os.environ.update(variables)
     data = _batches(folder, epochs=1)
     # A process group may come later.
-    torch.distributed.ranks = group
+    torch.distributed.ranks = group and tuple(group)
     wanted = _expected(folder, epochs=1, rank=expected[0], world_size=expected[1])
     assert _lists(data) == _lists(torch_stub.through_workers(torch, data, 2)) == wanted and len(data) == len(wanted)
     # A newly started worker has no process group.
@@ -84,24 +75,13 @@ def test_a_step_counts_the_rows_of_ranks_that_come_later(folder: Path, torch: An
     assert _lists(torch_stub.through_workers(torch, data, 2)) == _lists(data)
 
 
-@pytest.mark.parametrize(
-    ("variables", "group", "message"),
-    [
-        ({"RANK": "1", "WORLD_SIZE": "2"}, (0, 1), CONTRADICTS),
-        ({"RANK": "1"}, None, "set both, or pass rank and world_size"),
-        ({"WORLD_SIZE": "2"}, None, "set both, or pass rank and world_size"),
-        ({"WORLD_SIZE": "2"}, (0, 3), CONTRADICTS),
-        ({"RANK": "one", "WORLD_SIZE": "2"}, None, "are {'rank': 'one', 'world_size': '2'}"),
-        ({"RANK": "-1", "WORLD_SIZE": "2"}, None, "set both, or pass rank and world_size"),
-        ({"RANK": "2", "WORLD_SIZE": "2"}, None, "rank is 2; the largest is 1"),
-    ],
-)
+@pytest.mark.parametrize(("variables", "group", "message"), REFUSED["ranks"])
 def test_ranks_that_contradict_each_other_are_refused(
     folder: Path, torch: Any, variables: dict[str, str], group: tuple[int, int] | None, message: str
 ) -> None:
     os.environ.update(variables)
     data = _batches(folder, epochs=1)
-    torch.distributed.ranks = group
+    torch.distributed.ranks = group and tuple(group)
     for use in (iter, len):
         with pytest.raises(ValueError, match=message):
             use(data)

@@ -21,6 +21,7 @@ from typing import Any
 
 from pairloom import Tokenizer, formats
 from pairloom.patterns import PATTERNS
+from tests.cases import INPUTS
 from tests.formats.test_sentencepiece import model_file, random_pieces
 from tests.parity import prose, texts
 from tests.parity.real_vocabularies import VOCABULARIES, Vocabulary, loaded, tiktoken_encoding
@@ -184,7 +185,7 @@ def _of_sentencepiece() -> Iterator[Family]:
         yield _of_model_file(f"random .model {number}", model_file(pieces))
         no_bytes = [piece for piece in pieces if not piece[0].startswith("<0x")]
         yield _of_model_file(f"random .model {number} without bytes", model_file(no_bytes))
-    for name, settings in _TRAINED.items():
+    for name, settings in INPUTS["sentencepiece"].items():
         yield _of_model_file(f"trained, {name}", _model_file(settings))
 
 
@@ -210,23 +211,6 @@ def _of_model_file(name: str, data: bytes) -> Family:
     return Family(
         name, "sentencepiece", lambda texts: ours.encode_batch(texts, threads=1), theirs.encode, decodes_otherwise
     )
-
-
-_TRAINED: dict[str, dict[str, Any]] = {
-    "nfkc": {},
-    "user-defined pieces": {"user_defined_symbols": ["<sep>", "ab", "e\u0301x", "12"]},
-    "identity": {"normalization_rule_name": "identity", "remove_extra_whitespaces": False},
-    "no prefix": {"add_dummy_prefix": False, "remove_extra_whitespaces": False},
-    "no prefix, extra spaces removed": {"add_dummy_prefix": False},
-    "case folded": {"normalization_rule_name": "nmt_nfkc_cf", "split_by_whitespace": False, "split_digits": True},
-    "no byte fallback": {"byte_fallback": False},
-    "no byte fallback, identity": {
-        "byte_fallback": False,
-        "normalization_rule_name": "identity",
-        "user_defined_symbols": ["ab", "<sep>"],
-    },
-    "pieces of spaces": {"allow_whitespace_only_pieces": True, "remove_extra_whitespaces": False},
-}
 
 
 def _model_file(settings: dict[str, Any]) -> bytes:

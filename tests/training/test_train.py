@@ -21,7 +21,7 @@ from pairloom import (
     TrainingConfig,
     train_bpe,
 )
-from tests.cases import CS336_SAMPLES, PROFILES
+from tests.cases import INPUTS, PROFILES
 
 TEXT = "the cat sat on the mat. the dog sat on the log.\n" * 20
 
@@ -236,7 +236,7 @@ def test_the_reference_merges_and_vocabulary(cs336: Path) -> None:
     assert set(vocab) == set(published.vocab) and set(vocab.values()) == set(published.vocab.values())
 
 
-@pytest.mark.parametrize("name", [*CS336_SAMPLES, "corpus.en"])
+@pytest.mark.parametrize("name", INPUTS["cs336"])
 def test_ids_equal_tiktokens(gpt2: Tokenizer, peer: tiktoken.Encoding, cs336: Path, name: str) -> None:
     text = (cs336 / name).read_bytes().decode()
     ids = peer.encode(text, allowed_special="all")
