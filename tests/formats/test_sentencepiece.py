@@ -100,6 +100,15 @@ def load(folder: Path, data: bytes, name: str = "tokenizer.model") -> Tokenizer:
     return Tokenizer.load(path)
 
 
+def test_settings_can_stand_before_the_pieces(tmp_path: Path) -> None:
+    data = model_file(random_pieces(random.Random(3)))
+    n_pieces = len(data) - len(model_file([], trainer={35: 1}))
+    moved = data[n_pieces:] + data[:n_pieces]
+    assert load(tmp_path, moved) == load(tmp_path, data)
+    with pytest.raises(FormatError, match="cannot be detected"):
+        load(tmp_path, moved[:20])
+
+
 def test_units_of_random_pieces_equal_the_whole_text(tmp_path: Path) -> None:
     rng = random.Random(5)
     for _ in range(40):

@@ -57,8 +57,14 @@ pub(super) struct Normalization {
     pub(super) collapses_spaces: bool,
 }
 
-/// Returns whether a file can be a `.model` file: it begins with a piece, which has a text and then a score or type.
-pub fn is_begin(head: &[u8]) -> bool {
+/// Returns whether a file can be a `.model` file: it begins with a piece, which has a text and then a score or type, or with
+/// the settings of training and normalization and then a piece (Gemma 4).
+pub fn is_begin(mut head: &[u8]) -> bool {
+    while let Some((0x12 | 0x1a, mut rest)) = head.split_first() {
+        let n_bytes = varint(&mut rest).and_then(|n| usize::try_from(n).ok());
+        let Some(after) = n_bytes.and_then(|n| rest.get(n..)) else { return false };
+        head = after;
+    }
     let &[0x0a, n_piece, 0x0a, n_text, ref rest @ ..] = head else { return false };
     let is_text_all = n_piece == n_text.wrapping_add(2);
     n_text < 0x80 && (is_text_all || matches!(rest.get(usize::from(n_text)), Some(0x15 | 0x18)))
