@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import sync_playwright
-from tests.browser.serving import served
+from tests.browser.pages import served
 
 SITE = Path(__file__).resolve().parents[1] / "site"
 MODULE = "playground/pairloom/pairloom.wasm"

@@ -2,6 +2,7 @@
 
 import random
 import sys
+from typing import Any
 
 import pytest
 import regex
@@ -11,6 +12,7 @@ from pairloom import PatternError, Tokenizer, _core, pretokenize
 from pairloom.analysis.inspect import inspect_tokenizer
 from pairloom.patterns import GPT2, PATTERNS, pattern_name, pattern_text
 from pairloom.reference import naive
+from tests.cases import INPUTS
 from tests.corpora import ALPHABETS, random_documents
 from tests.parity.texts import HOSTILE
 from tests.unicode16 import unicode16_differences
@@ -58,18 +60,9 @@ def test_an_end_is_that_of_the_text_or_before_its_last_line_feed(end: str, is_la
         assert pretokenize("b ab", rf"{start}[a-z]+{end}|.|\n") == [b"b", b" ", b"ab"]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "engine"),
-    [
-        (r"(?<=a)b|\w+(?=\s)|\s+|.", "backtracking"),
-        (r"\w+|\s+|[^\w\s]+", "dfa"),
-        (r"(?i:'s)| ?\p{L}++|\p{N}{1,3}|\s++$|\s+(?!\S)|[^\s\p{L}]", "dfa"),
-        ((r"[0-9]{2}", r"\s?[a-z]+", "(?#contiguous)[.]"), "dfa"),
-        (("[0-9]", r"(?=ab)"), "backtracking"),
-        ((r"\d{1,3}(?=(?:\d{3})*\b)", r"\s?[a-z]+"), "dfa"),
-    ],
-)
-def test_any_other_pattern_splits_by_the_engine_it_needs(pattern: str | tuple[str, ...], engine: str) -> None:
+@pytest.mark.parametrize(("pattern", "engine"), INPUTS["engines"])
+def test_any_other_pattern_splits_by_the_engine_it_needs(pattern: Any, engine: str) -> None:
+    pattern = tuple(pattern) if isinstance(pattern, list) else pattern
     tokenizer = Tokenizer.train(["ab ab"], 258, pattern=pattern)
     assert tokenizer.pattern_engine == engine
     assert inspect_tokenizer(tokenizer)["pattern_engine"] == engine

@@ -13,8 +13,7 @@ import pytest
 from pairloom import Tokenizer
 from pairloom.formats import huggingface, tiktoken
 from pairloom.view.payload import merge_trees
-from tests.browser.axe import violations
-from tests.browser.serving import served
+from tests.browser.pages import served, violations
 from tests.formats.test_sentencepiece import model_file, random_pieces
 from tests.wasm.test_module import module as module
 

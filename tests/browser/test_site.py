@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.axe import violations
-from tests.browser.serving import served
+from tests.browser.pages import served, violations
 
 SITE = Path(__file__).resolve().parents[2] / "site"
 

@@ -9,7 +9,7 @@ import pytest
 
 from pairloom import Tokenizer
 from pairloom.view.view import View
-from tests.browser.axe import violations
+from tests.browser.pages import violations
 from tests.view.test_view import HOSTILE
 
 Opener = Callable[..., Any]

@@ -23,18 +23,7 @@ from tests.formats.test_sentencepiece import tokenizer_json
 
 # Python takes the ASCII separators U+001C to U+001F for white space; Unicode and the library do not.
 SPECIALS = ["<s>", "</s>", "<think>", "\x1c<a>\x1f"]
-TEXTS = [
-    "",
-    " ",
-    "hello world, the end of it",
-    "  naïve  東京 😀\n\n e\u0301 ",
-    "  \u3000 \u00a0x",
-    "a<s>b </s><think>  the<think>",
-    "</s>",
-    "the the the the the the the the",
-    "1 22 333\tx",
-    "x\x1c<a>\x1fy \x1c",
-]
+TEXTS: list[str] = cases.INPUTS["stand_in"]
 POST_PROCESSORS = {case.name: case.post_processor for case in cases.cases_of("post_processing")}
 FIELDS = (
     *("ids", "type_ids", "tokens", "offsets", "attention_mask", "special_tokens_mask", "word_ids", "words"),

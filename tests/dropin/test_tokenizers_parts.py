@@ -201,14 +201,7 @@ def test_models_of_any_merges_cut_as_the_library_does(seed: int) -> None:
     assert found[0] == found[1]
 
 
-READY_MADE: list[tuple[str, dict[str, Any]]] = [
-    ("SentencePieceBPETokenizer", {}),
-    ("SentencePieceBPETokenizer", {"add_prefix_space": False, "replacement": "_", "fuse_unk": True}),
-    ("ByteLevelBPETokenizer", {"lowercase": True, "unicode_normalizer": "nfkc", "add_prefix_space": True}),
-]
-
-
-@pytest.mark.parametrize(("name", "settings"), READY_MADE)
+@pytest.mark.parametrize(("name", "settings"), cases.INPUTS["ready_made"])
 def test_ready_made_tokenizers_equal_the_library(name: str, settings: Any, tmp_path: Path) -> None:
     texts = ["The Cat's 漢字, naïve\u3000cat!\x07", "the ca\u0301t\tsat_on the ｍat"] * 3
     options: dict[str, Any] = {"initial_alphabet": ["z"]} if name[0] == "S" else {}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pairloom import FormatError, Tokenizer
+from tests.cases import INPUTS
 from tests.formats.test_sentencepiece import model_file, random_pieces
 
 TEXT = "the cat sat on the mat; naïve 東京<|im_end|>the end <pad>"
@@ -161,16 +162,7 @@ def test_a_vocab_json_of_another_class_asks_for_its_pattern(tokenizer: Tokenizer
         assert Tokenizer.load(gpt2_folder, pattern="qwen2").pattern != tokenizer.pattern
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "is_warned"),
-    [
-        ("RobertaTokenizer", {}, True),
-        ("BartTokenizerFast", {}, True),
-        ("LLaMATokenizer", {}, True),
-        ("LlamaTokenizer", {"add_bos_token": False}, False),
-        ("T5Tokenizer", {}, False),
-    ],
-)
+@pytest.mark.parametrize(("kind", "settings", "is_warned"), INPUTS["classes"])
 @pytest.mark.filterwarnings("ignore:format 'gpt2' does not store")
 def test_a_class_that_puts_tokens_around_a_text_is_warned_of(
     kind: str, settings: Any, is_warned: bool, tokenizer: Tokenizer, tmp_path: Path, recwarn: pytest.WarningsRecorder

@@ -134,16 +134,7 @@ def test_special_literals_in_the_corpus_are_warned_of() -> None:
         Tokenizer.train("ab<|endoftext|>ab<|endoftext|>", 267, "cs336")
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, "every pretoken of the corpus is already one token"),
-        ({"min_count": 2}, "every pretoken of the corpus that min_count=2 keeps is already one token"),
-        ({"min_frequency": 30}, "none of the remaining pairs occurs min_frequency=30 times$"),
-        ({"max_token_bytes": 2}, "longer than max_token_bytes=2$"),
-        ({"min_frequency": 30, "max_token_bytes": 2}, "min_frequency=30 times and .*max_token_bytes=2$"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "reason"), INPUTS["shortages"])
 @pytest.mark.parametrize("profile", sorted(PROFILES))
 @pytest.mark.filterwarnings("error")
 def test_fewer_tokens_than_asked_for_warn_with_the_reason(profile: str, fields: dict[str, Any], reason: str) -> None:

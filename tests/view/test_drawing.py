@@ -13,6 +13,7 @@ from pairloom import Tokenizer
 from pairloom.view import view as view_module
 from pairloom.view.static import units
 from pairloom.view.view import View
+from tests.cases import INPUTS
 from tests.formats.test_sentencepiece import load, model_file, random_pieces
 from tests.view.test_view import payload_of, texts_of_all_scripts
 
@@ -55,18 +56,7 @@ def test_the_text_of_the_page_is_the_text(english: Tokenizer, tmp_path: Path) ->
     assert len(found["tokens"]) == english.count_tokens(text) + changing.count_tokens(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "wholes"),
-    [
-        ("नमस्ते", ["न", "म", "स्ते"]),
-        ("ab 東京", [" 東", "京"]),
-        ("👨‍👩‍👧‍👦!", ["👨‍👩‍👧‍👦"]),
-        ("مرحبا بالعالم", ["مرحبا", " بالعالم"]),
-        ("e\u0301", ["e\u0301"]),
-        ("a\r\nb", []),
-        ("caf\u00e9 zero\u200bwidth", ["\u200b"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "wholes"), INPUTS["drawn"])
 def test_what_is_cut_is_drawn_whole(english: Tokenizer, tmp_path: Path, text: str, wholes: list[str]) -> None:
     """Characters of several bytes, clusters of several characters, words whose letters join."""
     (found,) = drawn(tmp_path, english.view(text))
