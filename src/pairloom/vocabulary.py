@@ -197,20 +197,15 @@ def truncated(
     check_bool("keep_ids", keep_ids)
     if model.rule != "pairs":
         raise ValueError("only a tokenizer with explicit merges can be truncated; this one is defined by ranks")
-    n_specials = len(model.special_tokens)
     if specials_counted is not None:
         check_bool("specials_counted", specials_counted)
     elif config is not None:
         specials_counted = config.specials_counted
-    elif n_specials:
-        raise ValueError(
-            "the tokenizer does not store how it was trained, so it is unknown whether vocab_size counts its "
-            f"{n_specials} special tokens; pass specials_counted=True (like the profiles 'cs336' and 'huggingface') "
-            "or specials_counted=False (like 'bpetite')"
-        )
+    remedy = "specials_counted=True (like the profiles 'cs336' and 'huggingface') or False (like 'bpetite')"
+    n_specials = n_specials_counted(model, specials_counted, remedy)
     model.check_merges_bytes("truncate_vocab")
     made = merged_ids(model)
-    least = model.columns.n_tokens - len(made) + (n_specials if specials_counted else 0)
+    least = model.columns.n_tokens - len(made) + n_specials
     if vocab_size < least:
         raise ValueError(f"vocab_size is {vocab_size}, but this tokenizer's base already needs {least}")
     n_made = vocab_size - least
@@ -221,6 +216,17 @@ def truncated(
     changed = truncated_and_renumbered(model, n_made, None if keep_ids or n_made == len(made) else min(made))
     warn_of_moved(model, changed)
     return changed
+
+
+def n_specials_counted(model: Model, are_counted: bool | None, remedy: str) -> int:
+    """Returns how many special tokens vocab_size counts; ValueError that says what to pass if nothing is known."""
+    n_specials = len(model.special_tokens)
+    if are_counted is None and n_specials:
+        raise ValueError(
+            "the tokenizer does not store how it was trained, so it is unknown whether vocab_size counts its "
+            f"{n_specials} special tokens; pass {remedy}"
+        )
+    return n_specials if are_counted else 0
 
 
 def merged_ids(model: Model) -> list[int]:

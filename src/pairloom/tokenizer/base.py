@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Self
 
 from pairloom import _core
 from pairloom.errors import FormatError, PatternError
+from pairloom.formats import PathLike as PathLike
+from pairloom.formats.reader import Specials as Specials
 from pairloom.model import Model
 from pairloom.special_policies import Allowed, literals, policy_of
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from pairloom.offsets import TokenSpans
     from pairloom.post_processing import PostProcessor
-
-Specials = Sequence[str] | Mapping[str, int]
-PathLike = str | os.PathLike[str]
 
 SPECIALS = ("recognise", "ordinary", "error")
 """How special tokens in files and streams are treated: as their ids, as plain text, or as a SpecialTokenError."""

@@ -16,7 +16,7 @@ from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training.config import TrainingConfig
 from pairloom.training.first_seen import check_rule
 from pairloom.training.train import check_counts, prune, rules, shortage_text
-from pairloom.vocabulary import as_pairs, merged_ids, truncated_and_renumbered, warn_of_moved
+from pairloom.vocabulary import as_pairs, merged_ids, n_specials_counted, truncated_and_renumbered, warn_of_moved
 
 # Fields that the tokenizer fixes, so that `extend` cannot change them.
 _FIXED_FIELDS = ("special_tokens", "special_ids", "byte_order", "decode_errors")
@@ -104,13 +104,8 @@ def pattern_of_counts(counts: PretokenCounts, model: Model) -> Pattern:
 
 def n_counted(model: Model, config: TrainingConfig | None, verb: str) -> int:
     """Returns the model's size as vocab_size counts it; ValueError if it is unknown whether special tokens count."""
-    n_specials = len(model.special_tokens)
-    if config is None and n_specials:
-        raise ValueError(
-            "the tokenizer does not store how it was trained, so it is unknown whether vocab_size counts its "
-            f"{n_specials} special tokens; pass n_tokens, the number of tokens to {verb}"
-        )
-    return model.columns.n_tokens + (n_specials if config is not None and config.specials_counted else 0)
+    are_counted = None if config is None else config.specials_counted
+    return model.columns.n_tokens + n_specials_counted(model, are_counted, f"n_tokens, the number of tokens to {verb}")
 
 
 def extend_counted(
