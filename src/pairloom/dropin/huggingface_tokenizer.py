@@ -177,7 +177,7 @@ class HuggingFaceTokenizer:
         if _pad:
             encoding, pair = encoding.copy(), None if pair is None else pair.copy()
         post = self._post_processor
-        is_plain = self._post_processor is PLAIN
+        is_plain = post is PLAIN
         if self._truncation is not None:
             n_added = post.n_added(pair is not None) if add_special_tokens else 0
             limit = self._truncation["max_length"] - n_added
