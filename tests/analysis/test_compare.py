@@ -91,6 +91,14 @@ def test_a_file_over_characters_equals_itself_in_its_library(tmp_path: Path, kin
         assert found["n_altered"][0] == found["n_altered"][1]
 
 
+@pytest.mark.parametrize("n_before", range(3))
+def test_a_long_pattern_of_other_alphabets_can_be_compared(n_before: int) -> None:
+    # The library shows a step by its first hundred bytes, and panics where they end inside a character.
+    tokenizer = Tokenizer.train([TEXT], 300, pattern="a" * n_before + "Ꭰ" * 50 + r"|\s+|\S+", decode_errors="replace")
+    found = compare(side_of(tokenizer, "ours"), side_of(to_huggingface(tokenizer.model), "theirs"), [("1", TEXT)])
+    assert (found["ids"], found["cuts"]) == (None, None)
+
+
 def test_tokens_of_wordpiece_do_not_spell_the_text() -> None:
     import tokenizers
 

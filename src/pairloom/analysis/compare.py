@@ -214,9 +214,11 @@ def _side_of_tiktoken(encoding: Any, name: str) -> Side:
 def _side_of_huggingface(tokenizer: Any, name: str) -> Side:
     tokens = {}
     has_bytes = getattr(tokenizer.model, "byte_fallback", False) and tokenizer.token_to_id("<0x00>") is not None
-    steps = f"{tokenizer.normalizer} {tokenizer.pre_tokenizer} {tokenizer.decoder}"
+    steps = [tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder]
+    # The repr of a step would panic if it cuts a long pattern inside a character.
+    has_byte_level = any(b'"ByteLevel"' in step.__getstate__() for step in steps if step is not None)
     # WordPiece marks what continues a word: its tokens do not spell the text.
-    is_characters = "ByteLevel(" not in steps and not getattr(tokenizer.model, "continuing_subword_prefix", None)
+    is_characters = not has_byte_level and not getattr(tokenizer.model, "continuing_subword_prefix", None)
     # Without a decoder, decoding puts a space between tokens; in CLIP's file, a token's </w> stands for one.
     is_joined = is_characters and tokenizer.decoder is None
     has_word_ends = getattr(tokenizer.model, "end_of_word_suffix", None) == "</w>"
