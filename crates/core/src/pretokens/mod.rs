@@ -22,6 +22,7 @@ mod first_bytes;
 mod gpt2;
 pub(crate) mod key;
 mod nfa;
+mod normal_forms;
 pub mod normalizer;
 mod o200k;
 mod one_pass;
