@@ -14,7 +14,7 @@ from tests.soak.identity import documents, of_published, shortest
 from . import prose, texts
 from .real_vocabularies import BY_NAME, VOCABULARIES, loaded
 
-N_CHARACTERS = 2_000_000
+N_CHARACTERS = 1_000_000
 
 
 def available() -> list[ParameterSet]:

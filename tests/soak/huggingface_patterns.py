@@ -12,7 +12,7 @@ from pairloom import FormatError, PatternError, Tokenizer, _core, pretokenize
 from tests.soak.harness import Result
 
 SUMMARY = "random regexes against HuggingFace's library and tiktoken; a failure is a text that is split otherwise"
-QUICK = 150
+QUICK = 100
 FULL = 20_000
 
 _N_TEXTS = 25

@@ -19,7 +19,7 @@ SUMMARY = (
     "random models and random added tokens against HuggingFace's library, before and after saving;"
     " a failure is another id or another error than FormatError"
 )
-QUICK = 100
+QUICK = 50
 FULL = 6_000
 
 _N_TEXTS = 199

@@ -34,7 +34,7 @@ SUMMARY = (
     "changed folders of shards, resumed, read, packed, verified and replaced; a failure is another error than the"
     " documented ones, a process that dies or hangs, a change outside of the folder, or a wrong id without an error"
 )
-QUICK = 300
+QUICK = 200
 FULL = 50_000
 
 _TEXTS = [text[:120] for text in DOCUMENTS[:36]]
