@@ -11,7 +11,7 @@ from pairloom.analysis.render import shown_token
 from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, corpus_of
 from pairloom.cli.models import add_format_arguments, load_one_of
-from pairloom.cli.report import add_plot_options, add_report_options, print_report
+from pairloom.cli.report import add_plot_options, add_report_options, print_report, wants_report
 
 HELP = "compare two tokenizers: ids, token boundaries, token counts and bytes per token"
 
@@ -41,15 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the comparison. The exit status is 0 even if they differ."""
-    if args.corpus is not None:
+    if wants_report(args):
         if args.merges:
             args.wrong_usage("--merges needs --input, not --corpus")
         print_report(args, {name: _load_own(name, args, "--corpus") for name in args.model})
         return
-    if args.input is None:
-        args.wrong_usage("pass either --input or --corpus")
-    if args.parallel:
-        args.wrong_usage("--parallel needs --corpus")
     if args.plot is not None:
         args.wrong_usage("--plot needs named corpora: pass --corpus NAME=PATH instead of --input")
     if len(args.model) != 2:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pairloom import Tokenizer
 from pairloom.analysis.plots import check_plot, plot_report
 from pairloom.analysis.report import report, report_text
-from pairloom.cli.console import UsageError, write_stdout
+from pairloom.cli.console import write_stdout
 from pairloom.cli.corpus_options import named_corpora
 
 
@@ -34,10 +34,17 @@ def add_plot_options(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--force", action="store_true", help="replace the plot if it exists")
 
 
+def wants_report(args: argparse.Namespace) -> bool:
+    """Returns whether --corpus names corpora to report on; exactly one of it and --input must be given."""
+    if (args.input is None) == (args.corpus is None):
+        args.wrong_usage("pass either --input or --corpus")
+    if args.parallel and args.corpus is None:
+        args.wrong_usage("--parallel needs --corpus")
+    return args.corpus is not None
+
+
 def print_report(args: argparse.Namespace, tokenizers: dict[str, Tokenizer]) -> None:
     """Prints the tokenizers' report on each --corpus, as text or JSON; writes the plot first."""
-    if args.input is not None:
-        raise UsageError("pass either --input or --corpus")
     corpora = named_corpora(args, "--corpus", args.corpus)
     if args.plot is not None:
         check_plot(Path(args.plot), args.force)

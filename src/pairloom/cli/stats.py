@@ -11,7 +11,7 @@ from pairloom.analysis.stats import RENYI_ALPHA, CorpusStats, corpus_stats
 from pairloom.cli.console import whole_number, write_stdout
 from pairloom.cli.corpus_options import add_corpus_options, add_specials_option, corpus_of
 from pairloom.cli.models import add_model_arguments, load_model
-from pairloom.cli.report import add_plot_options, add_report_options, print_report
+from pairloom.cli.report import add_plot_options, add_report_options, print_report, wants_report
 
 HELP = "measure a tokenizer on a corpus: compression, vocabulary use, Renyi efficiency, throughput"
 
@@ -30,13 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Prints the figures. Writes the plot first, so that a failure prints nothing."""
-    if args.corpus is not None:
+    if wants_report(args):
         print_report(args, {args.model: load_model(args)})
         return
-    if args.input is None:
-        args.wrong_usage("pass either --input or --corpus")
-    if args.parallel:
-        args.wrong_usage("--parallel needs --corpus")
     corpus = corpus_of(args)
     if args.plot is not None:
         check_plot(Path(args.plot), args.force)
