@@ -22,13 +22,14 @@ from pairloom.corpus import Corpus, fingerprint
 from pairloom.corpus.text_batches import is_arrow
 from pairloom.counts.pretoken_counts import PretokenCounts
 from pairloom.errors import CheckpointError, CountsError
-from pairloom.formats import PathLike
 from pairloom.model import LARGEST_ID, Model
 from pairloom.patterns import pattern_name, pattern_text
 from pairloom.training import first_seen
 from pairloom.training.checkpoint import counts_kept_in
 from pairloom.training.config import BYTE_ORDERS, N_BYTES, TrainingConfig
 from pairloom.training.trace import N_TRACED, Trace, check_trace, steps_of
+
+PathLike = str | os.PathLike[str]
 
 _MAX_UINT16_IDS = 1 << 16
 
