@@ -11,7 +11,7 @@ from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.errors import CountsError
 
 # Bytes of an offset, or of a view. Keys are names because older releases of pyarrow lack some of the types.
-_TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
+TEXT_TYPES = {"string": 4, "binary": 4, "large_string": 8, "large_binary": 8, "string_view": 16, "binary_view": 16}
 _LARGEST_ID_OF_TYPE = {"uint16": 2**16 - 1, "uint32": 2**32 - 1, "int32": 2**31 - 1, "int64": 2**32 - 1}
 
 
@@ -52,14 +52,23 @@ def _rows(name: str, value: Any) -> Any:
     kind = column.type.value_type if is_dictionary else column.type
     if pyarrow.types.is_null(kind):
         return pyarrow.chunked_array([pyarrow.nulls(len(column), pyarrow.string())])
-    if str(kind) not in _TEXT_TYPES:
+    if str(kind) not in TEXT_TYPES:
         raise ValueError(f"the column has type {column.type}, not string or binary")
     if not is_dictionary:
         return column
-    column.validate(full=True)
-    # pyarrow's `take` does not support views, and 32-bit offsets can overflow for all rows.
-    kind = pyarrow.large_binary()
-    return pyarrow.chunked_array([each.dictionary.cast(kind).take(each.indices) for each in column.chunks], kind)
+    large, chunks = pyarrow.large_binary(), []
+    for chunk in column.chunks:
+        # As bytes: the core checks that they are UTF-8.
+        texts = chunk.dictionary.view(bytes_type(kind))
+        pyarrow.DictionaryArray.from_arrays(chunk.indices, texts, safe=False).validate(full=True)
+        # pyarrow's `take` does not support views, and 32-bit offsets can overflow for all rows.
+        chunks.append(texts.cast(large).take(chunk.indices))
+    return pyarrow.chunked_array(chunks, large)
+
+
+def bytes_type(kind: Any) -> Any:
+    """Returns the type of bytes with the layout of a text type."""
+    return getattr(import_pyarrow(), str(kind).replace("string", "binary"))()
 
 
 def text_chunks(name: str, value: Any) -> list[tuple[int, int, int, list[Any]]]:
@@ -71,7 +80,7 @@ def text_chunks(name: str, value: Any) -> list[tuple[int, int, int, list[Any]]]:
     chunks = []
     for chunk in _rows(name, value).chunks:
         buffers = [memoryview(buffer).cast("B") if buffer else b"" for buffer in chunk.buffers()]
-        chunks.append((_TEXT_TYPES[str(chunk.type)], chunk.offset, len(chunk), buffers))
+        chunks.append((TEXT_TYPES[str(chunk.type)], chunk.offset, len(chunk), buffers))
     return chunks
 
 

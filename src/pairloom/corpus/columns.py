@@ -7,13 +7,14 @@ the size of documents, not on the size of row groups or files.
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from pairloom import _core
+from pairloom._internal.arrow import TEXT_TYPES, bytes_type
 from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
@@ -180,7 +181,7 @@ class RowsReader:
             raise CorpusError(
                 f"{self._name}: column {self._shown!r} is {kind}, not string; read its elements with {self._shown}[]"
             )
-        if kind not in _bytes_types() and not types.is_null(kind):
+        if str(kind) not in TEXT_TYPES and not types.is_null(kind):
             raise CorpusError(f"{self._name}: column {self._shown!r} is {kind}, not string or binary")
         if self._id_field:
             name = ".".join(self._id_field)
@@ -257,16 +258,15 @@ class RowsReader:
             for _ in range(step.n_lists):
                 self._check_nulls(column)
                 # As bytes: the document reader checks that they are UTF-8.
-                column = column.view(_replace_text_types(column.type, _bytes_types()))
+                column = column.view(_replace_text_types(column.type, bytes_type))
                 column.validate(full=True)
                 # pyarrow cannot take elements of views.
-                column = column.cast(_replace_text_types(column.type, {pyarrow.binary_view(): pyarrow.large_binary()}))
+                column = column.cast(_replace_text_types(column.type, _without_view))
                 if rows is not None:
                     rows, column = rows[column.is_valid().to_numpy(zero_copy_only=False)], column.drop_null()
                     rows = rows[compute.list_parent_indices(column).to_numpy()]
                 # Drops null lists.
                 column = compute.list_flatten(column)
-        column = _as_bytes(column)
         lengths = _lengths(column)
         # Damaged lengths can be negative; reading them will fail.
         ends = np.cumsum(np.maximum(lengths, 0) + _ROW_BYTES)
@@ -369,62 +369,39 @@ def _is_list(kind: Any) -> bool:
     return any(getattr(types, test)(kind) for test in tests)
 
 
-def _replace_text_types(kind: Any, types_of: Mapping[Any, Any]) -> Any:
+def _replace_text_types(kind: Any, by: Callable[[Any], Any]) -> Any:
     """Returns the type with the types of texts replaced, also within lists and structs."""
     pyarrow = import_pyarrow()
     types = pyarrow.types
     if types.is_struct(kind):
-        return pyarrow.struct([field.with_type(_replace_text_types(field.type, types_of)) for field in kind])
+        return pyarrow.struct([field.with_type(_replace_text_types(field.type, by)) for field in kind])
     if types.is_fixed_size_list(kind):
-        return pyarrow.list_(_replace_text_types(kind.value_type, types_of), kind.list_size)
+        return pyarrow.list_(_replace_text_types(kind.value_type, by), kind.list_size)
     for name, make in (("list", "list_"), ("large_list", "large_list"), ("list_view", "list_view")):
         if getattr(types, f"is_{name}")(kind):
-            return getattr(pyarrow, make)(_replace_text_types(kind.value_type, types_of))
-    return types_of.get(kind, kind)
+            return getattr(pyarrow, make)(_replace_text_types(kind.value_type, by))
+    return by(kind) if str(kind) in TEXT_TYPES else kind
 
 
-def _bytes_types() -> dict[Any, Any]:
-    """Maps each column type that can be read to the bytes type with the same layout."""
-    pyarrow = import_pyarrow()
-    texts = {"string": "binary", "large_string": "large_binary", "string_view": "binary_view"}
-    names = {name: name for name in texts.values()} | texts
-    return {getattr(pyarrow, name)(): getattr(pyarrow, to)() for name, to in names.items()}
-
-
-def _as_bytes(column: Any) -> Any:
-    """Returns a text column as bytes, after checking all of its offsets and indices.
-
-    The document reader then replaces, leaves out or refuses what is not UTF-8.
-    """
-    pyarrow = import_pyarrow()
-    if pyarrow.types.is_dictionary(column.type):
-        texts = _as_bytes(column.dictionary)
-        if texts.type == pyarrow.binary_view():
-            # polars writes categories so; pyarrow cannot take() views.
-            texts = texts.cast(pyarrow.large_binary())
-        column = pyarrow.DictionaryArray.from_arrays(column.indices, texts)
-    elif pyarrow.types.is_null(column.type):
-        column = column.cast(pyarrow.binary())
-    else:
-        column = column.view(_bytes_types()[column.type])
-    column.validate(full=True)
-    return column
+def _without_view(kind: Any) -> Any:
+    return import_pyarrow().large_binary() if str(kind) == "binary_view" else kind
 
 
 def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Returns the length in bytes of each row of a column of bytes: int64 [n]; arbitrary for a null row."""
+    """Returns the length in bytes of each row of a text column: int64 [n]; arbitrary for a null row."""
     types, compute = import_pyarrow().types, import_pyarrow("pyarrow.compute")
     if types.is_dictionary(column.type):
-        # take() checks that each index is in the dictionary.
-        lengths = compute.binary_length(column.dictionary).take(column.indices)
-    elif str(column.type) == "binary_view":
+        # An index that is not in the dictionary raises IndexError.
+        return np.append(_lengths(column.dictionary), 0)[column.indices.fill_null(0).to_numpy()]
+    if types.is_null(column.type):
+        return np.zeros(len(column), np.int64)
+    if str(column.type).endswith("_view"):
         # A view begins with its length; pyarrow does not compute lengths of views.
         views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
         return views[column.offset : column.offset + len(column), 0].astype(np.int64)
-    else:
-        lengths = compute.binary_length(column)
-    found: np.ndarray[Any, np.dtype[np.int64]] = lengths.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    found = compute.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    lengths: np.ndarray[Any, np.dtype[np.int64]] = found.astype(np.int64)
+    return lengths
 
 
 def _longest_in_dictionary(file: BinaryIO, metadata: Any, group: int, path: str) -> int:
