@@ -4,12 +4,14 @@ pyarrow decodes, and the core copies the text from Arrow's buffers. Few rows are
 the size of documents, not on the size of row groups or files.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from pairloom._internal.optional_deps import import_pyarrow
 from pairloom.corpus.first_bytes import BEGIN_BYTES
 from pairloom.corpus.origins import Origins
 from pairloom.errors import CorpusError, PairloomError
+
+if TYPE_CHECKING:
+    from pairloom.corpus.corpus import Corpus
 
 # Rows decoded at a time: the minimum, the number if half a block is less than a row, and the maximum.
 _MIN_ROWS, _SOME_ROWS, _MAX_ROWS = 16, 1024, 1 << 13
@@ -37,13 +42,16 @@ Rows = tuple[_core.Documents, float, Origins | None]
 
 
 class _Step(NamedTuple):
-    """A column or a struct field, and how many levels of lists are nested below it."""
+    """A column or a struct field, and how many levels of lists are nested below it; a [] at the end of a name is one.
+
+    Each element of a list is a row.
+    """
 
     name: str
     n_lists: int
 
     @classmethod
-    def of(cls, name: str) -> "_Step":
+    def of(cls, name: str) -> _Step:
         key = name
         while key.endswith("[]"):
             key = key[:-2]
@@ -51,35 +59,31 @@ class _Step(NamedTuple):
 
 
 class RowsReader:
-    """Reads one column. field: its name, then the names of struct fields below it.
+    """Reads the column that a corpus wants.
 
-    If a name ends with [], it holds lists, and each element is a row. on_skip: called with the number of rows that are
-    left out, and a message. id_field: the names that lead to the id column, if ids are wanted.
+    on_skip: called with the number of rows that are left out, and a message. id_field: the names that lead to the id
+    column; empty if ids are not wanted.
     """
 
     def __init__(
         self,
+        corpus: Corpus,
         name: str,
-        field: list[str],
-        *,
-        replace: bool,
-        skip: bool,
         piece_bytes: int,
         on_skip: Callable[[int, Sequence[str]], None],
-        origins: bool = False,
-        id_field: list[str] | None = None,
+        origins: bool,
+        id_field: list[str],
     ) -> None:
         self._name = name
-        self._has_origins = origins
-        self._id_field = id_field or []
+        self._has_origins, self._id_field = origins, id_field
         self._piece_bytes, self._on_skip = piece_bytes, on_skip
-        self._field = [_Step.of(name) for name in field]
-        self._shown = ".".join(field)
+        self._field = [_Step.of(step) for step in corpus.text_field.split(".")]
+        self._shown = corpus.text_field
         # Messages count rows, or elements of lists.
         is_list = any(step.n_lists for step in self._field)
         counted = f"{name}: elements of {self._shown}" if is_list else name
-        self._skip = skip
-        self._columns = _core.TextColumns(counted, replace=replace, skip=skip)
+        self._skip = corpus.skip_bad
+        self._columns = _core.TextColumns(counted, replace=corpus.input_errors == "replace", skip=self._skip)
         # Rows of the file, and texts in them, read so far.
         self._n_read = self._n_rows = 0
 
@@ -243,7 +247,7 @@ class RowsReader:
     def _rows(
         self, column: Any, n_rows: int | None = None, done: float = 0.0, ids: list[str | None] | None = None
     ) -> Iterator[Rows]:
-        pyarrow, compute = import_pyarrow(), import_pyarrow("pyarrow.compute")
+        compute = import_pyarrow("pyarrow.compute")
         # Arrow trusts the lengths and offsets in a file.
         column.validate()
         before_all = self._n_read

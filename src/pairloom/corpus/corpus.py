@@ -542,17 +542,8 @@ class Reading:
                 self._digests[self._number] = digest_of(file)
 
     def _rows_reader(self, name: str) -> RowsReader:
-        corpus = self._corpus
-        return RowsReader(
-            name,
-            corpus.text_field.split("."),
-            replace=corpus.input_errors == "replace",
-            skip=corpus.skip_bad,
-            piece_bytes=self._piece_bytes,
-            on_skip=self._note_skipped,
-            origins=self._has_origins,
-            id_field=self._id_field,
-        )
+        origins = self._has_origins, self._id_field
+        return RowsReader(self._corpus, name, self._piece_bytes, self._note_skipped, *origins)
 
     def _in_memory(self, texts: Any) -> Iterator[_Read]:
         if is_dataset(texts):

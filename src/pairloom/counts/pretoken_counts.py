@@ -37,7 +37,7 @@ from pairloom.corpus.first_bytes import doubtful_files, warn_of
 from pairloom.corpus.text_batches import batches_of, is_arrow
 from pairloom.counts import file as counts_file
 from pairloom.counts.metadata import CountsMetadata, checked_metadata
-from pairloom.errors import CountsError, PatternError
+from pairloom.errors import CountsError
 from pairloom.model import Pattern
 
 _LARGEST_COUNT = 2**64 - 1
@@ -433,8 +433,9 @@ class CountBuilder:
                 pairs, pretokens, counts = arrow.counts_of_table(table)
             if number == 0:
                 stored = counts_file.stored_in(pairs, name)
-                self._take_metadata(stored, name)
             with _errors_of(name):
+                if number == 0:
+                    self._take_metadata(stored)
                 n_text_bytes += self._counter.add_rows(pretokens, counts)
             yield
         if stored is None:
@@ -443,16 +444,13 @@ class CountBuilder:
         n_tables, n_counted = self._totals.get(stored.totals, (0, 0))
         self._totals[stored.totals] = n_tables + 1, n_counted + n_text_bytes
 
-    def _take_metadata(self, stored: counts_file.Stored | None, name: str) -> None:
+    def _take_metadata(self, stored: counts_file.Stored | None) -> None:
         if stored is not None:
-            try:
-                self._check_same_metadata(stored.metadata)
-            except (CountsError, PatternError) as error:
-                raise CountsError(f"{name}: {error}") from None
+            self._check_same_metadata(stored.metadata)
         elif self._metadata is None:
             raise CountsError(
-                f"{name}: the table does not store the pattern that split its text (no metadata 'pairloom.pattern'); "
-                "pass pattern to PretokenCounts.from_parquet or from_arrow"
+                "the table does not store the pattern that split its text (no metadata 'pairloom.pattern'); pass "
+                "pattern to PretokenCounts.from_parquet or from_arrow"
             )
 
     def _check_same_metadata(self, metadata: CountsMetadata) -> None:
