@@ -18,13 +18,15 @@ import numpy as np
 from pairloom._internal.arguments import check_str, check_texts
 from pairloom._internal.atomic import sync_directory
 from pairloom._internal.folder_lock import locked_folder
+from pairloom.corpus import Position
 from pairloom.errors import ResumeError
-from pairloom.shards import provenance
-from pairloom.shards.files import MODULES, hidden_folder, partial_path
+from pairloom.shards.files import hidden_folder
 from pairloom.shards.manifest import Manifest
-from pairloom.shards.publishing import finish_replacement, put_in_place, rename_to_final, sync_and_digest
+from pairloom.shards.provenance import ProvenanceRows, rows_with
+from pairloom.shards.publishing import Files, finish_replacement, publishing, put_in_place, rename_to_final
 from pairloom.shards.reading import shard_folder
-from pairloom.shards.shards import Shard, check_file, read_provenance, read_shard
+from pairloom.shards.resume import first_shards
+from pairloom.shards.shards import Batch, Shard, check_file, read_provenance, read_shard
 
 
 class DroppedDocuments(NamedTuple):
@@ -64,7 +66,7 @@ def drop_documents(folder: str | os.PathLike[str], ids: Iterable[str]) -> Droppe
             # Damaged files must not get a new digest.
             check_file(path, manifest, manifest.entries_of(number)[-1], deep=True)
             table = read_provenance(path, manifest, number)
-            rows = provenance.rows_with(table, wanted)
+            rows = rows_with(table, wanted)
             if rows:
                 found |= set(table.column("id").take(np.array(rows)).to_pylist())
                 record["ids_sha256"] = sorted(map(_digest, found))
@@ -106,12 +108,22 @@ def _rewrite_without_rows(
     """Writes a shard again without some rows, adds them to this call's record, and returns the new manifest."""
     for entry in manifest.entries_of(number):
         check_file(folder, manifest, entry, deep=True)
-    with hidden_folder(folder) as hidden:
-        shard = _write_kept_rows(folder, manifest, number, table, rows, hidden)
-        ids, *others = sync_and_digest(shard)
+    before, old, written = first_shards(manifest, number), manifest.shards[number], list[tuple[Shard, Files]]()
+
+    def publish(shard: Shard, files: Files) -> None:
         rename_to_final(shard)
+        written.append((shard, files))
+
+    with hidden_folder(folder) as hidden:
+        with publishing(hidden, before, [], publish) as shards:
+            if len(rows) < old["documents"]:
+                shards.add(_kept(*read_shard(folder, manifest, number), table, rows, before.text_bytes))
+            else:
+                shards.add_empty()
         sync_directory(hidden)
-    old = manifest.shards[number]
+    ((shard, (ids, *others)),) = written
+    dropped = {name: old[name] for name in ("special_literals", "next") if name in old}
+    dropped |= {"inputs": shard.entry.get("inputs", []), "dropped": old.get("dropped", 0) + len(rows)}
     earlier = manifest.dropped[:-1] if record["shards"] else manifest.dropped
     record["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
     record["documents"] += len(rows)
@@ -120,7 +132,7 @@ def _rewrite_without_rows(
     first, end = number * len(others), (number + 1) * len(others)
     changed = dataclasses.replace(
         manifest,
-        shards=[*manifest.shards[:number], ids | shard.entry, *manifest.shards[number + 1 :]],
+        shards=[*manifest.shards[:number], ids | shard.entry | dropped, *manifest.shards[number + 1 :]],
         indexes=[*manifest.indexes[:first], *others, *manifest.indexes[end:]],
         dropped=[*earlier, dict(record)],
         hidden_folder=hidden.name,
@@ -130,33 +142,18 @@ def _rewrite_without_rows(
     return changed
 
 
-def _write_kept_rows(folder: Path, manifest: Manifest, number: int, table: Any, rows: list[int], hidden: Path) -> Shard:
-    """Writes the shard without some rows, under partial names in the hidden folder."""
-    files = [(partial_path(hidden / name), name) for name in manifest.names_of(number)]
-    ids, offsets = read_shard(folder, manifest, number)
-    offsets = offsets.astype(np.int64)
+def _kept(ids: Any, offsets: Any, table: Any, rows: list[int], bytes_before: int) -> Batch:
+    """Returns the documents of a shard without those of some rows. bytes_before: of the text of earlier shards."""
     is_kept = np.ones(len(table), bool)
     is_kept[rows] = False
-    writer = MODULES[manifest.format].Writer([path for path, _ in files[:-1]], np.dtype(manifest.dtype))
-    lengths = np.diff(offsets)
-    kept = np.repeat(is_kept, lengths)
-    lengths = lengths[is_kept]
-    writer.write(ids[kept], np.cumsum(lengths))
-    writer.finish()
-    left = provenance.without(table, is_kept, lengths)
-    rest = provenance.ProvenanceWriter(files[-1][0])
-    rest.append(left)
-    rest.finish()
-    inputs, index = np.unique(left.column("input").to_numpy(), return_inverse=True)
-    tokens = np.zeros(len(inputs), np.int64)
-    np.add.at(tokens, index, lengths)
-    n_documents = np.bincount(index, minlength=len(inputs)).tolist()
-    old = manifest.shards[number]
-    entry = {name: old[name] for name in ("special_literals", "next") if name in old} | {
-        "tokens": int(lengths.sum()),
-        "documents": len(lengths),
-        "bytes": int(left.column("bytes").to_numpy().sum()),
-        "inputs": list(zip(inputs.tolist(), n_documents, tokens.tolist(), strict=True)),
-        "dropped": old.get("dropped", 0) + len(rows),
-    }
-    return Shard(files, entry, manifest.next, [])
+    lengths = np.diff(offsets.astype(np.int64))
+    ends = np.cumsum(lengths[is_kept])
+    left = table.filter(is_kept)
+    inputs, records, before, n_bytes = (
+        left.column(name).to_numpy() for name in ("input", "record", "tokens_before", "bytes")
+    )
+    points = [(first, Position(int(inputs[first]))) for first in np.flatnonzero(np.diff(inputs, prepend=-1)).tolist()]
+    rest = ProvenanceRows(np.arange(len(ends)), ends, inputs, records, before, n_bytes, left.column("id").to_pylist())
+    literals = np.zeros((0, 3), np.int64)
+    byte_ends = np.cumsum(n_bytes) + bytes_before
+    return Batch(ids[np.repeat(is_kept, lengths)], ends, byte_ends, literals, points, provenance=rest)

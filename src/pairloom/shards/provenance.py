@@ -65,11 +65,7 @@ class ProvenanceWriter(OpenParquet):
         inputs, records, before, n_bytes = (column[start:end] for column in rows[2:6])
         columns = [ids, inputs, records, starts, ends, before, n_bytes]
         table = pyarrow.Table.from_arrays(list(map(pyarrow.array, columns)), names=self._schema.names)
-        self.append(table.cast(self._schema))
-
-    def append(self, table: Any) -> None:
-        """Appends rows in the form that `read` returns."""
-        self._rows = import_pyarrow().concat_tables([self._rows, table])
+        self._rows = pyarrow.concat_tables([self._rows, table.cast(self._schema)])
         while len(self._rows) >= ROW_GROUP:
             self._write(self._rows.slice(0, ROW_GROUP))
             self._rows = self._rows.slice(ROW_GROUP)
@@ -101,12 +97,3 @@ def rows_with(table: Any, ids: list[str]) -> list[int]:
     found = compute.is_in(table.column("id"), value_set=pyarrow.array(ids, pyarrow.string()))
     rows: list[int] = np.flatnonzero(found.to_numpy()).tolist()
     return rows
-
-
-def without(table: Any, is_kept: npt.NDArray[np.bool_], lengths: Numbers) -> Any:
-    """Returns the rows that are kept, moved together; each is a document, with as many tokens as `lengths` says."""
-    pyarrow, schema, ends = import_pyarrow(), _schema(), np.cumsum(lengths)
-    kept = table.filter(pyarrow.array(is_kept))
-    for name, tokens in (("first_token", ends - lengths), ("end_token", ends)):
-        kept = kept.set_column(schema.get_field_index(name), schema.field(name), pyarrow.array(tokens))
-    return kept

@@ -200,6 +200,11 @@ class Shards:
         # Those of a document that has not ended, which will end in the shard that is open now.
         self._count(batch.literals[literal:])
 
+    def add_empty(self) -> None:
+        """Writes a shard without documents."""
+        self._write(np.zeros(0, self._manifest.dtype), np.zeros(0, np.int64))
+        self._close()
+
     def finish(self) -> None:
         """Closes the last shard."""
         if self._n_documents:
