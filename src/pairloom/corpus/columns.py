@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pairloom import _core
 from pairloom._internal.arrow import TEXT_TYPES, bytes_type
@@ -391,12 +392,14 @@ def _without_view(kind: Any) -> Any:
     return import_pyarrow().large_binary() if str(kind) == "binary_view" else kind
 
 
-def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _lengths(column: Any) -> npt.NDArray[np.int64]:
     """Returns the length in bytes of each row of a text column: int64 [n]; arbitrary for a null row."""
     types, compute = import_pyarrow().types, import_pyarrow("pyarrow.compute")
     if types.is_dictionary(column.type):
         # An index that is not in the dictionary raises IndexError.
-        return np.append(_lengths(column.dictionary), 0)[column.indices.fill_null(0).to_numpy()]
+        of_texts, indices = np.append(_lengths(column.dictionary), 0), column.indices.fill_null(0).to_numpy()
+        of_rows: npt.NDArray[np.int64] = of_texts[indices]
+        return of_rows
     if types.is_null(column.type):
         return np.zeros(len(column), np.int64)
     if str(column.type).endswith("_view"):
@@ -404,7 +407,7 @@ def _lengths(column: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
         views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
         return views[column.offset : column.offset + len(column), 0].astype(np.int64)
     found = compute.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-    lengths: np.ndarray[Any, np.dtype[np.int64]] = found.astype(np.int64)
+    lengths: npt.NDArray[np.int64] = found.astype(np.int64)
     return lengths
 
 

@@ -122,7 +122,7 @@ def _rewrite_without_rows(
                 shards.add_empty()
         sync_directory(hidden)
     ((shard, (ids, *others)),) = written
-    dropped = {name: old[name] for name in ("special_literals", "next") if name in old}
+    dropped: dict[str, Any] = {name: old[name] for name in ("special_literals", "next") if name in old}
     dropped |= {"inputs": shard.entry.get("inputs", []), "dropped": old.get("dropped", 0) + len(rows)}
     earlier = manifest.dropped[:-1] if record["shards"] else manifest.dropped
     record["date"] = datetime.datetime.now(datetime.UTC).date().isoformat()
