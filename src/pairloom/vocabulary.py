@@ -17,7 +17,6 @@ import numpy.typing as npt
 from pairloom import _core
 from pairloom._internal.arguments import check_bool, check_choice, check_int, shown
 from pairloom._internal.warnings import warn
-from pairloom.errors import MissingByteError
 from pairloom.model import (
     CHARACTERS,
     KEPT_TOKENIZER_JSON,
@@ -169,16 +168,20 @@ def tokens_made(model: Model) -> set[int]:
         return {i for i, token in tokens.items() if is_fallback(token) or whole.encode_ordinary(token.decode()) == [i]}
     lookup = merge_lookup(model, tokens)
     id_of_byte = {token[0]: token_id for token_id, token in tokens.items() if len(token) == 1}
+    missing = set(range(256)) - id_of_byte.keys()
     made = set()
+    texts: dict[int, str] = {}
     for token_id, token in tokens.items():
         try:
-            ids: list[int | None] = [*whole.encode_ordinary(token.decode())]
-        except (UnicodeDecodeError, MissingByteError):
-            # Not text: merge its bytes directly.
-            ids = merged([id_of_byte.get(byte) for byte in token], lookup).symbols
-        if ids == [token_id]:
+            text = token.decode() if missing.isdisjoint(token) else ""
+        except UnicodeDecodeError:
+            text = ""
+        if text:
+            texts[token_id] = text
+        elif merged([id_of_byte.get(byte) for byte in token], lookup).symbols == [token_id]:
             made.add(token_id)
-    return made
+    encoded = zip(texts, whole.encode_batch(list(texts.values()), 0, None), strict=True)
+    return made | {token_id for token_id, ids in encoded if ids == [token_id]}
 
 
 def truncated(

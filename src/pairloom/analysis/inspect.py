@@ -6,6 +6,7 @@ across its ends. If not, it never makes the token.
 """
 
 import contextlib
+import heapq
 from typing import Any
 
 from pairloom.model import CHARACTERS, WORDS
@@ -31,7 +32,7 @@ def inspect_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     for token_id, token in [*tokens.items(), *((i, text.encode()) for text, i in model.special_tokens.items())]:
         named.setdefault(token, set()).add(token_id)
     unreachable, cut_alone = unreachable_tokens(tokenizer)
-    longest = sorted(tokens.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:_N_LONGEST]
+    longest = heapq.nsmallest(_N_LONGEST, tokens.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     return {
         "n_vocab": tokenizer.n_vocab,
         "n_tokens": len(tokens),
@@ -49,7 +50,8 @@ def inspect_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
         "unreachable": unreachable,
         "cut_alone": cut_alone,
         "duplicates": [
-            {"bytes": list(token), "ids": sorted(ids)} for token, ids in sorted(named.items()) if len(ids) > 1
+            {"bytes": list(token), "ids": sorted(ids)}
+            for token, ids in sorted((token, ids) for token, ids in named.items() if len(ids) > 1)
         ],
     }
 
@@ -61,15 +63,16 @@ def unreachable_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     if model.pattern == CHARACTERS:
         # No pattern splits the text, and the space put before it would become part of the first token.
         return [token_id for token_id in sorted(model.tokens()) if token_id not in made], []
-    unreachable, cut_alone = [], []
     # Remove the steps that add spaces before texts or after words, which do not decide whether a token is split.
     steps = [step for step in model.normalizer if step != "prefix_space" and not step.startswith(WORDS)]
     alone = tokenizer.from_model(model.replaced(normalizer=tuple(steps)))
+    unreachable: list[int] = []
+    texts: dict[int, str] = {}
     for token_id, token in sorted(model.tokens().items()):
         if token_id not in made:
             unreachable.append(token_id)
             continue
         with contextlib.suppress(UnicodeDecodeError):
-            if alone.encode_ordinary(token.decode()) != [token_id]:
-                cut_alone.append(token_id)
-    return unreachable, cut_alone
+            texts[token_id] = token.decode()
+    encoded = zip(texts, alone.encode_ordinary_batch(list(texts.values())), strict=True)
+    return unreachable, [token_id for token_id, ids in encoded if ids != [token_id]]
